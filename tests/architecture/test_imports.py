@@ -1,0 +1,220 @@
+"""The house rules that a machine can check: imports go one way, targets are found and never named, no drawers."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "mlirad"
+
+# From the bottom up; a room imports rooms that stand below it, and itself. Rooms of one row never import one another,
+# except for the leaves.
+ROWS: tuple[frozenset[str], ...] = (
+    frozenset({"errors", "location", "stages", "tree", "signature", "options", "requests"}),
+    frozenset({"dialect"}),
+    frozenset({"frontend", "autodiff", "lowering"}),
+    frozenset({"targets"}),
+    frozenset({"pipeline"}),
+    frozenset({"jit"}),
+    frozenset({"__init__"}),
+)
+LEAVES = ROWS[0]
+AROUND = frozenset({"cli", "opt", "testing", "interop", "nn", "random", "demo", "__main__"})
+TARGET_NAMES = frozenset({"cpu", "ascend"})
+DRAWERS = frozenset({"utils", "util", "helpers", "helper", "common", "misc"})
+
+# Lines of a file and of a function: above the first a warning, above the second a failure.
+FILE_BUDGET = (400, 800)
+FUNCTION_BUDGET = (60, 120)
+
+
+@dataclass(frozen=True)
+class Import:
+    """`module` is a dotted name; for `from a import b` it is `a.b`, which may be a module or a name in one."""
+
+    module: str
+    line: int
+    is_from: bool
+
+
+@cache
+def sources() -> dict[Path, ast.Module]:
+    return {path: ast.parse(path.read_text(), str(path)) for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def row_of(room: str) -> int | None:
+    return next((number for number, rooms in enumerate(ROWS) if room in rooms), None)
+
+
+def imports(tree: ast.AST) -> Iterator[Import]:
+    """Every import, inside functions and under TYPE_CHECKING too, and importlib.import_module of a literal."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(alias.name, node.lineno, False)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield Import(f"{'.' * node.level}{node.module or ''}.{alias.name}", node.lineno, True)
+        elif isinstance(node, ast.Call) and node.args:
+            function, argument = node.func, node.args[0]
+            name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
+            if name in ("import_module", "__import__") and isinstance(argument, ast.Constant):
+                yield Import(str(argument.value), node.lineno, True)
+
+
+def imported_room(module: str) -> str | None:
+    """The room that a dotted name belongs to; a name of the package itself is `__init__`'s; None if not ours."""
+    head, *rest = module.split(".")
+    if head != "mlirad":
+        return None
+    known = set(AROUND).union(*ROWS)
+    return rest[0] if rest and rest[0] in known else "__init__"
+
+
+def test_every_module_belongs_to_a_room() -> None:
+    known = set(AROUND).union(*ROWS)
+    assert not [str(path) for path in sources() if room_of(path) not in known]
+
+
+def violations(room: str, tree: ast.AST) -> Iterator[str]:
+    """What `room` imports and should not."""
+    row = row_of(room)
+    for found in imports(tree):
+        if found.module.startswith("."):
+            yield f"line {found.line}: relative import"
+            continue
+        other = imported_room(found.module)
+        if other is None or other == room or room in AROUND:
+            continue
+        if not found.is_from:
+            # `mlirad.jit` is a package and a decorator: the attribute is not what an import statement means.
+            yield f"line {found.line}: `import {found.module}`; inside the package only `from ... import` is sure"
+        other_row = row_of(other)
+        is_lazy_public = room == "__init__" and other in AROUND
+        if row is None or (other_row is None and not is_lazy_public):
+            yield f"line {found.line}: {room} imports {other}, which nothing below may import"
+        elif other_row is not None and (other_row > row or (other_row == row and room not in LEAVES)):
+            yield f"line {found.line}: {room} imports {other}, which is not below it"
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_imports_go_one_way(path: Path) -> None:
+    assert not list(violations(room_of(path), sources()[path]))
+
+
+@pytest.mark.parametrize(
+    ("room", "line"),
+    [
+        ("errors", "from mlirad.dialect import op"),
+        ("dialect", "from mlirad.frontend.loops import trip_count"),
+        ("frontend", "from mlirad.autodiff.adjoint import Adjoint"),
+        ("lowering", "import mlirad"),
+        ("lowering", "def f():\n    from mlirad.pipeline import run"),
+        ("targets", "from mlirad import jit"),
+        ("pipeline", "from mlirad.demo import train"),
+        ("autodiff", "from ..lowering import fuse"),
+        ("targets", "importlib.import_module('mlirad.jit.kernel')"),
+    ],
+)
+def test_the_test_sees_what_it_should(room: str, line: str) -> None:
+    assert list(violations(room, ast.parse(line)))
+
+
+def test_leaves_have_no_cycle() -> None:
+    edges: dict[str, set[str]] = {}
+    for path, tree in sources().items():
+        if (room := room_of(path)) in LEAVES:
+            rooms = {imported_room(found.module) for found in imports(tree)}
+            edges.setdefault(room, set()).update(other for other in rooms if other in LEAVES and other != room)
+    while edges:
+        free = [room for room, others in edges.items() if not others & set(edges)]
+        assert free, f"these leaves import one another in a circle: {sorted(edges)}"
+        for room in free:
+            del edges[room]
+
+
+def test_leaves_import_no_xdsl() -> None:
+    for path, tree in sources().items():
+        if room_of(path) in LEAVES:
+            assert not [found.module for found in imports(tree) if found.module.split(".")[0] in ("xdsl", "llvmlite")]
+
+
+def run_python(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=PACKAGE.parent, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_import_mlirad_loads_no_compiler() -> None:
+    """`import mlirad` costs little more than NumPy."""
+    heavy = run_python(
+        "import sys, mlirad; print(sorted({'xdsl', 'llvmlite', 'numba', 'scipy', 'sklearn', 'jax'} & set(sys.modules)))"
+    )
+    assert heavy == "[]"
+
+
+def test_jit_is_callable_after_every_submodule_is_imported() -> None:
+    """The package `mlirad.jit` must never take the place of the decorator of the same name."""
+    out = run_python(
+        "import importlib, pkgutil, mlirad\n"
+        "for module in pkgutil.walk_packages(mlirad.__path__, 'mlirad.'):\n"
+        "    if not module.name.endswith('__main__'):\n"
+        "        importlib.import_module(module.name)\n"
+        "print(callable(mlirad.jit))"
+    )
+    assert out.splitlines()[-1] == "True"
+
+
+def target_names(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in TARGET_NAMES:
+            yield f"line {node.lineno}: the string {node.value!r}"
+    for found in imports(tree):
+        parts = found.module.split(".")
+        if parts[:2] == ["mlirad", "targets"] and len(parts) > 2 and parts[2] in TARGET_NAMES:
+            yield f"line {found.line}: imports {found.module}"
+
+
+def test_targets_are_discovered_and_never_named() -> None:
+    found = {
+        str(path.relative_to(PACKAGE)): names
+        for path, tree in sources().items()
+        if room_of(path) not in ("targets", "options") and (names := list(target_names(tree)))
+    }
+    assert not found
+
+
+def test_no_drawers() -> None:
+    assert not [str(path) for path in sources() if DRAWERS & set(path.relative_to(PACKAGE).with_suffix("").parts)]
+
+
+def test_sizes_stay_in_budget() -> None:
+    """The soft budget warns, the hard one fails: a file or function that large should be split by meaning."""
+    above: list[tuple[int, int, str]] = []
+    for path, tree in sources().items():
+        name = path.relative_to(PACKAGE.parent).as_posix()
+        above.append((len(path.read_text().splitlines()), 0, name))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                above.append(
+                    ((node.end_lineno or node.lineno) - node.lineno + 1, 1, f"{name}:{node.lineno} {node.name}")
+                )
+    budgets = (FILE_BUDGET, FUNCTION_BUDGET)
+    for lines, kind, name in above:
+        if budgets[kind][0] < lines <= budgets[kind][1]:
+            warnings.warn(f"{name}: {lines} lines (budget {budgets[kind][0]})", stacklevel=1)
+    assert not [f"{name}: {lines} lines" for lines, kind, name in above if lines > budgets[kind][1]]

@@ -1,0 +1,42 @@
+"""Reads: MLIRAD_CI, MLIRAD_FULL. Writes: nothing. Leaves: Hypothesis profiles, the `full` tier and the judges."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+
+import hypothesis
+import pytest
+
+# Derandomised: the same tree gives the same verdict. `make full` looks further, and anew each time.
+hypothesis.settings.register_profile("push", deadline=None, max_examples=25, derandomize=True, database=None)
+hypothesis.settings.register_profile("full", deadline=None, max_examples=500)
+hypothesis.settings.load_profile("full" if os.environ.get("MLIRAD_FULL") else "push")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if os.environ.get("MLIRAD_FULL"):
+        return
+    skip = pytest.mark.skip(reason="only in the full tier: make full")
+    for item in items:
+        if item.get_closest_marker("full"):
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def mlir_opt() -> Callable[..., str]:
+    """MLIR's own verifier: `mlir_opt(text, *flags)` gives its output, and fails the test if it refuses the text."""
+    program = shutil.which("mlir-opt-19")
+    if program is None:
+        if os.environ.get("MLIRAD_CI"):
+            pytest.fail("mlir-opt-19 is not installed, and CI needs it (Debian: mlir-19-tools)")
+        pytest.skip("mlir-opt-19 is not installed (Debian: mlir-19-tools)")
+
+    def run(text: str, *flags: str) -> str:
+        done = subprocess.run([program, *flags], input=text, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, f"mlir-opt-19 refuses it:\n{done.stderr}\n--- the text ---\n{text}"
+        return done.stdout
+
+    return run
