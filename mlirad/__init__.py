@@ -1,0 +1,1 @@
+"""mlirad: plain NumPy in, native gradients out."""

@@ -1,0 +1,141 @@
+"""Constants, and arrays filled with one number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, linalg, tensor
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr, TensorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
+
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, emit, insert
+from mlirad.dialect.op import Properties, PureOp, Upstream, op
+from mlirad.errors import DTypeError, ShapeError
+
+
+def dense(value: Any, type: Attribute) -> Attribute:
+    """`value` as an MLIR attribute of the scalar or tensor `type`; a tensor of equal numbers is a splat."""
+    dtype = types.to_dtype(types.element_type(type))
+    array = np.asarray(value).astype(dtype)
+    if not isinstance(type, TensorType):
+        if types.is_float(type):
+            return FloatAttr(float(array), type)  # type: ignore[arg-type]
+        return IntegerAttr(int(array), type)  # type: ignore[arg-type]
+    if array.size and array.ndim and _all_same(array):
+        array = array.reshape(-1)[0]
+    if not array.ndim:
+        return DenseIntOrFPElementsAttr.from_list(type, [array.item()])
+    if array.shape != types.shape(type):
+        raise ShapeError(f"a constant of shape {array.shape} for {type}")
+    return DenseIntOrFPElementsAttr.from_list(type, array.reshape(-1).tolist())
+
+
+def _all_same(array: np.ndarray) -> bool:
+    raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
+    return bool((raw == raw[0]).all())  # by bits: -0.0 is not 0.0, and nan is nan
+
+
+def value_of(attribute: Attribute, type: Attribute) -> np.ndarray | np.generic:
+    """The number or array that a constant's attribute stands for."""
+    dtype = types.to_dtype(types.element_type(type))
+    if isinstance(attribute, FloatAttr | IntegerAttr):
+        return np.array(attribute.value.data).astype(dtype)[()]
+    assert isinstance(attribute, DenseIntOrFPElementsAttr)
+    values = np.array(attribute.get_values()).astype(dtype)
+    shape = types.shape(type)
+    return np.full(shape, values[0], dtype) if attribute.is_splat() and values.size else values.reshape(shape)
+
+
+@op()
+class ConstantOp(PureOp):
+    """A number or an array that is known."""
+
+    name = "nd.constant"
+    value = prop_def()
+    result = result_def()
+    assembly_format = "attr-dict `:` type($result)"
+
+    @classmethod
+    def of(cls, value: Any, type: Attribute) -> ConstantOp:
+        return cls.create(properties={"value": dense(value, type)}, result_types=[type])
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        value = properties["value"]
+        if result_type is None or getattr(value, "type", None) != result_type:
+            raise DTypeError(f"nd.constant: the value {value} is not of type {result_type}")
+        return [result_type]
+
+    def reference(self, *arrays: Any) -> Any:
+        return value_of(self.value, self.result.type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return ()
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self) -> Sequence[SSAValue]:
+        type, value = self.result.type, self.value
+        if types.is_unsigned(type) and not types.is_bool(type):
+            type = types.signless(type)
+            value = dense(np.asarray(self.reference()).view(types.to_dtype(types.element_type(type))), type)
+        return [insert(arith.ConstantOp(value, type)).result]  # type: ignore[arg-type]
+
+
+@op(shape_only=())
+class FullOp(PureOp):
+    """An array of one number; the operands after it are its unknown sizes, in order."""
+
+    name = "nd.full"
+    value = operand_def()
+    sizes = var_operand_def(types.I64)
+    result = result_def()
+    assembly_format = "$value (`,` $sizes^)? attr-dict `:` type($value) `to` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        if not isinstance(result_type, TensorType) or types.element_type(result_type) != operands[0]:
+            raise DTypeError(f"nd.full: {result_type} is not an array of {operands[0]}")
+        if types.shape(result_type).count(-1) != len(operands) - 1:
+            raise ShapeError(f"nd.full: {len(operands) - 1} sizes for {result_type}")
+        return [result_type]
+
+    def reference(self, *arrays: Any) -> Any:
+        value, *sizes = arrays
+        given = iter(sizes)
+        shape = [int(next(given)) if size < 0 else size for size in types.shape(self.result.type)]
+        return np.full(shape, value, types.to_dtype(types.element_type(self.result.type)))
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        from mlirad.dialect.reduction import sum_of
+
+        return sum_of(g), *(None for _ in operands[1:])
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, value: SSAValue, *sizes: SSAValue) -> Sequence[SSAValue]:
+        indices = [insert(arith.IndexCastOp(size, IndexType())).result for size in sizes]
+        type = types.with_element(self.result.type, value.type)
+        empty = insert(tensor.EmptyOp(indices, type)).tensor
+        return insert(linalg.FillOp([value], [empty], [type])).results
+
+
+def full(value: Expr, shape: Sequence[int], sizes: Sequence[Expr] = ()) -> Expr:
+    """An array of shape `shape` (-1: the next of `sizes`, an i64) that holds `value` everywhere."""
+    return emit(FullOp, value, *sizes, result_type=types.tensor(shape, value.element))

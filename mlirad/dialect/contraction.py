@@ -1,0 +1,114 @@
+"""Sums of products of two operands: matrix products, inner and outer products, batched or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.linalg import IteratorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.irdl import operand_def, prop_def, result_def
+
+from mlirad.dialect import types
+from mlirad.dialect.elementwise import numbers, scalar_op
+from mlirad.dialect.expr import Expr, emit
+from mlirad.dialect.op import Generic, Properties, PureOp, op
+from mlirad.errors import DTypeError, ShapeError
+
+
+def labels_of(spec: str) -> tuple[str, str, str]:
+    """The axis labels of the operands and of the result of `"ij,jk->ik"`."""
+    operands, _, result = spec.partition("->")
+    lhs, _, rhs = operands.partition(",")
+    return lhs, rhs, result
+
+
+@op(np.einsum, cost=2)
+class ContractOp(PureOp):
+    """Einstein's sum of two operands: `"ij,jk->ik"` is the matrix product.
+
+    No label stands twice in one operand, and a label of one operand is in the other or in the result.
+    """
+
+    name = "nd.contract"
+    x = operand_def()
+    y = operand_def()
+    spec = prop_def(StringAttr)
+    result = result_def()
+    assembly_format = "$spec $x `,` $y attr-dict `:` functional-type(operands, results)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        spec = properties["spec"]
+        assert isinstance(spec, StringAttr)
+        lhs, rhs, result = labels_of(spec.data)
+        x, y = (numbers(cls.name, type) for type in operands)
+        if types.element_type(x) != types.element_type(y):
+            raise DTypeError(f"nd.contract: element types differ: {x} and {y}")
+        for labels, other in ((lhs, rhs), (rhs, lhs)):
+            if len(set(labels)) != len(labels) or not set(labels) <= set(other) | set(result):
+                raise ShapeError(f"nd.contract: bad labels in {spec.data!r}")
+        if len(set(result)) != len(result) or not set(result) <= set(lhs) | set(rhs):
+            raise ShapeError(f"nd.contract: bad result labels in {spec.data!r}")
+        sizes: dict[str, int] = {}
+        for labels, type in ((lhs, x), (rhs, y)):
+            shape = types.shape(type)
+            if len(shape) != len(labels):
+                raise ShapeError(f"nd.contract: {type} has not the axes {labels!r} of {spec.data!r}")
+            for label, size in zip(labels, shape, strict=True):
+                if sizes.setdefault(label, size) != size:
+                    raise ShapeError(f"nd.contract: sizes of axis {label!r} differ: {sizes[label]} and {size}")
+        return [types.of_shape([sizes[label] for label in result], types.element_type(x))]
+
+    @property
+    def labels(self) -> tuple[str, str, str]:
+        return labels_of(self.spec.data)
+
+    def reference(self, *arrays: Any) -> Any:
+        dtype = types.to_dtype(types.element_type(self.x.type))
+        return np.asarray(np.einsum(self.spec.data, *arrays)).astype(dtype)[()]
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        x, y = operands
+        lhs, rhs, result = self.labels
+        return contract(f"{result},{rhs}->{lhs}", g, y), contract(f"{lhs},{result}->{rhs}", x, g)
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        x, y = operands
+        terms = [
+            self.rebuild(*pair)
+            for pair, tangent in (((tangents[0], y), tangents[0]), ((x, tangents[1]), tangents[1]))
+            if tangent is not None
+        ]
+        return terms[0] + terms[1] if len(terms) == 2 else terms[0] if terms else None
+
+    def loops(self) -> Generic:
+        lhs, rhs, result = self.labels
+        order = result + "".join(label for label in dict.fromkeys(lhs + rhs) if label not in result)
+        maps = tuple(
+            AffineMap(len(order), 0, tuple(AffineExpr.dimension(order.index(label)) for label in labels))
+            for labels in (lhs, rhs, result)
+        )
+        iterators = tuple(IteratorType.PARALLEL if label in result else IteratorType.REDUCTION for label in order)
+        reduces = len(order) > len(result)
+        return Generic(iterators, maps, self._step if reduces else self._product, 0 if reduces else None)
+
+    def _product(self, *elements: SSAValue) -> SSAValue:
+        x, y = elements
+        return scalar_op(arith.MulfOp if types.is_float(x.type) else arith.MuliOp, x, y)
+
+    def _step(self, *elements: SSAValue) -> SSAValue:
+        x, y, accumulator = elements
+        kind = arith.AddfOp if types.is_float(x.type) else arith.AddiOp
+        return scalar_op(kind, accumulator, self._product(x, y))
+
+
+def contract(spec: str, x: Expr, y: Expr) -> Expr:
+    """`np.einsum(spec, x, y)`, of two operands of one element type; see ContractOp for what a spec may be."""
+    return emit(ContractOp, x, y, spec=spec)

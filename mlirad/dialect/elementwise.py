@@ -1,0 +1,542 @@
+"""Elementwise arithmetic, on scalars and tensors alike: every operand and the result have one type."""
+
+from __future__ import annotations
+
+import math as pymath
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.linalg import IteratorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
+
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, emit, insert, where
+from mlirad.dialect.op import Generic, Properties, PureOp, op
+from mlirad.errors import DTypeError, ShapeError
+
+
+def scalar_op(op_class: type[Operation], *operands: SSAValue, **arguments: Any) -> SSAValue:
+    """Emit an upstream op on scalars (or on whatever the operands are) and give its result."""
+    return insert(op_class(*operands, **arguments)).results[0]
+
+
+def number(value: float, type: Attribute) -> SSAValue:
+    """An upstream scalar constant; `type` is a float or a signless integer."""
+    attribute = FloatAttr(float(value), type) if types.is_float(type) else IntegerAttr(int(value), type)  # type: ignore[arg-type]
+    return insert(arith.ConstantOp(attribute)).result
+
+
+def compare(predicate: str, x: SSAValue, y: SSAValue) -> SSAValue:
+    """An upstream comparison: arith.cmpf or arith.cmpi, by the predicate's name."""
+    kind = arith.CmpfOp if types.is_float(x.type) else arith.CmpiOp
+    return insert(kind(x, y, predicate)).result
+
+
+def choose(condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
+    return insert(arith.SelectOp(condition, x, y)).result
+
+
+class ElementwiseOp(PureOp):
+    """One number out of the numbers at the same place. Its Jacobian is diagonal, so that jvp follows from vjp."""
+
+    @abstractmethod
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        """The scalar body, in upstream ops. `self.element` has the operands' signedness, the elements do not."""
+
+    @property
+    def element(self) -> Attribute:
+        return types.element_type(self.operands[0].type)
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        """The sum over the operands of d out / d operand * tangent: with a diagonal Jacobian, vjp(tangent)."""
+        total: Expr | None = None
+        for index, tangent in enumerate(tangents):
+            if tangent is None:
+                continue
+            cotangents = self.vjp(tangent, out, *operands)
+            term = cotangents[index] if isinstance(cotangents, tuple) else cotangents
+            if term is not None:
+                total = term if total is None else total + term
+        return total
+
+    def loops(self) -> Generic:
+        rank = len(types.shape(self.results[0].type))
+        identity = AffineMap.identity(rank)
+        return Generic((IteratorType.PARALLEL,) * rank, (identity,) * (len(self.operands) + 1), self.scalar)
+
+
+_T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
+
+
+class UnaryOp(ElementwiseOp):
+    x = operand_def(_T)
+    result = result_def(_T)
+    assembly_format = "$x attr-dict `:` type($x)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        return [cls.accept(operands[0])]
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        """The type, where the op is defined on it. Raises DTypeError."""
+        return floats(cls.name, type)
+
+
+class BinaryOp(ElementwiseOp):
+    x = operand_def(_T)
+    y = operand_def(_T)
+    result = result_def(_T)
+    assembly_format = "$x `,` $y attr-dict `:` type($x)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        require_same(cls.name, operands)
+        return [cls.accept(operands[0])]
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        """The type, where the op is defined on it. Raises DTypeError."""
+        return numbers(cls.name, type)
+
+
+def floats(name: str, type: Attribute) -> Attribute:
+    if not types.is_float(type):
+        raise DTypeError(f"{name} is defined on floats, not on {types.element_type(type)}")
+    return type
+
+
+def numbers(name: str, type: Attribute) -> Attribute:
+    if types.is_bool(type):
+        raise DTypeError(f"{name} is not defined on booleans")
+    return type
+
+
+def booleans(name: str, type: Attribute) -> Attribute:
+    if not types.is_bool(type):
+        raise DTypeError(f"{name} is defined on booleans, not on {types.element_type(type)}")
+    return type
+
+
+def require_same(name: str, operands: Sequence[Attribute]) -> None:
+    """Raises ShapeError or DTypeError unless all types are the same."""
+    for other in operands[1:]:
+        if types.element_type(other) != types.element_type(operands[0]):
+            raise DTypeError(f"{name}: element types differ: {operands[0]} and {other}")
+        if other != operands[0]:
+            raise ShapeError(f"{name}: shapes differ: {operands[0]} and {other}")
+
+
+def _pick(element: Attribute, floating: type[Operation], integer: type[Operation]) -> type[Operation]:
+    return floating if types.is_float(element) else integer
+
+
+# --- arithmetic -------------------------------------------------------------------------------------------------
+
+
+@op(np.add)
+class AddOp(BinaryOp):
+    """x + y. Integers wrap."""
+
+    name = "nd.add"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return g, g
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(_pick(self.element, arith.AddfOp, arith.AddiOp), *elements)
+
+
+@op(np.subtract)
+class SubOp(BinaryOp):
+    """x - y. Integers wrap."""
+
+    name = "nd.sub"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return g, -g
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(_pick(self.element, arith.SubfOp, arith.SubiOp), *elements)
+
+
+@op(np.multiply)
+class MulOp(BinaryOp):
+    """x * y. Integers wrap."""
+
+    name = "nd.mul"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        x, y = operands
+        return g * y, g * x
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(_pick(self.element, arith.MulfOp, arith.MuliOp), *elements)
+
+
+@op(np.divide, cost=4, singular=True)
+class DivOp(BinaryOp):
+    """x / y, of floats."""
+
+    name = "nd.div"
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return floats(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        _, y = operands
+        quotient = g / y
+        return quotient, -(quotient * out)
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(arith.DivfOp, *elements)
+
+
+@op(np.negative)
+class NegOp(UnaryOp):
+    """-x. Integers wrap."""
+
+    name = "nd.neg"
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return numbers(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return -g
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        (x,) = elements
+        if types.is_float(self.element):
+            return scalar_op(arith.NegfOp, x)
+        return scalar_op(arith.SubiOp, number(0, x.type), x)
+
+
+@op(np.power, cost=30, singular=True)
+class PowOp(BinaryOp):
+    """x ** y, of floats.
+
+    d/dx = y x**(y-1), and 0 where y = 0; d/dy = x**y log x, and 0 at x = 0 (where x**y is 0 or 1 on the right).
+    """
+
+    name = "nd.pow"
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return floats(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        x, y = operands
+        base = where(y == 0, 0.0, y * x ** (y - 1.0))
+        return g * base, g * (out * np.log(where(x == 0, 1.0, x)))
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(math.PowFOp, *elements)
+
+
+@op(np.floor_divide, cost=8)
+class FloorDivOp(BinaryOp):
+    """floor(x / y), as NumPy: of integers x // 0 is 0 and the smallest by -1 wraps; of floats fmod's rounding."""
+
+    name = "nd.floordiv"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None, None
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        x, y = elements
+        if types.is_float(self.element):
+            return _float_divmod(x, y)[0]
+        return _integer_divmod(x, y, types.is_unsigned(self.element))[0]
+
+
+@op(np.mod, cost=8)
+class ModOp(BinaryOp):
+    """x - floor(x / y) y, with the sign of y, as NumPy: of integers x % 0 is 0."""
+
+    name = "nd.mod"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        x, y = operands
+        return g, -(g * emit(FloorDivOp, x, y))
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        x, y = elements
+        if types.is_float(self.element):
+            return _float_divmod(x, y)[1]
+        return _integer_divmod(x, y, types.is_unsigned(self.element))[1]
+
+
+def _integer_divmod(x: SSAValue, y: SSAValue, unsigned: bool) -> tuple[SSAValue, SSAValue]:
+    """(x // y, x % y) rounded down, that never trap."""
+    zero, one = number(0, y.type), number(1, y.type)
+    by_zero = compare("eq", y, zero)
+    if unsigned:
+        divisor = choose(by_zero, one, y)
+        quotient, remainder = scalar_op(arith.DivUIOp, x, divisor), scalar_op(arith.RemUIOp, x, divisor)
+    else:
+        by_minus_one = compare("eq", y, number(-1, y.type))
+        divisor = choose(scalar_op(arith.OrIOp, by_zero, by_minus_one), one, y)
+        truncated, rest = scalar_op(arith.DivSIOp, x, divisor), scalar_op(arith.RemSIOp, x, divisor)
+        signs_differ = compare("slt", scalar_op(arith.XOrIOp, rest, divisor), zero)
+        adjust = scalar_op(arith.AndIOp, compare("ne", rest, zero), signs_differ)
+        quotient = choose(adjust, scalar_op(arith.SubiOp, truncated, one), truncated)
+        quotient = choose(by_minus_one, scalar_op(arith.SubiOp, zero, x), quotient)
+        remainder = choose(adjust, scalar_op(arith.AddiOp, rest, divisor), rest)
+    return choose(by_zero, zero, quotient), choose(by_zero, zero, remainder)
+
+
+def _float_divmod(x: SSAValue, y: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """(x // y, x % y) of floats, as NumPy computes them from fmod (npy_divmod)."""
+    zero, one = number(0.0, y.type), number(1.0, y.type)
+    rest = scalar_op(arith.RemfOp, x, y)
+    quotient = scalar_op(arith.DivfOp, scalar_op(arith.SubfOp, x, rest), y)
+    nonzero = compare("une", rest, zero)
+    signs_differ = scalar_op(arith.XOrIOp, compare("olt", y, zero), compare("olt", rest, zero))
+    adjust = scalar_op(arith.AndIOp, nonzero, signs_differ)
+    rest_adjusted = choose(adjust, scalar_op(arith.AddfOp, rest, y), rest)
+    quotient = choose(adjust, scalar_op(arith.SubfOp, quotient, one), quotient)
+    remainder = choose(nonzero, rest_adjusted, scalar_op(math.CopySignOp, zero, y))
+    down = scalar_op(math.FloorOp, quotient)
+    too_low = compare("ogt", scalar_op(arith.SubfOp, quotient, down), number(0.5, y.type))
+    rounded = choose(too_low, scalar_op(arith.AddfOp, down, one), down)
+    plain = scalar_op(arith.DivfOp, x, y)
+    signed_zero = scalar_op(math.CopySignOp, zero, plain)
+    floored = choose(compare("une", quotient, zero), rounded, signed_zero)
+    by_zero = compare("oeq", y, zero)
+    return choose(by_zero, plain, floored), choose(by_zero, rest, remainder)
+
+
+# --- functions --------------------------------------------------------------------------------------------------
+
+
+@op(np.exp, pymath.exp, cost=12)
+class ExpOp(UnaryOp):
+    """e**x."""
+
+    name = "nd.exp"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return g * out
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(math.ExpOp, *elements)
+
+
+@op(np.log, cost=12, singular=True)
+class LogOp(UnaryOp):
+    """The natural logarithm."""
+
+    name = "nd.log"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        (x,) = operands
+        return g / x
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(math.LogOp, *elements)
+
+
+@op(np.sin, pymath.sin, cost=12)
+class SinOp(UnaryOp):
+    """sin x, x in radians."""
+
+    name = "nd.sin"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        (x,) = operands
+        return g * np.cos(x)  # type: ignore[call-overload]
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(math.SinOp, *elements)
+
+
+@op(np.cos, pymath.cos, cost=12)
+class CosOp(UnaryOp):
+    """cos x, x in radians."""
+
+    name = "nd.cos"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        (x,) = operands
+        return -(g * np.sin(x))  # type: ignore[call-overload]
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(math.CosOp, *elements)
+
+
+@op(np.tanh, pymath.tanh, cost=15)
+class TanhOp(UnaryOp):
+    """The hyperbolic tangent."""
+
+    name = "nd.tanh"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return g * (1.0 - out * out)
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(math.TanhOp, *elements)
+
+
+@op(np.sqrt, cost=5, singular=True)
+class SqrtOp(UnaryOp):
+    """The square root; nan below 0."""
+
+    name = "nd.sqrt"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return g / (2.0 * out)
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(math.SqrtOp, *elements)
+
+
+@op(np.absolute, np.fabs, abs)
+class AbsOp(UnaryOp):
+    """|x|; the derivative at 0 is 0. The smallest integer wraps."""
+
+    name = "nd.abs"
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return numbers(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        (x,) = operands
+        return g * emit(SignOp, x)
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        (x,) = elements
+        if types.is_float(self.element):
+            return scalar_op(math.AbsFOp, x)
+        if types.is_unsigned(self.element):
+            return x
+        zero = number(0, x.type)
+        return choose(compare("slt", x, zero), scalar_op(arith.SubiOp, zero, x), x)
+
+
+@op(np.sign)
+class SignOp(UnaryOp):
+    """-1, 0 or 1; nan of nan. Its derivative is 0 everywhere."""
+
+    name = "nd.sign"
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return numbers(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        (x,) = elements
+        zero, one, minus_one = (number(value, x.type) for value in (0, 1, -1))
+        if types.is_float(self.element):
+            ordered = choose(compare("oeq", x, zero), zero, x)
+            negative = choose(compare("olt", x, zero), minus_one, ordered)
+            return choose(compare("ogt", x, zero), one, negative)
+        if types.is_unsigned(self.element):
+            return choose(compare("ne", x, zero), one, zero)
+        return choose(compare("sgt", x, zero), one, choose(compare("slt", x, zero), minus_one, zero))
+
+
+class ExtremumOp(BinaryOp):
+    """The larger or the smaller of two; nan if either is. At x = y each gets half of the cotangent."""
+
+    # (float op, signed op, unsigned op)
+    KINDS: ClassVar[tuple[type[Operation], type[Operation], type[Operation]]]
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return type
+
+    @abstractmethod
+    def prefers(self, x: Expr, y: Expr) -> Expr:
+        """Where x is chosen."""
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        x, y = operands
+        tied = where(x == y, 0.5 * g, 0.0)
+        return where(self.prefers(x, y), g, tied), where(self.prefers(y, x), g, tied)
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        floating, signed, unsigned = self.KINDS
+        if types.is_float(self.element):
+            return scalar_op(floating, *elements)
+        return scalar_op(unsigned if types.is_unsigned(self.element) else signed, *elements)
+
+
+@op(np.maximum)
+class MaximumOp(ExtremumOp):
+    """The larger of two; nan if either is."""
+
+    name = "nd.maximum"
+    KINDS: ClassVar = (arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp)
+
+    def prefers(self, x: Expr, y: Expr) -> Expr:
+        return x > y
+
+
+@op(np.minimum)
+class MinimumOp(ExtremumOp):
+    """The smaller of two; nan if either is."""
+
+    name = "nd.minimum"
+    KINDS: ClassVar = (arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp)
+
+    def prefers(self, x: Expr, y: Expr) -> Expr:
+        return x < y
+
+
+def _select_reference(condition: Any, x: Any, y: Any) -> Any:
+    return np.where(condition, x, y)
+
+
+@op(_select_reference)
+class SelectOp(ElementwiseOp):
+    """x where the condition holds, else y."""
+
+    name = "nd.select"
+    condition = operand_def()
+    x = operand_def(_T)
+    y = operand_def(_T)
+    result = result_def(_T)
+    assembly_format = "$condition `,` $x `,` $y attr-dict `:` type($condition) `,` type($x)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        condition, x, y = operands
+        require_same(cls.name, (x, y))
+        if condition != types.with_element(x, types.I1):
+            raise DTypeError(f"nd.select: the condition is {condition}, not booleans of the shape of {x}")
+        return [x]
+
+    @property
+    def element(self) -> Attribute:
+        return types.element_type(self.operands[1].type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        condition = operands[0]
+        return None, where(condition, g, 0.0), where(condition, 0.0, g)
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        _, x, y = tangents
+        if x is None and y is None:
+            return None
+        return where(operands[0], 0.0 if x is None else x, 0.0 if y is None else y)
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return choose(*elements)

@@ -1,0 +1,240 @@
+"""IR values with NumPy's operators: the layer in which derivative rules and loops are written.
+
+An `Expr` stands for an SSA value; using an operator or a NumPy function on it emits the op that the function spells, at
+the current insertion point (`building`) and with the current location (`located`). There is no promotion and no
+broadcasting here but for numbers and scalars: mixing element types is a DTypeError.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from xdsl.dialects.builtin import LocationAttr, UnknownLoc
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from mlirad.dialect import types
+from mlirad.dialect.op import NdOp, op_of
+from mlirad.errors import DTypeError, ShapeError
+
+OpT = TypeVar("OpT", bound=Operation)
+Number = int | float | bool | np.generic
+
+
+class _Context(threading.local):
+    point: InsertPoint | None = None
+    location: LocationAttr = UnknownLoc()
+
+
+_context = _Context()
+
+
+@contextmanager
+def building(where: InsertPoint | Block) -> Iterator[None]:
+    """Ops are emitted at `where` (at a block's end, for a block) inside this context."""
+    saved = _context.point
+    _context.point = InsertPoint.at_end(where) if isinstance(where, Block) else where
+    try:
+        yield
+    finally:
+        _context.point = saved
+
+
+@contextmanager
+def located(location: LocationAttr) -> Iterator[None]:
+    """Ops are emitted with `location` inside this context."""
+    saved = _context.location
+    _context.location = location
+    try:
+        yield
+    finally:
+        _context.location = saved
+
+
+def current_location() -> LocationAttr:
+    return _context.location
+
+
+def insertion_point() -> InsertPoint:
+    if _context.point is None:
+        raise RuntimeError("ops are emitted inside `with building(...)` only")
+    return _context.point
+
+
+def insert(op: OpT) -> OpT:
+    """Put a ready-made op at the insertion point, with the current location."""
+    point = insertion_point()
+    op.location = _context.location
+    if point.insert_before is None:
+        point.block.add_op(op)
+    else:
+        point.block.insert_op_before(op, point.insert_before)
+    return op
+
+
+def emit(
+    op_class: type[NdOp], *operands: Expr | SSAValue, result_type: Attribute | None = None, **attributes: Any
+) -> Any:
+    """Emit an op; its result types come from its type rule. Gives an Expr, or a tuple where there are several results.
+
+    result_type is for the ops whose operands leave it open (cast, broadcast, reshape, full).
+    Raises ShapeError or DTypeError, without a place, where the rule refuses the operands.
+    """
+    values = [operand.value if isinstance(operand, Expr) else operand for operand in operands]
+    properties = op_class.properties_of(attributes)
+    results = op_class.infer([value.type for value in values], properties, result_type)
+    op = insert(op_class.create(operands=values, result_types=results, properties=properties))
+    return Expr(op.results[0]) if len(op.results) == 1 else tuple(Expr(result) for result in op.results)
+
+
+def constant(value: Any, type: Attribute) -> Expr:
+    """A constant: `value` (a number, or an array of the type's shape) as a scalar or tensor of `type`."""
+    from mlirad.dialect.constant import ConstantOp
+
+    return Expr(insert(ConstantOp.of(value, type)).result)
+
+
+def zeros_like(x: Expr) -> Expr:
+    """Zeros of the type and, where a size is unknown, of the run-time shape of x."""
+    from mlirad.dialect.constant import full
+    from mlirad.dialect.movement import DimOp
+
+    if types.is_static(x.type):
+        return constant(0, x.type)
+    sizes = [emit(DimOp, x, axis=axis) for axis, size in enumerate(x.shape) if size < 0]
+    return full(constant(0, x.element), x.shape, sizes)
+
+
+def broadcast_scalar(x: Expr, like: Expr) -> Expr:
+    from mlirad.dialect.movement import broadcast
+
+    return broadcast(x, (), like.shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expr:
+    """An SSA value that carries NumPy's operators."""
+
+    value: SSAValue
+
+    @property
+    def type(self) -> Attribute:
+        return self.value.type
+
+    @property
+    def element(self) -> Attribute:
+        return types.element_type(self.value.type)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return types.shape(self.value.type)
+
+    @property
+    def is_tensor(self) -> bool:
+        return types.is_tensor(self.value.type)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if method != "__call__" or kwargs:
+            return NotImplemented
+        return apply(ufunc, *inputs)
+
+    def __add__(self, other: Expr | Number) -> Expr:
+        return apply(np.add, self, other)
+
+    def __radd__(self, other: Number) -> Expr:
+        return apply(np.add, other, self)
+
+    def __sub__(self, other: Expr | Number) -> Expr:
+        return apply(np.subtract, self, other)
+
+    def __rsub__(self, other: Number) -> Expr:
+        return apply(np.subtract, other, self)
+
+    def __mul__(self, other: Expr | Number) -> Expr:
+        return apply(np.multiply, self, other)
+
+    def __rmul__(self, other: Number) -> Expr:
+        return apply(np.multiply, other, self)
+
+    def __truediv__(self, other: Expr | Number) -> Expr:
+        return apply(np.divide, self, other)
+
+    def __rtruediv__(self, other: Number) -> Expr:
+        return apply(np.divide, other, self)
+
+    def __pow__(self, other: Expr | Number) -> Expr:
+        return apply(np.power, self, other)
+
+    def __neg__(self) -> Expr:
+        return apply(np.negative, self)
+
+    def __lt__(self, other: Expr | Number) -> Expr:
+        return apply(np.less, self, other)
+
+    def __le__(self, other: Expr | Number) -> Expr:
+        return apply(np.less_equal, self, other)
+
+    def __gt__(self, other: Expr | Number) -> Expr:
+        return apply(np.greater, self, other)
+
+    def __ge__(self, other: Expr | Number) -> Expr:
+        return apply(np.greater_equal, self, other)
+
+    def __eq__(self, other: object) -> Expr:  # type: ignore[override]
+        return apply(np.equal, self, other)
+
+    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
+        return apply(np.not_equal, self, other)
+
+    def __and__(self, other: Expr) -> Expr:
+        return apply(np.logical_and, self, other)
+
+    def __or__(self, other: Expr) -> Expr:
+        return apply(np.logical_or, self, other)
+
+    def __invert__(self) -> Expr:
+        return apply(np.logical_not, self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def same_type(*inputs: Any) -> list[Expr]:
+    """The inputs with numbers made constants, and scalars broadcast, to the type of the widest Expr among them."""
+    widest = max((x for x in inputs if isinstance(x, Expr)), key=lambda x: x.is_tensor)
+    unified: list[Expr] = []
+    for x in inputs:
+        if not isinstance(x, Expr):
+            x = constant(x, widest.type) if types.is_static(widest.type) else constant(x, widest.element)
+        if x.element != widest.element:
+            raise DTypeError(f"element types differ: {x.element} and {widest.element}")
+        if widest.is_tensor and not x.is_tensor:
+            x = broadcast_scalar(x, widest)
+        if x.shape != widest.shape:
+            raise ShapeError(f"shapes differ: {x.shape} and {widest.shape}")
+        unified.append(x)
+    return unified
+
+
+def apply(function: np.ufunc, *inputs: Any) -> Expr:
+    """Emit the elementwise op that a NumPy function spells."""
+    return emit(op_of(function), *same_type(*inputs))
+
+
+def where(condition: Expr, x: Expr | Number, y: Expr | Number) -> Expr:
+    """`np.where(condition, x, y)`: x and y of one type, condition bool; a scalar condition is broadcast."""
+    from mlirad.dialect.elementwise import SelectOp
+
+    x, y = same_type(x, y)
+    if x.is_tensor and not condition.is_tensor:
+        condition = broadcast_scalar(condition, x)
+    return emit(SelectOp, condition, x, y)
+
+
+def integers(values: Sequence[int]) -> list[Expr]:
+    """i64 constants."""
+    return [constant(value, types.I64) for value in values]

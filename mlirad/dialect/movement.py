@@ -1,0 +1,211 @@
+"""Moving elements without changing them: broadcast, reshape, transpose; and asking for a size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, TensorType, i64
+from xdsl.dialects.linalg import IteratorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.irdl import operand_def, prop_def, result_def
+
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, emit, insert
+from mlirad.dialect.op import Generic, Properties, PureOp, Upstream, ints, op
+from mlirad.errors import DTypeError, ShapeError
+
+
+class MovementOp(PureOp):
+    """A linear op of one operand: its tangent is itself on the tangent."""
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        (tangent,) = tangents
+        return None if tangent is None else self.rebuild(tangent)
+
+
+def _unchanged(*elements: SSAValue) -> SSAValue:
+    return elements[0]
+
+
+@op(cost=0)
+class BroadcastOp(MovementOp):
+    """x repeated along new axes: operand axis i is result axis dims[i] (increasing)."""
+
+    name = "nd.broadcast"
+    x = operand_def()
+    dims = prop_def(DenseArrayBase)
+    result = result_def()
+    assembly_format = "$x attr-dict `:` type($x) `to` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        source, dims = types.shape(operands[0]), ints(properties["dims"])
+        if not isinstance(result_type, TensorType):
+            raise ShapeError(f"nd.broadcast: the result {result_type} is no array")
+        if types.element_type(result_type) != types.element_type(operands[0]):
+            raise DTypeError(f"nd.broadcast: element types differ: {operands[0]} and {result_type}")
+        shape = types.shape(result_type)
+        increasing = all(a < b for a, b in zip(dims, dims[1:], strict=False))
+        fits = len(dims) == len(source) and increasing and all(0 <= axis < len(shape) for axis in dims)
+        if not fits or any(shape[axis] != size for axis, size in zip(dims, source, strict=True)):
+            raise ShapeError(f"nd.broadcast: {operands[0]} does not broadcast to {result_type} along {list(dims)}")
+        return [result_type]
+
+    def reference(self, *arrays: Any) -> Any:
+        shape = types.shape(self.result.type)
+        kept = dict(zip(ints(self.dims), np.shape(arrays[0]), strict=True))
+        aligned = np.reshape(arrays[0], [kept.get(axis, 1) for axis in range(len(shape))])
+        return np.broadcast_to(aligned, shape).copy()
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        from mlirad.dialect.reduction import sum_of
+
+        (x,) = operands
+        axes = [axis for axis in range(len(out.shape)) if axis not in ints(self.dims)]
+        return reshape(sum_of(g, axes), x.type)
+
+    def loops(self) -> Generic:
+        rank = len(types.shape(self.result.type))
+        source = AffineMap(rank, 0, tuple(AffineExpr.dimension(axis) for axis in ints(self.dims)))
+        return Generic((IteratorType.PARALLEL,) * rank, (source, AffineMap.identity(rank)), _unchanged)
+
+
+def broadcast(x: Expr, dims: Sequence[int], shape: Sequence[int]) -> Expr:
+    """x (a scalar or an array) with its axis i at dims[i] of an array of shape `shape`; x itself if that is its type."""
+    target = types.tensor(shape, x.element)
+    return x if x.type == target else emit(BroadcastOp, x, dims=dims, result_type=target)
+
+
+@op(np.reshape, cost=0)
+class ReshapeOp(MovementOp):
+    """The same elements in row-major order in another shape; also between a scalar and a one-element array."""
+
+    name = "nd.reshape"
+    x = operand_def()
+    result = result_def()
+    assembly_format = "$x attr-dict `:` type($x) `to` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        if result_type is None or types.element_type(result_type) != types.element_type(operands[0]):
+            raise DTypeError(f"nd.reshape: element types differ: {operands[0]} and {result_type}")
+        if prod(types.shape(result_type)) != prod(types.shape(operands[0])):
+            raise ShapeError(f"nd.reshape: {operands[0]} has not as many elements as {result_type}")
+        if not (types.is_static(operands[0]) and types.is_static(result_type)) and operands[0] != result_type:
+            raise ShapeError(f"nd.reshape: unknown sizes in {operands[0]} or {result_type}")
+        return [result_type]
+
+    def reference(self, *arrays: Any) -> Any:
+        shaped = np.reshape(arrays[0], types.shape(self.result.type))
+        return shaped.copy() if types.is_tensor(self.result.type) else shaped[()]
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return reshape(g, operands[0].type)
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, x: SSAValue) -> Sequence[SSAValue]:
+        type = self.result.type
+        if not isinstance(type, TensorType):
+            zeros = [insert(arith.ConstantOp(IntegerAttr(0, IndexType()))).result for _ in types.shape(x.type)]
+            return [insert(tensor.ExtractOp(x, zeros, x.type.element_type)).result]  # type: ignore[union-attr]
+        type = types.with_element(type, types.element_type(x.type))
+        if not isinstance(x.type, TensorType):
+            return [insert(tensor.SplatOp(x, [], type)).result]
+        shape = insert(
+            arith.ConstantOp(_index_vector(types.shape(type)), types.tensor([len(types.shape(type))], types.I64))
+        )
+        return [insert(tensor.ReshapeOp(x, shape.result, type)).result]
+
+
+def _index_vector(shape: Sequence[int]) -> Attribute:
+    from mlirad.dialect.constant import dense
+
+    return dense(np.array(shape, np.int64), types.tensor([len(shape)], types.I64))
+
+
+def reshape(x: Expr, type: Attribute) -> Expr:
+    """x as the scalar or tensor `type`; x itself if that is its type."""
+    return x if x.type == type else emit(ReshapeOp, x, result_type=type)
+
+
+@op(np.transpose, cost=0)
+class TransposeOp(MovementOp):
+    """The axes in another order: result axis i is operand axis permutation[i]."""
+
+    name = "nd.transpose"
+    x = operand_def()
+    permutation = prop_def(DenseArrayBase)
+    result = result_def()
+    assembly_format = "$x attr-dict `:` type($x) `to` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        source, permutation = types.shape(operands[0]), ints(properties["permutation"])
+        if sorted(permutation) != list(range(len(source))) or not types.is_tensor(operands[0]):
+            raise ShapeError(f"nd.transpose: {list(permutation)} does not permute the axes of {operands[0]}")
+        return [types.tensor([source[axis] for axis in permutation], types.element_type(operands[0]))]
+
+    def reference(self, *arrays: Any) -> Any:
+        return np.transpose(arrays[0], ints(self.permutation)).copy()
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return emit(TransposeOp, g, permutation=np.argsort(ints(self.permutation)))
+
+    def loops(self) -> Generic:
+        rank = len(types.shape(self.result.type))
+        source = [0] * rank
+        for result_axis, axis in enumerate(ints(self.permutation)):
+            source[axis] = result_axis
+        read = AffineMap(rank, 0, tuple(AffineExpr.dimension(axis) for axis in source))
+        return Generic((IteratorType.PARALLEL,) * rank, (read, AffineMap.identity(rank)), _unchanged)
+
+
+@op(cost=0, shape_only=(0,))
+class DimOp(PureOp):
+    """The size of an array's axis, an i64."""
+
+    name = "nd.dim"
+    x = operand_def()
+    axis = prop_def(IntegerAttr)
+    result = result_def(types.I64)
+    assembly_format = "$x attr-dict `:` type($x)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        axis = properties["axis"]
+        assert isinstance(axis, IntegerAttr)
+        if not 0 <= axis.value.data < len(types.shape(operands[0])):
+            raise ShapeError(f"nd.dim: {operands[0]} has no axis {axis.value.data}")
+        return [i64]
+
+    def reference(self, *arrays: Any) -> Any:
+        return np.int64(np.shape(arrays[0])[self.axis.value.data])
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, x: SSAValue) -> Sequence[SSAValue]:
+        axis = insert(arith.ConstantOp(IntegerAttr(self.axis.value.data, IndexType()))).result
+        size = insert(tensor.DimOp(x, axis)).result
+        return [insert(arith.IndexCastOp(size, i64)).result]

@@ -1,0 +1,19 @@
+"""The `nd` dialect: every op of ours, from the files of the families."""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from mlirad.dialect import (  # noqa: F401  (a family's ops are defined by importing it)
+    check,
+    compare,
+    constant,
+    contraction,
+    elementwise,
+    indexing,
+    movement,
+    reduction,
+)
+from mlirad.dialect.op import op_classes
+
+Nd = Dialect("nd", [op_class for op_class in op_classes() if op_class.name.startswith("nd.")])

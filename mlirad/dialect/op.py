@@ -1,0 +1,224 @@
+"""What every op of ours answers: type rule, spelling and reference, derivative, loops, memory.
+
+`@op(...)` refuses, at import, a class that leaves one of the five questions open.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, i64
+from xdsl.dialects.linalg import IteratorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, irdl_op_definition, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from mlirad.errors import CompileError
+
+if TYPE_CHECKING:
+    from mlirad.dialect.expr import Expr
+
+Properties = Mapping[str, Attribute]
+
+
+@dataclass(frozen=True)
+class At:
+    """A cotangent that touches only a part of its operand: `add(accumulator)` adds it in place."""
+
+    add: Callable[[Expr], Expr]
+
+
+Cotangent = "Expr | At | None"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What an op does with its operands' memory.
+
+    overwrites: the operand whose buffer the result takes. shape_only: operands of which only the shape is read.
+    cost: what recomputing one element costs, an addition being 1.
+    """
+
+    overwrites: int | None = None
+    shape_only: frozenset[int] = frozenset()
+    cost: float = 1.0
+
+
+@dataclass(frozen=True)
+class Generic:
+    """An op that is one `linalg.generic`.
+
+    maps: one per operand, then the result's. body: from the elements of the operands (then, where there are
+    reductions, the accumulator) to the element of the result, in upstream ops. initial: the accumulator's start.
+    """
+
+    iterators: tuple[IteratorType, ...]
+    maps: tuple[AffineMap, ...]
+    body: Callable[..., SSAValue]
+    initial: int | float | None = None
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """An op that is a few upstream ops: `build` gets the lowered operands and emits them (with `expr.insert`)."""
+
+    build: Callable[..., Sequence[SSAValue]]
+
+
+class NdOp(IRDLOperation):
+    """An op of ours; the five questions are its methods."""
+
+    irdl_options = (ParsePropInAttrDict(),)
+    QUESTIONS: ClassVar[tuple[str, ...]] = ("infer", "reference", "vjp", "jvp", "loops")
+
+    # What `@op` sets on the class, after xDSL has read it.
+    if TYPE_CHECKING:
+        spellings: ClassVar[tuple[Callable[..., Any], ...]]
+        memory: ClassVar[Memory]
+        singular: ClassVar[bool]
+
+    @classmethod
+    @abstractmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        """The result types. Raises ShapeError or DTypeError where the operands do not fit.
+
+        result_type is what is asked for, of the ops whose operands leave it open; the others ignore it.
+        """
+
+    def reference(self, *arrays: Any) -> Any:
+        """What the op computes, by NumPy."""
+        return self.spellings[0](*arrays)
+
+    @abstractmethod
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        """The cotangents of the operands, one each (not a tuple, where there is one operand): Expr, At, or None."""
+
+    @abstractmethod
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        """The tangent of the result; None stands for a zero tangent."""
+
+    @abstractmethod
+    def loops(self) -> Generic | Upstream:
+        """What the op is upstream."""
+
+    @classmethod
+    def properties_of(cls, attributes: Mapping[str, Any]) -> dict[str, Attribute]:
+        """MLIR attributes for plain Python ones: ints, strings, and sequences of ints."""
+        return {name: _attribute(value) for name, value in attributes.items()}
+
+    def rebuild(self, *operands: Expr) -> Expr:
+        """The same op on other operands."""
+        from mlirad.dialect.expr import emit
+
+        return emit(type(self), *operands, result_type=self.results[0].type, **self.properties)
+
+    def recomputed(self, *operands: SSAValue) -> Expr:
+        """How a value that the op has computed once is computed again: by the same op, but for checks already passed."""
+        from mlirad.dialect.expr import Expr
+
+        return self.rebuild(*(Expr(operand) for operand in operands))
+
+    def verify_(self) -> None:
+        try:
+            operands = [operand.type for operand in self.operands]
+            asked = self.results[0].type if self.results else None
+            expected = type(self).infer(operands, self.properties, asked)
+        except CompileError as error:
+            raise VerifyException(error.message) from error
+        actual = [result.type for result in self.results]
+        if expected != actual:
+            raise VerifyException(
+                f"{self.name}: the result types should be {[str(t) for t in expected]}, not {[str(t) for t in actual]}"
+            )
+
+
+class PureOp(NdOp):
+    """An op without effects that cannot trap."""
+
+    traits = traits_def(Pure())
+
+
+NdOpT = TypeVar("NdOpT", bound=NdOp)
+
+
+@dataclass
+class _Registry:
+    """Every class that `@op` has accepted, and which of them a NumPy function spells."""
+
+    classes: list[type[NdOp]] = field(default_factory=list)
+    spelled: dict[Callable[..., Any], type[NdOp]] = field(default_factory=dict)
+
+
+_registry = _Registry()
+
+
+def op(
+    *spellings: Callable[..., Any],
+    cost: float = 1.0,
+    overwrites: int | None = None,
+    shape_only: Sequence[int] = (),
+    singular: bool = False,
+) -> Callable[[type[NdOpT]], type[NdOpT]]:
+    """Define an op of ours, which is what the functions `spellings` are in IR (the first is its reference).
+
+    cost, overwrites, shape_only: see `Memory`. singular: its derivative's factor may be non-finite, so that the
+    engine lets an exactly zero cotangent annihilate it. Raises TypeError for a class that leaves a question open.
+    """
+
+    def define(cls: type[NdOpT]) -> type[NdOpT]:
+        open_questions = [q for q in NdOp.QUESTIONS if getattr(getattr(cls, q), "__isabstractmethod__", False)]
+        if not spellings and cls.reference is NdOp.reference:
+            open_questions.append("reference (give a spelling, or define it)")
+        if open_questions:
+            raise TypeError(f"{cls.__name__} leaves open: {', '.join(open_questions)}")
+        defined = irdl_op_definition(cls)
+        defined.spellings = spellings
+        defined.memory = Memory(overwrites, frozenset(shape_only), cost)
+        defined.singular = singular
+        _registry.classes.append(defined)
+        for spelling in spellings:
+            if spelling in _registry.spelled:
+                raise TypeError(f"{spelling!r} spells both {_registry.spelled[spelling].__name__} and {cls.__name__}")
+            _registry.spelled[spelling] = defined
+        return defined
+
+    return define
+
+
+def op_classes() -> tuple[type[NdOp], ...]:
+    """Every op of ours that has been defined."""
+    return tuple(_registry.classes)
+
+
+def spelled() -> Mapping[Callable[..., Any], type[NdOp]]:
+    """Which op a NumPy (or math) function is."""
+    return _registry.spelled
+
+
+def op_of(function: Callable[..., Any]) -> type[NdOp]:
+    return _registry.spelled[function]
+
+
+def ints(attribute: Attribute) -> tuple[int, ...]:
+    """The values of an array-of-integers attribute."""
+    assert isinstance(attribute, DenseArrayBase)
+    return tuple(int(value) for value in attribute.get_values())
+
+
+def _attribute(value: Any) -> Attribute:
+    if isinstance(value, Attribute):
+        return value
+    if isinstance(value, str):
+        return StringAttr(value)
+    if isinstance(value, int | np.integer):
+        return IntegerAttr(int(value), i64)
+    return DenseArrayBase.from_list(i64, [int(item) for item in value])
+

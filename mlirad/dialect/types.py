@@ -1,0 +1,139 @@
+"""Element types and shapes: between NumPy dtypes and MLIR types, and between source places and MLIR locations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    FileLineColLoc,
+    Float32Type,
+    Float64Type,
+    IntAttr,
+    IntegerType,
+    LocationAttr,
+    Signedness,
+    StringAttr,
+    TensorType,
+    UnknownLoc,
+)
+from xdsl.ir import Attribute
+
+from mlirad.location import SourceLocation
+
+F32 = Float32Type()
+F64 = Float64Type()
+I1 = IntegerType(1)
+I32 = IntegerType(32)
+I64 = IntegerType(64)
+
+_ELEMENT_OF_DTYPE: dict[np.dtype, Attribute] = {
+    np.dtype(np.float32): F32,
+    np.dtype(np.float64): F64,
+    np.dtype(np.bool_): I1,
+    **{np.dtype(f"i{bits // 8}"): IntegerType(bits) for bits in (8, 16, 32, 64)},
+    **{np.dtype(f"u{bits // 8}"): IntegerType(bits, Signedness.UNSIGNED) for bits in (8, 16, 32, 64)},
+}
+_DTYPE_OF_ELEMENT = {element: dtype for dtype, element in _ELEMENT_OF_DTYPE.items()}
+
+
+def from_dtype(dtype: np.dtype) -> Attribute:
+    """The element type of a NumPy dtype. Raises KeyError for one that mlirad does not know."""
+    return _ELEMENT_OF_DTYPE[np.dtype(dtype)]
+
+
+def to_dtype(element: Attribute) -> np.dtype:
+    """The NumPy dtype of an element type."""
+    return _DTYPE_OF_ELEMENT[element]
+
+
+def has_dtype(dtype: np.dtype) -> bool:
+    return np.dtype(dtype) in _ELEMENT_OF_DTYPE
+
+
+@cache
+def _tensor(shape: tuple[int, ...], element: Attribute) -> TensorType:
+    return TensorType(element, [DYNAMIC_INDEX if size < 0 else size for size in shape])
+
+
+def tensor(shape: Sequence[int], element: Attribute) -> TensorType:
+    """`tensor<shape x element>`; -1 is an unknown size."""
+    return _tensor(tuple(shape), element)
+
+
+def of_shape(shape: Sequence[int], element: Attribute) -> Attribute:
+    """A scalar for the shape (), else a tensor."""
+    return tensor(shape, element) if len(shape) else element
+
+
+def element_type(type: Attribute) -> Attribute:
+    return type.element_type if isinstance(type, TensorType) else type
+
+
+def shape(type: Attribute) -> tuple[int, ...]:
+    """The sizes of a tensor (-1: unknown), () for a scalar."""
+    if isinstance(type, TensorType):
+        return tuple(-1 if size == DYNAMIC_INDEX else size for size in type.get_shape())
+    return ()
+
+
+def with_element(type: Attribute, element: Attribute) -> Attribute:
+    """A type of the same shape and another element type."""
+    return tensor(shape(type), element) if isinstance(type, TensorType) else element
+
+
+def is_tensor(type: Attribute) -> bool:
+    return isinstance(type, TensorType)
+
+
+def is_static(type: Attribute) -> bool:
+    return all(size >= 0 for size in shape(type))
+
+
+def is_float(type: Attribute) -> bool:
+    """Whether the elements are floating-point numbers: what can have a cotangent."""
+    return isinstance(element_type(type), AnyFloat)
+
+
+def is_integer(type: Attribute) -> bool:
+    """Whether the elements are integers (bool is none)."""
+    element = element_type(type)
+    return isinstance(element, IntegerType) and element != I1
+
+
+def is_bool(type: Attribute) -> bool:
+    return element_type(type) == I1
+
+
+def is_unsigned(type: Attribute) -> bool:
+    element = element_type(type)
+    return isinstance(element, IntegerType) and (element == I1 or element.signedness.data == Signedness.UNSIGNED)
+
+
+def signless(type: Attribute) -> Attribute:
+    """The type with unsigned elements made signless, as upstream ops want them."""
+    element = element_type(type)
+    return with_element(type, IntegerType(element.width.data)) if isinstance(element, IntegerType) else type
+
+
+def itemsize(type: Attribute) -> int:
+    """Bytes of one element."""
+    return to_dtype(element_type(type)).itemsize
+
+
+@cache
+def to_location(place: SourceLocation | None) -> LocationAttr:
+    """The MLIR location of a place in the source (MLIR's columns count from 1)."""
+    if place is None:
+        return UnknownLoc()
+    return FileLineColLoc((StringAttr(place.filename), IntAttr(place.lineno), IntAttr(place.col_offset + 1)))
+
+
+def from_location(location: Attribute | None) -> SourceLocation | None:
+    """The place in the source that an op came from, or None."""
+    if isinstance(location, FileLineColLoc):
+        return SourceLocation(location.filename.data, location.line.data, max(location.column.data - 1, 0))
+    return None
