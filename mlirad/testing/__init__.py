@@ -1,0 +1,1 @@
+"""The kit for testers: an interpreter of the tensor and autodiff stages."""

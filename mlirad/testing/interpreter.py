@@ -1,0 +1,140 @@
+"""Runs a module at the tensor or autodiff stage with NumPy, one op at a time: the oracle of tests.
+
+Reads: func, scf, nd, ad.grow and ad.tape, scalar arith. Gives: NumPy values. Every write makes a new array (value
+semantics), so that nothing here can be right by accident of aliasing.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, func, scf
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.traits import SymbolTable
+
+from mlirad.dialect import types
+from mlirad.dialect.op import NdOp
+
+_COMPARISONS: tuple[Callable[[Any, Any], Any], ...] = (
+    operator.eq,
+    operator.ne,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+)
+
+_ARITH: dict[type[Operation], Callable[..., Any]] = {
+    arith.AddiOp: np.add,
+    arith.SubiOp: np.subtract,
+    arith.MuliOp: np.multiply,
+    arith.MaxSIOp: np.maximum,
+    arith.MinSIOp: np.minimum,
+    arith.AndIOp: np.bitwise_and,
+    arith.OrIOp: np.bitwise_or,
+    arith.XOrIOp: np.bitwise_xor,
+    arith.SelectOp: lambda condition, x, y: x if condition else y,
+}
+
+Value = Any
+Environment = dict[SSAValue, Value]
+
+
+def run(module: ModuleOp, name: str, *arguments: Value) -> tuple[Value, ...]:
+    """Call the function `name` of the module. Arguments and results are NumPy arrays and scalars."""
+    function = SymbolTable.lookup_symbol(module, name)
+    if not isinstance(function, func.FuncOp):
+        raise KeyError(f"no function @{name}")
+    return Interpreter(module).call(function, arguments)
+
+
+class Interpreter:
+    """Evaluates functions of one module. `executed` counts the ops that ran, by name."""
+
+    def __init__(self, module: ModuleOp):
+        self.module = module
+        self.executed: dict[str, int] = {}
+
+    def call(self, function: func.FuncOp, arguments: Sequence[Value]) -> tuple[Value, ...]:
+        entry = function.body.block
+        if len(arguments) != len(entry.args):
+            raise TypeError(f"@{function.sym_name.data} takes {len(entry.args)} arguments, not {len(arguments)}")
+        values = [_of_type(value, arg.type) for value, arg in zip(arguments, entry.args, strict=True)]
+        return self._block(entry, values, {})
+
+    def _block(self, block: Block, arguments: Sequence[Value], outer: Environment) -> tuple[Value, ...]:
+        """Run a block and give the operands of its terminator."""
+        # One flat environment per call: SSA values are unique, and a loop's body writes its own anew each trip.
+        outer.update(zip(block.args, arguments, strict=True))
+        for op in block.ops:
+            operands = [outer[operand] for operand in op.operands]
+            if isinstance(op, func.ReturnOp | scf.YieldOp | scf.ConditionOp):
+                return tuple(operands)
+            self.executed[op.name] = self.executed.get(op.name, 0) + 1
+            outer.update(zip(op.results, self._op(op, operands, outer), strict=True))
+        return ()
+
+    def _op(self, op: Operation, operands: Sequence[Value], environment: Environment) -> Sequence[Value]:
+        match op:
+            case scf.ForOp():
+                return self._for(op, operands, environment)
+            case scf.WhileOp():
+                return self._while(op, operands, environment)
+            case scf.IfOp():
+                region = op.true_region if operands[0] else op.false_region
+                return self._block(region.block, (), environment) if region.blocks else ()
+            case func.CallOp():
+                callee = SymbolTable.lookup_symbol(self.module, op.callee)
+                assert isinstance(callee, func.FuncOp)
+                return self.call(callee, operands)
+            case NdOp():
+                results = op.reference(*operands)
+                results = results if isinstance(results, tuple) else (results,) if op.results else ()
+                return [_of_type(value, result.type) for value, result in zip(results, op.results, strict=True)]
+            case arith.ConstantOp():
+                return [_constant(op.value, op.result.type)]
+            case arith.CmpiOp():
+                return [np.bool_(_COMPARISONS[op.predicate.value.data](*operands))]
+            case _ if type(op) in _ARITH:
+                return [_of_type(_ARITH[type(op)](*operands), op.results[0].type)]
+            case _:
+                raise NotImplementedError(f"the interpreter does not know {op.name}")
+
+    def _for(self, op: scf.ForOp, operands: Sequence[Value], environment: Environment) -> Sequence[Value]:
+        lower, upper, step, *carried = operands
+        for index in range(int(lower), int(upper), int(step)):
+            carried = self._block(op.body.block, (np.int64(index), *carried), environment)
+        return carried
+
+    def _while(self, op: scf.WhileOp, operands: Sequence[Value], environment: Environment) -> Sequence[Value]:
+        carried: Sequence[Value] = operands
+        while True:
+            condition, *carried = self._block(op.before_region.block, carried, environment)
+            if not condition:
+                return carried
+            carried = self._block(op.after_region.block, carried, environment)
+
+
+def _constant(attribute: Attribute, type: Attribute) -> Value:
+    if isinstance(attribute, FloatAttr | IntegerAttr):
+        return _of_type(attribute.value.data, type)
+    assert isinstance(attribute, DenseIntOrFPElementsAttr)
+    return _of_type(np.array(attribute.get_values()).reshape(types.shape(type)), type)
+
+
+def _of_type(value: Value, type: Attribute) -> Value:
+    """The value in the dtype of an MLIR type, after a check that its shape is the type's."""
+    element = types.element_type(type)
+    dtype = types.to_dtype(element)
+    if not types.is_tensor(type):
+        return dtype.type(value)
+    array = np.array(value, dtype)  # a copy, always
+    sizes = types.shape(type)
+    fits = array.ndim == len(sizes) and all(want in (-1, have) for want, have in zip(sizes, array.shape, strict=True))
+    if not fits:
+        raise TypeError(f"a value of shape {array.shape} for {type}")
+    return array
