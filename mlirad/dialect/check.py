@@ -61,7 +61,7 @@ class CheckOp(EffectOp):
     arguments = var_operand_def(types.I64)
     error = prop_def(StringAttr)
     message = prop_def(StringAttr)
-    assembly_format = "$ok (`,` $arguments^)? `,` $error `,` $message attr-dict"
+    assembly_format = "$ok `,` $error `,` $message (`(` $arguments^ `)`)? attr-dict"
 
     @classmethod
     def infer(
@@ -133,4 +133,3 @@ def check_index(index: Expr, size: Expr, axis: int) -> Expr:
 def check(ok: Expr, error: str, message: str, *arguments: Expr) -> None:
     """Raise `error` at run time, with `message` ({0}, {1}: the i64 arguments), unless ok."""
     emit(CheckOp, ok, *arguments, error=error, message=message)
-

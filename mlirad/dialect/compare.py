@@ -13,7 +13,16 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import operand_def, result_def
 
 from mlirad.dialect import types
-from mlirad.dialect.elementwise import BinaryOp, ElementwiseOp, UnaryOp, booleans, compare, number, require_same, scalar_op
+from mlirad.dialect.elementwise import (
+    BinaryOp,
+    ElementwiseOp,
+    UnaryOp,
+    booleans,
+    compare,
+    number,
+    require_same,
+    scalar_op,
+)
 from mlirad.dialect.expr import Expr, emit
 from mlirad.dialect.op import Properties, op
 from mlirad.errors import ShapeError

@@ -221,4 +221,3 @@ def _attribute(value: Any) -> Attribute:
     if isinstance(value, int | np.integer):
         return IntegerAttr(int(value), i64)
     return DenseArrayBase.from_list(i64, [int(item) for item in value])
-

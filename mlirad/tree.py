@@ -1,0 +1,110 @@
+"""Pytrees: tuples, lists, dicts, named tuples and dataclasses of leaves, without registration. Imports nothing of the compiler."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """The structure of what is no container."""
+
+    def __repr__(self) -> str:
+        return "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The structure of a container: its class, its keys (of a dict; field names of a dataclass) and its items'."""
+
+    kind: type
+    keys: tuple[Any, ...] | None
+    children: tuple[Structure, ...]
+
+
+Structure = Leaf | Node
+LEAF = Leaf()
+
+
+def children(value: Any) -> tuple[tuple[Any, ...] | None, Sequence[Any]] | None:
+    """(keys, items) of a container, or None of a leaf. Dicts keep their order."""
+    kind = type(value)
+    if kind is tuple or kind is list or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+        return None, value
+    if kind is dict:
+        return tuple(value), list(value.values())
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = tuple(field.name for field in dataclasses.fields(value))
+        return names, [getattr(value, name) for name in names]
+    return None
+
+
+def build(kind: type, keys: tuple[Any, ...] | None, items: Sequence[Any]) -> Any:
+    """A container of class `kind`."""
+    if kind is tuple or kind is list:
+        return kind(items)
+    if keys is None:
+        return kind(*items)
+    named = dict(zip(keys, items, strict=True))
+    return named if kind is dict else kind(**named)
+
+
+def flatten(value: Any) -> tuple[list[Any], Structure]:
+    """The leaves of a pytree, in order, and its structure."""
+    found: list[Any] = []
+    return found, _flatten(value, found)
+
+
+def _flatten(value: Any, found: list[Any]) -> Structure:
+    inner = children(value)
+    if inner is None:
+        found.append(value)
+        return LEAF
+    keys, items = inner
+    return Node(type(value), keys, tuple(_flatten(item, found) for item in items))
+
+
+def unflatten(structure: Structure, found: Sequence[Any]) -> Any:
+    """The pytree of that structure with these leaves. Raises ValueError if their number is wrong."""
+    rest = iter(found)
+    try:
+        value = _unflatten(structure, rest)
+    except StopIteration:
+        raise ValueError(f"{len(found)} leaves are too few for {structure}") from None
+    if next(rest, LEAF) is not LEAF:
+        raise ValueError(f"{len(found)} leaves are too many for {structure}")
+    return value
+
+
+def _unflatten(structure: Structure, rest: Iterator[Any]) -> Any:
+    if isinstance(structure, Leaf):
+        return next(rest)
+    items = []  # a loop: StopIteration inside a generator would become a RuntimeError
+    for child in structure.children:
+        items.append(_unflatten(child, rest))
+    return build(structure.kind, structure.keys, items)
+
+
+def leaves(value: Any) -> list[Any]:
+    """The leaves of a pytree, in order."""
+    return flatten(value)[0]
+
+
+def map(function: Callable[..., Any], value: Any, *others: Any) -> Any:
+    """`function` of the leaves at the same place of pytrees of one structure. Raises ValueError if structures differ."""
+    first, structure = flatten(value)
+    columns = [first]
+    for other in others:
+        column, other_structure = flatten(other)
+        if other_structure != structure:
+            raise ValueError(f"pytrees differ in structure: {structure} and {other_structure}")
+        columns.append(column)
+    return unflatten(structure, [function(*row) for row in zip(*columns, strict=True)])
+
+
+def count(structure: Structure) -> int:
+    """How many leaves a structure has."""
+    return 1 if isinstance(structure, Leaf) else sum(count(child) for child in structure.children)
