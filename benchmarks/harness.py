@@ -1,0 +1,99 @@
+"""Reads: callables that do the same work. Writes: a table. Leaves: their median times, taken in turns in one process.
+
+Turns, because a machine's speed drifts: whatever slows one contender slows its neighbours of the same round too. Only
+ratios are comparable from one machine to the next.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+Work = Callable[[], object]
+
+MINIMUM_SAMPLE = 2e-3  # seconds; shorter calls are repeated, so that the clock does not matter
+STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+def has(module: str) -> bool:
+    """Whether a peer is installed; every peer is optional."""
+    return importlib.util.find_spec(module) is not None
+
+
+def elapsed(work: Work, calls: int) -> float:
+    start = time.perf_counter()
+    for _ in range(calls):
+        work()
+    return (time.perf_counter() - start) / calls
+
+
+def medians(contenders: Mapping[str, Work], rounds: int = 15, budget: float = 20.0) -> dict[str, float]:
+    """Seconds a call. Every contender is called once before, which compiles it; `budget` bounds the sum in seconds."""
+    once: dict[str, float] = {}
+    for name, work in contenders.items():
+        work()
+        once[name] = elapsed(work, 1)
+    calls = {name: max(1, int(MINIMUM_SAMPLE / max(seconds, 1e-9))) for name, seconds in once.items()}
+    one_round = sum(once[name] * calls[name] for name in contenders)
+    samples: dict[str, list[float]] = {name: [] for name in contenders}
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(max(3, min(rounds, int(budget / one_round)))):
+            for name, work in contenders.items():
+                samples[name].append(elapsed(work, calls[name]))
+    finally:
+        gc.enable()
+    return {name: statistics.median(values) for name, values in samples.items()}
+
+
+def print_ratios(title: str, times: Mapping[str, float]) -> None:
+    """Each contender's time, and its ratio to the first one's."""
+    first = next(iter(times.values()))
+    print(title)
+    for name, seconds in times.items():
+        print(f"  {name:34s} {seconds * 1e6:14.2f} us {seconds / first:8.2f} x")
+
+
+def high_water(prepare: Callable[[], Work]) -> int | None:
+    """Bytes by which one call raises the process's resident memory at its highest; None where Linux does not tell.
+
+    In a child process, so that nothing is kept from earlier calls. `prepare` compiles, which is not counted.
+    """
+    if not CLEAR.exists():
+        return None
+    reader, writer = os.pipe()
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            work = prepare()
+            gc.collect()
+            before = status_bytes("VmRSS")
+            CLEAR.write_text("5")  # resets VmHWM
+            work()
+            os.write(writer, str(status_bytes("VmHWM") - before).encode())
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writer)
+    with os.fdopen(reader) as answer:
+        text = answer.read()
+    _, status = os.waitpid(child, 0)
+    if status != 0:
+        raise RuntimeError("the child process that measures memory has failed")
+    return int(text)
+
+
+def status_bytes(name: str) -> int:
+    for line in STATUS.read_text().splitlines():
+        if line.startswith(name + ":"):
+            return int(line.split()[1]) * 1024
+    raise LookupError(name)
