@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 from collections.abc import Sequence
 from pathlib import Path
 
-
-def version() -> str:
-    try:
-        return importlib.metadata.version("mlirad")
-    except importlib.metadata.PackageNotFoundError:
-        return "(not installed)"
+from mlirad import __version__
 
 
 def parser() -> argparse.ArgumentParser:

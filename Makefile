@@ -1,0 +1,52 @@
+# What a newcomer can do: make help
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -ec
+PYTHON ?= python
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help install test filecheck lint format types check full demo examples bench clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+install: ## everything for development, into the active environment, and the git hook
+	$(PYTHON) -m pip install -e '.[test,examples]'
+	pre-commit install
+
+test: ## the tests that every change passes
+	$(PYTHON) -m pytest -n $(JOBS)
+
+filecheck: ## the FileCheck tests alone, as processes under lit
+	lit -v -j $(JOBS) tests
+
+lint: ## ruff's rules and format
+	ruff check .
+	ruff format --check .
+
+format: ## let ruff mend what it can
+	ruff check --fix .
+	ruff format .
+
+types: ## pyright
+	pyright
+
+check: lint types test ## lint, types, test
+
+full: ## every test, the long ones too; the summary goes to docs/verification/
+	mkdir -p docs/verification
+	MLIRAD_CI=1 MLIRAD_FULL=1 $(PYTHON) -m pytest -q -n $(JOBS) | tee docs/verification/full.log
+	tail -n 1 docs/verification/full.log > docs/verification/full.txt
+
+demo: ## train a classifier of handwritten digits
+	mlirad demo
+
+examples: ## each checks its own result
+	set -e; for example in examples/*.py; do echo "== $$example"; $(PYTHON) $$example; done
+
+bench: ## benchmarks beside peers; pip install '.[bench]' for all of them
+	set -e; for benchmark in recurrence vjp_reuse digits_step; do echo "== $$benchmark"; $(PYTHON) benchmarks/$$benchmark.py; done
+
+clean: ## what builds and tests leave
+	rm -rf build dist .pytest_cache .ruff_cache .hypothesis mlirad-demo-dumps
+	find . -name __pycache__ -o -name Output -path './tests/*' | xargs rm -rf
