@@ -13,7 +13,7 @@ def parser() -> argparse.ArgumentParser:
     command_line = argparse.ArgumentParser(
         prog="mlirad", description="Compiles NumPy functions and their derivatives. mlirad-opt works on IR files."
     )
-    command_line.add_argument("--version", action="version", version=f"mlirad {importlib.metadata.version('mlirad')}")
+    command_line.add_argument("--version", action="version", version=f"mlirad {__version__}")
     commands = command_line.add_subparsers(dest="command", required=True, metavar="COMMAND")
     demo = commands.add_parser("demo", help="train a classifier of handwritten digits; needs mlirad[examples]")
     demo.add_argument(
