@@ -1,0 +1,460 @@
+"""Every op of the nd dialect, five ways, from one line of samples each.
+
+It prints and parses; native code gives NumPy's numbers; its vjp agrees with finite differences; `<v, vjp u> == <jvp v, u>`;
+wrong types are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects import builtin, func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
+from xdsl.parser import Parser
+
+from mlirad.dialect import check, compare, constant, contraction, elementwise, indexing, movement, nd, reduction, types
+from mlirad.dialect.expr import Expr, building, emit, insert
+from mlirad.dialect.op import NdOp, op_classes
+from mlirad.dialect.request import Ad, JvpOp, VjpOp
+from mlirad.errors import CompileError
+from mlirad.targets.target import find_target
+
+F32, F64 = np.float32, np.float64
+I8, I64, U8, U64, BOOL = np.int8, np.int64, np.uint8, np.uint64, np.bool_
+ARITHMETIC = (F32, F64, I8, I64, U8, U64)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """An op with operands. `given`: an array or number takes each dtype of `dtypes`; `exact` keeps its own."""
+
+    op: type[NdOp]
+    operands: tuple[Any, ...]
+    dtypes: tuple[type, ...] = (F32, F64)
+    exact: tuple[int, ...] = ()
+    attributes: dict[str, Any] = field(default_factory=dict)
+    to: Any = None  # the shape, or the dtype, of a result that the operands leave open
+    differs: float = 4.0  # how many units in the last place native code may be away from NumPy
+    smooth: bool = True
+
+    def arrays(self, dtype: type) -> list[Any]:
+        return [value if i in self.exact else _cast(value, dtype) for i, value in enumerate(self.operands)]
+
+    def result_type(self, dtype: type) -> Attribute | None:
+        if isinstance(self.to, type):
+            first = type_of(self.arrays(dtype)[0])
+            return types.with_element(first, types.from_dtype(np.dtype(self.to)))
+        if self.to is None:
+            return None
+        if isinstance(self.to, tuple):
+            return types.tensor(self.to, types.from_dtype(np.dtype(dtype)))
+        return types.from_dtype(np.dtype(dtype))
+
+
+def _cast(value: Any, dtype: type) -> Any:
+    """The number or array (0-d ones too) with another dtype."""
+    changed = np.asarray(value).astype(dtype)
+    return changed if isinstance(value, np.ndarray) else changed[()]
+
+
+def _x(*shape: int) -> np.ndarray:
+    """Numbers without ties, none of them 0 or 1, of both signs."""
+    size = int(np.prod(shape))
+    return ((np.arange(size) * 7 % max(size, 1)) * 0.37 - 0.29 * (size - 1) + 0.11).reshape(shape)
+
+
+def _positive(*shape: int) -> np.ndarray:
+    return np.abs(_x(*shape)) + 0.3
+
+
+def _ints(*shape: int) -> np.ndarray:
+    return (np.arange(int(np.prod(shape))) * 5 % 7 - 3).reshape(shape)
+
+
+def unary(op: type[NdOp], x: np.ndarray, dtypes: Sequence[type] = (F32, F64), **more: Any) -> list[Sample]:
+    """An array in every dtype; a scalar and arrays of other ranks and sizes in the last one."""
+    others = (x[0], x[:1], x[:0], x.reshape(2, -1), np.asarray(x[1]))
+    return [Sample(op, (x,), tuple(dtypes), **more), *(Sample(op, (y,), (dtypes[-1],), **more) for y in others)]
+
+
+def binary(op: type[NdOp], x: np.ndarray, y: np.ndarray, dtypes: Sequence[type], **more: Any) -> list[Sample]:
+    """The same of two operands."""
+    others = ((x[0], y[0]), (x[:1], y[:1]), (x[:0], y[:0]), (x.reshape(2, -1), y.reshape(2, -1)))
+    return [
+        Sample(op, (x, y), tuple(dtypes), **more),
+        *(Sample(op, pair, (F64 if F64 in dtypes else dtypes[-1],), **more) for pair in others),
+    ]
+
+
+SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 5e-324])
+E, C, M, R, I = elementwise, compare, movement, reduction, indexing
+A, B = _x(6), _x(6)[::-1].copy()
+i0, i1, i2 = np.int64(0), np.int64(1), np.int64(2)
+T, U = _x(3, 4), _positive(2, 2)
+SLICE = {"sizes": (2, 2), "strides": (1, -2)}
+RELATIONS = (C.EqualOp, C.NotEqualOp, C.LessOp, C.LessEqualOp, C.GreaterOp, C.GreaterEqualOp)
+TRUTH = (np.array([True, True, False, False, True, False]), np.array([True, False, True, False, False, False]))
+
+SAMPLES: list[Sample] = [
+    *binary(E.AddOp, A, B, ARITHMETIC),
+    *binary(E.SubOp, A, B, ARITHMETIC),
+    *binary(E.MulOp, A, B, ARITHMETIC),
+    *binary(E.DivOp, A, B, (F32, F64)),
+    *binary(E.PowOp, _positive(6), B, (F32, F64)),
+    Sample(E.PowOp, (A, np.array([2.0, 3.0, -1.0, 0.0, 1.0, -2.0])), smooth=False),
+    *binary(E.FloorDivOp, A * 3, B, ARITHMETIC, smooth=False),
+    *binary(E.ModOp, A * 3, B, ARITHMETIC),
+    *(
+        Sample(op, (x, y), (dtype,), smooth=False)
+        for op in (E.FloorDivOp, E.ModOp)
+        for dtype in (I8, I64, U8)
+        for x, y in [(np.array([7, -7, 7, -7, 0, -128, 5]), np.array([2, 2, -2, -2, 3, -1, 0]))]
+    ),
+    *(Sample(op, (np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)), smooth=False) for op in (E.FloorDivOp, E.ModOp)),
+    *unary(E.NegOp, A, ARITHMETIC),
+    *unary(E.ExpOp, A),
+    *unary(E.LogOp, _positive(6)),
+    *unary(E.SinOp, A),
+    *unary(E.CosOp, A),
+    *unary(E.TanhOp, A),
+    *unary(E.SqrtOp, _positive(6)),
+    *(Sample(op, (SPECIAL,), smooth=False) for op in (E.ExpOp, E.LogOp, E.SinOp, E.CosOp, E.TanhOp, E.SqrtOp)),
+    *unary(E.AbsOp, A, ARITHMETIC),
+    *unary(E.SignOp, A, ARITHMETIC),
+    Sample(E.SignOp, (SPECIAL,), smooth=False),
+    *binary(E.MaximumOp, A, B, (*ARITHMETIC, BOOL)),
+    *binary(E.MinimumOp, A, B, (*ARITHMETIC, BOOL)),
+    *(Sample(op, (np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)), smooth=False) for op in (E.MaximumOp, E.MinimumOp)),
+    Sample(E.SelectOp, (TRUTH[0], A, B), (*ARITHMETIC, BOOL), exact=(0,)),
+    Sample(E.SelectOp, (np.True_, A[0], B[0]), exact=(0,)),
+    *(sample for op in RELATIONS for sample in binary(op, np.round(A), np.round(B), (*ARITHMETIC, BOOL), smooth=False)),
+    *(Sample(op, (np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)), smooth=False) for op in RELATIONS),
+    *(sample for op in (C.LogicalAndOp, C.LogicalOrOp) for sample in binary(op, *TRUTH, (BOOL,), smooth=False)),
+    *unary(C.LogicalNotOp, TRUTH[0], (BOOL,), smooth=False),
+    *(Sample(C.CastOp, (A * 3,), (*ARITHMETIC, BOOL), to=to) for to in (F32, F64, I8, I64, BOOL)),
+    *(Sample(C.CastOp, (np.abs(A),), (*ARITHMETIC, BOOL), to=to) for to in (U8, U64)),
+    Sample(C.CastOp, (A[0],), (F32, F64), to=F64),
+    *(
+        Sample(constant.ConstantOp, (), (dtype,), attributes={"value": constant.dense(value, type_of_)}, to=to)
+        for dtype in (*ARITHMETIC, BOOL)
+        for value, to in ((_ints(4), (4,)), (1, "scalar"), (2, (2, 3)), (_ints(0), (0,)))
+        for type_of_ in [types.of_shape(to if isinstance(to, tuple) else (), types.from_dtype(np.dtype(dtype)))]
+    ),
+    Sample(constant.FullOp, (2.5,), (*ARITHMETIC, BOOL), to=(2, 3)),
+    Sample(constant.FullOp, (2.5,), to=()),
+    Sample(M.BroadcastOp, (1.5,), (*ARITHMETIC, BOOL), attributes={"dims": ()}, to=(2, 3)),
+    Sample(M.BroadcastOp, (_x(3),), attributes={"dims": (1,)}, to=(2, 3)),
+    Sample(M.BroadcastOp, (_x(2, 3),), attributes={"dims": (0, 2)}, to=(2, 4, 3)),
+    Sample(M.BroadcastOp, (np.asarray(1.5),), attributes={"dims": ()}, to=(0, 3)),
+    *(Sample(M.ReshapeOp, (_x(2, 6),), (*ARITHMETIC, BOOL), to=to) for to in ((12,), (3, 4), (1, 12, 1))),
+    Sample(M.ReshapeOp, (1.5,), to=(1, 1)),
+    Sample(M.ReshapeOp, (_x(1, 1),), to="scalar"),
+    Sample(M.ReshapeOp, (_x(0, 3),), to=(3, 0)),
+    Sample(M.TransposeOp, (_x(2, 3),), (*ARITHMETIC, BOOL), attributes={"permutation": (1, 0)}),
+    Sample(M.TransposeOp, (_x(2, 3, 4),), attributes={"permutation": (2, 0, 1)}),
+    Sample(M.DimOp, (_x(2, 3),), attributes={"axis": 1}, smooth=False),
+    *(
+        Sample(R.SumOp, (_x(3, 4, 5),), ARITHMETIC, attributes={"axes": axes}, differs=32)
+        for axes in ((0,), (1,), (2,), (0, 2), (0, 1, 2), ())
+    ),
+    *(
+        Sample(R.SumOp, (_x(*shape),), attributes={"axes": axes}, differs=32)
+        for shape, axes in (((0,), (0,)), ((1,), (0,)), ((), ()), ((0, 3), (0,)), ((70,), (0,)), ((5, 33), (1,)))
+    ),
+    *(
+        Sample(op, (_x(3, 4),), (*ARITHMETIC, BOOL), attributes={"axes": axes})
+        for op in (R.MaxOp, R.MinOp)
+        for axes in ((0,), (1,), (0, 1))
+    ),
+    *(Sample(op, (SPECIAL,), attributes={"axes": (0,)}, smooth=False) for op in (R.MaxOp, R.MinOp)),
+    *(
+        Sample(contraction.ContractOp, (_x(*x), _x(*y)), ARITHMETIC, attributes={"spec": spec}, differs=64)
+        for spec, x, y in (
+            ("ij,jk->ik", (3, 4), (4, 5)),
+            ("ij,kj->ik", (3, 4), (5, 4)),
+            ("ji,jk->ik", (4, 3), (4, 5)),
+            ("i,i->", (6,), (6,)),
+            ("ij,j->i", (3, 4), (4,)),
+            ("i,ij->j", (3,), (3, 4)),
+            ("i,j->ij", (3,), (4,)),
+            ("bij,bjk->bik", (2, 3, 4), (2, 4, 2)),
+            (",i->i", (), (3,)),
+            ("ij,jk->ik", (0, 4), (4, 5)),
+            ("ij,jk->ik", (3, 0), (0, 5)),
+            ("ij,jk->ik", (17, 19), (19, 23)),
+        )
+    ),
+    Sample(I.ExtractOp, (T, i1, i2), (*ARITHMETIC, BOOL), exact=(1, 2)),
+    Sample(I.InsertOp, (1.5, T, i1, i2), (*ARITHMETIC, BOOL), exact=(2, 3)),
+    Sample(I.AddAtOp, (1.5, T, i1, i2), ARITHMETIC, exact=(2, 3)),
+    Sample(I.ExtractSliceOp, (T, i1, i2), (*ARITHMETIC, BOOL), exact=(1, 2), attributes=SLICE),
+    Sample(I.InsertSliceOp, (U, T, i1, i2), (*ARITHMETIC, BOOL), exact=(2, 3), attributes=SLICE),
+    Sample(I.AddSliceOp, (U, T, i1, i2), ARITHMETIC, exact=(2, 3), attributes=SLICE),
+    *(Sample(I.WrapIndexOp, (np.int64(i), np.int64(5)), (I64,), smooth=False) for i in (-5, -1, 0, 4)),
+    *(
+        Sample(check.CheckIndexOp, (np.int64(i), np.int64(5)), (I64,), attributes={"axis": 0}, smooth=False)
+        for i in (-5, 4)
+    ),
+    Sample(
+        check.CheckOp,
+        (np.True_, i1),
+        (I64,),
+        exact=(0,),
+        attributes={"error": "ValueError", "message": "{0}"},
+        smooth=False,
+    ),
+]
+
+CASES = [(sample, dtype) for sample in SAMPLES for dtype in sample.dtypes]
+IDS = [f"{s.op.name}-{np.dtype(d).name}-{n}" for n, (s, d) in enumerate(CASES)]
+
+
+def type_of(value: Any) -> Attribute:
+    element = types.from_dtype(np.asarray(value).dtype)
+    return types.tensor(value.shape, element) if isinstance(value, np.ndarray) else element
+
+
+def program(sample: Sample, dtype: type) -> tuple[ModuleOp, func.FuncOp]:
+    """A module whose function @f is the op."""
+    operand_types = [type_of(value) for value in sample.arrays(dtype)]
+    function = func.FuncOp("f", (operand_types, []))
+    with building(function.body.block):
+        result_type = sample.result_type(dtype)
+        result = emit(sample.op, *function.body.block.args, result_type=result_type, **sample.attributes)
+        results = [result.value] if isinstance(result, Expr) else []
+        insert(func.ReturnOp(*results))
+    function.function_type = builtin.FunctionType.from_lists(operand_types, [value.type for value in results])
+    return ModuleOp([function]), function
+
+
+def with_request(sample: Sample, dtype: type, kind: type[VjpOp] | type[JvpOp], wrt: Sequence[int]) -> ModuleOp:
+    """A module whose function @main takes primals and cotangents (or tangents), and asks for a derivative of @f."""
+    module, function = program(sample, dtype)
+    function.sym_visibility = builtin.StringAttr("private")
+    inputs = list(function.function_type.inputs.data)
+    others = list(function.function_type.outputs.data) if kind is VjpOp else [inputs[i] for i in wrt]
+    main = func.FuncOp("main", ([*inputs, *others], []))
+    module.body.block.add_op(main)
+    with building(main.body.block):
+        arguments = main.body.block.args
+        request = insert(kind.of(function, arguments[: len(inputs)], arguments[len(inputs) :], wrt, (0,)))
+        insert(func.ReturnOp(request.results[-1] if kind is JvpOp else request.results[0], *request.results[1:]))
+    main.function_type = builtin.FunctionType.from_lists(
+        [*inputs, *others],
+        [operand.type for operand in main.body.block.last_op.operands],  # type: ignore[union-attr]
+    )
+    return module
+
+
+def native(module: ModuleOp, name: str, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    function = next(op for op in module.walk() if isinstance(op, func.FuncOp) and op.sym_name.data == name)
+    results = function.function_type.outputs.data
+    dtypes = [types.to_dtype(types.element_type(result)) for result in results]
+    from mlirad import pipeline
+
+    module.verify()
+    return pipeline.compile_module(module, find_target("cpu")).invoke(name, list(arguments), dtypes)
+
+
+def test_every_op_has_samples() -> None:
+    sampled = {sample.op for sample in SAMPLES}
+    assert {op for op in op_classes() if op.name.startswith("nd.")} == sampled
+
+
+@pytest.mark.parametrize(("sample", "dtype"), CASES, ids=IDS)
+def test_prints_and_parses(sample: Sample, dtype: type) -> None:
+    module, _ = program(sample, dtype)
+    module.verify()
+    context = Context()
+    for dialect in (builtin.Builtin, func.Func, nd.Nd, Ad):
+        context.load_dialect(dialect)
+    parsed = Parser(context, str(module)).parse_module()
+    parsed.verify()
+    assert str(parsed) == str(module)
+    assert parsed.is_structurally_equivalent(module)
+
+
+@pytest.mark.parametrize(("sample", "dtype"), CASES, ids=IDS)
+def test_native_is_numpy(sample: Sample, dtype: type) -> None:
+    module, function = program(sample, dtype)
+    arrays = sample.arrays(dtype)
+    op = function.body.block.first_op
+    assert isinstance(op, NdOp)
+    with np.errstate(all="ignore"):
+        expected = op.reference(*arrays)
+    results = native(module, "f", arrays)
+    if expected is None:
+        assert results == ()
+        return
+    (actual,) = results
+    assert np.asarray(actual).dtype == np.asarray(expected).dtype
+    assert np.shape(actual) == np.shape(expected)
+    if np.asarray(expected).dtype.kind != "f":
+        np.testing.assert_array_equal(actual, expected)
+        return
+    unit = np.finfo(np.asarray(expected).dtype).eps
+    scale = np.max(np.abs(expected), where=np.isfinite(expected), initial=0.0) if sample.differs > 4 else 0.0
+    np.testing.assert_allclose(actual, expected, rtol=sample.differs * unit, atol=sample.differs * unit * scale)
+    zeros = np.asarray(expected) == 0
+    np.testing.assert_array_equal(np.signbit(actual)[zeros], np.signbit(expected)[zeros])
+
+
+def _differentiable(sample: Sample, dtype: type) -> list[int]:
+    return [
+        i
+        for i, value in enumerate(sample.arrays(dtype))
+        if np.asarray(value).dtype.kind == "f" and i not in sample.exact
+    ]
+
+
+SMOOTH = [
+    (s, d)
+    for s, d in CASES
+    if s.smooth and d in (F32, F64) and _differentiable(s, d) and s.to not in (I8, I64, U8, U64, BOOL)
+]
+SMOOTH_IDS = [f"{s.op.name}-{np.dtype(d).name}-{n}" for n, (s, d) in enumerate(SMOOTH)]
+
+
+def _like(rng: np.random.Generator, value: Any) -> Any:
+    drawn = np.asarray(rng.normal(size=np.shape(value)))
+    return _cast(drawn if isinstance(value, np.ndarray) else drawn[()], np.asarray(value).dtype.type)
+
+
+@pytest.mark.parametrize(("sample", "dtype"), SMOOTH, ids=SMOOTH_IDS)
+def test_derivatives(sample: Sample, dtype: type) -> None:
+    """vjp against central differences of the reference in float64, and against jvp."""
+    rng = np.random.default_rng(1)
+    wrt = _differentiable(sample, dtype)
+    arrays = sample.arrays(dtype)
+    _, function = program(sample, F64)
+    op = function.body.block.first_op
+    assert isinstance(op, NdOp)
+    tangents = [_like(rng, arrays[i]) for i in wrt]
+    out = sample.to if isinstance(sample.to, type) else dtype
+    cotangent = _cast(_like(rng, op.reference(*sample.arrays(F64))), out)
+    gradients = native(with_request(sample, dtype, VjpOp, wrt), "main", [*arrays, cotangent])[1:]
+    (tangent,) = native(with_request(sample, dtype, JvpOp, wrt), "main", [*arrays, *tangents])
+    for i, gradient in zip(wrt, gradients, strict=True):
+        assert np.shape(gradient) == np.shape(arrays[i])
+        assert np.asarray(gradient).dtype == np.asarray(arrays[i]).dtype
+
+    def moved(step: float) -> Any:
+        shifted = sample.arrays(F64)
+        for i, direction in zip(wrt, tangents, strict=True):
+            shifted[i] = shifted[i] + step * np.asarray(direction, F64)
+        return op.reference(*shifted)
+
+    step = 1e-5
+    difference = np.vdot(cotangent, (np.asarray(moved(step), F64) - moved(-step)) / (2 * step))
+    reverse = sum(float(np.vdot(t, g)) for t, g in zip(tangents, gradients, strict=True))
+    forward = float(np.vdot(cotangent, tangent))
+    size = 1 + sum(float(np.vdot(np.abs(t), np.abs(g))) for t, g in zip(tangents, gradients, strict=True))
+    assert abs(reverse - forward) <= 64 * np.finfo(dtype).eps * size
+    assert abs(reverse - difference) <= (1e-6 if dtype is F64 else 1e-3) * size
+
+
+WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]] = [
+    *(
+        (op, [types.tensor((2,), types.F64), types.tensor((3,), types.F64)], {}, None)
+        for op in (
+            E.AddOp,
+            E.SubOp,
+            E.MulOp,
+            E.DivOp,
+            E.PowOp,
+            E.FloorDivOp,
+            E.ModOp,
+            E.MaximumOp,
+            E.MinimumOp,
+            *RELATIONS,
+            C.LogicalAndOp,
+            C.LogicalOrOp,
+        )
+    ),
+    *(
+        (op, [types.tensor((2,), types.F64), types.tensor((2,), types.F32)], {}, None)
+        for op in (
+            E.AddOp,
+            E.SubOp,
+            E.MulOp,
+            E.DivOp,
+            E.PowOp,
+            E.FloorDivOp,
+            E.ModOp,
+            E.MaximumOp,
+            E.MinimumOp,
+            *RELATIONS,
+        )
+    ),
+    *((op, [types.I64], {}, None) for op in (E.ExpOp, E.LogOp, E.SinOp, E.CosOp, E.TanhOp, E.SqrtOp, C.LogicalNotOp)),
+    *((op, [types.I1], {}, None) for op in (E.NegOp, E.AbsOp, E.SignOp)),
+    (E.SelectOp, [types.I1, types.tensor((2,), types.F64), types.tensor((2,), types.F64)], {}, None),
+    (C.CastOp, [types.F64], {}, types.tensor((2,), types.F32)),
+    (constant.ConstantOp, [], {"value": constant.dense(1, types.F64)}, types.F32),
+    (constant.FullOp, [types.F64], {}, types.tensor((2,), types.F32)),
+    (constant.FullOp, [types.F64], {}, types.tensor((-1,), types.F64)),
+    (M.BroadcastOp, [types.tensor((2,), types.F64)], {"dims": (0,)}, types.tensor((3,), types.F64)),
+    (M.ReshapeOp, [types.tensor((2,), types.F64)], {}, types.tensor((3,), types.F64)),
+    (M.TransposeOp, [types.tensor((2, 3), types.F64)], {"permutation": (0, 0)}, None),
+    (M.DimOp, [types.tensor((2,), types.F64)], {"axis": 1}, None),
+    *((op, [types.tensor((2,), types.F64)], {"axes": (1,)}, None) for op in (R.SumOp, R.MaxOp, R.MinOp)),
+    *(
+        (
+            contraction.ContractOp,
+            [types.tensor((2, 3), types.F64), types.tensor((2, 3), types.F64)],
+            {"spec": spec},
+            None,
+        )
+        for spec in ("ij,jk->ik", "ij,ik->j", "ij,ij->k", "i,ij->j", "ii,ij->j")
+    ),
+    (I.ExtractOp, [types.tensor((2,), types.F64)], {}, None),
+    (I.InsertOp, [types.F32, types.tensor((2,), types.F64), types.I64], {}, None),
+    (I.AddAtOp, [types.F64, types.tensor((2, 2), types.F64), types.I64], {}, None),
+    (I.ExtractSliceOp, [types.tensor((3,), types.F64), types.I64], {"sizes": (4,), "strides": (1,)}, None),
+    (
+        I.InsertSliceOp,
+        [types.tensor((3,), types.F64), types.tensor((3,), types.F64), types.I64],
+        {"sizes": (2,), "strides": (1,)},
+        None,
+    ),
+    (
+        I.AddSliceOp,
+        [types.tensor((2,), types.F64), types.tensor((3,), types.F64), types.I64],
+        {"sizes": (2,), "strides": (0,)},
+        None,
+    ),
+    (check.CheckOp, [types.I1, types.I64, types.I64, types.I64], {"error": "E", "message": ""}, None),
+]
+TYPED_BY_XDSL = {I.WrapIndexOp, check.CheckIndexOp}  # their operands are i64 by declaration; see below
+
+
+@pytest.mark.parametrize(
+    ("op", "operands", "attributes", "result"), WRONG, ids=[f"{w[0].name}-{n}" for n, w in enumerate(WRONG)]
+)
+def test_wrong_types_are_refused(op: type[NdOp], operands: list[Attribute], attributes: Any, result: Any) -> None:
+    function = func.FuncOp("f", (operands, []))
+    with building(function.body.block), pytest.raises(CompileError):
+        emit(op, *function.body.block.args, result_type=result, **attributes)
+    assert function.body.block.first_op is None
+
+
+def test_every_op_refuses_something() -> None:
+    refused = {wrong[0] for wrong in WRONG} | TYPED_BY_XDSL
+    assert {op for op in op_classes() if op.name.startswith("nd.")} == refused
+
+
+@pytest.mark.parametrize("op", sorted(TYPED_BY_XDSL, key=lambda op: op.name), ids=lambda op: op.name)
+def test_indices_are_i64(op: type[NdOp]) -> None:
+    function = func.FuncOp("f", ([types.F64, types.F64], []))
+    with building(function.body.block):
+        attributes = {"axis": 0} if op is check.CheckIndexOp else {}
+        emit(op, *function.body.block.args, **attributes)
+        insert(func.ReturnOp())
+    with pytest.raises(Exception, match="i64"):
+        ModuleOp([function]).verify()
