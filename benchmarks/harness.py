@@ -12,6 +12,7 @@ import os
 import statistics
 import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -82,6 +83,8 @@ def high_water(prepare: Callable[[], Work]) -> int | None:
             os.write(writer, str(status_bytes("VmHWM") - before).encode())
             status = 0
         finally:
+            if status != 0:
+                traceback.print_exc()
             os._exit(status)
     os.close(writer)
     with os.fdopen(reader) as answer:

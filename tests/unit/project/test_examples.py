@@ -1,0 +1,30 @@
+"""The examples and the benchmarks run; each example checks its own result, and says so by its exit code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def run_script(path: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, str(path), *arguments], capture_output=True, text=True, cwd=ROOT, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_example(path: Path) -> None:
+    assert run_script(path).strip()
+
+
+def test_recurrence_benchmark() -> None:
+    told = run_script(ROOT / "benchmarks" / "recurrence.py", "--largest", "1e3")
+    assert "Numba, adjoint by hand" in told
+    assert "mlirad" in told

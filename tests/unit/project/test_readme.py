@@ -1,0 +1,50 @@
+"""What README.md says is so: its Python runs and prints what it says, its links and its commands exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+README = (ROOT / "README.md").read_text()
+
+
+def expected_output(code: str) -> list[str]:
+    """The comments after a print, or on the line below it."""
+    found: list[str] = []
+    for line, following in zip(code.splitlines(), [*code.splitlines()[1:], ""], strict=True):
+        if line.startswith("print("):
+            comment = re.search(r"\)\s+# (.*)$", line) or re.match(r"# (.*)$", following)
+            assert comment, f"README does not say what this prints: {line}"
+            found.append(comment[1])
+    return found
+
+
+def test_python_blocks_run_and_print_what_they_say(tmp_path: Path) -> None:
+    code = "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))
+    script = tmp_path / "readme.py"
+    script.write_text(code)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, cwd=ROOT, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == expected_output(code)
+    assert expected_output(code)
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / page).read_text())
+    assert not [link for link in links if not (ROOT / link).exists()]
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    assert "pip install -e '.[test,examples]'" in README
+    assert "python -m pytest -n 2" in README
+    ci = (ROOT / ".ci" / "run").read_text()
+    assert "pip install -q -e '.[test,examples]'" in ci
+    assert "python -m pytest -q -n 2" in ci
