@@ -1,0 +1,261 @@
+"""NumPy's elementwise functions: the ops that spell them, with NumPy's promotion and broadcasting.
+
+Reads: Traced values and numbers. Writes: nd ops. Leaves: Traced values, scalars where all operands have rank 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect import nd, types
+from mlirad.dialect.compare import cast as cast_expr
+from mlirad.dialect.elementwise import ElementwiseOp
+from mlirad.dialect.expr import Expr, apply, constant, emit, where
+from mlirad.dialect.op import NdOp, spelled
+from mlirad.errors import DTypeError, StaticOverflowError, UnsupportedSyntaxError
+from mlirad.frontend import promotion
+from mlirad.frontend.traced import (
+    Number,
+    Traced,
+    as_operand,
+    in_type,
+    is_python_number,
+    origins_of,
+    shape_of,
+    stand_in,
+)
+
+assert nd.Nd.name == "nd"  # all the families' ops are spelled now
+
+_BOOL = np.dtype(bool)
+_COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+# What arithmetic on two bools is, where NumPy has it.
+_OF_BOOLS = {np.add: np.logical_or, np.multiply: np.logical_and}
+_BITWISE = {
+    np.bitwise_and: np.logical_and,
+    np.bitwise_or: np.logical_or,
+    np.bitwise_xor: np.not_equal,
+    np.invert: np.logical_not,
+}
+
+
+def op_of(ufunc: np.ufunc) -> type[NdOp] | None:
+    """The elementwise op that spells a ufunc."""
+    op_class = spelled().get(ufunc)
+    return op_class if op_class is not None and issubclass(op_class, ElementwiseOp) else None
+
+
+def is_supported(function: Any) -> bool:
+    return isinstance(function, np.ufunc) and (function in _SPECIAL or op_of(function) is not None)
+
+
+def call(ufunc: np.ufunc, *operands: Any) -> Any:
+    """`ufunc(*operands)`, at least one of them traced."""
+    values = tuple(as_operand(operand) for operand in operands)
+    if len(values) != ufunc.nin:
+        raise DTypeError(f"{ufunc.__name__}() takes {ufunc.nin} positional arguments but {len(values)} were given")
+    if ufunc in _COMPARISONS:
+        return _compare(ufunc, *values)
+    special = _SPECIAL.get(ufunc)
+    return special(*values) if special is not None else _by_op(ufunc, *values)
+
+
+def _by_op(ufunc: np.ufunc, *values: Traced | Number) -> Traced:
+    op_class = op_of(ufunc)
+    if op_class is None:
+        raise UnsupportedSyntaxError(f"np.{ufunc.__name__} is not supported")
+    dtypes = promotion.loop_dtypes(ufunc, [stand_in(value) for value in values])
+    shape = promotion.broadcast_shapes(*map(shape_of, values))
+    exprs = [in_type(value, dtype, shape) for value, dtype in zip(values, dtypes, strict=False)]
+    if dtypes[0] == _BOOL and ufunc in _OF_BOOLS:
+        return result(apply(_OF_BOOLS[ufunc], *exprs), *values)
+    return result(emit(op_class, *exprs), *values)
+
+
+def result(expr: Expr, *values: Any) -> Traced:
+    """A result of NumPy's: strong, and it comes from what `values` come from."""
+    return Traced(expr, origins=origins_of(*values))
+
+
+# --- comparisons ------------------------------------------------------------------------------------------------
+
+
+def _compare(ufunc: np.ufunc, x: Traced | Number, y: Traced | Number) -> Traced:
+    """A relation of any two numbers: exact also between signed and unsigned, and for Python ints of any size."""
+    shape = promotion.broadcast_shapes(shape_of(x), shape_of(y))
+    first, second, _ = promotion.loop_dtypes(ufunc, [stand_in(x), stand_in(y)])
+    first, second = _exact_types(x, first, y, second)
+    if first != second and first.kind in "iu" and second.kind in "iu":
+        signs = (_sign_beyond(x, first), _sign_beyond(y, second))
+        if signs == (0, 0):
+            return result(_compare_signs(ufunc, in_type(x, first, shape), in_type(y, second, shape)), x, y)
+    else:
+        signs = (_sign_beyond(x, first), _sign_beyond(y, second))
+    if signs != (0, 0):
+        known = bool(ufunc(*signs))  # where one is beyond the other's range, its sign decides
+        return result(constant(known, types.of_shape(shape, types.I1)), x, y)
+    return result(apply(ufunc, in_type(x, first, shape), in_type(y, second, shape)), x, y)
+
+
+def _exact_types(
+    x: Traced | Number, first: np.dtype, y: Traced | Number, second: np.dtype
+) -> tuple[np.dtype, np.dtype]:
+    """A traced Python int is compared as an int64, whatever integers it is compared with."""
+    for value, dtype in ((x, first), (y, second)):
+        if isinstance(value, Traced) and value.weak and value.kind is int and dtype.kind in "iu":
+            wide = np.dtype(np.int64)
+            other = second if value is x else first
+            other = other if other == np.uint64 else wide
+            return (wide, other) if value is x else (other, wide)
+    return first, second
+
+
+def _sign_beyond(value: Traced | Number, dtype: np.dtype) -> int:
+    """The sign of a Python int that is beyond an integer dtype's range, else 0."""
+    if isinstance(value, Traced) or not is_python_number(value) or dtype.kind not in "iu":
+        return 0
+    try:
+        promotion.convert(value, dtype)
+    except StaticOverflowError:
+        return 1 if value > 0 else -1
+    return 0
+
+
+def _compare_signs(ufunc: np.ufunc, x: Expr, y: Expr) -> Expr:
+    """A relation of an int64 and a uint64: as uint64, but that a negative number is less than all."""
+    unsigned = types.from_dtype(np.dtype(np.uint64))
+    signed = x if y.element == unsigned else y
+    same = apply(ufunc, cast_expr(x, unsigned), cast_expr(y, unsigned))
+    signs = (-1, 0) if signed is x else (0, -1)
+    return where(signed < 0, bool(ufunc(*signs)), same)
+
+
+# --- ufuncs that are a few ops ----------------------------------------------------------------------------------
+
+
+def in_loop(ufunc: np.ufunc, *values: Traced | Number) -> tuple[list[Expr], np.dtype]:
+    """The operands of a ufunc in the dtypes it computes in, broadcast; and the dtype of its result."""
+    *dtypes, last = promotion.loop_dtypes(ufunc, [stand_in(value) for value in values])
+    shape = promotion.broadcast_shapes(*map(shape_of, values))
+    return [in_type(value, dtype, shape) for value, dtype in zip(values, dtypes, strict=True)], last
+
+
+def _square(x: Traced | Number) -> Traced:
+    (expr,), _ = in_loop(np.square, x)
+    return result(expr * expr, x)
+
+
+def _positive(x: Traced | Number) -> Traced:
+    (expr,), _ = in_loop(np.positive, x)
+    return result(expr, x)
+
+
+def _reciprocal(x: Traced | Number) -> Traced:
+    (expr,), dtype = in_loop(np.reciprocal, x)
+    if dtype.kind != "f":
+        raise UnsupportedSyntaxError("np.reciprocal of integers is not supported", hint="write 1.0 / x, or 1 // x")
+    return result(1.0 / expr, x)
+
+
+def _absolute(x: Traced | Number) -> Traced:
+    return _positive_bool(x) if stand_in(x) in (bool, _BOOL) else _by_op(np.absolute, x)
+
+
+def _positive_bool(x: Traced | Number) -> Traced:
+    return result(in_type(x, _BOOL, shape_of(x)), x)
+
+
+def _logical(ufunc: np.ufunc) -> Callable[..., Traced]:
+    def of_any(*values: Traced | Number) -> Traced:
+        shape = promotion.broadcast_shapes(*map(shape_of, values))
+        return result(apply(ufunc, *(truths(value, shape) for value in values)), *values)
+
+    return of_any
+
+
+def truths(x: Traced | Number, shape: tuple[int, ...]) -> Expr:
+    """Which elements are not zero."""
+    if not isinstance(x, Traced):
+        return constant(bool(x), types.of_shape(shape, types.I1))
+    own = Traced(cast_expr(x.expr, types.I1))
+    return in_type(own, _BOOL, shape)
+
+
+def _logical_xor(x: Traced | Number, y: Traced | Number) -> Traced:
+    shape = promotion.broadcast_shapes(shape_of(x), shape_of(y))
+    return result(apply(np.not_equal, truths(x, shape), truths(y, shape)), x, y)
+
+
+def _bitwise(ufunc: np.ufunc) -> Callable[..., Traced]:
+    def of_bools(*values: Traced | Number) -> Traced:
+        exprs, dtype = in_loop(ufunc, *values)
+        if dtype != _BOOL:
+            raise UnsupportedSyntaxError(f"np.{ufunc.__name__} is compiled for bools only, not for {dtype}")
+        return result(apply(_BITWISE[ufunc], *exprs), *values)
+
+    return of_bools
+
+
+def _float_power(x: Traced | Number, y: Traced | Number) -> Traced:
+    exprs, _ = in_loop(np.float_power, x, y)
+    return result(apply(np.power, *exprs), x, y)
+
+
+def _power(x: Traced | Number, y: Traced | Number) -> Traced:
+    from mlirad.frontend.numpy_power import power  # which stands on this module
+
+    return power(x, y, of_numpy=True)
+
+
+def _classify(ufunc: np.ufunc, test: Callable[[Expr], Expr], of_integers: bool) -> Callable[..., Traced]:
+    """isnan, isinf, isfinite: integers are all finite."""
+
+    def of_numbers(x: Traced | Number) -> Traced:
+        (expr,), _ = in_loop(ufunc, x)
+        if not types.is_float(expr.type):
+            return result(constant(of_integers, types.with_element(expr.type, types.I1)), x)
+        return result(test(expr), x)
+
+    return of_numbers
+
+
+def _scaled(ufunc: np.ufunc, factor: float) -> Callable[..., Traced]:
+    def of_numbers(x: Traced | Number) -> Traced:
+        (expr,), _ = in_loop(ufunc, x)
+        return result(expr * factor, x)
+
+    return of_numbers
+
+
+def _divmod(x: Traced | Number, y: Traced | Number) -> tuple[Traced, Traced]:
+    return call(np.floor_divide, x, y), call(np.remainder, x, y)
+
+
+def _magnitude(x: Expr) -> Expr:
+    return apply(np.absolute, x)
+
+
+_SPECIAL: Mapping[np.ufunc, Callable[..., Any]] = {
+    np.square: _square,
+    np.positive: _positive,
+    np.reciprocal: _reciprocal,
+    np.absolute: _absolute,
+    np.power: _power,
+    np.float_power: _float_power,
+    np.logical_and: _logical(np.logical_and),
+    np.logical_or: _logical(np.logical_or),
+    np.logical_not: _logical(np.logical_not),
+    np.logical_xor: _logical_xor,
+    **{ufunc: _bitwise(ufunc) for ufunc in _BITWISE},
+    np.isnan: _classify(np.isnan, lambda x: x != x, False),
+    np.isinf: _classify(np.isinf, lambda x: _magnitude(x) == np.inf, False),
+    np.isfinite: _classify(np.isfinite, lambda x: _magnitude(x) < np.inf, True),
+    np.deg2rad: _scaled(np.deg2rad, np.pi / 180.0),
+    np.radians: _scaled(np.radians, np.pi / 180.0),
+    np.rad2deg: _scaled(np.rad2deg, 180.0 / np.pi),
+    np.degrees: _scaled(np.degrees, 180.0 / np.pi),
+    np.divmod: _divmod,
+}

@@ -1,0 +1,88 @@
+"""x ** y: by multiplications where y is a small integer known at compile time, so that it is exact for any x.
+
+Reads: Traced values and numbers. Writes: nd ops. Leaves: Traced values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, apply, constant
+from mlirad.errors import StaticValueError, UnsupportedSyntaxError
+from mlirad.frontend import promotion
+from mlirad.frontend.traced import (
+    DATA,
+    NeedStatic,
+    Number,
+    Traced,
+    in_type,
+    is_python_number,
+    origins_of,
+    shape_of,
+    stand_in,
+)
+
+# Beyond this the rounding errors of the multiplications would add up to more than those of pow.
+_LARGEST_CHAIN = 8
+
+
+def power(x: Traced | Number, y: Traced | Number, of_numpy: bool = False) -> Traced:
+    """`x ** y`, or `np.power(x, y)`: of two Python numbers by Python's rules, unless of_numpy."""
+    weak = is_python_number(x) and is_python_number(y) and not of_numpy
+    exponent = None if isinstance(y, Traced) else y
+    stand_ins = [stand_in(x), stand_in(y)]
+    if weak and exponent is not None and stand_ins == [int, int] and exponent < 0:
+        stand_ins = [float, int]  # Python's 2 ** -1 is a float
+    first, second, last = promotion.loop_dtypes(np.power, stand_ins)
+    shape = promotion.broadcast_shapes(shape_of(x), shape_of(y))
+
+    def result(expr: Expr) -> Traced:
+        return Traced(expr, weak=weak, origins=origins_of(x, y))
+
+    if last.kind in "iu":
+        return result(_of_integers(in_type(x, first, shape), last, exponent, y))
+    base = in_type(x, first, shape)
+    count = None if exponent is None else _small_integer(exponent)
+    if count is not None:
+        chain = _multiplied(base, abs(count))
+        return result(1.0 / chain if count < 0 else chain)
+    if exponent == 0.5 and shape:
+        return result(apply(np.sqrt, base))  # as NumPy does for arrays, -inf and -0.0 included
+    return result(apply(np.power, base, in_type(y, second, shape)))
+
+
+def _small_integer(exponent: Number) -> int | None:
+    """The integer that an exponent is, if it is a small one."""
+    if not float(exponent).is_integer() or abs(exponent) > _LARGEST_CHAIN:
+        return None
+    return int(exponent)
+
+
+def _multiplied(base: Expr, count: int) -> Expr:
+    """base * ... * base, count times, by repeated squaring."""
+    if count == 0:
+        return constant(1, base.type)
+    if count == 1:
+        return base
+    half = _multiplied(base, count // 2)
+    squared = half * half
+    return squared * base if count % 2 else squared
+
+
+def _of_integers(base: Expr, dtype: np.dtype, exponent: Number | None, y: Any) -> Expr:
+    if exponent is None:
+        origins = origins_of(y)
+        if shape_of(y) or DATA in origins:
+            raise UnsupportedSyntaxError(
+                f"integers to a power that is not known at compile time ({dtype}) are not supported",
+                hint="make the base a float: float(x) ** n, or x.astype(float) ** n",
+            )
+        raise NeedStatic(origins, "the exponent of an integer")
+    if exponent < 0:
+        raise StaticValueError("Integers to negative integer powers are not allowed.")
+    promotion.convert(exponent, dtype)
+    assert types.is_integer(base.type)
+    return _multiplied(base, int(exponent))

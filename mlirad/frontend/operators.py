@@ -1,0 +1,98 @@
+"""Python's operators: on two Python numbers as Python means them, else as NumPy does.
+
+Reads: Traced values and numbers, at least one of them traced. Writes: nd ops. Leaves: Traced values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect import types
+from mlirad.dialect.check import check
+from mlirad.dialect.compare import cast as cast_expr
+from mlirad.dialect.expr import Expr, apply
+from mlirad.errors import DTypeError, StaticZeroDivisionError, UnsupportedSyntaxError
+from mlirad.frontend import numpy_elementwise, promotion
+from mlirad.frontend.numpy_power import power
+from mlirad.frontend.traced import Number, Traced, as_operand, in_type, is_python_number, origins_of, stand_in
+
+COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+BITWISE = {np.bitwise_and: np.logical_and, np.bitwise_or: np.logical_or, np.bitwise_xor: np.not_equal}
+_SYMBOLS = {
+    np.bitwise_and: "&",
+    np.bitwise_or: "|",
+    np.bitwise_xor: "^",
+    np.left_shift: "<<",
+    np.right_shift: ">>",
+}
+
+
+def binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
+    """The Python operator of a ufunc (np.add: +), one operand being traced at least."""
+    if isinstance(left, list | tuple) and ufunc is np.multiply and isinstance(right, Traced) and not right.is_array:
+        raise DTypeError("can't multiply sequence by a number that is not known at compile time")
+    left, right = as_operand(left), as_operand(right)
+    if ufunc is np.matmul:
+        from mlirad.frontend.numpy_products import matmul
+
+        return matmul(left, right)
+    if is_python_number(left) and is_python_number(right):
+        return _of_python_numbers(ufunc, left, right)
+    return power(left, right) if ufunc is np.power else numpy_elementwise.call(ufunc, left, right)
+
+
+def unary(ufunc: np.ufunc, x: Traced) -> Traced:
+    """Python's -x, +x, ~x and abs(x)."""
+    if not x.weak:
+        return numpy_elementwise.call(ufunc, x)
+    number = x.scalar if x.kind is not bool else cast_expr(x.scalar, types.I64)
+    if ufunc is np.invert:
+        if x.kind is float:
+            raise DTypeError("bad operand type for unary ~: 'float'")
+        return Traced(-1 - number, weak=True, origins=x.origins)
+    if ufunc is not np.positive:
+        number = apply(ufunc, number)
+    return Traced(number, weak=True, origins=x.origins)
+
+
+def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> Traced:
+    """Bools count as ints, ints never become anything but ints and floats, `/` gives a float, and x // 0 raises."""
+    origins = origins_of(left, right)
+    kind: type = promotion.weak_join(stand_in(left), stand_in(right))  # type: ignore[arg-type]
+    if ufunc in _SYMBOLS:
+        if kind is not bool or ufunc not in BITWISE:
+            raise _no_bits(ufunc)
+        flags = (in_type(x, np.dtype(bool), ()) for x in (left, right))
+        return Traced(apply(BITWISE[ufunc], *flags), weak=True, origins=origins)
+    if ufunc in COMPARISONS:
+        dtype = promotion.weak_dtype(kind)
+        return Traced(apply(ufunc, in_type(left, dtype, ()), in_type(right, dtype, ())), weak=True, origins=origins)
+    if ufunc is np.power:
+        return power(_plain(left), _plain(right))
+    if kind is not float and ufunc in (np.divide, np.floor_divide, np.remainder):
+        _check_divisor(ufunc, right)
+    dtype = np.dtype(np.float64 if kind is float or ufunc is np.divide else np.int64)
+    return Traced(apply(ufunc, in_type(left, dtype, ()), in_type(right, dtype, ())), weak=True, origins=origins)
+
+
+def _plain(x: Traced | Number) -> Traced | Number:
+    """A Python bool as the int that arithmetic takes it for."""
+    if not isinstance(x, Traced):
+        return int(x) if isinstance(x, bool) else x
+    return Traced(cast_expr(x.scalar, types.I64), weak=True, origins=x.origins) if x.kind is bool else x
+
+
+def _check_divisor(ufunc: np.ufunc, divisor: Traced | Number) -> None:
+    message = "division by zero" if ufunc is np.divide else "integer division or modulo by zero"
+    if isinstance(divisor, Traced):
+        value: Expr = in_type(divisor, np.dtype(np.int64), ())
+        check(value != 0, "ZeroDivisionError", message)
+    elif divisor == 0:
+        raise StaticZeroDivisionError(message)
+
+
+def _no_bits(ufunc: np.ufunc) -> UnsupportedSyntaxError:
+    hint = "use // and % by powers of two" if ufunc in (np.left_shift, np.right_shift) else "use //, % and +"
+    return UnsupportedSyntaxError(f"'{_SYMBOLS[ufunc]}' is compiled for bools only, not for integers", hint=hint)

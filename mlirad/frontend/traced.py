@@ -1,0 +1,375 @@
+"""The value class of the frontend: a number or the contents of an array, known at run time only.
+
+Reads: dtypes and shapes. Writes: nd ops at the insertion point. Leaves: Traced values. Python's operators on them are
+in operators.py, NumPy's functions in numpy_calls.py; both mean what they mean on numbers and arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+
+from mlirad.dialect import types
+from mlirad.dialect.check import check
+from mlirad.dialect.compare import cast as cast_expr
+from mlirad.dialect.expr import Expr, constant, emit
+from mlirad.dialect.indexing import ExtractOp
+from mlirad.dialect.movement import broadcast, reshape
+from mlirad.errors import DTypeError
+from mlirad.frontend import promotion
+from mlirad.frontend.promotion import StandIn
+
+# The origin of a number that was read from an array: no unrolling and no specialisation makes it static.
+DATA = "data"
+
+Number = bool | int | float | np.generic
+
+
+class NeedStatic(Exception):
+    """A traced number stands where it must be known at compile time.
+
+    origins: the arguments and loops it comes from, or DATA. what: what it is needed for ("the shape of np.zeros").
+    """
+
+    def __init__(self, origins: Iterable[Hashable], what: str):
+        super().__init__(f"{what} must be known at compile time")
+        self.origins = frozenset(origins)
+        self.what = what
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """A number, or the contents of an array.
+
+    expr: a builtin scalar or a tensor. weak: from a Python number (NEP 50). zero_d: of a 0-d array, and no scalar.
+    origins: what an integer comes from (arguments, loops, DATA); operators unite them.
+    """
+
+    expr: Expr
+    weak: bool = False
+    zero_d: bool = False
+    origins: frozenset[Hashable] = frozenset()
+
+    # Above what NumPy's own classes have, so that theirs defer to ours.
+    __array_priority__ = 1000.0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.expr.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.expr.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.expr.shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return types.to_dtype(self.expr.element)
+
+    @property
+    def kind(self) -> type:
+        """bool, int or float."""
+        return promotion.weak_kind(self.dtype)
+
+    @property
+    def is_array(self) -> bool:
+        """Whether Python sees an ndarray, and not a number."""
+        return self.zero_d or self.ndim > 0
+
+    @property
+    def contents(self) -> Expr:
+        """The tensor that a cell holds for this value, of rank 0 too."""
+        return self.expr if self.expr.is_tensor else reshape(self.expr, types.tensor((), self.expr.element))
+
+    @property
+    def scalar(self) -> Expr:
+        """The builtin scalar of a value of rank 0."""
+        return emit(ExtractOp, self.expr) if self.expr.is_tensor else self.expr
+
+    def __repr__(self) -> str:
+        kind = "weak " if self.weak else "0-d " if self.zero_d else ""
+        return f"<traced {kind}{self.dtype}{list(self.shape) if self.ndim else ''}>"
+
+    def __bool__(self) -> NoReturn:
+        raise NeedStatic(self.origins, "a truth value")
+
+    def __index__(self) -> NoReturn:
+        raise NeedStatic(self.origins, "an integer")
+
+    def __len__(self) -> int:
+        if self.ndim:
+            return self.shape[0]
+        kind = "float" if self.kind is float else self.kind.__name__
+        raise DTypeError("len() of unsized object" if self.zero_d else f"object of type '{kind}' has no len()")
+
+    # operators.py stands on this module, so it is imported where it is used.
+
+    def _binary(self, ufunc: np.ufunc, left: Any, right: Any) -> Any:
+        from mlirad.frontend.operators import binary
+
+        return binary(ufunc, left, right)
+
+    def _unary(self, ufunc: np.ufunc) -> Any:
+        from mlirad.frontend.operators import unary
+
+        return unary(ufunc, self)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from mlirad.frontend import numpy_calls
+
+        return numpy_calls.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs)
+
+    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
+        from mlirad.frontend import numpy_calls
+
+        return numpy_calls.call(function, args, kwargs)
+
+    def __add__(self, other: Any) -> Any:
+        return self._binary(np.add, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._binary(np.add, other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._binary(np.subtract, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._binary(np.subtract, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._binary(np.multiply, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._binary(np.multiply, other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._binary(np.divide, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._binary(np.divide, other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._binary(np.floor_divide, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._binary(np.floor_divide, other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._binary(np.remainder, self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._binary(np.remainder, other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._binary(np.power, self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._binary(np.power, other, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return self._binary(np.matmul, self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return self._binary(np.matmul, other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return self._binary(np.bitwise_and, self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return self._binary(np.bitwise_and, other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return self._binary(np.bitwise_or, self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return self._binary(np.bitwise_or, other, self)
+
+    def __xor__(self, other: Any) -> Any:
+        return self._binary(np.bitwise_xor, self, other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return self._binary(np.bitwise_xor, other, self)
+
+    def __lshift__(self, other: Any) -> Any:
+        return self._binary(np.left_shift, self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return self._binary(np.left_shift, other, self)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self._binary(np.right_shift, self, other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return self._binary(np.right_shift, other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __lt__(self, other: Any) -> Any:
+        return self._binary(np.less, self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._binary(np.less_equal, self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._binary(np.greater, self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._binary(np.greater_equal, self, other)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._binary(np.equal, self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._binary(np.not_equal, self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __neg__(self) -> Any:
+        return self._unary(np.negative)
+
+    def __pos__(self) -> Any:
+        return self._unary(np.positive)
+
+    def __abs__(self) -> Any:
+        return self._unary(np.absolute)
+
+    def __invert__(self) -> Any:
+        return self._unary(np.invert)
+
+
+def is_python_number(x: Any) -> bool:
+    """Whether Python's rules hold for x, and not NumPy's (np.float64 is a float, but a NumPy scalar)."""
+    if isinstance(x, Traced):
+        return x.weak
+    return isinstance(x, bool | int | float) and not isinstance(x, np.generic)
+
+
+def is_static(x: Any) -> bool:
+    """Whether x holds no traced value, however deep in lists, tuples, slices and dicts."""
+    if isinstance(x, list | tuple):
+        return all(is_static(item) for item in x)
+    if isinstance(x, dict):
+        return all(is_static(item) for item in x.values())
+    if isinstance(x, slice):
+        return is_static((x.start, x.stop, x.step))
+    return not isinstance(x, Traced)
+
+
+def require_static(x: Any, what: str) -> Any:
+    """x, where it is known at compile time. Raises NeedStatic with the origins of what is not."""
+    if not is_static(x):
+        raise NeedStatic(origins_of(x), what)
+    return x
+
+
+def origins_of(*values: Any) -> frozenset[Hashable]:
+    """What values come from. The elements of an array are data."""
+    found: set[Hashable] = set()
+    for value in values:
+        if isinstance(value, Traced):
+            found |= value.origins
+            if value.is_array:
+                found.add(DATA)
+        elif isinstance(value, list | tuple):
+            found |= origins_of(*value)
+    return frozenset(found)
+
+
+def as_operand(x: Any) -> Traced | Number:
+    """What NumPy makes of an operand: arrays of lists and tuples; numbers stay as they are. Raises DTypeError."""
+    if isinstance(x, Traced | bool | int | float | np.bool_ | np.integer | np.floating):
+        if isinstance(x, np.generic):
+            promotion.require_dtype(x.dtype, repr(x))
+        return x
+    if isinstance(x, np.ndarray):
+        return of_array(x)
+    if isinstance(x, list | tuple):
+        from mlirad.frontend.numpy_creation import array
+
+        return array(x)
+    if isinstance(x, complex):
+        raise DTypeError("complex numbers are not compiled")
+    raise DTypeError(f"an operand of type '{type(x).__name__}' is neither a number nor an array")
+
+
+def as_traced(x: Any) -> Traced:
+    """x as a value at run time; a Python number stays weak."""
+    x = as_operand(x)
+    if isinstance(x, Traced):
+        return x
+    dtype = promotion.strong(stand_in(x))
+    return Traced(constant(promotion.convert(x, dtype), types.from_dtype(dtype)), weak=is_python_number(x))
+
+
+def of_array(x: np.ndarray) -> Traced:
+    """A constant array."""
+    dtype = promotion.require_dtype(x.dtype, "a constant array")
+    return Traced(constant(x, types.tensor(x.shape, types.from_dtype(dtype))), zero_d=x.ndim == 0)
+
+
+def stand_in(x: Traced | Number) -> StandIn:
+    """What stands for x where NumPy is asked for a dtype."""
+    if is_python_number(x):
+        return x.kind if isinstance(x, Traced) else type(x) if type(x) in (bool, int, float) else weak_subclass(x)
+    return x.dtype  # type: ignore[union-attr]
+
+
+def weak_subclass(x: Any) -> type:
+    """bool, int or float, for an IntEnum, say."""
+    return int if isinstance(x, int) else float
+
+
+def shape_of(x: Traced | Number) -> tuple[int, ...]:
+    return x.shape if isinstance(x, Traced) else ()
+
+
+def in_shape(x: Expr, shape: tuple[int, ...]) -> Expr:
+    """x broadcast to `shape`, as NumPy does: axes of size 1 are stretched, new axes come in front."""
+    if x.shape == shape:
+        return x
+    offset = len(shape) - len(x.shape)
+    kept = [axis for axis, size in enumerate(x.shape) if size == shape[offset + axis]]
+    squeezed = tuple(x.shape[axis] for axis in kept)
+    return broadcast(reshape(x, types.of_shape(squeezed, x.element)), [offset + axis for axis in kept], shape)
+
+
+def in_type(x: Traced | Number, dtype: np.dtype, shape: tuple[int, ...]) -> Expr:
+    """x in the dtype it is promoted to, and broadcast.
+
+    A Python int that is out of the dtype's range is an OverflowError, of the compiler's or at run time.
+    """
+    element = types.from_dtype(dtype)
+    if not isinstance(x, Traced):
+        return constant(promotion.convert(x, dtype), types.of_shape(shape, element))
+    expr = x.expr if x.ndim else x.scalar
+    if x.weak and x.kind is int and dtype.kind in "iu" and dtype != np.int64:
+        check_range(expr, dtype)
+    return in_shape(cast_expr(expr, element), shape)
+
+
+def check_range(value: Expr, dtype: np.dtype) -> None:
+    """OverflowError at run time, unless the i64 `value` is in the range of an integer dtype."""
+    limits = np.iinfo(dtype)
+    fits = value >= int(limits.min)
+    if dtype != np.uint64:
+        fits = fits & (value <= int(limits.max))
+    check(fits, "OverflowError", f"Python integer {{0}} out of bounds for {dtype}", value)
+
+
+def cast(x: Traced | Number, dtype: np.dtype) -> Traced:
+    """`x.astype(dtype)`: strong, and of the same shape and kind (scalar or 0-d array)."""
+    element = types.from_dtype(dtype)
+    if not isinstance(x, Traced):
+        return Traced(constant(promotion.convert(np.asarray(x).astype(dtype), dtype), element))
+    return Traced(cast_expr(x.expr, element), zero_d=x.zero_d, origins=x.origins)
