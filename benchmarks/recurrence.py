@@ -40,8 +40,8 @@ def adjoint(x, c):
 
 
 def jax_gradients() -> dict[str, Callable]:
-    import jax
-    import jax.numpy as jnp
+    import jax  # pyright: ignore[reportMissingImports]
+    import jax.numpy as jnp  # pyright: ignore[reportMissingImports]
 
     jax.config.update("jax_enable_x64", True)
 
