@@ -34,8 +34,10 @@ class MliradOptMain(xDSLOptMain):
     def register_all_dialects(self) -> None:
         super().register_all_dialects()
         from mlirad.dialect.nd import Nd
+        from mlirad.dialect.remf import RemfOp
         from mlirad.dialect.request import Ad
 
+        self.ctx.load_op(RemfOp)
         for dialect in (Nd, Ad):
             self.ctx.load_dialect(dialect)
 

@@ -1,12 +1,9 @@
-"""Transforms of functions as frozen descriptors: what user code may mention inside a kernel, and `jit` makes callable."""
+"""Transforms of functions as frozen descriptors: user code may mention them in a kernel, `jit` makes them callable."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-
-Function = "Callable[..., Any] | Request"
 
 
 @dataclass(frozen=True)
@@ -17,7 +14,7 @@ class Request:
 
     @property
     def __name__(self) -> str:
-        return f"{type(self).__name__.lower()}({name_of(self.function)})"
+        return f"{type(self).__qualname__.lower()}({name_of(self.function)})"
 
 
 @dataclass(frozen=True)

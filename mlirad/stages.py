@@ -1,4 +1,4 @@
-"""The names of the stages that all targets share; a target names those after `optimized`. Imports nothing of the compiler."""
+"""The names of the stages that all targets share; a target names those after `optimized`."""
 
 from __future__ import annotations
 

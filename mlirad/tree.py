@@ -1,4 +1,4 @@
-"""Pytrees: tuples, lists, dicts, named tuples and dataclasses of leaves, without registration. Imports nothing of the compiler."""
+"""Pytrees: tuples, lists, dicts, named tuples and dataclasses of leaves, without registration."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def children(value: Any) -> tuple[tuple[Any, ...] | None, Sequence[Any]] | None:
     kind = type(value)
     if kind is tuple or kind is list or (isinstance(value, tuple) and hasattr(kind, "_fields")):
         return None, value
-    if kind is dict:
+    if isinstance(value, dict) and kind is dict:
         return tuple(value), list(value.values())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = tuple(field.name for field in dataclasses.fields(value))
@@ -82,9 +82,8 @@ def unflatten(structure: Structure, found: Sequence[Any]) -> Any:
 def _unflatten(structure: Structure, rest: Iterator[Any]) -> Any:
     if isinstance(structure, Leaf):
         return next(rest)
-    items = []  # a loop: StopIteration inside a generator would become a RuntimeError
-    for child in structure.children:
-        items.append(_unflatten(child, rest))
+    # A list, not a generator, in which StopIteration would become a RuntimeError.
+    items = [_unflatten(child, rest) for child in structure.children]
     return build(structure.kind, structure.keys, items)
 
 
@@ -94,7 +93,7 @@ def leaves(value: Any) -> list[Any]:
 
 
 def map(function: Callable[..., Any], value: Any, *others: Any) -> Any:
-    """`function` of the leaves at the same place of pytrees of one structure. Raises ValueError if structures differ."""
+    """`function` of the leaves at the same places of pytrees of one structure. Raises ValueError if they differ."""
     first, structure = flatten(value)
     columns = [first]
     for other in others:

@@ -80,13 +80,10 @@ class ContractOp(PureOp):
         return contract(f"{result},{rhs}->{lhs}", g, y), contract(f"{lhs},{result}->{rhs}", x, g)
 
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        x, y = operands
-        terms = [
-            self.rebuild(*pair)
-            for pair, tangent in (((tangents[0], y), tangents[0]), ((x, tangents[1]), tangents[1]))
-            if tangent is not None
-        ]
-        return terms[0] + terms[1] if len(terms) == 2 else terms[0] if terms else None
+        (x, y), (dx, dy) = operands, tangents
+        left = None if dx is None else self.rebuild(dx, y)
+        right = None if dy is None else self.rebuild(x, dy)
+        return left + right if left is not None and right is not None else left if right is None else right
 
     def loops(self) -> Generic:
         lhs, rhs, result = self.labels

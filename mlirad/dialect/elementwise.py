@@ -18,12 +18,13 @@ from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, emit, insert, where
 from mlirad.dialect.op import Generic, Properties, PureOp, op
+from mlirad.dialect.remf import RemfOp
 from mlirad.errors import DTypeError, ShapeError
 
 
-def scalar_op(op_class: type[Operation], *operands: SSAValue, **arguments: Any) -> SSAValue:
-    """Emit an upstream op on scalars (or on whatever the operands are) and give its result."""
-    return insert(op_class(*operands, **arguments)).results[0]
+def scalar_op(op_class: type[Operation], *arguments: SSAValue | Attribute) -> SSAValue:
+    """Emit an upstream op on scalars (its class takes the operands, then what else it asks for) and give its result."""
+    return insert(op_class(*arguments)).results[0]
 
 
 def number(value: float, type: Attribute) -> SSAValue:
@@ -300,7 +301,7 @@ def _integer_divmod(x: SSAValue, y: SSAValue, unsigned: bool) -> tuple[SSAValue,
 def _float_divmod(x: SSAValue, y: SSAValue) -> tuple[SSAValue, SSAValue]:
     """(x // y, x % y) of floats, as NumPy computes them from fmod (npy_divmod)."""
     zero, one = number(0.0, y.type), number(1.0, y.type)
-    rest = scalar_op(arith.RemfOp, x, y)
+    rest = scalar_op(RemfOp, x, y)
     quotient = scalar_op(arith.DivfOp, scalar_op(arith.SubfOp, x, rest), y)
     nonzero = compare("une", rest, zero)
     signs_differ = scalar_op(arith.XOrIOp, compare("olt", y, zero), compare("olt", rest, zero))

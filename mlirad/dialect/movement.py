@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, TensorType, i64
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IndexType, IntegerAttr, TensorType, i64
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
@@ -52,7 +53,7 @@ class BroadcastOp(MovementOp):
         if types.element_type(result_type) != types.element_type(operands[0]):
             raise DTypeError(f"nd.broadcast: element types differ: {operands[0]} and {result_type}")
         shape = types.shape(result_type)
-        increasing = all(a < b for a, b in zip(dims, dims[1:], strict=False))
+        increasing = all(a < b for a, b in itertools.pairwise(dims))
         fits = len(dims) == len(source) and increasing and all(0 <= axis < len(shape) for axis in dims)
         if not fits or any(shape[axis] != size for axis, size in zip(dims, source, strict=True)):
             raise ShapeError(f"nd.broadcast: {operands[0]} does not broadcast to {result_type} along {list(dims)}")
@@ -78,7 +79,7 @@ class BroadcastOp(MovementOp):
 
 
 def broadcast(x: Expr, dims: Sequence[int], shape: Sequence[int]) -> Expr:
-    """x (a scalar or an array) with its axis i at dims[i] of an array of shape `shape`; x itself if that is its type."""
+    """x (a scalar or an array) with its axis i at dims[i] of an array of that shape; x itself if that is its type."""
     target = types.tensor(shape, x.element)
     return x if x.type == target else emit(BroadcastOp, x, dims=dims, result_type=target)
 
@@ -119,19 +120,13 @@ class ReshapeOp(MovementOp):
         if not isinstance(type, TensorType):
             zeros = [insert(arith.ConstantOp(IntegerAttr(0, IndexType()))).result for _ in types.shape(x.type)]
             return [insert(tensor.ExtractOp(x, zeros, x.type.element_type)).result]  # type: ignore[union-attr]
-        type = types.with_element(type, types.element_type(x.type))
+        type = types.tensor(types.shape(type), types.element_type(x.type))
         if not isinstance(x.type, TensorType):
             return [insert(tensor.SplatOp(x, [], type)).result]
-        shape = insert(
-            arith.ConstantOp(_index_vector(types.shape(type)), types.tensor([len(types.shape(type))], types.I64))
-        )
+        sizes = types.shape(type)
+        vector = DenseIntOrFPElementsAttr.from_list(TensorType(i64, [len(sizes)]), sizes)
+        shape = insert(arith.ConstantOp(vector))
         return [insert(tensor.ReshapeOp(x, shape.result, type)).result]
-
-
-def _index_vector(shape: Sequence[int]) -> Attribute:
-    from mlirad.dialect.constant import dense
-
-    return dense(np.array(shape, np.int64), types.tensor([len(shape)], types.I64))
 
 
 def reshape(x: Expr, type: Attribute) -> Expr:

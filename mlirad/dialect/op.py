@@ -121,7 +121,7 @@ class NdOp(IRDLOperation):
         return emit(type(self), *operands, result_type=self.results[0].type, **self.properties)
 
     def recomputed(self, *operands: SSAValue) -> Expr:
-        """How a value that the op has computed once is computed again: by the same op, but for checks already passed."""
+        """How a value computed once is computed again: by the same op, but for checks, which have been passed."""
         from mlirad.dialect.expr import Expr
 
         return self.rebuild(*(Expr(operand) for operand in operands))

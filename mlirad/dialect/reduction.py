@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +38,7 @@ class ReductionOp(PureOp):
     ) -> list[Attribute]:
         (type,) = operands
         source, axes = types.shape(type), ints(properties["axes"])
-        increasing = all(a < b for a, b in zip(axes, axes[1:], strict=False))
+        increasing = all(a < b for a, b in itertools.pairwise(axes))
         if not types.is_tensor(type) or not increasing or any(not 0 <= axis < len(source) for axis in axes):
             raise ShapeError(f"{cls.name}: {type} has not the axes {list(axes)}")
         kept = [size for axis, size in enumerate(source) if axis not in axes]

@@ -129,7 +129,7 @@ def to_location(place: SourceLocation | None) -> LocationAttr:
     """The MLIR location of a place in the source (MLIR's columns count from 1)."""
     if place is None:
         return UnknownLoc()
-    return FileLineColLoc((StringAttr(place.filename), IntAttr(place.lineno), IntAttr(place.col_offset + 1)))
+    return FileLineColLoc(StringAttr(place.filename), IntAttr(place.lineno), IntAttr(place.col_offset + 1))
 
 
 def from_location(location: Attribute | None) -> SourceLocation | None:

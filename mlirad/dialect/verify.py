@@ -1,4 +1,4 @@
-"""Checks what xDSL's verifier does not: that every value is defined before it is used, in a scope that encloses the use.
+"""What xDSL's verifier leaves out: every value is defined before it is used, in a scope that encloses the use.
 
 Reads: any module. Writes: nothing. Raises VerifyException at the first op that uses what it cannot see.
 """

@@ -1,0 +1,156 @@
+"""The table of contents: what is done to a module, stage by stage, from the frontend's IR to loaded code.
+
+Data goes straight down. The first three stages are the same for every target; a target owns the rest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.printer import Printer
+
+from mlirad import stages
+from mlirad.autodiff.differentiate import Differentiate, has_requests
+from mlirad.autodiff.normalize import NormalizeWhile
+from mlirad.autodiff.tape import Tape
+from mlirad.dialect.verify import verify_dominance
+from mlirad.lowering.canonicalize import Canonicalize
+from mlirad.lowering.check_elimination import EliminateChecks
+from mlirad.lowering.cse import Cse
+from mlirad.lowering.dce import Dce
+from mlirad.lowering.hoist import Hoist
+from mlirad.lowering.inline import Inline
+from mlirad.targets.target import Artifact, Stage, Target
+
+_CONTEXT = Context()
+
+CLEAN: tuple[ModulePass, ...] = (Canonicalize(), Cse(), Dce())
+
+
+def apply(passes: Iterable[ModulePass], module: ModuleOp) -> ModuleOp:
+    """The passes, one after the other, in place."""
+    for each in passes:
+        each.apply(_CONTEXT, module)
+    return module
+
+
+def differentiate(module: ModuleOp) -> ModuleOp:
+    """Expand the requests, innermost first, cleaning up before and after each step."""
+    while has_requests(module):
+        apply((*CLEAN, NormalizeWhile(), Differentiate(), Dce(), Tape(), Inline(), *CLEAN), module)
+    return module
+
+
+def optimize(module: ModuleOp) -> ModuleOp:
+    """Fewer and better ops."""
+    return apply((Inline(), *CLEAN, EliminateChecks(), Hoist(), *CLEAN), module)
+
+
+def all_stages(target: Target) -> tuple[Stage, ...]:
+    """Every stage on the way to `target`, in order."""
+
+    def hand_over(module: ModuleOp) -> ModuleOp:
+        target.require(optimize(module))
+        return module
+
+    shared = (
+        Stage(stages.TENSOR, lambda module: module),
+        Stage(stages.AUTODIFF, differentiate),
+        Stage(stages.OPTIMIZED, hand_over),
+    )
+    return (*shared, *target.stages())
+
+
+def run(module: ModuleOp, target: Target, timings: dict[str, float] | None = None) -> Iterator[tuple[str, Any]]:
+    """The stages' names and values, one after the other. A module is the same object throughout, changed in place."""
+    value: Any = module
+    for stage in all_stages(target):
+        start = time.perf_counter()
+        value = stage.run(value)
+        if timings is not None:
+            timings[stage.name] = time.perf_counter() - start
+        yield stage.name, value
+
+
+def compile_module(module: ModuleOp, target: Target, dump: Path | None = None) -> Artifact:
+    """Loaded code for a module of stage `tensor`, which is consumed. With `dump`, every stage is written into it."""
+    if dump is not None:
+        for number, (name, text) in enumerate(texts(module.clone(), target, locations=True)):
+            _write(dump, number, name, text)
+    for name, value in run(module, target):
+        if name == target.loads:
+            return target.load(target.compile(value))
+    raise AssertionError(f"target {target.name} has no stage {target.loads!r}")
+
+
+def texts(module: ModuleOp, target: Target, locations: bool = False) -> Iterator[tuple[str, str]]:
+    """The stages' names and texts, each verified (dominance too) before it is printed."""
+    for name, value in run(module, target):
+        if isinstance(value, ModuleOp):
+            value.verify()
+            verify_dominance(value)
+        yield name, text_of(value, locations)
+
+
+def text_of(value: Any, locations: bool = False) -> str:
+    """A stage's value as text: MLIR of a module, anything else as it is."""
+    if not isinstance(value, ModuleOp):
+        return str(value)
+    stream = StringIO()
+    Printer(stream, print_debuginfo=locations).print_op(value)
+    return stream.getvalue() + "\n"
+
+
+def _write(directory: Path, number: int, name: str, text: str) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    suffix = {"llvmir": "ll", "llvmopt": "ll", "asm": "s"}.get(name, "mlir")
+    (directory / f"{number:02d}-{name}.{suffix}").write_text(text)
+
+
+@dataclass
+class Lowered:
+    """A function on its way to a target: the IR at every stage, and the code."""
+
+    module: ModuleOp
+    target: Target
+    finish: Callable[[ModuleOp], Callable[..., Any]]
+    _texts: dict[str, str] = field(default_factory=dict)
+    _pending: Iterator[tuple[str, str]] | None = None
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The names of the stages, in order."""
+        return tuple(stage.name for stage in all_stages(self.target))
+
+    def as_text(self, stage: str) -> str:
+        """The IR at a stage. Raises ValueError, naming those there are, for an unknown one."""
+        if stage not in self.stages:
+            raise ValueError(f"there is no stage {stage!r}; the stages are {', '.join(self.stages)}")
+        if self._pending is None:
+            self._pending = texts(self.module.clone(), self.target)
+        while stage not in self._texts:
+            name, text = next(self._pending)
+            self._texts[name] = text
+        return self._texts[stage]
+
+    def timings(self) -> dict[str, float]:
+        """Seconds spent in every stage, of a run made for the purpose."""
+        seconds: dict[str, float] = {}
+        for _ in run(self.module.clone(), self.target, seconds):
+            pass
+        return seconds
+
+    def compile(self) -> Callable[..., Any]:
+        """A callable that takes the same kind of arguments as those that were lowered."""
+        return self.finish(self.module.clone())
+
+    def __repr__(self) -> str:
+        return f"<mlirad.Lowered for {self.target.name}: {', '.join(self.stages)}>"
