@@ -1,1 +1,1 @@
-"""VERB. Differentiation. Reads: ad requests. Writes: adjoint regions. Knows regions, never an op of ours by name."""
+"""VERB. Derivatives of functions whose ops answer for themselves; knows regions, never an op of ours by its rule."""

@@ -1,0 +1,97 @@
+"""Which values have a derivative that matters: those that depend on a differentiated input and reach an output.
+
+Reads: a function of func, scf and nd ops. Writes: nothing. Gives: the set of live values, before any adjoint is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue
+
+from mlirad.autodiff.carries import Loop, yields
+from mlirad.dialect import types
+from mlirad.dialect.op import NdOp
+
+Flow = tuple[SSAValue, SSAValue]
+
+
+def flows(op: Operation) -> Iterator[Flow]:
+    """The pairs (from, to) of float values between which the op carries a derivative; of its own, not its regions'."""
+    for source, sink in _all_flows(op):
+        if types.is_float(source.type) and types.is_float(sink.type):
+            yield source, sink
+
+
+def _all_flows(op: Operation) -> Iterator[Flow]:
+    match op:
+        case scf.ForOp() | scf.WhileOp():
+            for carry in Loop(op).carries:
+                for source in (carry.init, carry.yielded):
+                    yield source, carry.arg
+                    yield source, carry.result
+        case scf.IfOp():
+            for region in op.regions:
+                if region.blocks:
+                    yield from zip(yields(region.block), op.results, strict=True)
+        case _:
+            shape_only = op.memory.shape_only if isinstance(op, NdOp) else frozenset()
+            for index, operand in enumerate(op.operands):
+                if index not in shape_only:
+                    yield from ((operand, result) for result in op.results)
+
+
+@dataclass(frozen=True)
+class Activity:
+    """The live values of a function."""
+
+    live: frozenset[SSAValue]
+
+    def is_live(self, op: Operation) -> bool:
+        """Whether the op has a live result, or is a loop with a live carry."""
+        values = (*op.results, *Loop(op).args) if isinstance(op, scf.ForOp | scf.WhileOp) else op.results
+        return not self.live.isdisjoint(values)
+
+    def captured(self, op: Operation) -> list[SSAValue]:
+        """The live values from outside the op through which a derivative enters its regions."""
+        found: dict[SSAValue, None] = {}
+        for inner in op.walk():
+            sources = flows(inner) if inner is not op else _yielded(op)
+            for source, sink in sources:
+                if source in self.live and sink in self.live and not _is_inside(source, op):
+                    found[source] = None
+        return list(found)
+
+
+def _yielded(op: Operation) -> Iterator[Flow]:
+    """The flows of a region op that start at the end of one of its regions."""
+    at_end = {value for region in op.regions if region.blocks for value in yields(region.block)}
+    return (flow for flow in flows(op) if flow[0] in at_end)
+
+
+def _is_inside(value: SSAValue, op: Operation) -> bool:
+    return value.owner is not op and op.is_ancestor(value.owner)
+
+
+def activity(function: Operation, inputs: Iterable[SSAValue], outputs: Sequence[SSAValue]) -> Activity:
+    """What depends on one of the inputs and reaches one of the outputs."""
+    after: dict[SSAValue, list[SSAValue]] = {}
+    before: dict[SSAValue, list[SSAValue]] = {}
+    for op in function.walk():
+        for source, sink in flows(op):
+            after.setdefault(source, []).append(sink)
+            before.setdefault(sink, []).append(source)
+    return Activity(frozenset(_reached(inputs, after) & _reached(outputs, before)))
+
+
+def _reached(starts: Iterable[SSAValue], edges: dict[SSAValue, list[SSAValue]]) -> set[SSAValue]:
+    reached = {value for value in starts if types.is_float(value.type)}
+    pending = list(reached)
+    while pending:
+        for following in edges.get(pending.pop(), ()):
+            if following not in reached:
+                reached.add(following)
+                pending.append(following)
+    return reached

@@ -1,0 +1,95 @@
+"""Reverse mode: a block walked backwards, each op asked for its `vjp`.
+
+Reads: a function of func, scf and nd ops. Writes: the same function, followed by its reverse sweep. Leaves: residual
+markers where the reverse sweep names a value that it cannot see.
+
+The engine alone adds cotangents and makes zeros. Zeros are symbolic (absent) for as long as they can be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import IsTerminator
+
+from mlirad.autodiff import regions
+from mlirad.autodiff.activity import Activity
+from mlirad.autodiff.naming import Mirror, Naming
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, located, where
+from mlirad.dialect.op import At, NdOp
+from mlirad.errors import DifferentiationError
+
+Cotangents = dict[SSAValue, Expr]
+
+
+@dataclass
+class Adjoint:
+    """The reverse sweep of one function; ops are emitted at the current insertion point.
+
+    `cotangents` below are those so far of the forward values in sight; a value without one has the cotangent zero.
+    """
+
+    activity: Activity
+    naming: Naming = field(default_factory=Naming)
+
+    def block(self, block: Block, last: Operation | None, cotangents: Cotangents, at: Mirror) -> None:
+        """Undo the ops of a forward block from `last` (none: its end) to its first."""
+        op = last if last is not None else block.last_op
+        while op is not None:
+            before = op.prev_op
+            if not op.has_trait(IsTerminator):
+                with located(op.location):
+                    self._op(op, cotangents, at)
+            op = before
+
+    def _op(self, op: Operation, cotangents: Cotangents, at: Mirror) -> None:
+        if not any(result in cotangents for result in op.results):
+            return
+        match op:
+            case scf.ForOp() | scf.WhileOp():
+                regions.reverse_loop(self, op, cotangents, at)
+            case scf.IfOp():
+                regions.reverse_if(self, op, cotangents, at)
+            case NdOp():
+                self._rule(op, cotangents, at)
+            case _:
+                raise DifferentiationError(f"{op.name} has no derivative", types.from_location(op.location))
+
+    def _rule(self, op: NdOp, cotangents: Cotangents, at: Mirror) -> None:
+        given = [cotangents.pop(result, None) for result in op.results]
+        outs = [self.name(result, at) for result in op.results]
+        gs = [self.zeros_like(r, at) if g is None else g for r, g in zip(op.results, given, strict=True)]
+        operands = [self.name(operand, at) for operand in op.operands]
+        answer = op.vjp(gs[0], outs[0], *operands) if len(gs) == 1 else op.vjp(tuple(gs), tuple(outs), *operands)  # type: ignore[arg-type]
+        answers = answer if isinstance(answer, tuple) else (answer,)
+        for operand, cotangent in zip(op.operands, answers, strict=True):
+            if cotangent is not None and operand in self.activity.live:
+                masked = annihilated(gs[0], cotangent) if op.singular else cotangent
+                self.add(cotangents, operand, masked, at)
+
+    def add(self, cotangents: Cotangents, value: SSAValue, g: Expr | At | None, at: Mirror) -> None:
+        """Add g to the cotangent of a forward value."""
+        if g is None or value not in self.activity.live:
+            return
+        so_far = cotangents.get(value)
+        if isinstance(g, At):
+            cotangents[value] = g.add(self.zeros_like(value, at) if so_far is None else so_far)
+        else:
+            cotangents[value] = g if so_far is None else so_far + g
+
+    def name(self, value: SSAValue, at: Mirror) -> Expr:
+        return Expr(self.naming.name(value, at))
+
+    def zeros_like(self, value: SSAValue, at: Mirror) -> Expr:
+        return self.naming.zeros_like(value, at)
+
+
+def annihilated(g: Expr, product: Any) -> Any:
+    """A rule's product with 0 where the cotangent (or tangent) is exactly 0, whatever the factor is there."""
+    if not isinstance(product, Expr) or product.type != g.type:
+        return product
+    return where(g == 0, 0, product)

@@ -1,0 +1,138 @@
+"""How a reverse block names the values of the forward block it undoes.
+
+A value of the function's own block is visible and stands for itself, a loop's index is its reverse counter, and any
+other becomes an `ad.residual`, which the tape eliminates later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+from xdsl.traits import IsTerminator, is_side_effect_free
+
+from mlirad.autodiff.carries import terminator
+from mlirad.autodiff.sizes import dim, shape_source, unknown_axes, zeros
+from mlirad.dialect.expr import Expr, building, insert, located
+from mlirad.dialect.movement import DimOp
+from mlirad.dialect.request import RecordOp, ReplayOp, ResidualOp
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """A reverse block in the making: `forward` is the block that it undoes, `outer` the mirror around it.
+
+    The function's own block is its own mirror: what it names stands above.
+    """
+
+    forward: Block
+    outer: Mirror | None = None
+    replay: ReplayOp | None = None
+    counter: SSAValue | None = None
+    residuals: dict[SSAValue, ResidualOp] = field(default_factory=dict)
+
+    def of(self, block: Block) -> Mirror:
+        """The mirror of the forward block `block`, which is this one's or one around it."""
+        mirror = self
+        while mirror.forward is not block:
+            assert mirror.outer is not None, "a value is named outside of the region that defines it"
+            mirror = mirror.outer
+        return mirror
+
+
+@dataclass
+class Naming:
+    """The residuals of one function, and the mirrors they belong to."""
+
+    mirrors: list[Mirror] = field(default_factory=list)
+
+    def enter(self, forward: Block, outer: Mirror, counter: SSAValue | None) -> Mirror:
+        """The mirror of a forward block; the insertion point is at the head of the reverse block."""
+        token = outer.replay.trip if outer.replay is not None else None
+        replay = insert(ReplayOp.of(len(self.mirrors), counter, token))
+        mirror = Mirror(forward, outer, replay, counter)
+        self.mirrors.append(mirror)
+        return mirror
+
+    def name(self, value: SSAValue, at: Mirror) -> SSAValue:
+        """What stands for a forward value in the reverse block of `at`."""
+        owner = value.owner
+        block = owner.parent if isinstance(owner, Operation) else owner
+        assert block is not None
+        mirror = at.of(block)
+        if mirror.replay is None:
+            return value
+        if isinstance(block.parent_op(), scf.ForOp) and value is block.args[0]:
+            assert mirror.counter is not None
+            return mirror.counter
+        if value not in mirror.residuals:
+            residual = ResidualOp.of(mirror.replay.trip, len(mirror.residuals), value.type)
+            residual.location = mirror.replay.location
+            residual.result.name_hint = value.name_hint
+            head = mirror.replay.parent
+            assert head is not None
+            head.insert_op_after(residual, mirror.replay)
+            mirror.residuals[value] = residual
+        return mirror.residuals[value].result
+
+    def zeros_like(self, value: SSAValue, at: Mirror) -> Expr:
+        """Zeros for a cotangent of `value`. Unknown sizes are named, and never the array for its size."""
+        return zeros(value, [Expr(self._size(value, axis, at)) for axis in unknown_axes(value)])
+
+    def _size(self, value: SSAValue, axis: int, at: Mirror) -> SSAValue:
+        source = shape_source(value)
+        owner = source.owner
+        block = owner.parent if isinstance(owner, Operation) else owner
+        assert block is not None
+        if at.of(block).replay is None:
+            return dim(source, axis).value
+        if isinstance(owner, Operation):
+            following = owner.next_op
+        else:
+            following = block.first_op
+        assert following is not None
+        with located(following.location), building(InsertPoint.before(following)):
+            size = dim(source, axis)
+        return self.name(size.value, at)
+
+    def close(self, reverse: Block, first: Operation | None) -> None:
+        """Write the records. `reverse` is the function's block, and what follows `first` in it is the reverse sweep."""
+        self._name_sizes()
+        _erase_dead(reverse, first)
+        for mirror in reversed(self.mirrors):
+            assert mirror.replay is not None
+            used = {value: residual for value, residual in mirror.residuals.items() if residual.parent is not None}
+            for number, residual in enumerate(used.values()):
+                residual.number = IntegerAttr(number, i64)
+            if used:
+                end = terminator(mirror.forward)
+                record = RecordOp.of(mirror.replay.block.value.data, list(used))
+                record.location = end.location
+                mirror.forward.insert_op_before(record, end)
+
+    def _name_sizes(self) -> None:
+        """Let rules that ask an array for its size get the size alone."""
+        for mirror in list(self.mirrors):
+            for value, residual in list(mirror.residuals.items()):
+                for use in list(residual.result.uses):
+                    if isinstance(use.operation, DimOp):
+                        size = self._size(value, use.operation.axis.value.data, mirror)
+                        use.operation.result.replace_all_uses_with(size)
+
+
+def _erase_dead(block: Block, first: Operation | None) -> None:
+    """Erase the ops after `first` whose results nothing uses: what a rule computed for operands without a cotangent,
+    and the residuals that nothing named in the end."""
+    for op in reversed(list(block.ops)):
+        if op is first:
+            break
+        for region in op.regions:
+            for inner in region.blocks:
+                _erase_dead(inner, None)
+        is_removable = not op.has_trait(IsTerminator) and is_side_effect_free(op)
+        if is_removable and not any(result.uses for result in op.results):
+            op.detach()
+            op.erase()

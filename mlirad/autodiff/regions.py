@@ -1,0 +1,92 @@
+"""The adjoints of scf.for, scf.while and scf.if.
+
+A loop's reverse is a for over its trips, from the last to the first; a while's trips are counted by its trip counter,
+and its condition region is not touched. Cotangents of captured values are threaded through: they enter a reverse
+region as they stand and come out replaced, so that nothing is summed from fresh zeros.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Region, SSAValue
+
+from mlirad.autodiff.carries import Loop, branches, require_canonical, trip_counter, yields
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, building, constant, insert
+
+if TYPE_CHECKING:
+    from mlirad.autodiff.adjoint import Adjoint, Cotangents
+    from mlirad.autodiff.naming import Mirror
+
+
+def reverse_loop(adjoint: Adjoint, op: scf.ForOp | scf.WhileOp, cotangents: Cotangents, at: Mirror) -> None:
+    """The reverse loop carries the cotangents of the live carries, and of the live values that the body captures."""
+    require_canonical(op)
+    loop, live = Loop(op), adjoint.activity.live
+    carried = [carry for carry in loop.carries if carry.arg in live or carry.result in live]
+    captured = adjoint.activity.captured(op)
+    names = [carry.result for carry in carried] + captured
+    # Zeros are made here, once, and not in the loop.
+    start = [cotangents.pop(name, None) for name in names]
+    start = [adjoint.zeros_like(n, at) if g is None else g for n, g in zip(names, start, strict=True)]
+    count = adjoint.name(_trip_count(loop), at)
+
+    body = Block(arg_types=[types.I64, *(g.type for g in start)])
+    trip, *args = (Expr(arg) for arg in body.args)
+    with building(body):
+        counter = (count - 1) - trip
+        mirror = adjoint.naming.enter(loop.body, at, counter.value)
+        inner: Cotangents = dict(zip(captured, args[len(carried) :], strict=True))
+        for carry, g in zip(carried, args, strict=False):
+            adjoint.add(inner, carry.yielded, g, mirror)
+        adjoint.block(loop.body, None, inner, mirror)
+        ends = [inner.pop(carry.arg, None) for carry in carried]
+        ends = [adjoint.zeros_like(c.arg, mirror) if g is None else g for c, g in zip(carried, ends, strict=True)]
+        insert(scf.YieldOp(*(g.value for g in ends), *(inner[value].value for value in captured)))
+
+    zero, one = constant(0, types.I64), constant(1, types.I64)
+    reverse = insert(
+        scf.ForOp(zero.value, count.value, one.value, [g.value for g in start], Region(body)),
+    )
+    results = [Expr(result) for result in reverse.results]
+    cotangents.update(zip(captured, results[len(carried) :], strict=True))
+    for carry, g in zip(carried, results, strict=False):
+        adjoint.add(cotangents, carry.init, g, at)
+
+
+def _trip_count(loop: Loop) -> SSAValue:
+    if isinstance(loop.op, scf.ForOp):
+        return loop.op.ub
+    counter = trip_counter(loop)
+    assert counter is not None, "every while that is differentiated counts its trips"
+    return counter.result
+
+
+def reverse_if(adjoint: Adjoint, op: scf.IfOp, cotangents: Cotangents, at: Mirror) -> None:
+    """An if on the same condition. A branch makes zeros only at its end, and only where the other has a cotangent."""
+    given = {result: cotangents.pop(result) for result in op.results if result in cotangents}
+    captured = adjoint.activity.captured(op)
+    current = {value: cotangents[value] for value in captured if value in cotangents}
+    condition = adjoint.name(op.cond, at)
+
+    ends: list[tuple[Block, Mirror, Cotangents]] = []
+    for forward in branches(op):
+        reverse = Block()
+        with building(reverse):
+            mirror = adjoint.naming.enter(forward, at, None)
+            inner = dict(current)
+            for result, value in zip(op.results, yields(forward), strict=True):
+                adjoint.add(inner, value, given.get(result), mirror)
+            adjoint.block(forward, None, inner, mirror)
+        ends.append((reverse, mirror, inner))
+
+    changed = [value for value in captured if any(inner.get(value) is not current.get(value) for _, _, inner in ends)]
+    for reverse, mirror, inner in ends:
+        with building(reverse):
+            values = [inner[v] if v in inner else adjoint.zeros_like(v, mirror) for v in changed]
+            insert(scf.YieldOp(*(g.value for g in values)))
+    then, other = (Region(reverse) for reverse, _, _ in ends)
+    reverse = insert(scf.IfOp(condition.value, [value.type for value in changed], then, other))
+    cotangents.update((v, Expr(r)) for v, r in zip(changed, reverse.results, strict=True))

@@ -1,0 +1,110 @@
+"""Forward mode: every live value gets a tangent beside it, and every op is asked for its `jvp`.
+
+Reads: a function of func, scf and nd ops. Writes: the same function with tangents. Leaves: no marker, no request.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+from xdsl.traits import IsTerminator
+
+from mlirad.autodiff.activity import Activity
+from mlirad.autodiff.adjoint import annihilated
+from mlirad.autodiff.carries import Loop, add_results, add_yields, branches, terminator, yields
+from mlirad.autodiff.sizes import dim, shape_source, unknown_axes, zeros
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, building, located
+from mlirad.dialect.op import NdOp
+from mlirad.errors import DifferentiationError
+
+
+@dataclass
+class Tangent:
+    """The tangents of one function's values so far. A value without one has the tangent zero."""
+
+    activity: Activity
+    tangents: dict[SSAValue, Expr] = field(default_factory=dict)
+
+    def block(self, block: Block) -> None:
+        """Put tangents beside the ops of a block."""
+        for op in list(block.ops):
+            if not op.has_trait(IsTerminator) and self.activity.is_live(op):
+                with located(op.location):
+                    self._op(op)
+
+    def _op(self, op: Operation) -> None:
+        match op:
+            case scf.ForOp() | scf.WhileOp():
+                self._loop(op)
+            case scf.IfOp():
+                self._if(op)
+            case NdOp():
+                with building(InsertPoint.after(op)):
+                    self._rule(op)
+            case _:
+                raise DifferentiationError(f"{op.name} has no derivative", types.from_location(op.location))
+
+    def _rule(self, op: NdOp) -> None:
+        given = [self.tangents.get(operand) for operand in op.operands]
+        if all(tangent is None for tangent in given):
+            return
+        out, operands = Expr(op.results[0]), [Expr(operand) for operand in op.operands]
+        if not op.singular:
+            tangent = op.jvp(given, out, *operands)
+        else:
+            tangent = self._masked(op, given, out, operands)
+        if tangent is not None:
+            self.tangents[op.results[0]] = tangent
+
+    def _masked(self, op: NdOp, given: list[Expr | None], out: Expr, operands: list[Expr]) -> Expr | None:
+        """Operand by operand, so that a tangent that is exactly 0 annihilates its own factor and no other."""
+        total: Expr | None = None
+        for index, tangent in enumerate(given):
+            if tangent is None:
+                continue
+            alone = [tangent if place == index else None for place in range(len(given))]
+            term = op.jvp(alone, out, *operands)
+            if term is not None:
+                term = annihilated(tangent, term)
+                total = term if total is None else total + term
+        return total
+
+    def of(self, value: SSAValue) -> Expr:
+        """The tangent of a value; zeros, made at the insertion point, if it has none."""
+        if value in self.tangents:
+            return self.tangents[value]
+        return zeros(value, [dim(shape_source(value), axis) for axis in unknown_axes(value)])
+
+    def _loop(self, op: scf.ForOp | scf.WhileOp) -> None:
+        loop, live = Loop(op), self.activity.live
+        carried = [carry for carry in loop.carries if carry.arg in live or carry.result in live]
+        with building(InsertPoint.before(op)):
+            inits = [self.of(carry.init).value for carry in carried]
+        args, results = loop.add(inits)
+        for carry, arg, result in zip(carried, args, results, strict=True):
+            self.tangents[carry.arg] = Expr(arg)
+            self.tangents[carry.result] = Expr(result)
+        self.block(loop.body)
+        with building(InsertPoint.before(terminator(loop.body))):
+            ends = [self.of(carry.yielded).value for carry in carried]
+        add_yields(loop.body, ends)
+
+    def _if(self, op: scf.IfOp) -> None:
+        ends = [yields(block) for block in branches(op)]
+        for block in branches(op):
+            self.block(block)
+        places = [
+            index
+            for index, result in enumerate(op.results)
+            if result in self.activity.live and any(values[index] in self.tangents for values in ends)
+        ]
+        primal = [op.results[index] for index in places]
+        for block, values in zip(branches(op), ends, strict=True):
+            with building(InsertPoint.before(terminator(block))):
+                add_yields(block, [self.of(values[index]).value for index in places])
+        added = add_results(op, primal)
+        self.tangents.update((value, Expr(result)) for value, result in zip(primal, added, strict=True))
