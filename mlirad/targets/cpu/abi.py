@@ -1,0 +1,255 @@
+"""Calling compiled code: contexts, arenas, slots, and Python's exceptions.
+
+Reads: numpy arrays and scalars. Writes: results, and the written arguments in place. Leaves: no memory that nobody owns.
+"""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mlirad.errors import format_located
+from mlirad.targets.cpu.engine import Library, runtime_symbols
+from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
+from mlirad.targets.cpu.runtime import CONTEXT_BYTES, HEADER_BYTES
+from mlirad.targets.target import Artifact, Entry, Slot
+
+_ALIGNMENT = 64
+_MEMORY_ERROR, _RECURSION_ERROR = -1, -2
+
+_DTYPES = {
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "i1": np.dtype(np.bool_),
+    **{f"i{bits}": np.dtype(f"i{bits // 8}") for bits in (8, 16, 32, 64)},
+}
+
+
+class _ContextStruct(ctypes.Structure):
+    """The context as compiled code sees it; runtime.py has the offsets."""
+
+    _fields_ = [
+        ("arena", ctypes.c_void_p),
+        ("error_argument_0", ctypes.c_int64),
+        ("error_argument_1", ctypes.c_int64),
+        ("segments", ctypes.c_void_p),
+        ("segment_bytes", ctypes.c_int64),
+        ("high_water", ctypes.c_int64),
+        ("used", ctypes.c_int64),
+        ("capacity", ctypes.c_int64),
+        ("stack_limit", ctypes.c_void_p),
+        ("reserved", ctypes.c_int64 * 7),
+    ]
+
+
+assert ctypes.sizeof(_ContextStruct) == CONTEXT_BYTES
+
+_free: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(runtime_symbols()["free"])
+
+
+class Context:
+    """What one running call owns: its arena, and its table of growable blocks. Both outlast the call, for the next one."""
+
+    def __init__(self, arena_size: int):
+        self.struct = _ContextStruct()
+        self.address = ctypes.addressof(self.struct)
+        # The runtime looks at the 64 bytes before a buffer to see whether it is a block.
+        self._memory = np.empty(arena_size + HEADER_BYTES + _ALIGNMENT, np.uint8)
+        start = self._memory.ctypes.data + HEADER_BYTES
+        self._memory[: 2 * _ALIGNMENT] = 0
+        self.struct.arena = start + (-start % _ALIGNMENT)
+
+    @property
+    def segment_bytes(self) -> int:
+        """Bytes held in blocks."""
+        return self.struct.segment_bytes
+
+    def trim(self) -> None:
+        """Free all blocks. Not during a call, nor while a result stands in one."""
+        struct = self.struct
+        if struct.segments:
+            table = (ctypes.c_void_p * struct.capacity).from_address(struct.segments)
+            for block in table:
+                if block:
+                    _free(block)
+            _free(struct.segments)
+        struct.segments, struct.capacity, struct.used, struct.segment_bytes = None, 0, 0, 0
+
+    def __del__(self) -> None:
+        self.trim()
+
+
+class _Lease:
+    """A context on loan. Results of unknown size stand in its blocks, so they keep it; then it goes back to the pool."""
+
+    __slots__ = ("context", "pool", "kept")
+
+    def __init__(self, pool: deque[Context], context: Context, kept: object):
+        self.pool, self.context, self.kept = pool, context, kept
+
+    def __del__(self) -> None:
+        self.pool.append(self.context)
+
+
+class CpuArtifact(Artifact):
+    """Compiled functions, linked into this process until the artifact and all that it returned are freed."""
+
+    def __init__(self, code: bytes):
+        self._library = Library(code, (MANIFEST, ENTRIES))
+        manifest = Manifest.from_bytes(ctypes.string_at(self._library[MANIFEST]))
+        self.entries = manifest.entries
+        table = (ctypes.c_uint64 * len(self.entries)).from_address(self._library[ENTRIES])
+        self._addresses = dict(zip(self.entries, table, strict=True))
+        self.errors = manifest.errors
+        self._callables: dict[str, EntryPoint] = {}
+        self._lock = threading.Lock()
+
+    def address(self, name: str) -> int:
+        """The address of the ABI function `i32 (ptr context, ptr slots)` of an entry."""
+        return self._addresses[name]
+
+    def entry_point(self, name: str) -> EntryPoint:
+        """The Python-level call of an entry; made once."""
+        with self._lock:
+            if name not in self._callables:
+                self._callables[name] = EntryPoint(self, self.entries[name])
+            return self._callables[name]
+
+    def invoke(
+        self, name: str, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None
+    ) -> tuple[Any, ...]:
+        return self.entry_point(name)(values, dtypes)
+
+    def exception(self, code: int, context: Context) -> Exception:
+        """The Python exception for the code that a call returned."""
+        if code == _MEMORY_ERROR:
+            return MemoryError("no memory for the arrays of a compiled function")
+        if code == _RECURSION_ERROR:
+            return RecursionError("compiled functions call one another too deeply")
+        entry = self.errors[code - 1]
+        message = entry.message.format(context.struct.error_argument_0, context.struct.error_argument_1)
+        cls = getattr(builtins, entry.exception, None)
+        if not (isinstance(cls, type) and issubclass(cls, Exception)):
+            raise TypeError(f"{entry.exception} in an error table is no exception of Python")
+        return cls(format_located(message, entry.location))
+
+
+class EntryPoint:
+    """One compiled function, called with numpy arrays and scalars.
+
+    The caller sees to it that an argument that is written shares no memory with any other argument.
+    """
+
+    def __init__(self, artifact: CpuArtifact, entry: Entry):
+        self.entry = entry
+        self._artifact_errors = artifact.exception
+        self._function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(artifact.address(entry.name))
+        self._contexts: deque[Context] = deque()
+        width = sum(slot.width for slot in (*entry.arguments, *entry.returns))
+        self._slots_type = ctypes.c_int64 * max(1, width)
+
+    def trim(self) -> None:
+        """Free what calls left for later ones: the contexts that no call and no result is using."""
+        self._contexts.clear()
+
+    def _lend(self, kept: object) -> _Lease:
+        try:
+            context = self._contexts.pop()
+        except IndexError:
+            context = Context(self.entry.arena_size)
+        return _Lease(self._contexts, context, kept)
+
+    def __call__(self, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None) -> tuple[Any, ...]:
+        entry = self.entry
+        if len(values) != len(entry.inputs):
+            raise TypeError(f"{entry.name} takes {len(entry.inputs)} arguments, not {len(values)}")
+        slots = self._slots_type()
+        results: list[Any] = [None] * entry.result_count
+        wanted = dtypes if dtypes is not None else (None,) * entry.result_count
+        supply = iter(values)
+        place = 0
+        for number, slot in enumerate(entry.arguments):
+            if slot.is_output:
+                assert slot.shape is not None and slot.result is not None
+                value = np.empty(slot.shape, wanted[slot.result] or _DTYPES[slot.element])
+            else:
+                value = next(supply)
+            _put(slots, place, slot, value, number)
+            if slot.result is not None:
+                results[slot.result] = value
+            place += slot.width
+        lease = self._lend(values)
+        code = self._function(lease.context.address, ctypes.addressof(slots))
+        if code:
+            raise self._artifact_errors(code, lease.context)
+        for slot in entry.returns:
+            assert slot.result is not None
+            dtype = wanted[slot.result] or _DTYPES[slot.element]
+            results[slot.result] = _get(slots, place, slot, dtype, lease)
+            place += slot.width
+        return tuple(results)
+
+
+def _put(slots: Any, place: int, slot: Slot, value: Any, number: int) -> None:
+    """Write an argument into its slots, or raise TypeError or ValueError: nothing unfit may reach compiled code."""
+    dtype = _DTYPES[slot.element]
+    at = ctypes.addressof(slots) + 8 * place
+    if slot.shape is None:
+        _put_scalar(at, slot, value, number)
+        return
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"argument {number} must be an array, not {type(value).__name__}")
+    fits = value.dtype == dtype or (dtype.kind == "i" and value.dtype == np.dtype(f"u{dtype.itemsize}"))
+    if not fits or not value.dtype.isnative:
+        raise TypeError(f"argument {number} must be an array of {dtype}, not of {value.dtype}")
+    if len(value.shape) != len(slot.shape) or any(
+        size not in (-1, given) for size, given in zip(slot.shape, value.shape, strict=True)
+    ):
+        raise ValueError(f"argument {number} has the shape {value.shape}, not {slot.shape}")
+    flags = value.flags
+    if not (flags.c_contiguous and flags.aligned):
+        raise ValueError(f"argument {number} must be aligned and C-contiguous")
+    if slot.is_written and not flags.writeable:
+        raise ValueError("assignment destination is read-only")
+    slots[place] = value.ctypes.data
+    dynamic = [given for size, given in zip(slot.shape, value.shape, strict=True) if size == -1]
+    for position, size in enumerate(dynamic):
+        slots[place + 1 + position] = size
+
+
+def _put_scalar(at: int, slot: Slot, value: Any, number: int) -> None:
+    """A number's bits in the low bytes of its slot. Unsigned integers may use all bits of the signed type."""
+    if slot.element == "f64":
+        ctypes.c_double.from_address(at).value = float(value)
+    elif slot.element == "f32":
+        ctypes.c_float.from_address(at).value = float(value)
+    elif slot.element == "i1":
+        ctypes.c_int64.from_address(at).value = int(bool(value))
+    else:
+        if isinstance(value, (float, np.floating)):
+            raise TypeError(f"argument {number} must be an integer, not {type(value).__name__}")
+        bits = _DTYPES[slot.element].itemsize * 8
+        integer = int(value)
+        if not -(1 << (bits - 1)) <= integer < 1 << bits:
+            raise OverflowError(f"argument {number}, {integer}, does not fit in {bits} bits")
+        # ctypes keeps the low 64 bits.
+        ctypes.c_int64.from_address(at).value = integer
+
+
+def _get(slots: Any, place: int, slot: Slot, dtype: np.dtype, lease: _Lease) -> Any:
+    """A result: a Python number, or an array in the call's own memory, which keeps the call's context."""
+    at = ctypes.addressof(slots) + 8 * place
+    if slot.shape is None:
+        return np.ctypeslib.as_ctypes_type(dtype).from_address(at).value
+    sizes = iter(slots[place + 1 : place + slot.width])
+    shape = tuple(next(sizes) if size == -1 else size for size in slot.shape)
+    count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    memory = (ctypes.c_char * count).from_address(slots[place])
+    memory.lease = lease
+    return np.ndarray(shape, dtype, memory)

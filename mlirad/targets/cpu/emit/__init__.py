@@ -1,0 +1,1 @@
+"""From stage `loops` to LLVM IR text: one walk, one table of rules per dialect."""

@@ -1,0 +1,301 @@
+"""Reads: arith on scalars and vectors. Writes: instructions that are total: no operand traps or makes poison. Leaves: no arith op.
+
+Where arith leaves a result open, it is: x / 0 = x, x % 0 = 0, MIN / -1 = MIN (the lowering above selects what NumPy says);
+shifts by the width or more give 0, or the sign; a float out of an integer's range saturates, nan gives 0.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirad.dialect.remf import RemfOp
+from mlirad.targets.cpu.emit.descriptor import from_parts, to_parts
+from mlirad.targets.cpu.emit.function import FunctionEmitter, Rule
+from mlirad.targets.cpu.emit.types import bits_of, filled, is_float, lanes_of, literal, llvm_type, suffix
+
+
+def fast_flags(op: Operation) -> str:
+    """The op's fast-math flags, as LLVM writes them."""
+    attribute = op.properties.get("fastmath")
+    if attribute is None:
+        return ""
+    assert isinstance(attribute, arith.FastMathFlagsAttr)
+    return "".join(f"{flag.value} " for flag in sorted(attribute.data))
+
+
+def _overflow_flags(op: Operation) -> str:
+    attribute = op.properties.get("overflowFlags")
+    if attribute is None:
+        return ""
+    assert isinstance(attribute, arith.IntegerOverflowAttr)
+    return "".join(f"{flag.value} " for flag in sorted(attribute.data))
+
+
+def _pair(e: FunctionEmitter, op: Operation) -> tuple[str, str, str]:
+    """The LLVM type and the words of a binary op's operands."""
+    lhs, rhs = op.operands[0], op.operands[1]
+    return llvm_type(lhs.type), e.word(lhs), e.word(rhs)
+
+
+def _integer(instruction: str) -> Rule:
+    def rule(e: FunctionEmitter, op: Operation) -> None:
+        type, a, b = _pair(e, op)
+        e.bind(op.results[0], e.assign(f"{instruction} {_overflow_flags(op)}{type} {a}, {b}"))
+
+    return rule
+
+
+def _float(instruction: str) -> Rule:
+    def rule(e: FunctionEmitter, op: Operation) -> None:
+        type, a, b = _pair(e, op)
+        e.bind(op.results[0], e.assign(f"{instruction} {fast_flags(op)}{type} {a}, {b}"))
+
+    return rule
+
+
+def _binary_intrinsic(name: str) -> Rule:
+    def rule(e: FunctionEmitter, op: Operation) -> None:
+        type, a, b = _pair(e, op)
+        full = f"llvm.{name}.{suffix(op.results[0].type)}"
+        e.bind(op.results[0], e.intrinsic(full, type, [(type, a), (type, b)], fast_flags(op)))
+
+    return rule
+
+
+def _cast(instruction: str) -> Rule:
+    def rule(e: FunctionEmitter, op: Operation) -> None:
+        e.bind(op.results[0], convert(e, instruction, op.operands[0], op.results[0].type))
+
+    return rule
+
+
+def convert(e: FunctionEmitter, instruction: str, operand: SSAValue, type: Attribute) -> str:
+    return e.assign(f"{instruction} {llvm_type(operand.type)} {e.word(operand)} to {llvm_type(type)}")
+
+
+def emit_constant(e: FunctionEmitter, op: arith.ConstantOp) -> None:
+    e.bind(op.result, literal(op.value))
+
+
+# integer division: never traps
+
+
+def _boolean(type: Attribute) -> str:
+    lanes = lanes_of(type)
+    return "i1" if lanes is None else f"<{lanes} x i1>"
+
+
+def safe_divisor(e: FunctionEmitter, op: Operation, *, is_signed: bool) -> tuple[str, str, str]:
+    """(type, dividend, divisor), where the divisor is 1 wherever the processor would trap."""
+    type, a, b = _pair(e, op)
+    attribute = op.operands[0].type
+    traps = e.assign(f"icmp eq {type} {b}, {filled(0, attribute)}")
+    flag = _boolean(attribute)
+    if is_signed:
+        smallest = filled(-(1 << (bits_of(attribute) - 1)), attribute)
+        is_smallest = e.assign(f"icmp eq {type} {a}, {smallest}")
+        is_minus_one = e.assign(f"icmp eq {type} {b}, {filled(-1, attribute)}")
+        overflows = e.assign(f"and {flag} {is_smallest}, {is_minus_one}")
+        traps = e.assign(f"or {flag} {traps}, {overflows}")
+    return type, a, e.assign(f"select {flag} {traps}, {type} {filled(1, attribute)}, {type} {b}")
+
+
+def _division(instruction: str, *, is_signed: bool) -> Rule:
+    def rule(e: FunctionEmitter, op: Operation) -> None:
+        type, a, b = safe_divisor(e, op, is_signed=is_signed)
+        e.bind(op.results[0], e.assign(f"{instruction} {type} {a}, {b}"))
+
+    return rule
+
+
+def _rounded_division(direction: str) -> Rule:
+    """Signed division rounded down ("sub") or up ("add"): the truncated quotient, put right where a remainder is left."""
+
+    def rule(e: FunctionEmitter, op: Operation) -> None:
+        type, a, b = safe_divisor(e, op, is_signed=True)
+        attribute = op.operands[0].type
+        flag, zero = _boolean(attribute), filled(0, attribute)
+        quotient = e.assign(f"sdiv {type} {a}, {b}")
+        remainder = e.assign(f"srem {type} {a}, {b}")
+        has_remainder = e.assign(f"icmp ne {type} {remainder}, {zero}")
+        signs = e.assign(f"xor {type} {a}, {b}")
+        compare = "slt" if direction == "sub" else "sge"
+        is_rounded_away = e.assign(f"icmp {compare} {type} {signs}, {zero}")
+        adjusts = e.assign(f"and {flag} {has_remainder}, {is_rounded_away}")
+        amount = e.assign(f"zext {flag} {adjusts} to {type}") if type != flag else adjusts
+        e.bind(op.results[0], e.assign(f"{direction} {type} {quotient}, {amount}"))
+
+    return rule
+
+
+def emit_ceildivui(e: FunctionEmitter, op: arith.CeilDivUIOp) -> None:
+    type, a, b = safe_divisor(e, op, is_signed=False)
+    flag, zero = _boolean(op.lhs.type), filled(0, op.lhs.type)
+    quotient = e.assign(f"udiv {type} {a}, {b}")
+    remainder = e.assign(f"urem {type} {a}, {b}")
+    adjusts = e.assign(f"icmp ne {type} {remainder}, {zero}")
+    amount = e.assign(f"zext {flag} {adjusts} to {type}") if type != flag else adjusts
+    e.bind(op.result, e.assign(f"add {type} {quotient}, {amount}"))
+
+
+# shifts: total
+
+
+def _shift(instruction: str) -> Rule:
+    def rule(e: FunctionEmitter, op: Operation) -> None:
+        type, a, b = _pair(e, op)
+        attribute = op.results[0].type
+        bits, flag = bits_of(attribute), _boolean(attribute)
+        fits = e.assign(f"icmp ult {type} {b}, {filled(bits, attribute)}") if bits > 1 else b
+        if bits == 1:
+            # The only shift that fits is by 0; ashr of one bit is the bit itself.
+            kept = (
+                a
+                if instruction == "ashr"
+                else e.assign(f"select {flag} {b}, {type} {filled(0, attribute)}, {type} {a}")
+            )
+            e.bind(op.results[0], kept)
+            return
+        largest = filled(bits - 1, attribute)
+        amount = e.assign(f"select {flag} {fits}, {type} {b}, {type} {largest}")
+        shifted = e.assign(f"{instruction} {_overflow_flags(op)}{type} {a}, {amount}")
+        if instruction != "ashr":
+            shifted = e.assign(f"select {flag} {fits}, {type} {shifted}, {type} {filled(0, attribute)}")
+        e.bind(op.results[0], shifted)
+
+    return rule
+
+
+# wide results
+
+
+def _multiply_extended(extension: str) -> Rule:
+    def rule(e: FunctionEmitter, op: Operation) -> None:
+        type, a, b = _pair(e, op)
+        attribute = op.operands[0].type
+        bits, lanes = bits_of(attribute), lanes_of(attribute)
+        wide = f"i{2 * bits}" if lanes is None else f"<{lanes} x i{2 * bits}>"
+        amount = str(bits) if lanes is None else f"splat (i{2 * bits} {bits})"
+        x, y = (e.assign(f"{extension} {type} {word} to {wide}") for word in (a, b))
+        product = e.assign(f"mul {wide} {x}, {y}")
+        upper = e.assign(f"lshr {wide} {product}, {amount}")
+        e.bind(op.results[0], e.assign(f"trunc {wide} {product} to {type}"))
+        e.bind(op.results[1], e.assign(f"trunc {wide} {upper} to {type}"))
+
+    return rule
+
+
+def emit_add_extended(e: FunctionEmitter, op: arith.AddUIExtendedOp) -> None:
+    type, a, b = _pair(e, op)
+    total = e.assign(f"add {type} {a}, {b}")
+    e.bind(op.sum, total)
+    e.bind(op.overflow, e.assign(f"icmp ult {type} {total}, {a}"))
+
+
+# comparison, selection, conversion
+
+
+def emit_cmpi(e: FunctionEmitter, op: arith.CmpiOp) -> None:
+    predicate = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
+    type, a, b = _pair(e, op)
+    e.bind(op.result, e.assign(f"icmp {predicate} {type} {a}, {b}"))
+
+
+def emit_cmpf(e: FunctionEmitter, op: arith.CmpfOp) -> None:
+    predicate = arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]
+    type, a, b = _pair(e, op)
+    e.bind(op.result, e.assign(f"fcmp {fast_flags(op)}{predicate} {type} {a}, {b}"))
+
+
+def emit_select(e: FunctionEmitter, op: arith.SelectOp) -> None:
+    type = op.result.type
+    flag = f"{llvm_type(op.cond.type)} {e.word(op.cond)}"
+    pairs = zip(to_parts(e.value(op.lhs), type), to_parts(e.value(op.rhs), type), strict=True)
+    words = [e.assign(f"select {flag}, {part} {a}, {part} {b}") for (part, a), (_, b) in pairs]
+    if isinstance(type, MemRefType):
+        e.bind(op.result, from_parts(e, type, iter(words)))
+    else:
+        e.bind(op.result, words[0])
+
+
+def emit_negf(e: FunctionEmitter, op: arith.NegfOp) -> None:
+    e.bind(op.result, e.assign(f"fneg {fast_flags(op)}{llvm_type(op.result.type)} {e.word(op.operand)}"))
+
+
+def _saturate(name: str) -> Rule:
+    def rule(e: FunctionEmitter, op: Operation) -> None:
+        source, target = op.operands[0].type, op.results[0].type
+        full = f"llvm.{name}.sat.{suffix(target)}.{suffix(source)}"
+        word = e.intrinsic(full, llvm_type(target), [(llvm_type(source), e.word(op.operands[0]))])
+        e.bind(op.results[0], word)
+
+    return rule
+
+
+def emit_index_cast(e: FunctionEmitter, op: arith.IndexCastOp) -> None:
+    before, after = bits_of(op.input.type), bits_of(op.result.type)
+    if before == after:
+        e.bind(op.result, e.word(op.input))
+    else:
+        e.bind(op.result, convert(e, "sext" if before < after else "trunc", op.input, op.result.type))
+
+
+def emit_bitcast(e: FunctionEmitter, op: arith.BitcastOp) -> None:
+    if is_float(op.input.type) == is_float(op.result.type):
+        e.bind(op.result, e.value(op.input))
+    else:
+        e.bind(op.result, convert(e, "bitcast", op.input, op.result.type))
+
+
+RULES: dict[type[Operation], Rule] = {
+    arith.ConstantOp: emit_constant,
+    arith.AddiOp: _integer("add"),
+    arith.SubiOp: _integer("sub"),
+    arith.MuliOp: _integer("mul"),
+    arith.AndIOp: _integer("and"),
+    arith.OrIOp: _integer("or"),
+    arith.XOrIOp: _integer("xor"),
+    arith.ShLIOp: _shift("shl"),
+    arith.ShRSIOp: _shift("ashr"),
+    arith.ShRUIOp: _shift("lshr"),
+    arith.DivSIOp: _division("sdiv", is_signed=True),
+    arith.DivUIOp: _division("udiv", is_signed=False),
+    arith.RemSIOp: _division("srem", is_signed=True),
+    arith.RemUIOp: _division("urem", is_signed=False),
+    arith.FloorDivSIOp: _rounded_division("sub"),
+    arith.CeilDivSIOp: _rounded_division("add"),
+    arith.CeilDivUIOp: emit_ceildivui,
+    arith.MinSIOp: _binary_intrinsic("smin"),
+    arith.MaxSIOp: _binary_intrinsic("smax"),
+    arith.MinUIOp: _binary_intrinsic("umin"),
+    arith.MaxUIOp: _binary_intrinsic("umax"),
+    arith.AddUIExtendedOp: emit_add_extended,
+    arith.MulSIExtendedOp: _multiply_extended("sext"),
+    arith.MulUIExtendedOp: _multiply_extended("zext"),
+    arith.AddfOp: _float("fadd"),
+    arith.SubfOp: _float("fsub"),
+    arith.MulfOp: _float("fmul"),
+    arith.DivfOp: _float("fdiv"),
+    RemfOp: _float("frem"),
+    arith.NegfOp: emit_negf,
+    arith.MaximumfOp: _binary_intrinsic("maximum"),
+    arith.MinimumfOp: _binary_intrinsic("minimum"),
+    arith.MaxnumfOp: _binary_intrinsic("maxnum"),
+    arith.MinnumfOp: _binary_intrinsic("minnum"),
+    arith.CmpiOp: emit_cmpi,
+    arith.CmpfOp: emit_cmpf,
+    arith.SelectOp: emit_select,
+    arith.IndexCastOp: emit_index_cast,
+    arith.BitcastOp: emit_bitcast,
+    arith.FPToSIOp: _saturate("fptosi"),
+    arith.FPToUIOp: _saturate("fptoui"),
+    arith.SIToFPOp: _cast("sitofp"),
+    arith.UIToFPOp: _cast("uitofp"),
+    arith.ExtFOp: _cast("fpext"),
+    arith.TruncFOp: _cast("fptrunc"),
+    arith.TruncIOp: _cast("trunc"),
+    arith.ExtSIOp: _cast("sext"),
+    arith.ExtUIOp: _cast("zext"),
+}

@@ -1,0 +1,90 @@
+"""Reads: memref.copy. Writes: loops over the axes that are strided, and block moves. Leaves: no memref.copy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Operation, SSAValue
+
+from mlirad.targets.cpu.emit.descriptor import MemRef, address, is_literal, layout_of, multiply
+from mlirad.targets.cpu.emit.function import FunctionEmitter, Phi, Rule
+from mlirad.targets.cpu.emit.memref import load
+from mlirad.targets.cpu.emit.types import byte_size, memory_type
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    counter: Phi
+    header: str
+    after: str
+
+
+def emit_copy(e: FunctionEmitter, op: memref.CopyOp) -> None:
+    source, target = e.memref(op.source), e.memref(op.destination)
+    if _is_identity(op.source) and _is_identity(op.destination):
+        axis = 0
+    else:
+        axis = max(_block_axis(source), _block_axis(target))
+    size = "1"
+    for word in source.sizes[axis:]:
+        size = multiply(e, size, word)
+    loops = [_open(e, bound) for bound in source.sizes[:axis]]
+    indices = [loop.counter.name for loop in loops] + ["0"] * (len(source.sizes) - axis)
+    alignment = byte_size(source.element)
+    if size == "1":
+        word = load(e, source, indices)
+        pointer = address(e, target, indices)
+        e.line(f"store {memory_type(source.element)} {word}, ptr {pointer}, align {alignment}")
+    else:
+        bytes = multiply(e, size, str(alignment))
+        _move(e, address(e, target, indices), address(e, source, indices), bytes, alignment)
+    for loop in reversed(loops):
+        _close(e, loop)
+
+
+def _is_identity(value: SSAValue) -> bool:
+    assert isinstance(value.type, MemRefType)
+    return layout_of(value.type).strides is None
+
+
+def _block_axis(value: MemRef) -> int:
+    """The first axis from which on `value` is one block of memory, as far as its literal sizes and strides tell."""
+    expected, axis = 1, len(value.sizes)
+    while axis > 0 and value.strides[axis - 1] == str(expected):
+        axis -= 1
+        if not is_literal(value.sizes[axis]):
+            break
+        expected *= int(value.sizes[axis])
+    return axis
+
+
+def _move(e: FunctionEmitter, target: str, source: str, bytes: str, alignment: int) -> None:
+    """A memmove; LLVM makes it a memcpy where it sees that the two do not overlap."""
+    name = "llvm.memmove.p0.p0.i64"
+    e.module.declare(name, f"declare void @{name}(ptr, ptr, i64, i1)")
+    aligned = f"align {alignment}"
+    e.line(f"call void @{name}(ptr {aligned} {target}, ptr {aligned} {source}, i64 {bytes}, i1 false)")
+
+
+def _open(e: FunctionEmitter, bound: str) -> _Loop:
+    header, inside, after = e.fresh("copy"), e.fresh("body"), e.fresh("done")
+    before = e.current
+    e.branch(header)
+    e.label(header)
+    counter = e.phi("i64")
+    e.incoming(counter, "0", before)
+    e.line(f"br i1 {e.assign(f'icmp slt i64 {counter.name}, {bound}')}, label %{inside}, label %{after}")
+    e.label(inside)
+    return _Loop(counter, header, after)
+
+
+def _close(e: FunctionEmitter, loop: _Loop) -> None:
+    following = e.assign(f"add nuw nsw i64 {loop.counter.name}, 1")
+    e.incoming(loop.counter, following, e.current)
+    e.branch(loop.header)
+    e.label(loop.after)
+
+
+RULES: dict[type[Operation], Rule] = {memref.CopyOp: emit_copy}

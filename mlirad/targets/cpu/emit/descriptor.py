@@ -1,0 +1,164 @@
+"""Memrefs in registers: what is static is held here in Python, the rest by name.
+
+Reads: memref types and SSA names. Writes: descriptors, their dynamic parts, and typed addresses. Leaves: nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AffineMapAttr,
+    IndexType,
+    MemRefType,
+    NoneAttr,
+    StridedLayoutAttr,
+)
+from xdsl.ir import Attribute
+
+from mlirad.errors import TargetError
+from mlirad.targets.cpu.emit.types import llvm_type, memory_type
+
+if TYPE_CHECKING:
+    from mlirad.targets.cpu.emit.function import FunctionEmitter
+
+INDEX = IndexType()
+
+
+def is_literal(word: str) -> bool:
+    """Whether an operand is a number, not an SSA name."""
+    return word[0] != "%"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a memref's type says. None: known at run time only. `strides` is None for identity."""
+
+    element: Attribute
+    sizes: tuple[int | None, ...]
+    offset: int | None
+    strides: tuple[int | None, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class MemRef:
+    """A memref: element (i, j) is at `pointer` + offset + i*strides[0] + j*strides[1], counted in elements.
+
+    Offset, sizes and strides are decimal literals or SSA names.
+    """
+
+    element: Attribute
+    pointer: str
+    offset: str
+    sizes: tuple[str, ...]
+    strides: tuple[str, ...]
+
+    def parts(self, type: MemRefType) -> list[tuple[str, str]]:
+        """(LLVM type, name) of all that is dynamic in `type`: what a phi, a call or a select carries."""
+        layout = layout_of(type)
+        words = [("ptr", self.pointer)]
+        if layout.offset is None:
+            words.append(("i64", self.offset))
+        words += [("i64", word) for word, known in zip(self.sizes, layout.sizes, strict=True) if known is None]
+        if layout.strides is not None:
+            words += [("i64", word) for word, known in zip(self.strides, layout.strides, strict=True) if known is None]
+        return words
+
+
+Value = str | MemRef
+
+
+@cache
+def layout_of(type: MemRefType) -> Layout:
+    sizes = tuple(None if size == DYNAMIC_INDEX else size for size in type.get_shape())
+    layout = type.layout
+    if isinstance(layout, NoneAttr):
+        return Layout(type.element_type, sizes, 0, None)
+    if isinstance(layout, StridedLayoutAttr):
+        return Layout(type.element_type, sizes, layout.get_offset(), tuple(layout.get_strides()))
+    if isinstance(layout, AffineMapAttr) and layout.data.is_identity():
+        return Layout(type.element_type, sizes, 0, None)
+    raise TargetError(f"the cpu target has no memrefs laid out as {type}")
+
+
+@cache
+def part_types(type: Attribute) -> tuple[str, ...]:
+    """The LLVM types that carry a value of this type."""
+    if not isinstance(type, MemRefType):
+        return (llvm_type(type),)
+    layout = layout_of(type)
+    dynamic = (layout.offset is None) + layout.sizes.count(None) + (layout.strides or ()).count(None)
+    return ("ptr", *["i64"] * dynamic)
+
+
+def to_parts(value: Value, type: Attribute) -> list[tuple[str, str]]:
+    """(LLVM type, name) of a value's dynamic parts."""
+    if isinstance(value, MemRef):
+        assert isinstance(type, MemRefType)
+        return value.parts(type)
+    return [(llvm_type(type), value)]
+
+
+def from_parts(emitter: FunctionEmitter, type: Attribute, words: Iterator[str]) -> Value:
+    """The value whose dynamic parts are the next of `words`. May emit the strides that its sizes imply."""
+    if not isinstance(type, MemRefType):
+        return next(words)
+    layout = layout_of(type)
+    pointer = next(words)
+    offset = next(words) if layout.offset is None else str(layout.offset)
+    sizes = tuple(next(words) if size is None else str(size) for size in layout.sizes)
+    if layout.strides is None:
+        strides = row_major(emitter, sizes)
+    else:
+        strides = tuple(next(words) if stride is None else str(stride) for stride in layout.strides)
+    return MemRef(layout.element, pointer, offset, sizes, strides)
+
+
+def row_major(emitter: FunctionEmitter, sizes: Sequence[str]) -> tuple[str, ...]:
+    """The strides of a C-contiguous array."""
+    strides: list[str] = []
+    stride = "1"
+    for size in reversed(sizes):
+        strides.append(stride)
+        if len(strides) < len(sizes):
+            stride = multiply(emitter, stride, size)
+    return tuple(reversed(strides))
+
+
+def multiply(emitter: FunctionEmitter, a: str, b: str) -> str:
+    if is_literal(a) and is_literal(b):
+        return str(int(a) * int(b))
+    if a == "0" or b == "0":
+        return "0"
+    if a == "1" or b == "1":
+        return b if a == "1" else a
+    return emitter.assign(f"mul nsw i64 {a}, {b}")
+
+
+def add(emitter: FunctionEmitter, a: str, b: str) -> str:
+    if is_literal(a) and is_literal(b):
+        return str(int(a) + int(b))
+    if a == "0" or b == "0":
+        return b if a == "0" else a
+    return emitter.assign(f"add nsw i64 {a}, {b}")
+
+
+def linear(emitter: FunctionEmitter, memref: MemRef, indices: Sequence[str]) -> str:
+    """How many elements an element is from the pointer."""
+    position = memref.offset
+    for index, stride in zip(indices, memref.strides, strict=True):
+        position = add(emitter, position, multiply(emitter, index, stride))
+    return position
+
+
+def address(emitter: FunctionEmitter, memref: MemRef, indices: Sequence[str], *, is_masked: bool = False) -> str:
+    """A typed pointer to an element. What is only reached under a mask may lie outside: no promise `inbounds`."""
+    position = linear(emitter, memref, indices)
+    if position == "0":
+        return memref.pointer
+    flag = "" if is_masked else " inbounds"
+    return emitter.assign(f"getelementptr{flag} {memory_type(memref.element)}, ptr {memref.pointer}, i64 {position}")

@@ -1,0 +1,313 @@
+"""Reads: func.func, call, return. Writes: LLVM functions. Leaves: no func op.
+
+A function `f` becomes `mlirad.body.f`, which takes its arguments in registers; a public one also `mlirad.entry.f`, the ABI:
+`i32 (ptr context, ptr slots)`, which takes them from 64-bit slots. Both return 0, or the code of an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from xdsl.dialects import func, memref, scf
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, StringAttr
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from mlirad.dialect.types import from_location
+from mlirad.errors import TargetError
+from mlirad.targets.cpu.emit.descriptor import MemRef, from_parts, layout_of, part_types, row_major, to_parts
+from mlirad.targets.cpu.emit.function import MEMORY_ERROR, RECURSION_ERROR, FunctionEmitter, ModuleEmitter, Rule
+from mlirad.targets.cpu.emit.memref import ALIGNMENT, allocate, from_memory
+from mlirad.targets.cpu.emit.scf import may_release
+from mlirad.targets.cpu.emit.types import byte_size, element_name, llvm_type, memory_type
+from mlirad.targets.cpu.runtime import (
+    ARENA,
+    ERROR_ARGUMENT_0,
+    ERROR_ARGUMENT_1,
+    STACK_BYTES,
+    STACK_LIMIT,
+    USED,
+)
+from mlirad.targets.target import Entry, ErrorEntry, Slot
+
+_CHECK = "mlirad_check"
+_GROW = "mlirad_grow_"
+# With more buffers than this, the lists of who overlaps whom would cost more than they give.
+_MOST_SCOPES = 32
+
+
+def symbol(kind: str, name: str) -> str:
+    return f"mlirad.{kind}.{name}"
+
+
+def quoted(name: str) -> str:
+    """An LLVM reference to any name, `<lambda>` included."""
+    escaped = "".join(c if c.isalnum() or c in "._<>-$" else "".join(f"\\{b:02X}" for b in c.encode()) for c in name)
+    return f'@"{escaped}"'
+
+
+def _attribute(attributes: DictionaryAttr | None, name: str) -> int | None:
+    value = attributes.data.get(name) if attributes is not None else None
+    return value.value.data if isinstance(value, IntegerAttr) else None
+
+
+def arena_size(op: func.FuncOp) -> int:
+    value = op.attributes.get("mlirad.arena_size")
+    return value.value.data if isinstance(value, IntegerAttr) else 0
+
+
+# the signature
+
+
+def _slot(type: Attribute, result: int | None, *, is_written: bool = False, is_output: bool = False) -> Slot:
+    if not isinstance(type, MemRefType):
+        return Slot(element_name(type), None, result)
+    layout = layout_of(type)
+    if layout.strides is not None:
+        raise TargetError(f"an array crosses the boundary of a function with the layout {type.layout}")
+    shape = tuple(-1 if size is None else size for size in layout.sizes)
+    return Slot(element_name(layout.element), shape, result, is_written, is_output)
+
+
+def signature(op: func.FuncOp) -> Entry:
+    """What the caller has to know of a public function."""
+    name, types = op.sym_name.data, op.function_type
+    attributes: Sequence[DictionaryAttr | None] = (
+        op.arg_attrs.data if op.arg_attrs is not None else [None] * len(types.inputs)
+    )
+    arguments: list[Slot] = []
+    for type, attribute in zip(types.inputs, attributes, strict=True):
+        written, result = _attribute(attribute, "mlirad.written"), _attribute(attribute, "mlirad.result")
+        number = written if result is None else result
+        arguments.append(_slot(type, number, is_written=written is not None, is_output=result is not None))
+    taken = {slot.result for slot in arguments} - {None}
+    free = (number for number in range(len(taken) + len(types.outputs)) if number not in taken)
+    returns = tuple(_slot(type, next(free)) for type in types.outputs)
+    return Entry(name, symbol("entry", name), tuple(arguments), returns, arena_size(op))
+
+
+# functions
+
+
+def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attributes: str) -> None:
+    """Add a function's body, and its entry point if it is public."""
+    is_public = op.sym_visibility is None or op.sym_visibility.data == "public"
+    e = FunctionEmitter(module)
+    block = op.body.block
+    _find_releasing_loops(e, op)
+    scopes = _arena_scopes(e, op)
+    # Only the call path promises that arguments are disjoint; a call inside the module may pass one array twice.
+    noalias = "noalias " if is_public and op.sym_name.data not in called else ""
+    parameters = ["ptr noalias %ctx", "ptr noalias %results", f"ptr noalias align {ALIGNMENT} %arena"]
+    words: list[str] = []
+    for argument in block.args:
+        for position, part in enumerate(part_types(argument.type)):
+            word = f"%a{len(words)}"
+            words.append(word)
+            is_pointer = position == 0 and isinstance(argument.type, MemRefType)
+            parameters.append(f"{part} {_pointer_facts(argument.type, noalias) if is_pointer else ''}{word}")
+    supply = iter(words)
+    for argument in block.args:
+        e.bind(argument, from_parts(e, argument.type, supply))
+    e.run(block)
+    name = quoted(symbol("body", op.sym_name.data))
+    module.chunks.append(e.text(f"define internal i32 {name}({', '.join(parameters)}) {attributes}"))
+    module.chunks += scopes
+    if is_public:
+        entry = signature(op)
+        module.entries[entry.name] = entry
+        module.chunks.append(_entry_text(module, op, name, attributes))
+
+
+def _pointer_facts(type: Attribute, noalias: str) -> str:
+    assert isinstance(type, MemRefType)
+    size = byte_size(type.element_type)
+    facts = f"{noalias}nonnull noundef align {size} "
+    sizes = layout_of(type).sizes
+    known = prod(s for s in sizes if s is not None) * size if None not in sizes else 0
+    return facts + (f"dereferenceable({known}) " if known else "")
+
+
+def _entry_text(module: ModuleEmitter, op: func.FuncOp, body: str, attributes: str) -> str:
+    """The ABI: fetch the arguments from their slots, start the call's memory and its stack's limit, call the body."""
+    e = FunctionEmitter(module)
+    fields = {name: e.assign(f"getelementptr i8, ptr %ctx, i64 {at}") for name, at in _FIELDS.items()}
+    e.line(f"store i64 0, ptr {fields['used']}, align 8")
+    frame = e.module.declare("llvm.frameaddress.p0", "declare ptr @llvm.frameaddress.p0(i32 immarg)")
+    here = e.assign(f"call ptr {frame}(i32 0)")
+    e.line(f"store ptr {e.assign(f'getelementptr i8, ptr {here}, i64 -{STACK_BYTES}')}, ptr {fields['limit']}, align 8")
+    arena = e.assign(f"load ptr, ptr {fields['arena']}, align 8")
+    loaded: list[str] = []
+    place = 0
+    for argument in op.body.block.args:
+        for part in part_types(argument.type):
+            pointer = e.assign(f"getelementptr i64, ptr %slots, i64 {place}")
+            place += 1
+            memory = memory_type(argument.type) if part == "i1" else part
+            word = e.assign(f"load {memory}, ptr {pointer}, align 8")
+            loaded.append(f"{part} {from_memory(e, word, argument.type) if part == 'i1' else word}")
+    results = e.assign(f"getelementptr i64, ptr %slots, i64 {place}")
+    arguments = ", ".join(["ptr %ctx", f"ptr {results}", f"ptr {arena}", *loaded])
+    e.line(f"ret i32 {e.assign(f'call i32 {body}({arguments})')}")
+    name = quoted(symbol("entry", op.sym_name.data))
+    return e.text(f"define i32 {name}(ptr noalias %ctx, ptr noalias %slots) {attributes}")
+
+
+_FIELDS = {"used": USED, "limit": STACK_LIMIT, "arena": ARENA}
+
+
+def _is_dynamic_memory(op: Operation) -> bool:
+    if isinstance(op, func.CallOp):
+        return op.callee.string_value().startswith(_GROW)
+    return isinstance(op, (memref.AllocOp, memref.AllocaOp)) and "mlirad.offset" not in op.attributes
+
+
+def _find_releasing_loops(e: FunctionEmitter, function: func.FuncOp) -> None:
+    """The loops whose trips give back the memory that they take: those that allocate and carry no array."""
+    for op in function.walk():
+        if not _is_dynamic_memory(op):
+            continue
+        parent = op.parent_op()
+        while parent is not None and parent is not function and parent not in e.releasing:
+            if isinstance(parent, (scf.ForOp, scf.WhileOp)) and may_release(parent):
+                e.releasing.add(parent)
+            parent = parent.parent_op()
+
+
+def _arena_scopes(e: FunctionEmitter, function: func.FuncOp) -> list[str]:
+    """Tell LLVM which of the arena's buffers never share a byte, by metadata on what is accessed through their names."""
+    buffers: list[tuple[SSAValue, int, int]] = []
+    for op in function.walk():
+        offset = op.attributes.get("mlirad.offset") if isinstance(op, memref.AllocOp) else None
+        if isinstance(offset, IntegerAttr) and isinstance(op, memref.AllocOp):
+            type = op.memref.type
+            start = offset.value.data
+            buffers.append((op.memref, start, start + prod(type.get_shape()) * byte_size(type.element_type)))
+    if not 1 < len(buffers) <= _MOST_SCOPES:
+        return []
+    first = 10 + e.module.scopes
+    domain, scope = first, first + 1
+    lists = scope + len(buffers)
+    e.module.scopes += 1 + 3 * len(buffers)
+    lines = [f"!{domain} = distinct !{{!{domain}}}"]
+    for number, (value, start, end) in enumerate(buffers):
+        lines.append(f"!{scope + number} = distinct !{{!{scope + number}, !{domain}}}")
+        others = [scope + k for k, (_, a, b) in enumerate(buffers) if b <= start or end <= a]
+        own, disjoint = lists + 2 * number, lists + 2 * number + 1
+        lines.append(f"!{own} = !{{!{scope + number}}}")
+        lines.append(f"!{disjoint} = !{{{', '.join(f'!{k}' for k in others)}}}")
+        e.arena_scopes[value] = f", !alias.scope !{own}" + (f", !noalias !{disjoint}" if others else "")
+    return lines
+
+
+def emit_return(e: FunctionEmitter, op: func.ReturnOp) -> None:
+    """Write the results to their slots."""
+    place = 0
+    for value in op.arguments:
+        for part, word in to_parts(e.value(value), value.type):
+            pointer = e.assign(f"getelementptr i64, ptr %results, i64 {place}")
+            place += 1
+            if part[0] == "i" and part != "i64":
+                word, part = e.assign(f"{'zext' if part == 'i1' else 'sext'} {part} {word} to i64"), "i64"
+            e.line(f"store {part} {word}, ptr {pointer}, align 8")
+    e.line("ret i32 0")
+
+
+# calls
+
+
+def emit_call(e: FunctionEmitter, op: func.CallOp) -> None:
+    name = op.callee.string_value()
+    if name in e.module.functions:
+        _call_defined(e, op, e.module.functions[name])
+        return
+    rule = EXTERNALS.get(name) or next((r for prefix, r in PREFIXES.items() if name.startswith(prefix)), None)
+    if rule is None:
+        raise TargetError(f"the cpu target does not know the function @{name}")
+    rule(e, op)
+
+
+def _call_defined(e: FunctionEmitter, op: func.CallOp, callee: func.FuncOp) -> None:
+    """A call inside the module: its own piece of memory as arena, its results through the stack, its error passed on."""
+    limit = e.assign(f"load ptr, ptr {e.assign(f'getelementptr i8, ptr %ctx, i64 {STACK_LIMIT}')}, align 8")
+    frame = e.module.declare("llvm.frameaddress.p0", "declare ptr @llvm.frameaddress.p0(i32 immarg)")
+    here = e.assign(f"call ptr {frame}(i32 0)")
+    e.require(e.assign(f"icmp ugt ptr {here}, {limit}"), RECURSION_ERROR)
+    used = e.assign(f"getelementptr i8, ptr %ctx, i64 {USED}")
+    mark = e.assign(f"load i64, ptr {used}, align 8")
+    size = arena_size(callee)
+    arena = allocate(e, str(size)) if size else "%arena"
+    types = [result.type for result in op.res]
+    parts = [part for type in types for part in part_types(type)]
+    results = f"%{e.fresh('stack')}"
+    e.allocas.append(f"  {results} = alloca [{max(1, len(parts))} x i64], align 8")
+    arguments = [("ptr", "%ctx"), ("ptr", results), ("ptr", arena)]
+    for value in op.arguments:
+        arguments += to_parts(e.value(value), value.type)
+    listed = ", ".join(f"{type} {word}" for type, word in arguments)
+    code = e.assign(f"call i32 {quoted(symbol('body', callee.sym_name.data))}({listed})")
+    e.require(e.assign(f"icmp eq i32 {code}, 0"), code)
+    words: list[str] = []
+    for place, part in enumerate(parts):
+        pointer = e.assign(f"getelementptr i64, ptr {results}, i64 {place}")
+        loaded = e.assign(f"load {'i8' if part == 'i1' else part}, ptr {pointer}, align 8")
+        words.append(e.assign(f"icmp ne i8 {loaded}, 0") if part == "i1" else loaded)
+    if not any(isinstance(type, MemRefType) for type in types):
+        e.line(f"store i64 {mark}, ptr {used}, align 8")
+    supply = iter(words)
+    for result in op.res:
+        e.bind(result, from_parts(e, result.type, supply))
+
+
+def emit_check(e: FunctionEmitter, op: func.CallOp) -> None:
+    """@mlirad_check(ok, i, j): if not ok, keep i and j for the message and leave with this check's code."""
+    kind, message = op.attributes.get("mlirad.error"), op.attributes.get("mlirad.message")
+    if not (isinstance(kind, StringAttr) and isinstance(message, StringAttr)):
+        raise TargetError(f"a call of @{_CHECK} lacks mlirad.error or mlirad.message")
+    code = e.module.error_code(ErrorEntry(kind.data, message.data, from_location(op.location)))
+    ok, *arguments = e.words(op.arguments)
+    e.require(ok, code, tuple(zip((ERROR_ARGUMENT_0, ERROR_ARGUMENT_1), arguments, strict=False)))
+
+
+def emit_grow(e: FunctionEmitter, op: func.CallOp) -> None:
+    """@mlirad_grow_T(array, k): the array with room for element k. Its size at least doubles, if it changes at all."""
+    array, needed = op.arguments
+    if isinstance(array, BlockArgument) and isinstance(array.block.parent_op(), func.FuncOp):
+        raise TargetError("an argument's memory is the caller's, and cannot grow")
+    source = e.memref(array)
+    (size,), word = source.sizes, e.word(needed)
+    element = byte_size(source.element)
+    before, grow, after = e.current, e.fresh("grow"), e.fresh("grown")
+    fits = e.assign(f"icmp slt i64 {word}, {size}")
+    e.line(f"br i1 {fits}, label %{after}, label %{grow}, !prof !0")
+    e.label(grow)
+    # Below 2**56 neither sum nor product can wrap to a small one.
+    e.require(e.assign(f"icmp ult i64 {word}, {1 << 56}"), MEMORY_ERROR)
+    least = e.assign(f"add nuw nsw i64 {word}, 16")
+    twice = e.assign(f"shl i64 {size}, 1")
+    wider = e.intrinsic("llvm.umax.i64", "i64", [("i64", least), ("i64", twice)])
+    old = e.assign(f"mul i64 {size}, {element}")
+    new = e.assign(f"mul i64 {wider}, {element}")
+    callee = e.module.use_runtime("mlirad.grow")
+    pointer = e.assign(f"call ptr {callee}(ptr %ctx, ptr {source.pointer}, i64 {old}, i64 {new})")
+    e.require_memory(pointer)
+    end = e.current
+    e.branch(after)
+    e.label(after)
+    pointers, sizes = e.phi("ptr"), e.phi("i64")
+    for label, address, dim in ((before, source.pointer, size), (end, pointer, wider)):
+        e.incoming(pointers, address, label)
+        e.incoming(sizes, dim, label)
+    dims = (sizes.name,)
+    e.bind(op.res[0], MemRef(source.element, pointers.name, "0", dims, row_major(e, dims)))
+
+
+CallRule = Callable[[FunctionEmitter, func.CallOp], None]
+
+EXTERNALS: dict[str, CallRule] = {_CHECK: emit_check}
+PREFIXES: dict[str, CallRule] = {_GROW: emit_grow}
+
+RULES: dict[type[Operation], Rule] = {
+    func.CallOp: emit_call,
+    func.ReturnOp: emit_return,
+}

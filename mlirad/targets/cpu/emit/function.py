@@ -1,0 +1,201 @@
+"""The walk: one function of MLIR to one function's lines of LLVM IR.
+
+Reads: ops, through a table (op class -> rule). Writes: lines. Leaves: no op unvisited; nested blocks do not nest Python's stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects import func
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from mlirad.dialect.types import from_location
+from mlirad.errors import TargetError
+from mlirad.targets.cpu.emit.descriptor import MemRef, Value, from_parts, part_types
+from mlirad.targets.target import Entry, ErrorEntry
+
+Rule = Callable[["FunctionEmitter", Any], Iterator[Block] | None]
+"""Emits one op. A rule for an op with regions is a generator that yields each block where its lines belong."""
+
+MEMORY_ERROR = -1
+RECURSION_ERROR = -2
+
+
+@dataclass
+class ModuleEmitter:
+    """What the functions of one module share."""
+
+    rules: Mapping[type[Operation], Rule]
+    functions: Mapping[str, func.FuncOp]
+    declarations: dict[str, str] = field(default_factory=dict)
+    runtime: set[str] = field(default_factory=set)
+    errors: dict[ErrorEntry, int] = field(default_factory=dict)
+    entries: dict[str, Entry] = field(default_factory=dict)
+    chunks: list[str] = field(default_factory=list)
+    scopes: int = 0
+
+    def declare(self, symbol: str, text: str) -> str:
+        """A reference to an external function or intrinsic, declared once."""
+        self.declarations.setdefault(symbol, text)
+        return f"@{symbol}"
+
+    def use_runtime(self, name: str) -> str:
+        """A reference to one of the functions of runtime.py, which comes along with what it needs."""
+        self.runtime.add(name)
+        return f"@{name}"
+
+    def error_code(self, error: ErrorEntry) -> int:
+        """The number of an error in the artifact's table; the first is 1, as 0 is success."""
+        return self.errors.setdefault(error, len(self.errors) + 1)
+
+
+@dataclass
+class Phi:
+    """A phi whose incoming values are known one by one."""
+
+    name: str
+    type: str
+    line: int
+    incoming: list[str]
+
+
+class FunctionEmitter:
+    """Lines of one function, the names its SSA values have in them, and how it is left on failure."""
+
+    def __init__(self, module: ModuleEmitter):
+        self.module = module
+        self.lines: list[str] = []
+        self.allocas: list[str] = []
+        self.cold: list[str] = []
+        self.exits: list[tuple[str, str]] = []
+        self.current = "entry"
+        self.arena_scopes: dict[SSAValue, str] = {}
+        self.releasing: set[Operation] = set()
+        self._values: dict[SSAValue, Value] = {}
+        self._counter = 0
+
+    # values
+
+    def bind(self, ssa: SSAValue, value: Value) -> None:
+        self._values[ssa] = value
+
+    def value(self, ssa: SSAValue) -> Value:
+        return self._values[ssa]
+
+    def word(self, ssa: SSAValue) -> str:
+        """The operand that stands for a scalar or a vector: a literal or an SSA name."""
+        value = self._values[ssa]
+        assert isinstance(value, str)
+        return value
+
+    def words(self, values: Sequence[SSAValue]) -> list[str]:
+        return [self.word(value) for value in values]
+
+    def memref(self, ssa: SSAValue) -> MemRef:
+        value = self._values[ssa]
+        assert isinstance(value, MemRef)
+        return value
+
+    # lines
+
+    def fresh(self, hint: str = "v") -> str:
+        self._counter += 1
+        return f"{hint}{self._counter}"
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " + text)
+
+    def assign(self, text: str) -> str:
+        """Emit `%name = text`; the name."""
+        name = f"%{self.fresh()}"
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def label(self, name: str) -> None:
+        self.lines.append(f"{name}:")
+        self.current = name
+
+    def branch(self, label: str) -> None:
+        self.line(f"br label %{label}")
+
+    def intrinsic(self, name: str, result: str, arguments: Sequence[tuple[str, str]], flags: str = "") -> str:
+        """Call an LLVM intrinsic or an external pure function; the result's name."""
+        types = ", ".join(type for type, _ in arguments)
+        callee = self.module.declare(name, f"declare {result} @{name}({types}) nounwind willreturn memory(none)")
+        listed = ", ".join(f"{type} {word}" for type, word in arguments)
+        return self.assign(f"call {flags}{result} {callee}({listed})")
+
+    def phi(self, type: str) -> Phi:
+        """A phi at this place, to be filled by `incoming`."""
+        name = f"%{self.fresh()}"
+        self.lines.append("")
+        return Phi(name, type, len(self.lines) - 1, [])
+
+    def incoming(self, phi: Phi, word: str, label: str) -> None:
+        phi.incoming.append(f"[ {word}, %{label} ]")
+        self.lines[phi.line] = f"  {phi.name} = phi {phi.type} " + ", ".join(phi.incoming)
+
+    def phis(self, types: Sequence[Attribute]) -> list[Phi]:
+        """The phis that carry values of these types."""
+        return [self.phi(part) for type in types for part in part_types(type)]
+
+    def bind_phis(self, targets: Sequence[Sequence[SSAValue]], types: Sequence[Attribute], phis: Sequence[Phi]) -> None:
+        """Bind lists of SSA values, one value of each type, to what the phis carry. Comes after all phis of the block."""
+        words = iter([phi.name for phi in phis])
+        values = [from_parts(self, type, words) for type in types]
+        for target in targets:
+            for ssa, value in zip(target, values, strict=True):
+                self.bind(ssa, value)
+
+    # failure
+
+    def require(self, ok: str, code: int | str, stores: Sequence[tuple[int, str]] = ()) -> None:
+        """Go on if `ok`; else, in a cold block, store i64 words at offsets of the context and return `code`."""
+        good, bad = self.fresh("ok"), self.fresh("fail")
+        self.line(f"br i1 {ok}, label %{good}, label %{bad}, !prof !0")
+        self.cold.append(f"{bad}:")
+        for offset, word in stores:
+            pointer = f"%{self.fresh()}"
+            self.cold.append(f"  {pointer} = getelementptr inbounds i8, ptr %ctx, i64 {offset}")
+            self.cold.append(f"  store i64 {word}, ptr {pointer}, align 8")
+        self.cold.append("  br label %leave")
+        self.exits.append((str(code), bad))
+        self.label(good)
+
+    def require_memory(self, pointer: str) -> None:
+        self.require(self.assign(f"icmp ne ptr {pointer}, null"), MEMORY_ERROR)
+
+    # the walk
+
+    def run(self, block: Block) -> None:
+        """Emit a block and all that is nested in it, without recursion."""
+        stack = [self._walk(block)]
+        while stack:
+            nested = next(stack[-1], None)
+            if nested is None:
+                stack.pop()
+            else:
+                stack.append(self._walk(nested))
+
+    def _walk(self, block: Block) -> Iterator[Block]:
+        rules = self.module.rules
+        for op in block.ops:
+            try:
+                nested = rules[op.__class__](self, op)
+                if nested is not None:
+                    yield from nested
+            except TargetError as error:
+                if error.location is None:
+                    error.at(from_location(op.location))
+                raise
+
+    def text(self, header: str, footer: Sequence[str] = ()) -> str:
+        """The finished function."""
+        lines = [header + " {", "entry:", *self.allocas, *self.lines, *self.cold]
+        if self.exits:
+            incoming = ", ".join(f"[ {code}, %{label} ]" for code, label in self.exits)
+            lines += ["leave:", f"  %code = phi i32 {incoming}", "  ret i32 %code"]
+        return "\n".join([*lines, *footer, "}"])

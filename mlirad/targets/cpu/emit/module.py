@@ -1,0 +1,63 @@
+"""Reads: a module of stage `loops`. Writes: one module of LLVM IR text, its manifest included. Leaves: nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects import func, memref
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from mlirad.dialect.types import from_location
+from mlirad.errors import TargetError
+from mlirad.targets.cpu.emit import arith, copying, math, scf, vector
+from mlirad.targets.cpu.emit import func as func_rules
+from mlirad.targets.cpu.emit import memref as memref_rules
+from mlirad.targets.cpu.emit.function import ModuleEmitter, Rule
+from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
+from mlirad.targets.cpu.runtime import runtime_text
+
+RULES: dict[type[Operation], Rule] = {
+    **arith.RULES,
+    **math.RULES,
+    **memref_rules.RULES,
+    **copying.RULES,
+    **vector.RULES,
+    **scf.RULES,
+    **func_rules.RULES,
+}
+
+_STRUCTURE = (ModuleOp, func.FuncOp, memref.GlobalOp)
+
+
+def unknown_ops(module: ModuleOp) -> Iterator[TargetError]:
+    """One problem for each op that has no rule."""
+    for op in module.walk():
+        if op.__class__ not in RULES and not isinstance(op, _STRUCTURE):
+            yield TargetError(f"the cpu target cannot emit {op.name}", from_location(op.location))
+
+
+def emit_llvm(module: ModuleOp, *, vector_bits: int = 256) -> str:
+    """LLVM IR for the public functions of a module of stage `loops`. Raises TargetError for what it does not know."""
+    problems = list(unknown_ops(module))
+    if problems:
+        first = problems[0]
+        raise TargetError("\n".join([first.message, *map(str, problems[1:])]), first.location)
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp) and op.body.blocks}
+    emitter = ModuleEmitter(RULES, functions)
+    called = {op.callee.string_value() for op in module.walk() if isinstance(op, func.CallOp)}
+    attributes = f'nounwind noinline "prefer-vector-width"="{vector_bits}"'
+    for op in module.ops:
+        if isinstance(op, memref.GlobalOp):
+            memref_rules.emit_global(emitter, op)
+    for op in functions.values():
+        func_rules.emit_func(emitter, op, called, attributes)
+    definitions, declarations = runtime_text(emitter.runtime)
+    declarations = {**emitter.declarations, **declarations}
+    manifest = Manifest(dict(emitter.entries), tuple(emitter.errors)).to_bytes()
+    escaped = "".join([chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in manifest])
+    addresses = ", ".join(f"ptr {func_rules.quoted(entry.symbol)}" for entry in emitter.entries.values())
+    data = f'@{MANIFEST} = constant [{len(manifest)} x i8] c"{escaped}"'
+    table = f"@{ENTRIES} = constant [{len(emitter.entries)} x ptr] [{addresses}]"
+    weights = '!0 = !{!"branch_weights", i32 1000000, i32 1}'
+    return "\n".join([*declarations.values(), "", data, table, *emitter.chunks, *definitions, weights, ""])

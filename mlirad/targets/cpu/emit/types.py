@@ -1,0 +1,146 @@
+"""MLIR's types and constants in LLVM's words.
+
+Reads: attributes. Writes: LLVM type names, literals, intrinsic suffixes. Leaves: nothing.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    VectorType,
+)
+from xdsl.ir import Attribute
+
+from mlirad.errors import TargetError
+
+_FLOATS: dict[type[Attribute], tuple[str, str, int]] = {
+    Float32Type: ("float", "f32", 32),
+    Float64Type: ("double", "f64", 64),
+}
+
+
+def element_of(type: Attribute) -> Attribute:
+    """The element type of a vector; the type itself of a scalar."""
+    return type.element_type if isinstance(type, VectorType) else type
+
+
+def lanes_of(type: Attribute) -> int | None:
+    """The lanes of a vector of rank 1, None for a scalar."""
+    if not isinstance(type, VectorType):
+        return None
+    shape = type.get_shape()
+    if len(shape) != 1 or any(scalable.value.data for scalable in type.scalable_dims):
+        raise TargetError(f"the cpu target takes vectors of rank 1 and of fixed length only, not {type}")
+    return shape[0]
+
+
+def bits_of(type: Attribute) -> int:
+    """Bits of a scalar, or of a vector's element."""
+    element = element_of(type)
+    if isinstance(element, IndexType):
+        return 64
+    if isinstance(element, IntegerType):
+        return element.width.data
+    if entry := _FLOATS.get(element.__class__):
+        return entry[2]
+    raise TargetError(f"the cpu target has no values of type {type}")
+
+
+def is_float(type: Attribute) -> bool:
+    return element_of(type).__class__ in _FLOATS
+
+
+@cache
+def llvm_type(type: Attribute) -> str:
+    """The type of a value in a register: `double`, `i1`, `<8 x float>`."""
+    lanes, element = lanes_of(type), element_of(type)
+    entry = _FLOATS.get(element.__class__)
+    word = entry[0] if entry else f"i{bits_of(element)}"
+    return word if lanes is None else f"<{lanes} x {word}>"
+
+
+@cache
+def memory_type(type: Attribute) -> str:
+    """The type of a value in memory: the same, but that a bool is a byte."""
+    if bits_of(type) != 1:
+        return llvm_type(type)
+    lanes = lanes_of(type)
+    return "i8" if lanes is None else f"<{lanes} x i8>"
+
+
+@cache
+def suffix(type: Attribute) -> str:
+    """How an overloaded intrinsic's name ends: `f64`, `v8f64`, `i32`."""
+    lanes, element = lanes_of(type), element_of(type)
+    entry = _FLOATS.get(element.__class__)
+    word = entry[1] if entry else f"i{bits_of(element)}"
+    return word if lanes is None else f"v{lanes}{word}"
+
+
+def byte_size(type: Attribute) -> int:
+    """Bytes of one element in memory."""
+    return max(1, bits_of(type) // 8)
+
+
+@cache
+def element_name(type: Attribute) -> str:
+    """MLIR's name of an element type, without signedness: what slots are described by."""
+    return suffix(element_of(type))
+
+
+def float_literal(value: float, type: Attribute) -> str:
+    """LLVM's hexadecimal spelling of a float; exact, and the same digits for float and double."""
+    if isinstance(type, Float32Type):
+        value = float(np.float32(value))
+    return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def _integer_literal(value: int, bits: int) -> str:
+    if bits == 1:
+        return "true" if value & 1 else "false"
+    return str(value)
+
+
+def scalar_literal(value: float, type: Attribute) -> str:
+    if is_float(type):
+        return float_literal(value, element_of(type))
+    return _integer_literal(int(value), bits_of(type))
+
+
+def filled(value: float, type: Attribute) -> str:
+    """A scalar literal, or a vector literal with `value` in all lanes."""
+    literal = scalar_literal(value, type)
+    return literal if lanes_of(type) is None else f"splat ({llvm_type(element_of(type))} {literal})"
+
+
+def literal(value: Attribute) -> str:
+    """The literal of a constant attribute, scalar or vector."""
+    if isinstance(value, IntegerAttr):
+        return _integer_literal(value.value.data, bits_of(value.type))
+    if isinstance(value, FloatAttr):
+        return float_literal(value.value.data, value.type)
+    if isinstance(value, DenseIntOrFPElementsAttr) and isinstance(value.type, VectorType):
+        values = value.get_values()
+        if all(v is values[0] for v in values) or len(set(map(repr, values))) == 1:
+            return filled(values[0], value.type)  # pyright: ignore[reportArgumentType]
+        word = llvm_type(value.type.element_type)
+        return "<" + ", ".join(f"{word} {scalar_literal(v, value.type)}" for v in values) + ">"  # pyright: ignore
+    raise TargetError(f"the cpu target has no constants such as {value}")
+
+
+def constant_bytes(value: DenseIntOrFPElementsAttr) -> bytes:
+    """A constant array's memory: C order, one byte per bool, always 0 or 1."""
+    data = value.data.data
+    if bits_of(value.type.element_type) == 1:
+        return (np.frombuffer(data, np.uint8) != 0).tobytes()
+    return data

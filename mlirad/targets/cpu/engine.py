@@ -1,0 +1,165 @@
+"""The one place that talks to LLVM: optimise, compile, link into the process, unload. Safe to use from several threads.
+
+Reads: LLVM IR text, or object code. Writes: IR text, assembly, object code, addresses. Leaves: nothing behind once a `Library` is freed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+import llvmlite
+import llvmlite.binding as llvm
+
+_OPTIMISATION = 2
+
+# What LLVM's code generator may call, besides what the emitter calls by name. Each also as `...f`, for float.
+_MATH = (
+    "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf exp exp10 exp2 expm1 floor fma fmax fmin fmod "
+    "ldexp log log10 log1p log2 nearbyint pow rint round roundeven sin sincos sinh sqrt tan tanh trunc"
+).split()
+_LIBC = "aligned_alloc bcmp free memcmp memcpy memmove memset realloc".split()
+_LIBRARIES = {"linux": "libm.so.6", "darwin": "libSystem.B.dylib"}
+
+_lock = threading.Lock()
+_numbers = itertools.count()
+
+
+@cache
+def _features() -> dict[str, bool]:
+    return dict(llvm.get_host_cpu_features())
+
+
+@cache
+def host_vector_bytes() -> int:
+    """The width of the host's widest vector registers that LLVM should use."""
+    features = _features()
+    if features.get("avx512f"):
+        return 64
+    return 32 if features.get("avx") else 16
+
+
+@cache
+def host_fingerprint() -> str:
+    """What object code depends on: LLVM, the platform, the processor and its features."""
+    version = ".".join(map(str, llvm.llvm_version_info))
+    words = (llvmlite.__version__, version, llvm.get_process_triple(), llvm.get_host_cpu_name(), _flattened())
+    return ";".join((*words, f"O{_OPTIMISATION}"))
+
+
+@cache
+def _flattened() -> str:
+    return llvm.get_host_cpu_features().flatten()
+
+
+def runtime_symbols() -> dict[str, int]:
+    """Addresses of the C library's functions. The same `free` and `aligned_alloc` that Python sees through ctypes."""
+    return dict(_symbols())
+
+
+@cache
+def _symbols() -> dict[str, int]:
+    libraries = [ctypes.CDLL(None)]
+    if name := _LIBRARIES.get(sys.platform):
+        libraries.append(ctypes.CDLL(name))
+    found: dict[str, int] = {}
+    for symbol in (*_LIBC, *_MATH, *[f"{name}f" for name in _MATH]):
+        for library in libraries:
+            # An older C library lacks some (exp10, roundeven); linking tells if one of those is really needed.
+            if hasattr(library, symbol):
+                found[symbol] = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value or 0
+                break
+    return found
+
+
+class _Compiler:
+    """LLVM's objects that are made once: the target machine, and the JIT that all libraries are linked into."""
+
+    def __init__(self) -> None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.machine = llvm.Target.from_default_triple().create_target_machine(
+            cpu=llvm.get_host_cpu_name(),
+            features=_flattened(),
+            opt=_OPTIMISATION,
+            reloc="pic",
+            codemodel="default",
+            jit=True,
+        )
+        self.triple = self.machine.triple
+        self.layout = str(self.machine.target_data)
+        self.jit = llvm.create_lljit_compiler(self.machine)
+
+
+_compiler: list[_Compiler] = []
+
+
+def _get_compiler() -> _Compiler:
+    if not _compiler:
+        with _lock:
+            if not _compiler:
+                _compiler.append(_Compiler())
+    return _compiler[0]
+
+
+@contextmanager
+def _parsed(text: str) -> Iterator[llvm.ModuleRef]:
+    """A verified module in a context of its own, so that nothing is kept of it."""
+    compiler = _get_compiler()
+    context = llvm.create_context()
+    with llvm.parse_assembly(text, context) as module:
+        module.triple = compiler.triple
+        module.data_layout = compiler.layout
+        module.verify()
+        yield module
+
+
+def _optimise(module: llvm.ModuleRef) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=_OPTIMISATION)
+    options.loop_vectorization = True
+    options.slp_vectorization = True
+    options.loop_interleaving = True
+    options.loop_unrolling = True
+    builder = llvm.create_pass_builder(_get_compiler().machine, options)
+    builder.getModulePassManager().run(module, builder)
+
+
+def optimise(text: str) -> str:
+    """LLVM IR after LLVM's O2 pipeline, loop and SLP vectorisers included."""
+    with _parsed(text) as module:
+        _optimise(module)
+        return str(module)
+
+
+def assemble(text: str) -> str:
+    """The host's assembly for IR that is optimised already."""
+    with _parsed(text) as module:
+        return _get_compiler().machine.emit_assembly(module)
+
+
+def compile_object(text: str) -> bytes:
+    """Optimise IR and compile it to an object file."""
+    with _parsed(text) as module:
+        _optimise(module)
+        return _get_compiler().machine.emit_object(module)
+
+
+class Library:
+    """Object code linked into the process. It is unloaded when this object is freed."""
+
+    def __init__(self, code: bytes, exports: tuple[str, ...]):
+        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for name, address in _symbols().items():
+            builder.import_symbol(name, address)
+        for name in exports:
+            builder.export_symbol(name)
+        self._tracker = builder.link(_get_compiler().jit, f"mlirad.{next(_numbers)}")
+
+    def __getitem__(self, name: str) -> int:
+        """The address of an exported symbol. (A later look-up would be a second owner, whose end unloads the code.)"""
+        return self._tracker[name]

@@ -1,0 +1,51 @@
+"""What an object tells of itself: its functions' signatures and its error table, as JSON in a constant that it exports.
+
+Reads: `Entry` and `ErrorEntry`. Writes: zero-terminated bytes, and reads them back. Leaves: nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mlirad.location import SourceLocation
+from mlirad.targets.target import Entry, ErrorEntry, Slot
+
+MANIFEST = "mlirad.manifest"
+ENTRIES = "mlirad.entries"  # the addresses of the functions, in the manifest's order
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    entries: dict[str, Entry]
+    errors: tuple[ErrorEntry, ...]
+
+    def to_bytes(self) -> bytes:
+        data = {
+            "entries": [asdict(entry) for entry in self.entries.values()],
+            "errors": [asdict(error) for error in self.errors],
+        }
+        return json.dumps(data, separators=(",", ":")).encode() + b"\0"
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Manifest:
+        read = json.loads(data.rstrip(b"\0"))
+        entries = [_entry(entry) for entry in read["entries"]]
+        return Manifest({entry.name: entry for entry in entries}, tuple(_error(error) for error in read["errors"]))
+
+
+def _slot(data: dict[str, Any]) -> Slot:
+    shape = data.pop("shape")
+    return Slot(shape=None if shape is None else tuple(shape), **data)
+
+
+def _entry(data: dict[str, Any]) -> Entry:
+    arguments = tuple(_slot(slot) for slot in data.pop("arguments"))
+    returns = tuple(_slot(slot) for slot in data.pop("returns"))
+    return Entry(arguments=arguments, returns=returns, **data)
+
+
+def _error(data: dict[str, Any]) -> ErrorEntry:
+    location = data.pop("location")
+    return ErrorEntry(location=None if location is None else SourceLocation(**location), **data)

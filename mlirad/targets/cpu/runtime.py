@@ -1,0 +1,257 @@
+"""The few functions that compiled code calls at run time, as LLVM IR, and the layout of the context that they work on.
+
+Reads: the names that an emitted module uses. Writes: their text, with what they need in turn. Leaves: nothing.
+
+A call's dynamic memory is a table of blocks in its context. Blocks are taken in order, grown in place where their capacity
+allows, and given back all at once by setting the number in use to 0: the next call finds them, at their largest size, in the
+same order. A block is a header of 64 bytes (capacity, place in the table, a mark) and 64-byte aligned data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+# The context: offsets in bytes. The first 64 are part of the ABI.
+ARENA = 0
+ERROR_ARGUMENT_0 = 8
+ERROR_ARGUMENT_1 = 16
+SEGMENTS = 24  # the table of blocks
+SEGMENT_BYTES = 32  # capacity of all blocks together
+HIGH_WATER = 40  # the most that it ever was
+USED = 48  # blocks of the table in use
+CAPACITY = 56  # entries of the table
+STACK_LIMIT = 64  # the lowest stack address that a call may reach
+CONTEXT_BYTES = 128
+
+HEADER_BYTES = 64
+STACK_BYTES = 1 << 20
+_MARK = 0x6D6C697261640001
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    text: str
+    needs: tuple[str, ...] = ()
+
+
+_LIBC = {
+    "aligned_alloc": "declare noalias ptr @aligned_alloc(i64 allocalign, i64) nounwind",
+    "free": "declare void @free(ptr) nounwind",
+    "realloc": "declare ptr @realloc(ptr, i64) nounwind",
+    "llvm.memcpy.p0.p0.i64": "declare void @llvm.memcpy.p0.p0.i64(ptr noalias, ptr noalias, i64, i1)",
+}
+
+_PARTS: dict[str, _Part] = {
+    # A new block of at least so many bytes, accounted for in the context but not in its table; null if there is no memory.
+    "mlirad.block": _Part(
+        f"""
+define internal ptr @mlirad.block(ptr %ctx, i64 %bytes) noinline nounwind {{
+entry:
+  %sane = icmp ult i64 %bytes, 4611686018427387904
+  br i1 %sane, label %take, label %none
+take:
+  %padded = add nuw nsw i64 %bytes, {HEADER_BYTES + 63}
+  %size = and i64 %padded, -64
+  %block = call ptr @aligned_alloc(i64 64, i64 %size)
+  %failed = icmp eq ptr %block, null
+  br i1 %failed, label %none, label %fill
+fill:
+  %capacity = sub nuw nsw i64 %size, {HEADER_BYTES}
+  store i64 %capacity, ptr %block, align 8
+  %mark.p = getelementptr inbounds i8, ptr %block, i64 16
+  store i64 {_MARK}, ptr %mark.p, align 8
+  %held.p = getelementptr inbounds i8, ptr %ctx, i64 {SEGMENT_BYTES}
+  %held = load i64, ptr %held.p, align 8
+  %held.new = add i64 %held, %capacity
+  store i64 %held.new, ptr %held.p, align 8
+  %high.p = getelementptr inbounds i8, ptr %ctx, i64 {HIGH_WATER}
+  %high = load i64, ptr %high.p, align 8
+  %is.higher = icmp ugt i64 %held.new, %high
+  %high.new = select i1 %is.higher, i64 %held.new, i64 %high
+  store i64 %high.new, ptr %high.p, align 8
+  ret ptr %block
+none:
+  ret ptr null
+}}""",
+        ("aligned_alloc",),
+    ),
+    # Free a block and forget its bytes.
+    "mlirad.drop": _Part(
+        f"""
+define internal void @mlirad.drop(ptr %ctx, ptr %block) nounwind {{
+entry:
+  %capacity = load i64, ptr %block, align 8
+  %held.p = getelementptr inbounds i8, ptr %ctx, i64 {SEGMENT_BYTES}
+  %held = load i64, ptr %held.p, align 8
+  %held.new = sub i64 %held, %capacity
+  store i64 %held.new, ptr %held.p, align 8
+  call void @free(ptr %block)
+  ret void
+}}""",
+        ("free",),
+    ),
+    # Memory of the current call: the next block of the table, replaced if it is too small. Null if there is no memory.
+    "mlirad.alloc": _Part(
+        f"""
+define internal noalias ptr @mlirad.alloc(ptr %ctx, i64 %bytes) noinline nounwind {{
+entry:
+  %used.p = getelementptr inbounds i8, ptr %ctx, i64 {USED}
+  %used = load i64, ptr %used.p, align 8
+  %capacity.p = getelementptr inbounds i8, ptr %ctx, i64 {CAPACITY}
+  %capacity = load i64, ptr %capacity.p, align 8
+  %table.p = getelementptr inbounds i8, ptr %ctx, i64 {SEGMENTS}
+  %table.old = load ptr, ptr %table.p, align 8
+  %is.full = icmp eq i64 %used, %capacity
+  br i1 %is.full, label %widen, label %look
+widen:
+  %twice = shl i64 %capacity, 1
+  %wider = add i64 %twice, 16
+  %table.bytes = shl i64 %wider, 3
+  %table.new = call ptr @realloc(ptr %table.old, i64 %table.bytes)
+  %no.table = icmp eq ptr %table.new, null
+  br i1 %no.table, label %none, label %clear
+clear:
+  store ptr %table.new, ptr %table.p, align 8
+  store i64 %wider, ptr %capacity.p, align 8
+  %new.p = getelementptr inbounds ptr, ptr %table.new, i64 %capacity
+  %new.count = sub i64 %wider, %capacity
+  %new.bytes = shl i64 %new.count, 3
+  call void @llvm.memset.p0.i64(ptr align 8 %new.p, i8 0, i64 %new.bytes, i1 false)
+  br label %look
+look:
+  %table = phi ptr [ %table.old, %entry ], [ %table.new, %clear ]
+  %place = getelementptr inbounds ptr, ptr %table, i64 %used
+  %block = load ptr, ptr %place, align 8
+  %is.free = icmp eq ptr %block, null
+  br i1 %is.free, label %make, label %measure
+measure:
+  %has = load i64, ptr %block, align 8
+  %fits = icmp uge i64 %has, %bytes
+  br i1 %fits, label %done, label %replace
+replace:
+  store ptr null, ptr %place, align 8
+  call void @mlirad.drop(ptr %ctx, ptr %block)
+  br label %make
+make:
+  %made = call ptr @mlirad.block(ptr %ctx, i64 %bytes)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %none, label %enter
+enter:
+  %index.p = getelementptr inbounds i8, ptr %made, i64 8
+  store i64 %used, ptr %index.p, align 8
+  store ptr %made, ptr %place, align 8
+  br label %done
+done:
+  %found = phi ptr [ %block, %measure ], [ %made, %enter ]
+  %used.new = add nuw nsw i64 %used, 1
+  store i64 %used.new, ptr %used.p, align 8
+  %data = getelementptr inbounds i8, ptr %found, i64 {HEADER_BYTES}
+  ret ptr %data
+none:
+  ret ptr null
+}}""",
+        ("mlirad.block", "mlirad.drop", "realloc", "llvm.memset.p0.i64"),
+    ),
+    # The data of a block with room for %new bytes, of which the first %old are kept. Data that is in no block (the arena's)
+    # is copied into one. Null if there is no memory; then the old block is still the call's.
+    "mlirad.grow": _Part(
+        f"""
+define internal ptr @mlirad.grow(ptr %ctx, ptr %data, i64 %old, i64 %new) noinline nounwind {{
+entry:
+  %block = getelementptr i8, ptr %data, i64 -{HEADER_BYTES}
+  %mark.p = getelementptr i8, ptr %block, i64 16
+  %mark = load i64, ptr %mark.p, align 8
+  %is.block = icmp eq i64 %mark, {_MARK}
+  br i1 %is.block, label %measure, label %move
+measure:
+  %has = load i64, ptr %block, align 8
+  %fits = icmp uge i64 %has, %new
+  br i1 %fits, label %stay, label %replace
+stay:
+  ret ptr %data
+replace:
+  %made = call ptr @mlirad.block(ptr %ctx, i64 %new)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %none, label %enter
+enter:
+  %made.data = getelementptr inbounds i8, ptr %made, i64 {HEADER_BYTES}
+  call void @llvm.memcpy.p0.p0.i64(ptr align 64 %made.data, ptr align 64 %data, i64 %old, i1 false)
+  %index.p = getelementptr inbounds i8, ptr %block, i64 8
+  %index = load i64, ptr %index.p, align 8
+  %made.index.p = getelementptr inbounds i8, ptr %made, i64 8
+  store i64 %index, ptr %made.index.p, align 8
+  %table.p = getelementptr inbounds i8, ptr %ctx, i64 {SEGMENTS}
+  %table = load ptr, ptr %table.p, align 8
+  %place = getelementptr inbounds ptr, ptr %table, i64 %index
+  store ptr %made, ptr %place, align 8
+  call void @mlirad.drop(ptr %ctx, ptr %block)
+  ret ptr %made.data
+move:
+  %fresh = call ptr @mlirad.alloc(ptr %ctx, i64 %new)
+  %no.fresh = icmp eq ptr %fresh, null
+  br i1 %no.fresh, label %none, label %copy
+copy:
+  call void @llvm.memcpy.p0.p0.i64(ptr align 64 %fresh, ptr align 8 %data, i64 %old, i1 false)
+  ret ptr %fresh
+none:
+  ret ptr null
+}}""",
+        ("mlirad.block", "mlirad.drop", "mlirad.alloc", "llvm.memcpy.p0.p0.i64"),
+    ),
+    # x ** n by squaring, modulo 2**64. A negative n gives 1/x rounded to zero: 1, -1, or 0 (also for x = 0).
+    "mlirad.ipow": _Part(
+        """
+define internal i64 @mlirad.ipow(i64 %x, i64 %n) nounwind memory(none) {
+entry:
+  %is.negative = icmp slt i64 %n, 0
+  br i1 %is.negative, label %inverse, label %loop
+inverse:
+  %is.one = icmp eq i64 %x, 1
+  %is.minus = icmp eq i64 %x, -1
+  %low = and i64 %n, 1
+  %is.odd = icmp ne i64 %low, 0
+  %sign = select i1 %is.odd, i64 -1, i64 1
+  %of.minus = select i1 %is.minus, i64 %sign, i64 0
+  %inverted = select i1 %is.one, i64 1, i64 %of.minus
+  ret i64 %inverted
+loop:
+  %power = phi i64 [ 1, %entry ], [ %power.next, %step ]
+  %square = phi i64 [ %x, %entry ], [ %square.next, %step ]
+  %left = phi i64 [ %n, %entry ], [ %left.next, %step ]
+  %is.done = icmp eq i64 %left, 0
+  br i1 %is.done, label %done, label %step
+step:
+  %bit = and i64 %left, 1
+  %takes = icmp ne i64 %bit, 0
+  %product = mul i64 %power, %square
+  %power.next = select i1 %takes, i64 %product, i64 %power
+  %square.next = mul i64 %square, %square
+  %left.next = lshr i64 %left, 1
+  br label %loop
+done:
+  ret i64 %power
+}"""
+    ),
+}
+_LIBC["llvm.memset.p0.i64"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
+
+
+def runtime_text(names: Iterable[str]) -> tuple[list[str], dict[str, str]]:
+    """The definitions of these functions and of all that they need, and the declarations that those need."""
+    definitions: list[str] = []
+    declarations: dict[str, str] = {}
+    seen: set[str] = set()
+    pending = sorted(names, reverse=True)
+    while pending:
+        name = pending.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in _LIBC:
+            declarations[name] = _LIBC[name]
+            continue
+        part = _PARTS[name]
+        definitions.append(part.text.lstrip("\n"))
+        pending += part.needs
+    return definitions, declarations

@@ -1,0 +1,156 @@
+"""What a target is, what it loads, and how it is found by name.
+
+Reads: the module of stage `optimized`. Writes: an `Artifact`, ready to be called. Leaves: nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from mlirad.errors import TargetError
+from mlirad.location import SourceLocation
+
+GROUP = "mlirad.targets"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A named step: `run` takes the previous stage's value (a module, later text) and returns its own."""
+
+    name: str
+    run: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What a compiled function takes or gives at one place: a scalar, or an array's data and unknown sizes.
+
+    `element` is MLIR's name of the element type, without signedness ("f64", "i1", "i8"). `shape` is None for a scalar;
+    in it, -1 is an unknown size. `result` is the number of the function's result that this place finally holds.
+    """
+
+    element: str
+    shape: tuple[int, ...] | None
+    result: int | None = None
+    is_written: bool = False
+    is_output: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many 64-bit slots it takes: one for a scalar or a pointer, one more per unknown size."""
+        return 1 + (self.shape or ()).count(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The signature of one compiled function: its arguments (outputs included), then what it returns in slots."""
+
+    name: str
+    symbol: str
+    arguments: tuple[Slot, ...]
+    returns: tuple[Slot, ...]
+    arena_size: int
+
+    @property
+    def inputs(self) -> tuple[Slot, ...]:
+        """The arguments that the caller gives: all but the outputs."""
+        return tuple(slot for slot in self.arguments if not slot.is_output)
+
+    @property
+    def result_count(self) -> int:
+        return len(self.returns) + sum(slot.result is not None for slot in self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorEntry:
+    """One way in which a compiled function can fail: Python's exception, its message ({0}, {1}: arguments), the place."""
+
+    exception: str
+    message: str
+    location: SourceLocation | None
+
+
+class Artifact(ABC):
+    """Loaded code. It stays loaded as long as this object, or anything that it returned, is alive."""
+
+    entries: Mapping[str, Entry]
+    errors: Sequence[ErrorEntry]
+
+    @abstractmethod
+    def invoke(
+        self, name: str, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None
+    ) -> tuple[Any, ...]:
+        """Call the function `name` on numpy arrays and scalars; all of its results, in order.
+
+        `dtypes` gives the results' dtypes where the element type does not tell (unsigned integers).
+        """
+
+
+class Target(ABC):
+    """The tail of the pipeline. A subclass is a frozen dataclass whose fields are the target's options."""
+
+    name: ClassVar[str]
+    loads: ClassVar[str]
+    """The stage whose value `compile` takes. Stages after it only show what becomes of it."""
+
+    @abstractmethod
+    def check(self, module: ModuleOp) -> list[TargetError]:
+        """All that this target cannot take in a module of stage `optimized`, each with its place."""
+
+    @abstractmethod
+    def stages(self) -> tuple[Stage, ...]:
+        """The named stages after `optimized`, in order."""
+
+    @abstractmethod
+    def compile(self, value: Any) -> bytes:
+        """The value of stage `loads` as object code that can be kept on disk."""
+
+    @abstractmethod
+    def load(self, code: bytes) -> Artifact:
+        """Object code made by `compile`, in this process or an earlier one with the same `fingerprint`."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """What object code depends on besides the module: versions, host, options. Part of a cache's key."""
+
+    def require(self, module: ModuleOp) -> None:
+        """Raise one TargetError that tells of all problems; it carries the place of the first."""
+        problems = self.check(module)
+        if problems:
+            first = problems[0]
+            text = "".join(f"\n{problem}" for problem in problems[1:])
+            raise TargetError(first.message + text, first.location, first.hint)
+
+
+def target_names() -> tuple[str, ...]:
+    """The names of the targets that are installed."""
+    return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
+
+
+def find_target(name: str, **options: Any) -> Target:
+    """The target of that name with these options. Raises TargetError for an unknown name or option."""
+    cls = _load(name)
+    known = {field.name for field in fields(cls)} if is_dataclass(cls) else set()
+    for option in options:
+        if option not in known:
+            listed = ", ".join(sorted(known)) or "none"
+            raise TargetError(f"target {name!r} has no option {option!r}", hint=f"its options are: {listed}")
+    return cls(**options)
+
+
+def _load(name: str) -> type[Target]:
+    points: Sequence[EntryPoint] = tuple(entry_points(group=GROUP, name=name))
+    if not points:
+        listed = ", ".join(target_names()) or "none"
+        raise TargetError(f"there is no target {name!r}", hint=f"the targets installed are: {listed}")
+    cls = points[0].load()
+    if not (isinstance(cls, type) and issubclass(cls, Target)):
+        raise TargetError(f"target {name!r} ({points[0].value}) is not a mlirad.targets.target.Target")
+    return cls
