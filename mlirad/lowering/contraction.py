@@ -1,0 +1,281 @@
+"""Products of arrays as tiles of accumulators in registers: c[i, j] += a[i, k] * b[k, j], whatever the layout of a and b.
+
+Reads: nests whose body multiplies two inputs and adds. Writes: scf, memref, vector ops with fused multiply-adds.
+Leaves: nests without an i, a j and a k, which the general loops do as well.
+
+A tile is `rows` x `VECTORS` vectors of c, held in registers while k runs: each step broadcasts `rows` elements of a. A row
+past the end is the last row again: it computes and stores the same values. Columns past the end are masked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import func, memref, vector
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirad.lowering.loop_body import Body
+from mlirad.lowering.loop_builder import Index, LoopBuilder, vector_of
+from mlirad.lowering.loop_nest import Nest, Operand
+
+VECTORS = 2
+"""Vectors of c beside one another in a tile."""
+DEPTH = 256
+"""Steps of k between which c goes back to memory: so much of b's panel stays in the first cache."""
+_PACK_FROM = 1 << 15
+"""Elements of b from which its rows are copied together, so that a tile reads one page and not one per row."""
+_ARENA_ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """c[.. i .. j] += a[.. i .. k ..] * b[.. k .. j ..]: c is contiguous along j. `others` are loops around the tiles."""
+
+    a: Operand
+    b: Operand
+    c: Operand
+    i: int
+    j: int
+    k: int
+    others: tuple[int, ...]
+
+
+def match_contraction(nest: Nest, body: Body) -> Contraction | None:
+    """The nest as a product of matrices, one for each point of `others`; None if it is none."""
+    if len(nest.inputs) != 2 or len(nest.outputs) != 1 or not body.is_multiply_add:
+        return None
+    a, b, c = nest.operands
+    for operand in nest.operands:
+        terms = [s.dimension for s in operand.subscripts if s.terms]
+        if not operand.is_memref or None in terms or len(set(terms)) != len(terms):
+            return None
+    j = next((d for d in nest.live if c.is_unit(d)), None)
+    if j is None:
+        return None
+    if j in a.dimensions:
+        a, b = b, a
+    rows = [d for d in nest.live if d in a.dimensions and d in c.dimensions and d not in b.dimensions]
+    depths = [d for d in nest.live if d in a.dimensions and d in b.dimensions and d not in c.dimensions]
+    if j in a.dimensions or j not in b.dimensions or not rows or not depths:
+        return None
+    i, k = _longest(nest, rows, c), _longest(nest, depths, b)
+    reduced = [d for d in nest.live if d not in c.dimensions]
+    if any(d not in a.dimensions | b.dimensions for d in reduced):
+        return None
+    around = [d for d in nest.live if d in c.dimensions and d not in (i, j)]
+    return Contraction(a, b, c, i, j, k, (*around, *(d for d in reduced if d != k)))
+
+
+def _longest(nest: Nest, dimensions: Sequence[int], operand: Operand) -> int:
+    """The longest dimension; among equals, the one that lies innermost in memory."""
+    axes = [s.dimension for s in operand.subscripts]
+
+    def key(d: int) -> tuple[int, int]:
+        size = nest.sizes[d]
+        return (size if isinstance(size, int) else 1 << 30, axes.index(d))
+
+    return max(dimensions, key=key)
+
+
+class ContractionEmitter:
+    """Builds the loops of one contraction. `subscripts` holds the dimensions whose loops are open."""
+
+    def __init__(self, contraction: Contraction, nest: Nest, vector_bytes: int, builder: LoopBuilder):
+        self.product = contraction
+        self.builder = builder
+        self.sizes = nest.sizes
+        self.subscripts: dict[int, Index] = {}
+        self.element: Attribute = contraction.c.element
+        self.lanes = 8 * vector_bytes // self.element.bitwidth  # pyright: ignore[reportAttributeAccessIssue]
+        size = nest.sizes[contraction.j]
+        while isinstance(size, int) and self.lanes >= 2 * size:
+            self.lanes //= 2
+        self.vectors = 1 if isinstance(size, int) and size <= self.lanes else VECTORS
+        self.rows = _rows(nest.sizes[contraction.i], vector_bytes)
+        self.is_packed = self._should_pack()
+        self.panel: SSAValue | None = None
+
+    def emit(self) -> None:
+        if self.is_packed:
+            self.panel = self._scratch((self._depth(), self.width))
+        self._around(self.product.others)
+
+    @property
+    def width(self) -> int:
+        return self.lanes * self.vectors
+
+    def _depth(self) -> int:
+        size = self.sizes[self.product.k]
+        return min(size, DEPTH) if isinstance(size, int) else DEPTH
+
+    def _should_pack(self) -> bool:
+        """A b that is not contiguous along j must be copied to be read as vectors; a large one gains by it."""
+        if not self.product.b.is_unit(self.product.j):
+            return True
+        i, j, k = (self.sizes[d] for d in (self.product.i, self.product.j, self.product.k))
+        is_large = not (isinstance(j, int) and isinstance(k, int)) or j * k >= _PACK_FROM
+        return is_large and not (isinstance(i, int) and i <= 2 * self.rows)
+
+    # -- loops -----------------------------------------------------------------------------------------------------
+
+    def _around(self, dimensions: Sequence[int]) -> None:
+        if not dimensions:
+            self._depths()
+            return
+        first, *others = dimensions
+
+        def body(index: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            self.subscripts[first] = index
+            self._around(others)
+            return ()
+
+        self.builder.loop(0, self.sizes[first], 1, (), body)
+
+    def _depths(self) -> None:
+        size = self.sizes[self.product.k]
+
+        def body(start: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            self._columns(start, self.builder.minimum(self.builder.add(start, DEPTH), size))
+            return ()
+
+        self.builder.loop(0, size, DEPTH, (), body)
+
+    def _columns(self, start: Index, end: Index) -> None:
+        """Panels of columns: whole ones, then the rest under masks."""
+        builder, size = self.builder, self.sizes[self.product.j]
+        main = size - size % self.width if isinstance(size, int) else builder.round_down(size, self.width)
+
+        def panel(first: Index, *, is_whole: bool) -> Sequence[SSAValue]:
+            count = builder.subtract(size, first)
+            masks = [
+                None if is_whole else builder.mask(builder.subtract(count, v * self.lanes), self.lanes)
+                for v in range(self.vectors)
+            ]
+            if self.is_packed:
+                self._pack(first, masks, start, end)
+            self._rows(first, masks, start, end)
+            return ()
+
+        builder.loop(0, main, self.width, (), lambda j, _: panel(j, is_whole=True))
+        builder.loop(main, size, self.width, (), lambda j, _: panel(j, is_whole=False))
+
+    def _rows(self, j: Index, masks: Sequence[SSAValue | None], start: Index, end: Index) -> None:
+        builder, size = self.builder, self.sizes[self.product.i]
+        is_ragged = not isinstance(size, int) or size % self.rows != 0
+        last = builder.subtract(size, 1)
+
+        def body(first: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            rows = [builder.add(first, row) for row in range(self.rows)]
+            if is_ragged:
+                rows = [rows[0], *(builder.minimum(row, last) for row in rows[1:])]
+            self._tile(rows, j, masks, start, end)
+            return ()
+
+        builder.loop(0, size, self.rows, (), body)
+
+    # -- one tile --------------------------------------------------------------------------------------------------
+
+    def _tile(
+        self, rows: Sequence[Index], j: Index, masks: Sequence[SSAValue | None], start: Index, end: Index
+    ) -> None:
+        builder, product, lanes = self.builder, self.product, self.lanes
+        columns = [builder.add(j, v * lanes) for v in range(self.vectors)]
+        type = vector_of(self.element, lanes)
+        places = [self._place(product.c, {product.i: row, product.j: column}) for row in rows for column in columns]
+        masks_of = [mask for _ in rows for mask in masks]
+        totals = [builder.load(product.c.value, p, lanes, m) for p, m in zip(places, masks_of, strict=True)]
+
+        def step(k: Index, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            across = [self._b(k, start, v, columns[v], masks[v]) for v in range(self.vectors)]
+            results: list[SSAValue] = []
+            for number, row in enumerate(rows):
+                scalar = builder.load(product.a.value, self._place(product.a, {product.i: row, product.k: k}))
+                wide = builder.splat(scalar, lanes)
+                for v in range(self.vectors):
+                    value = values[number * self.vectors + v]
+                    results.append(builder.op(vector.FMAOp, [wide, across[v], value], type))
+            return results
+
+        totals = builder.loop(start, end, 1, totals, step)
+        for total, place, mask in zip(totals, places, masks_of, strict=True):
+            builder.store(total, product.c.value, place, mask)
+
+    def _b(self, k: Index, start: Index, v: int, column: Index, mask: SSAValue | None) -> SSAValue:
+        builder, product = self.builder, self.product
+        if self.panel is not None:
+            return builder.load(self.panel, [builder.subtract(k, start), v * self.lanes], self.lanes)
+        return builder.load(
+            product.b.value, self._place(product.b, {product.k: k, product.j: column}), self.lanes, mask
+        )
+
+    def _place(self, operand: Operand, here: dict[int, Index]) -> list[Index]:
+        subscripts = self.subscripts | here
+        return [s.constant if s.dimension is None else subscripts[s.dimension] for s in operand.subscripts]
+
+    # -- the panel -------------------------------------------------------------------------------------------------
+
+    def _pack(self, j: Index, masks: Sequence[SSAValue | None], start: Index, end: Index) -> None:
+        """Copies `width` columns of b, from k = start to end, row by row into the panel."""
+        builder, product, panel = self.builder, self.product, self.panel
+        assert panel is not None
+        if product.b.is_unit(product.j):
+
+            def copy_row(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                for v, mask in enumerate(masks):
+                    place = self._place(product.b, {product.k: k, product.j: builder.add(j, v * self.lanes)})
+                    value = builder.load(product.b.value, place, self.lanes, mask)
+                    builder.store(value, panel, [builder.subtract(k, start), v * self.lanes])
+                return ()
+
+            builder.loop(start, end, 1, (), copy_row)
+            return
+        last = builder.subtract(self.sizes[product.j], 1)
+        is_whole = all(mask is None for mask in masks)
+
+        def copy_column(column: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            there = builder.add(j, column)
+            there = there if is_whole else builder.minimum(there, last)
+
+            def copy(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                value = builder.load(product.b.value, self._place(product.b, {product.k: k, product.j: there}))
+                builder.store(value, panel, [builder.subtract(k, start), column])
+                return ()
+
+            builder.loop(start, end, 1, (), copy)
+            return ()
+
+        builder.loop(0, self.width, 1, (), copy_column)
+
+    def _scratch(self, shape: tuple[int, int]) -> SSAValue:
+        """A buffer in the call's arena, behind what was planned; nests, which run one after the other, share it."""
+        function = self.builder.anchor.parent_op()
+        while function is not None and not isinstance(function, func.FuncOp):
+            function = function.parent_op()
+        assert function is not None
+        start = _number(function, "mlirad.scratch_offset")
+        if start is None:
+            start = -(-(_number(function, "mlirad.arena_size") or 0) // _ARENA_ALIGNMENT) * _ARENA_ALIGNMENT
+            function.attributes["mlirad.scratch_offset"] = IntegerAttr(start, i64)
+        end = start + shape[0] * shape[1] * self.element.bitwidth // 8  # pyright: ignore[reportAttributeAccessIssue]
+        size = max(end, _number(function, "mlirad.arena_size") or 0)
+        function.attributes["mlirad.arena_size"] = IntegerAttr(size, i64)
+        alloc = memref.AllocOp.get(self.element, _ARENA_ALIGNMENT, shape)
+        alloc.attributes["mlirad.offset"] = IntegerAttr(start, i64)
+        self.builder.insert(alloc)
+        assert isinstance(alloc.memref.type, MemRefType)
+        return alloc.memref
+
+
+def _number(op: Operation, name: str) -> int | None:
+    value = op.attributes.get(name)
+    return value.value.data if isinstance(value, IntegerAttr) else None
+
+
+def _rows(size: Index, vector_bytes: int) -> int:
+    """Rows of a tile: what registers hold, or a little less where that wastes fewer rows at the end."""
+    most = 8 if vector_bytes >= 64 else 6
+    if not isinstance(size, int) or size <= most:
+        return min(size, most) if isinstance(size, int) else most
+    return min(range(most, 3, -1), key=lambda rows: (-size % rows) / size + 0.02 * (most - rows))

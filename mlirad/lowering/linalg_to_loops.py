@@ -1,0 +1,58 @@
+"""Turns linalg on memrefs into loops with explicit vectors.
+
+Reads: linalg.generic, fill and copy, and strided memref.copy, on memrefs. Writes: scf, memref, vector, arith and math.
+Leaves: no linalg op.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr
+from xdsl.dialects.linalg.ops import CopyOp, FillOp, GenericOp
+from xdsl.dialects.memref import CopyOp as MemRefCopyOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from mlirad.lowering.contraction import ContractionEmitter, match_contraction
+from mlirad.lowering.loop_body import body_of
+from mlirad.lowering.loop_builder import LoopBuilder
+from mlirad.lowering.loop_nest import nest_of, simplify
+from mlirad.lowering.loop_plan import plan_of
+from mlirad.lowering.vector_arith import mend_vector_arith
+from mlirad.lowering.vectorize import NestEmitter
+
+
+@dataclass(frozen=True)
+class LinalgToLoops(ModulePass):
+    """`vector_bytes`: how wide the target's vectors are."""
+
+    name = "mlirad-linalg-to-loops"
+    vector_bytes: int = 32
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        mend_vector_arith()
+        for structured in [inner for inner in op.walk() if _is_structured(inner)]:
+            lower(structured, self.vector_bytes)
+
+
+def _is_structured(op: Operation) -> bool:
+    if isinstance(op, MemRefCopyOp):
+        return any(isinstance(v.type, MemRefType) and not isinstance(v.type.layout, NoneAttr) for v in op.operands)
+    return isinstance(op, GenericOp | FillOp | CopyOp)
+
+
+def lower(op: Operation, vector_bytes: int) -> None:
+    """Replaces one op by its loops."""
+    builder = LoopBuilder(op)
+    nest = nest_of(op, builder)
+    if not nest.is_empty:
+        nest = simplify(nest, builder)
+        body = body_of(nest.body)
+        if product := match_contraction(nest, body):
+            ContractionEmitter(product, nest, vector_bytes, builder).emit()
+        else:
+            NestEmitter(nest, plan_of(nest, body, vector_bytes), body, builder).emit()
+    op.detach()
+    op.erase()

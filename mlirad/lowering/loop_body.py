@@ -1,0 +1,250 @@
+"""The body of a linalg op: what it costs, whether lanes can run it side by side, and its evaluation.
+
+Reads: blocks of arith, math and linalg.index. Writes: the same ops on scalars or vectors. Leaves: the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    Float64Type,
+    IndexType,
+    IntegerType,
+    UnknownLoc,
+    VectorType,
+)
+from xdsl.dialects.linalg.ops import IndexOp, YieldOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from mlirad.lowering.loop_builder import INDEX, LoopBuilder, vector_of
+
+TRAPPING = (
+    arith.DivSIOp,
+    arith.DivUIOp,
+    arith.RemSIOp,
+    arith.RemUIOp,
+    arith.FloorDivSIOp,
+    arith.CeilDivSIOp,
+    arith.CeilDivUIOp,
+)
+"""Integer divisions: no processor has them on vectors, and a masked-out lane would divide by zero."""
+SCALAR_ONLY = (*TRAPPING, math.IPowIOp, math.FPowIOp)
+
+_COSTS: dict[type[Operation], int] = {
+    **dict.fromkeys((math.AbsFOp, math.CopySignOp, math.FloorOp, math.CeilOp, math.TruncOp, math.RoundEvenOp), 1),
+    **dict.fromkeys((math.FmaOp, math.AbsIOp), 1),
+    **dict.fromkeys((math.SqrtOp, arith.DivfOp), 4),
+}
+_FUNCTION_COST = 30
+
+
+@dataclass(frozen=True)
+class Combiner:
+    """An associative op that a reduction combines with; `neutral` changes nothing."""
+
+    op_class: type[Operation]
+    properties: dict[str, Attribute]
+    element: Attribute
+
+    def neutral(self, builder: LoopBuilder, lanes: int) -> SSAValue:
+        return builder.number(_neutral(self.op_class, self.element), vector_of(self.element, lanes))
+
+    def apply(self, builder: LoopBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
+        return builder.op(self.op_class, [a, b], a.type, **self.properties)
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether long chains lose accuracy."""
+        return self.op_class is arith.AddfOp
+
+
+def _neutral(op_class: type[Operation], element: Attribute) -> float:
+    if isinstance(element, IntegerType):
+        bits = element.width.data
+        return {
+            arith.MuliOp: 1,
+            arith.AndIOp: 1 if bits == 1 else -1,
+            arith.MinUIOp: 1 if bits == 1 else -1,
+            arith.MaxSIOp: -(1 << (bits - 1)),
+            arith.MinSIOp: (1 << (bits - 1)) - 1,
+        }.get(op_class, 0)
+    infinity = float("inf")
+    return {
+        arith.AddfOp: -0.0,
+        arith.MulfOp: 1.0,
+        arith.MinimumfOp: infinity,
+        arith.MinnumfOp: infinity,
+    }.get(op_class, -infinity)
+
+
+_COMBINERS = {
+    arith.AddfOp,
+    arith.MulfOp,
+    arith.MaximumfOp,
+    arith.MinimumfOp,
+    arith.MaxnumfOp,
+    arith.MinnumfOp,
+    arith.AddiOp,
+    arith.MuliOp,
+    arith.AndIOp,
+    arith.OrIOp,
+    arith.XOrIOp,
+    arith.MaxSIOp,
+    arith.MinSIOp,
+    arith.MaxUIOp,
+    arith.MinUIOp,
+}
+
+
+@dataclass(frozen=True)
+class Body:
+    """What is known of a block before any loop is built."""
+
+    block: Block
+    cost: int
+    is_vectorizable: bool
+    bytes: int
+    """The widest number in it, memory apart."""
+
+    @property
+    def results(self) -> Sequence[SSAValue]:
+        terminator = self.block.last_op
+        assert isinstance(terminator, YieldOp)
+        return terminator.operands
+
+    def combiner(self, position: int, accumulator: int) -> Combiner | None:
+        """How result `position` combines with block argument `accumulator`, which nothing else may read."""
+        argument, op = self.block.args[accumulator], self.results[position].owner
+        if not isinstance(op, Operation) or type(op) not in _COMBINERS or op.parent is not self.block:
+            return None
+        if argument.uses.get_length() != 1 or argument not in op.operands or op.results[0].uses.get_length() != 1:
+            return None
+        return Combiner(type(op), dict(op.properties), argument.type)
+
+    @property
+    def is_multiply_add(self) -> bool:
+        """Whether it is `c + a * b` of its three float arguments, each used once: one step of a contraction."""
+        operations = list(self.block.ops)
+        if len(self.block.args) != 3 or len(operations) != 3 or not isinstance(self.block.args[0].type, AnyFloat):
+            return False
+        multiply, add, _ = operations
+        a, b, c = self.block.args
+        return (
+            isinstance(multiply, arith.MulfOp)
+            and isinstance(add, arith.AddfOp)
+            and set(multiply.operands) == {a, b}
+            and set(add.operands) == {multiply.result, c}
+            and self.results[0] is add.result
+        )
+
+
+def body_of(block: Block) -> Body:
+    cost, widest, is_vectorizable = 0, 1, True
+    for argument in block.args:
+        widest = max(widest, _bytes(argument.type))
+    for op in block.ops:
+        if isinstance(op, YieldOp | IndexOp | arith.ConstantOp):
+            continue
+        dialect = op.name.partition(".")[0]
+        if dialect not in ("arith", "math") or isinstance(op, SCALAR_ONLY) or op.regions:
+            is_vectorizable = False
+        cost += _COSTS.get(type(op), _FUNCTION_COST if dialect == "math" else 1)
+        for result in op.results:
+            if not isinstance(result.type, AnyFloat | IntegerType | IndexType):
+                is_vectorizable = False
+            widest = max(widest, _bytes(result.type))
+    return Body(block, cost, is_vectorizable, widest)
+
+
+def _bytes(type: Attribute) -> int:
+    """Bytes of a number; a bool or an index sets no vector's width."""
+    if isinstance(type, IntegerType):
+        return max(1, type.width.data // 8)
+    if isinstance(type, AnyFloat):
+        return 8 if isinstance(type, Float64Type) else 4
+    return 1
+
+
+def evaluate(
+    builder: LoopBuilder,
+    block: Block,
+    arguments: Sequence[SSAValue],
+    index: Callable[[int], SSAValue],
+    lanes: int | None,
+) -> list[SSAValue]:
+    """Appends the body's ops with these arguments; what depends on a vector becomes one. Returns what it yields."""
+    values: dict[SSAValue, SSAValue] = dict(zip(block.args, arguments, strict=True))
+    splats: dict[SSAValue, SSAValue] = {}
+
+    def wide(value: SSAValue) -> SSAValue:
+        assert lanes is not None
+        if isinstance(value.type, VectorType):
+            return value
+        if value not in splats:
+            splats[value] = builder.splat(value, lanes)
+        return splats[value]
+
+    for op in block.ops:
+        if isinstance(op, YieldOp):
+            break
+        if isinstance(op, IndexOp):
+            values[op.results[0]] = index(op.dim.value.data)  # pyright: ignore[reportAttributeAccessIssue]
+        elif isinstance(op, arith.ConstantOp):
+            values[op.result] = builder.constant(op.value, op.result.type)
+        else:
+            operands = [values.get(operand, operand) for operand in op.operands]
+            if any(isinstance(operand.type, VectorType) for operand in operands):
+                results = [_wide_op(builder, op, [wide(operand) for operand in operands], lanes)]
+            else:
+                results = _scalar_op(builder, op, values)
+            values.update(zip(op.results, results, strict=True))
+    terminator = block.last_op
+    assert terminator is not None
+    return [values.get(operand, operand) for operand in terminator.operands]
+
+
+def _scalar_op(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]) -> Sequence[SSAValue]:
+    copy = op.clone(values)
+    builder.insert(copy)
+    copy.location = _location(builder, op)
+    return copy.results
+
+
+def _wide_op(builder: LoopBuilder, op: Operation, operands: list[SSAValue], lanes: int | None) -> SSAValue:
+    assert lanes is not None
+    result = vector_of(op.results[0].type, lanes)
+    if isinstance(op, arith.IndexCastOp):
+        return _cast_integer(builder, operands[0], result)
+    copy = type(op).create(operands=operands, result_types=[result], properties=op.properties)
+    builder.insert(copy)
+    copy.location = _location(builder, op)
+    return copy.results[0]
+
+
+def _cast_integer(builder: LoopBuilder, value: SSAValue, result: VectorType) -> SSAValue:
+    """index_cast where lanes of an index are i64."""
+    assert isinstance(value.type, VectorType)
+    have, want = value.type.element_type.bitwidth, result.element_type.bitwidth  # pyright: ignore
+    if have == want:
+        return value
+    return builder.op(arith.ExtSIOp if have < want else arith.TruncIOp, [value], result)
+
+
+def _location(builder: LoopBuilder, op: Operation) -> Attribute:
+    return builder.location if isinstance(op.location, UnknownLoc) else op.location
+
+
+def index_lanes(builder: LoopBuilder, first: SSAValue, lanes: int) -> SSAValue:
+    """The vector first, first + 1, ..."""
+    start = builder.splat(first, lanes)
+    steps = builder.lanes_constant(list(range(lanes)), INDEX)
+    overflow = arith.IntegerOverflowAttr("none")
+    return builder.op(arith.AddiOp, [start, steps], start.type, overflowFlags=overflow)
+
+
+def select(builder: LoopBuilder, mask: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
+    return builder.op(arith.SelectOp, [mask, a, b], a.type)
