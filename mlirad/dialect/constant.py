@@ -47,7 +47,7 @@ def value_of(attribute: Attribute, type: Attribute) -> np.ndarray | np.generic:
     assert isinstance(attribute, DenseIntOrFPElementsAttr)
     values = np.array(attribute.get_values()).astype(dtype)
     shape = types.shape(type)
-    return np.full(shape, values[0], dtype) if attribute.is_splat() and values.size else values.reshape(shape)
+    return np.full(shape, values[0], dtype) if values.size and attribute.is_splat() else values.reshape(shape)
 
 
 @op()
