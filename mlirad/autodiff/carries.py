@@ -84,7 +84,8 @@ class Loop:
 
     @property
     def carries(self) -> list[Carry]:
-        parts = zip(self.inits, self.args, yields(self.body), self.op.results, strict=True)
+        """The carries that are complete: one that was added just now is not, until the body yields for it."""
+        parts = zip(self.inits, self.args, yields(self.body), self.op.results, strict=False)
         return [Carry(*part) for part in parts]
 
     def add(self, inits: Sequence[SSAValue]) -> tuple[tuple[SSAValue, ...], tuple[SSAValue, ...]]:
