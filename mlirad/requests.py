@@ -37,7 +37,9 @@ class Jvp(Request):
 
 @dataclass(frozen=True)
 class Vjp(Request):
-    """Called with the primals; gives out and what the pullback needs."""
+    """Called with the primals; gives out and what the pullback needs. has_aux: the function returns (out, aux)."""
+
+    has_aux: bool = False
 
 
 def plain(function: Any) -> Any:

@@ -67,6 +67,16 @@ def _flatten(value: Any, found: list[Any]) -> Structure:
     return Node(type(value), keys, tuple(_flatten(item, found) for item in items))
 
 
+def flatten_up_to(structure: Structure, value: Any) -> list[Any]:
+    """The parts of `value` at the leaves of `structure`, which may be containers themselves."""
+    if isinstance(structure, Leaf):
+        return [value]
+    inner = children(value)
+    if inner is None or type(value) is not structure.kind or inner[0] != structure.keys:
+        raise ValueError(f"{type(value).__name__} where the structure has {structure.kind.__name__}")
+    return [leaf for child, item in zip(structure.children, inner[1], strict=True) for leaf in flatten_up_to(child, item)]
+
+
 def unflatten(structure: Structure, found: Sequence[Any]) -> Any:
     """The pytree of that structure with these leaves. Raises ValueError if their number is wrong."""
     rest = iter(found)

@@ -1,0 +1,80 @@
+"""From the values of a call to what compiled code takes, and back.
+
+Reads: the leaves of a call's arguments. Gives: C-contiguous arrays and scalars in the order of the code's inputs, and,
+after the call, what was written copied back into the caller's arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+Fetch = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Input:
+    """One argument of compiled code: a leaf of the call's arguments, or a captured array that is fetched anew.
+
+    dtype: of scalars, to which the value is converted. is_written: the code writes it.
+    """
+
+    leaf: int | None
+    fetch: Fetch | None
+    name: str
+    is_written: bool
+
+
+def gather(inputs: Sequence[Input], leaves: Sequence[Any]) -> list[Any]:
+    """The caller's own values, one per input."""
+    return [leaves[each.leaf] if each.leaf is not None else each.fetch() for each in inputs]  # type: ignore[misc]
+
+
+def check_aliasing(inputs: Sequence[Input], values: Sequence[Any]) -> None:
+    """Raises ValueError where an array that is written shares memory with another one, or is read-only.
+
+    Compiled code treats its arguments as separate arrays: what it would do with overlapping ones is not what NumPy does.
+    """
+    for index, (written, array) in enumerate(zip(inputs, values, strict=True)):
+        if not written.is_written:
+            continue
+        if not array.flags.writeable:
+            raise ValueError(f"assignment destination is read-only: {written.name} is written by the function")
+        if array.size == 0:
+            continue
+        if array.ndim and np.lib.array_utils.byte_bounds(array)[1] - byte_bounds(array)[0] < array.nbytes:
+            raise ValueError(f"{written.name} is written, and some of its elements share memory; copy it first")
+        low, high = byte_bounds(array)
+        for other_index, (other, value) in enumerate(zip(inputs, values, strict=True)):
+            if other_index == index or not isinstance(value, np.ndarray) or value.size == 0:
+                continue
+            other_low, other_high = byte_bounds(value)
+            if other_low < high and low < other_high:
+                raise ValueError(
+                    f"{written.name} is written by the function and shares memory with {other.name}; "
+                    f"pass a copy of one of them"
+                )
+
+
+def contiguous(inputs: Sequence[Input], values: Sequence[Any]) -> tuple[list[Any], list[tuple[np.ndarray, np.ndarray]]]:
+    """The values with strided arrays copied, and the pairs (caller's array, copy) of those that are written."""
+    taken: list[Any] = []
+    copies: list[tuple[np.ndarray, np.ndarray]] = []
+    for each, value in zip(inputs, values, strict=True):
+        if isinstance(value, np.ndarray) and not (value.flags.c_contiguous and value.flags.aligned):
+            copy = np.array(value, order="C", copy=True, subok=False)
+            if each.is_written:
+                copies.append((value, copy))
+            value = copy
+        taken.append(value)
+    return taken, copies
+
+
+def write_back(copies: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
+    """What was written in the copies, into the caller's arrays."""
+    for array, copy in copies:
+        array[...] = copy

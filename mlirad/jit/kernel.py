@@ -1,0 +1,138 @@
+"""Kernels: functions that are compiled when they are called, once per signature.
+
+Reads: calls. Writes: nothing but the specialisations it keeps. Gives: what the plain function would give.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mlirad import requests
+from mlirad.options import Environment, Options
+from mlirad.signature import Signature, signature_of
+
+if TYPE_CHECKING:
+    from mlirad.jit.specialization import Specialization
+    from mlirad.pipeline import Lowered
+
+MAX_SPECIALIZATIONS = 64
+"""How many specialisations a kernel keeps; the one that was not called for the longest time goes first."""
+
+
+class CacheInfo(NamedTuple):
+    """How often a kernel's call met a specialisation, how often it had to compile, and how many it keeps."""
+
+    hits: int
+    misses: int
+    maxsize: int
+    currsize: int
+
+
+@dataclass
+class _Candidates:
+    """The specialisations for one signature as the caller sees it: they differ in static values and in guards."""
+
+    known: list[Specialization]
+
+    def find(self, leaves: Sequence[Any]) -> Specialization | None:
+        return next((each for each in self.known if each.fits(leaves)), None)
+
+
+class Kernel:
+    """A function, or a transform of one, that runs compiled.
+
+    Called like the function it stands for. Raises, besides what the function raises, `mlirad.CompileError` for what
+    cannot be compiled, with the place in the source.
+    """
+
+    def __init__(self, function: Callable[..., Any] | requests.Request, compile_options: Options):
+        self.__mlirad_function__ = requests.plain(function)
+        self.options = compile_options
+        self._table: OrderedDict[Signature, _Candidates] = OrderedDict()
+        self._lock = threading.RLock()
+        self._hits = self._misses = 0
+        if isinstance(self.__mlirad_function__, FunctionType):
+            functools.update_wrapper(self, self.__mlirad_function__)
+        else:
+            self.__name__ = self.__qualname__ = requests.name_of(function)
+
+    @property
+    def numpy(self) -> Callable[..., Any]:
+        """The undecorated function. Raises AttributeError of a transform, which has none."""
+        if isinstance(self.__mlirad_function__, requests.Request):
+            raise AttributeError(f"{self.__name__} has no plain NumPy function")
+        return self.__mlirad_function__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if Environment.read().disable_jit and not isinstance(self.__mlirad_function__, requests.Request):
+            return self.__mlirad_function__(*args, **kwargs)
+        specialization, leaves = self._specialization(args, kwargs)
+        return specialization(leaves)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """The function for arguments like these, on its way to the target; nothing is run."""
+        from mlirad.jit.specialization import lower
+
+        return lower(self.__mlirad_function__, self._signature(args, kwargs), self.options)
+
+    @property
+    def signatures(self) -> list[Signature]:
+        """What the kernel has been compiled for."""
+        with self._lock:
+            return [each.signature for each in self._specializations()]
+
+    def cache_info(self) -> CacheInfo:
+        with self._lock:
+            return CacheInfo(self._hits, self._misses, MAX_SPECIALIZATIONS, len(list(self._specializations())))
+
+    def _specializations(self) -> Iterator[Specialization]:
+        return (each for candidates in self._table.values() for each in candidates.known)
+
+    def _signature(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Signature:
+        static = (*self.options.static_argnums, *self.options.static_argnames)
+        try:
+            return signature_of(args, kwargs, static)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}: {error}") from None
+
+    def _specialization(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Specialization, Sequence[Any]]:
+        from mlirad.jit.specialization import compile_for, leaves_of
+
+        signature = self._signature(args, kwargs)
+        leaves = leaves_of(signature, args, kwargs)
+        with self._lock:
+            candidates = self._table.get(signature)
+            found = candidates.find(leaves) if candidates else None
+            if found is not None:
+                self._table.move_to_end(signature)
+                self._hits += 1
+                return found, leaves
+            self._misses += 1
+        made = compile_for(self.__mlirad_function__, signature, leaves, self.options)
+        with self._lock:
+            self._keep(signature, made)
+        return made, leaves
+
+    def _keep(self, signature: Signature, made: Specialization) -> None:
+        candidates = self._table.setdefault(signature, _Candidates([]))
+        # One whose captures have changed will hardly be right again.
+        candidates.known = [made, *(each for each in candidates.known if each.guards_hold())]
+        self._table.move_to_end(signature)
+        while sum(len(each.known) for each in self._table.values()) > MAX_SPECIALIZATIONS:
+            oldest = next(iter(self._table.values()))
+            oldest.known.pop()
+            if not oldest.known:
+                self._table.popitem(last=False)
+
+    def __repr__(self) -> str:
+        return f"<mlirad kernel {self.__name__}>"
+

@@ -1,0 +1,132 @@
+"""The public transforms: each makes a kernel of a request, or runs one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, overload
+
+from mlirad import requests
+from mlirad.jit.kernel import Kernel
+from mlirad.options import Options
+
+@overload
+def jit(function: Callable[..., Any], /) -> Kernel: ...
+@overload
+def jit(function: Callable[..., Any], /, **options: Any) -> Kernel: ...
+@overload
+def jit(function: None = None, /, **options: Any) -> Callable[[Callable[..., Any]], Kernel]: ...
+def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Compile a NumPy function, or a transform of one, when it is called. Also a decorator, with or without options.
+
+    static_argnums, static_argnames: arguments (an int or a name, or several) that the code is specialised on by value;
+    they must be hashable. Integers that shapes depend on are found without being named.
+    target: who takes over after the stage `optimized`; "cpu".
+    boundscheck: True; with False, an index out of range is no IndexError but undefined behaviour.
+
+    Raises TypeError for an unknown option or something that is not callable.
+    """
+    made = _options(options)
+    if function is None:
+        return lambda each: jit(each, **options)
+    return Kernel(_callable(function), made)
+
+
+def _options(given: dict[str, Any]) -> Options:
+    held = dict(given)
+    for name, kind in (("static_argnums", int), ("static_argnames", str)):
+        if name in held:
+            value = held[name]
+            held[name] = (value,) if isinstance(value, kind) else tuple(value)
+    try:
+        return Options(**held)
+    except TypeError:
+        known = ", ".join(Options.__dataclass_fields__)
+        unknown = ", ".join(repr(name) for name in held if name not in Options.__dataclass_fields__)
+        raise TypeError(f"jit() has no option {unknown}; its options are {known}") from None
+
+
+def _callable(function: Any) -> Any:
+    if not callable(function):
+        raise TypeError(f"{type(function).__name__} is not callable")
+    return function
+
+
+def _argnums(argnums: int | Sequence[int], grad_position: int | Sequence[int] | None) -> int | tuple[int, ...]:
+    chosen = argnums if grad_position is None else grad_position
+    if isinstance(chosen, bool) or not (
+        isinstance(chosen, int) or (isinstance(chosen, Sequence) and all(isinstance(each, int) for each in chosen))
+    ):
+        raise TypeError(f"argnums must be an int or a sequence of ints, not {chosen!r}")
+    if isinstance(chosen, int):
+        return chosen
+    if len(set(chosen)) != len(chosen):
+        raise ValueError(f"argnums names an argument twice: {tuple(chosen)}")
+    return tuple(chosen)
+
+
+def _inherited(function: Any) -> Options:
+    return function.options if isinstance(function, Kernel) else Options()
+
+
+@lru_cache(maxsize=256)
+def _kernel(request: requests.Request, options: Options) -> Kernel:
+    """One kernel per transform of a function, so that `mlirad.grad(f)(x)` in a loop compiles once."""
+    return Kernel(request, options)
+
+
+def grad(
+    function: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    grad_position: int | Sequence[int] | None = None,
+) -> Kernel:
+    """The gradient of a scalar function.
+
+    argnums (grad_position is the same): the positional argument, or the arguments, to differentiate with respect to;
+    an int gives one gradient, a tuple a tuple. A gradient has its argument's shape, dtype and pytree structure.
+    has_aux: the function returns (value, aux), and the result is (gradients, aux).
+
+    Raises, when called, mlirad.DifferentiationError (a TypeError), at the place in the source, for a value that is not
+    one float and for an argument that is not of floats. The caller's arrays are never written.
+    """
+    request = requests.Grad(requests.plain(_callable(function)), _argnums(argnums, grad_position), has_aux, False)
+    return _kernel(request, _inherited(function))
+
+
+def value_and_grad(
+    function: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    grad_position: int | Sequence[int] | None = None,
+) -> Kernel:
+    """The value of a scalar function and its gradient: (value, gradients), or ((value, aux), gradients) with has_aux.
+
+    See `grad`. The forward sweep runs once.
+    """
+    request = requests.Grad(requests.plain(_callable(function)), _argnums(argnums, grad_position), has_aux, True)
+    return _kernel(request, _inherited(function))
+
+
+def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """(out, tangent of out): `function` at `primals`, and its derivative along `tangents`, in one forward sweep.
+
+    primals, tangents: tuples of the same structure, shapes and dtypes. Raises TypeError or ValueError where they differ.
+    """
+    return _kernel(requests.Jvp(requests.plain(_callable(function))), _inherited(function))(
+        tuple(primals), tuple(tangents)
+    )
+
+
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """(out, pullback): `function` at `primals`, and a function from a cotangent of out to a tuple of cotangents.
+
+    The forward sweep runs once, here; the pullback may be called any number of times, and runs only the reverse sweep.
+    A cotangent has the structure, shapes and dtypes of out. With has_aux the function returns (out, aux), and the result
+    is (out, pullback, aux).
+
+    Raises mlirad.DifferentiationError (a TypeError) for primals that are not of floats.
+    """
+    return _kernel(requests.Vjp(requests.plain(_callable(function)), has_aux), _inherited(function)).vjp(primals)
