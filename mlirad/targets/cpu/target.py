@@ -25,6 +25,7 @@ from mlirad.dialect.types import from_location
 from mlirad.errors import TargetError
 from mlirad.targets.cpu import engine
 from mlirad.targets.cpu.abi import CpuArtifact
+from mlirad.targets.cpu.emit.function import ops_in
 from mlirad.targets.target import Stage, Target
 
 _WIDTHS = (1, 8, 16, 32, 64)
@@ -45,7 +46,7 @@ class CpuTarget(Target):
 
     def check(self, module: ModuleOp) -> list[TargetError]:
         problems: list[TargetError] = []
-        for op in module.walk():
+        for op in ops_in(module):
             place = from_location(op.location)
             if op.name.startswith("ad."):
                 problems.append(TargetError(f"{op.name} reached the cpu target, which does not differentiate", place))
@@ -114,6 +115,7 @@ def _bufferized() -> list[ModulePass]:
 
 
 def _loops(vector_bytes: int) -> list[ModulePass]:
+    from mlirad.lowering.expand_math import ExpandMath
     from mlirad.lowering.linalg_to_loops import LinalgToLoops
 
-    return [LinalgToLoops(vector_bytes=vector_bytes)]
+    return [LinalgToLoops(vector_bytes=vector_bytes), ExpandMath()]

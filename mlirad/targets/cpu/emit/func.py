@@ -16,7 +16,14 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from mlirad.dialect.types import from_location
 from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit.descriptor import MemRef, from_parts, layout_of, part_types, row_major, to_parts
-from mlirad.targets.cpu.emit.function import MEMORY_ERROR, RECURSION_ERROR, FunctionEmitter, ModuleEmitter, Rule
+from mlirad.targets.cpu.emit.function import (
+    MEMORY_ERROR,
+    RECURSION_ERROR,
+    FunctionEmitter,
+    ModuleEmitter,
+    Rule,
+    ops_in,
+)
 from mlirad.targets.cpu.emit.memref import ALIGNMENT, allocate, from_memory
 from mlirad.targets.cpu.emit.scf import may_release
 from mlirad.targets.cpu.emit.types import byte_size, element_name, llvm_type, memory_type
@@ -164,7 +171,7 @@ def _is_dynamic_memory(op: Operation) -> bool:
 
 def _find_releasing_loops(e: FunctionEmitter, function: func.FuncOp) -> None:
     """The loops whose trips give back the memory that they take: those that allocate and carry no array."""
-    for op in function.walk():
+    for op in ops_in(function):
         if not _is_dynamic_memory(op):
             continue
         parent = op.parent_op()
@@ -177,7 +184,7 @@ def _find_releasing_loops(e: FunctionEmitter, function: func.FuncOp) -> None:
 def _arena_scopes(e: FunctionEmitter, function: func.FuncOp) -> list[str]:
     """Tell LLVM which of the arena's buffers never share a byte, by metadata on what is accessed through their names."""
     buffers: list[tuple[SSAValue, int, int]] = []
-    for op in function.walk():
+    for op in ops_in(function):
         offset = op.attributes.get("mlirad.offset") if isinstance(op, memref.AllocOp) else None
         if isinstance(offset, IntegerAttr) and isinstance(op, memref.AllocOp):
             type = op.memref.type

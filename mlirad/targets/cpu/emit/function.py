@@ -20,6 +20,19 @@ from mlirad.targets.target import Entry, ErrorEntry
 Rule = Callable[["FunctionEmitter", Any], Iterator[Block] | None]
 """Emits one op. A rule for an op with regions is a generator that yields each block where its lines belong."""
 
+def ops_in(root: Operation) -> Iterator[Operation]:
+    """All ops nested in `root`, in order. (xDSL's `walk` recurses, and ifs may nest as deep as a function is long.)"""
+    stack = [iter([op for region in root.regions for block in region.blocks for op in block.ops])]
+    while stack:
+        op = next(stack[-1], None)
+        if op is None:
+            stack.pop()
+            continue
+        yield op
+        if op.regions:
+            stack.append(iter([inner for region in op.regions for block in region.blocks for inner in block.ops]))
+
+
 MEMORY_ERROR = -1
 RECURSION_ERROR = -2
 

@@ -13,7 +13,7 @@ from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit import arith, copying, math, scf, vector
 from mlirad.targets.cpu.emit import func as func_rules
 from mlirad.targets.cpu.emit import memref as memref_rules
-from mlirad.targets.cpu.emit.function import ModuleEmitter, Rule
+from mlirad.targets.cpu.emit.function import ModuleEmitter, Rule, ops_in
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
 from mlirad.targets.cpu.runtime import runtime_text
 
@@ -32,7 +32,7 @@ _STRUCTURE = (ModuleOp, func.FuncOp, memref.GlobalOp)
 
 def unknown_ops(module: ModuleOp) -> Iterator[TargetError]:
     """One problem for each op that has no rule."""
-    for op in module.walk():
+    for op in ops_in(module):
         if op.__class__ not in RULES and not isinstance(op, _STRUCTURE):
             yield TargetError(f"the cpu target cannot emit {op.name}", from_location(op.location))
 
@@ -45,7 +45,7 @@ def emit_llvm(module: ModuleOp, *, vector_bits: int = 256) -> str:
         raise TargetError("\n".join([first.message, *map(str, problems[1:])]), first.location)
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp) and op.body.blocks}
     emitter = ModuleEmitter(RULES, functions)
-    called = {op.callee.string_value() for op in module.walk() if isinstance(op, func.CallOp)}
+    called = {op.callee.string_value() for op in ops_in(module) if isinstance(op, func.CallOp)}
     attributes = f'nounwind noinline "prefer-vector-width"="{vector_bits}"'
     for op in module.ops:
         if isinstance(op, memref.GlobalOp):
