@@ -1,0 +1,255 @@
+"""Exact identities of the ops that move, read and write elements.
+
+Reads: one op of nd. Writes: new ops before it, through the expression layer. Leaves: the op; the caller replaces it.
+
+A read of an element is never moved past the write that destroyed the array: `extract` looks through an `insert` only
+to the value that was inserted. Movements are merged all the same: at worst the array is copied, which costs no more
+than the movement that is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from mlirad.dialect import types
+from mlirad.dialect.constant import ConstantOp, FullOp, full
+from mlirad.dialect.contraction import ContractOp, contract
+from mlirad.dialect.elementwise import ElementwiseOp
+from mlirad.dialect.expr import Expr, constant, emit
+from mlirad.dialect.indexing import (
+    AddAtOp,
+    AddSliceOp,
+    ElementUpdateOp,
+    ExtractOp,
+    ExtractSliceOp,
+    InsertOp,
+    InsertSliceOp,
+    SliceUpdateOp,
+    WrapIndexOp,
+)
+from mlirad.dialect.movement import BroadcastOp, DimOp, ReshapeOp, TransposeOp, broadcast, reshape
+from mlirad.dialect.op import NdOp, ints
+from mlirad.dialect.reduction import MaxOp, MinOp, SumOp
+from mlirad.lowering.algebra import Result, Rules, defined_by, rules_into
+from mlirad.lowering.known import is_number, known_number, never_negative_zero
+
+RULES: Rules = {}
+rule = rules_into(RULES)
+
+
+def _full_like(source: FullOp, op: NdOp) -> Result:
+    """The number of `source` everywhere in what op computes, if that shape is known."""
+    type = op.results[0].type
+    return full(Expr(source.value), types.shape(type)) if types.is_tensor(type) and types.is_static(type) else None
+
+
+# --- constants --------------------------------------------------------------------------------------------------
+
+
+@rule(ConstantOp)
+def splat(op: ConstantOp) -> Result:
+    """Arrays of one number have one form: `nd.full` of a scalar."""
+    type = op.result.type
+    if not types.is_tensor(type) or not types.shape(type):
+        return None
+    number = known_number(op.result)
+    return None if number is None else full(constant(number, types.element_type(type)), types.shape(type))
+
+
+# --- movement ---------------------------------------------------------------------------------------------------
+
+
+@rule(BroadcastOp)
+def broadcast_of(op: BroadcastOp) -> Result:
+    if op.x.type == op.result.type:
+        return op.x
+    if not types.is_tensor(op.x.type):
+        return full(Expr(op.x), types.shape(op.result.type)) if types.is_static(op.result.type) else None
+    if (source := defined_by(op.x, FullOp)) is not None:
+        return _full_like(source, op)
+    if (inner := defined_by(op.x, BroadcastOp)) is not None:
+        outer = ints(op.dims)
+        return broadcast(Expr(inner.x), [outer[axis] for axis in ints(inner.dims)], types.shape(op.result.type))
+    return None
+
+
+@rule(ReshapeOp)
+def reshape_of(op: ReshapeOp) -> Result:
+    if op.x.type == op.result.type:
+        return op.x
+    if (inner := defined_by(op.x, ReshapeOp)) is not None:
+        return reshape(Expr(inner.x), op.result.type)
+    source = defined_by(op.x, FullOp)
+    if source is None:
+        return None
+    return _full_like(source, op) if types.is_tensor(op.result.type) else source.value
+
+
+@rule(TransposeOp)
+def transpose_of(op: TransposeOp) -> Result:
+    permutation = ints(op.permutation)
+    if permutation == tuple(range(len(permutation))):
+        return op.x
+    if (inner := defined_by(op.x, TransposeOp)) is not None:
+        first = ints(inner.permutation)
+        return emit(TransposeOp, inner.x, permutation=[first[axis] for axis in permutation])
+    source = defined_by(op.x, FullOp)
+    return None if source is None else _full_like(source, op)
+
+
+@rule(DimOp)
+def dim_of(op: DimOp) -> Result:
+    """A size that is known, or that of an array of the same shape (asking for a size reads nothing)."""
+    axis = op.axis.value.data
+    size = types.shape(op.x.type)[axis]
+    if size >= 0:
+        return constant(size, types.I64)
+    owner = op.x.owner
+    if isinstance(owner, FullOp):
+        return owner.sizes[types.shape(op.x.type)[:axis].count(-1)]
+    same = _same_shape(owner) if isinstance(owner, Operation) else None
+    return None if same is None else emit(DimOp, same, axis=axis)
+
+
+def _same_shape(op: Operation) -> SSAValue | None:
+    """An operand that has the shape of the op's result."""
+    if isinstance(op, ElementwiseOp):
+        return op.operands[0]
+    return op.t if isinstance(op, ElementUpdateOp | SliceUpdateOp) else None
+
+
+@rule(SumOp, MaxOp, MinOp)
+def reduction_of(op: SumOp) -> Result:
+    source = defined_by(op.x, FullOp)
+    if source is None or 0 in types.shape(op.x.type):
+        return None
+    if isinstance(op, SumOp) and not is_number(source.value, 0):
+        return None  # n * x is not the sum of n times x
+    return _full_like(source, op) if types.is_tensor(op.result.type) else source.value
+
+
+@rule(ContractOp)
+def contract_transposed(op: ContractOp) -> Result:
+    """A product reads a transposed operand through its labels."""
+    lhs, rhs, result = op.labels
+    for number, (labels, operand) in enumerate(((lhs, op.x), (rhs, op.y))):
+        inner = defined_by(operand, TransposeOp)
+        if inner is None:
+            continue
+        source = [""] * len(labels)
+        for axis, from_axis in enumerate(ints(inner.permutation)):
+            source[from_axis] = labels[axis]
+        relabelled = "".join(source)
+        if number == 0:
+            return contract(f"{relabelled},{rhs}->{result}", Expr(inner.x), Expr(op.y))
+        return contract(f"{lhs},{relabelled}->{result}", Expr(op.x), Expr(inner.x))
+    return None
+
+
+# --- elements ---------------------------------------------------------------------------------------------------
+
+
+@rule(ExtractOp)
+def extract_from(op: ExtractOp) -> Result:
+    owner = op.t.owner
+    if isinstance(owner, FullOp):
+        return owner.value
+    if isinstance(owner, InsertOp) and _same(owner.indices, op.indices):
+        return owner.value
+    if isinstance(owner, ReshapeOp) and not types.is_tensor(owner.x.type):
+        return owner.x
+    return None
+
+
+@rule(InsertOp)
+def insert_into(op: InsertOp) -> Result:
+    read = defined_by(op.value, ExtractOp)
+    if read is not None and read.t is op.t and _same(read.indices, op.indices):
+        return op.t
+    overwritten = defined_by(op.t, InsertOp)
+    if overwritten is not None and op.t.has_one_use() and _same(overwritten.indices, op.indices):
+        return emit(InsertOp, op.value, overwritten.t, *op.indices)
+    return None
+
+
+@rule(AddAtOp)
+def add_to_zeros(op: AddAtOp) -> Result:
+    """0 + x without the read; of floats the addition stays, since 0.0 + -0.0 is 0.0."""
+    if not is_number(op.t, 0) or types.is_bool(op.t.type):
+        return None
+    value = Expr(op.value)
+    return emit(InsertOp, value if never_negative_zero(op.value) else value + 0.0, op.t, *op.indices)
+
+
+@rule(ExtractSliceOp)
+def extract_slice_from(op: ExtractSliceOp) -> Result:
+    if _is_whole(op, op.t, op.starts):
+        return op.t
+    owner = op.t.owner
+    if isinstance(owner, FullOp):
+        return _full_like(owner, op)
+    if isinstance(owner, InsertSliceOp) and _same_slice(owner, op, owner.starts, op.starts):
+        return owner.value
+    return None
+
+
+@rule(InsertSliceOp)
+def insert_slice_into(op: InsertSliceOp) -> Result:
+    if _is_whole(op, op.t, op.starts):
+        return op.value
+    read = defined_by(op.value, ExtractSliceOp)
+    if read is not None and read.t is op.t and _same_slice(read, op, read.starts, op.starts):
+        return op.t
+    overwritten = defined_by(op.t, InsertSliceOp)
+    is_last = overwritten is not None and op.t.has_one_use()
+    if is_last and overwritten is not None and _same_slice(overwritten, op, overwritten.starts, op.starts):
+        return op.rebuild(Expr(op.value), Expr(overwritten.t), *(Expr(start) for start in op.starts))
+    return None
+
+
+@rule(AddSliceOp)
+def add_slice_to(op: AddSliceOp) -> Result:
+    if _is_whole(op, op.t, op.starts):
+        return Expr(op.t) + Expr(op.value)
+    if not is_number(op.t, 0):
+        return None
+    value = Expr(op.value)
+    if not never_negative_zero(op.value):
+        value = value + constant(0, op.value.type)
+    return emit(InsertSliceOp, value, op.t, *op.starts, sizes=op.sizes, strides=op.strides)
+
+
+@rule(WrapIndexOp)
+def wrap_known(op: WrapIndexOp) -> Result:
+    known = known_number(op.index)
+    if known is None:
+        return None
+    return op.index if known >= 0 else Expr(op.index) + Expr(op.size)
+
+
+def _same(indices: Sequence[SSAValue], others: Sequence[SSAValue]) -> bool:
+    """Whether two places are surely one: the same values, or equal constants."""
+    return all(a is b or _equal_constants(a, b) for a, b in zip(indices, others, strict=True))
+
+
+def _equal_constants(a: SSAValue, b: SSAValue) -> bool:
+    first, second = known_number(a), known_number(b)
+    return first is not None and second is not None and bool(np.equal(first, second))
+
+
+def _same_slice(
+    op: ExtractSliceOp | SliceUpdateOp,
+    other: ExtractSliceOp | SliceUpdateOp,
+    starts: Sequence[SSAValue],
+    other_starts: Sequence[SSAValue],
+) -> bool:
+    return op.sizes == other.sizes and op.strides == other.strides and _same(starts, other_starts)
+
+
+def _is_whole(op: ExtractSliceOp | SliceUpdateOp, t: SSAValue, starts: Sequence[SSAValue]) -> bool:
+    """Whether a slice is the whole array."""
+    forwards = all(stride == 1 for stride in ints(op.strides))
+    return forwards and ints(op.sizes) == types.shape(t.type) and all(is_number(start, 0) for start in starts)

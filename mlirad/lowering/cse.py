@@ -1,0 +1,92 @@
+"""Computes what is computed twice only once.
+
+Reads and writes: any stage, in place. Leaves: no two equal pure ops of which one dominates the other, and no check that
+an equal check dominates.
+
+Scoped by regions: an op is known in its own block and in the regions below. A condition is known too: inside a branch
+it is a constant. Ops with regions are left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+from xdsl.traits import IsolatedFromAbove
+
+from mlirad.dialect import types
+from mlirad.dialect.check import CheckIndexOp, CheckOp
+from mlirad.dialect.expr import building, constant, located
+from mlirad.lowering.rewriting import is_pure, replace
+
+# What has been checked once holds from then on: values never change.
+_IDEMPOTENT = (CheckOp, CheckIndexOp)
+
+
+@dataclass(frozen=True)
+class Cse(ModulePass):
+    """One walk in program order with a table of the ops that dominate."""
+
+    name = "mlirad-cse"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        _Scopes().visit_regions(op)
+
+
+def _key(op: Operation) -> Hashable:
+    return (
+        type(op),
+        tuple(op.operands),
+        tuple(result.type for result in op.results),
+        frozenset(op.properties.items()),
+        frozenset(op.attributes.items()),
+    )
+
+
+@dataclass
+class _Scopes:
+    """The ops seen on the way down to here, and the truth of the conditions of the branches around here."""
+
+    known: dict[Hashable, Operation] = field(default_factory=dict)
+    truth: dict[SSAValue, bool] = field(default_factory=dict)
+
+    def visit_regions(self, op: Operation) -> None:
+        scopes = _Scopes() if op.has_trait(IsolatedFromAbove) else self
+        for number, region in enumerate(op.regions):
+            assumed = op.cond if isinstance(op, scf.IfOp) and op.cond not in scopes.truth else None
+            if assumed is not None:
+                scopes.truth[assumed] = number == 0
+            for block in region.blocks:
+                scopes.visit(block)
+            if assumed is not None:
+                del scopes.truth[assumed]
+
+    def visit(self, block: Block) -> None:
+        added: list[Hashable] = []
+        for op in list(block.ops):
+            if self.truth:
+                self._use_truth(op)
+            if op.regions:
+                self.visit_regions(op)
+            elif is_pure(op) or isinstance(op, _IDEMPOTENT):
+                key = _key(op)
+                earlier = self.known.setdefault(key, op)
+                if earlier is op:
+                    added.append(key)
+                else:
+                    replace(op, earlier.results)
+        for key in added:
+            del self.known[key]
+
+    def _use_truth(self, op: Operation) -> None:
+        for index, operand in enumerate(op.operands):
+            known = self.truth.get(operand)
+            if known is not None:
+                with building(InsertPoint.before(op)), located(op.location):
+                    op.operands[index] = constant(known, types.I1).value

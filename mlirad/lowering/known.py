@@ -1,0 +1,57 @@
+"""What is known about a value from the op that defines it: a number, or the number that is everywhere in an array.
+
+Reads: nd and arith. Writes: nothing. Leaves: everything.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
+from xdsl.ir import Attribute, SSAValue
+
+from mlirad.dialect import types
+from mlirad.dialect.constant import ConstantOp, FullOp
+
+
+def number_of(attribute: Attribute, type: Attribute) -> np.generic | None:
+    """The number that a constant's attribute holds, everywhere if it is an array's; None if there are several."""
+    dtype = types.to_dtype(types.element_type(type))
+    if isinstance(attribute, FloatAttr | IntegerAttr):
+        return dtype.type(attribute.value.data)
+    if not isinstance(attribute, DenseIntOrFPElementsAttr):
+        return None
+    # By bytes: the elements as Python numbers would take longer than all the rest of the compiler.
+    data = attribute.data.data
+    width = len(data) // max(len(attribute), 1)
+    if not data or data != data[:width] * len(attribute):
+        return None
+    return np.frombuffer(data[:width], np.int8 if types.is_bool(type) else dtype).astype(dtype)[0]
+
+
+def known_number(value: SSAValue) -> np.generic | None:
+    """The number that a scalar is, or that is everywhere in an array."""
+    owner = value.owner
+    if isinstance(owner, FullOp):
+        return known_number(owner.value)
+    if isinstance(owner, ConstantOp | arith.ConstantOp):
+        return number_of(owner.value, value.type)
+    return None
+
+
+def is_number(value: SSAValue, number: Any) -> bool:
+    """Whether a value is (everywhere) this number, to the bit: -0.0 is not 0.0."""
+    known = known_number(value)
+    if known is None:
+        return False
+    return bool(known == number) and bool(np.signbit(float(known)) == np.signbit(float(number)))
+
+
+def never_negative_zero(value: SSAValue) -> bool:
+    """Whether no element of a value can be -0.0, so that adding 0.0 to it changes nothing."""
+    if not types.is_float(value.type):
+        return True
+    known = known_number(value)
+    return known is not None and not (known == 0 and np.signbit(float(known)))

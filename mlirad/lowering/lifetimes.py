@@ -1,0 +1,92 @@
+"""When an array's memory is lost: the one query of hoisting and fusion about reads that would come too late.
+
+Reads: tensor stages, nd and upstream. Writes: nothing. Leaves: everything.
+
+An op *destroys* an operand if its result may take the operand's memory. A read of the operand after that costs a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xdsl.dialects import func, scf, tensor
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation, NamedOperation
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirad.dialect.indexing import ExtractSliceOp
+from mlirad.dialect.movement import ReshapeOp
+from mlirad.dialect.op import NdOp
+
+# Results that may be another name for the first operand's memory.
+_VIEWS = (
+    ExtractSliceOp,
+    ReshapeOp,
+    tensor.ExtractSliceOp,
+    tensor.CastOp,
+    tensor.ReshapeOp,
+    tensor.CollapseShapeOp,
+    tensor.ExpandShapeOp,
+)
+
+
+def destroys(op: Operation, index: int) -> bool:
+    """Whether the op's result may take the memory of operand `index`."""
+    match op:
+        case NdOp():
+            return op.memory.overwrites == index
+        case tensor.InsertOp() | tensor.InsertSliceOp():
+            return index == 1
+        case LinalgStructuredOperation() | NamedOperation():
+            return index >= len(op.inputs)
+        case scf.ForOp():
+            return index >= 3
+        case func.CallOp():
+            return op.callee.string_value().startswith("mlirad_grow")
+        case scf.WhileOp():
+            return True
+    return False
+
+
+def is_destroyed(value: SSAValue) -> bool:
+    """Whether some op takes the memory of value, directly or through a view of it."""
+    for use in value.uses:
+        if destroys(use.operation, use.index):
+            return True
+        if isinstance(use.operation, _VIEWS) and use.index == 0 and is_destroyed(use.operation.results[0]):
+            return True
+    return False
+
+
+def memory_of(value: SSAValue) -> Iterator[SSAValue]:
+    """The values whose memory a value may be a view of; itself first."""
+    yield value
+    while isinstance(value.owner, _VIEWS):
+        value = value.owner.operands[0]
+        yield value
+
+
+@dataclass
+class Lifetimes:
+    """The places in one block where values are destroyed. Valid until the order of the block's ops changes."""
+
+    block: Block
+    _order: dict[Operation, int] = field(default_factory=dict)
+    _destroyed: dict[SSAValue, list[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._order = {op: number for number, op in enumerate(self.block.ops)}
+
+    def is_destroyed_between(self, value: SSAValue, start: Operation, end: Operation) -> bool:
+        """Whether an op after `start` and before `end`, both in the block, takes the memory that value is read from."""
+        first, last = self._order[start], self._order[end]
+        return any(first < place < last for owner in memory_of(value) for place in self._places(owner))
+
+    def _places(self, value: SSAValue) -> list[int]:
+        places = self._destroyed.get(value)
+        if places is None:
+            uses = [use for use in value.uses if destroys(use.operation, use.index)]
+            ops = (self.block.find_ancestor_op_in_block(use.operation) for use in uses)
+            places = [self._order[op] for op in ops if op is not None]
+            self._destroyed[value] = places
+        return places

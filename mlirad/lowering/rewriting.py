@@ -1,0 +1,108 @@
+"""What rewriting needs to be safe: new ops take the place and the location of the op they replace.
+
+Reads and writes: single ops. Leaves: no use of a replaced value, no reference from an erased op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+from xdsl.traits import EffectInstance, IsTerminator, MemoryEffectKind, SymbolOpInterface, get_effects
+
+from mlirad.dialect.constant import ConstantOp
+from mlirad.dialect.expr import building, located
+
+
+@contextmanager
+def in_place_of(op: Operation) -> Iterator[None]:
+    """Ops are emitted before `op`, with its location."""
+    with building(InsertPoint.before(op)), located(op.location):
+        yield
+
+
+def erase(op: Operation) -> None:
+    """Remove an op whose results nothing uses, with all that it holds."""
+    op.detach()
+    op.drop_all_references()
+
+
+def replace(op: Operation, values: Sequence[SSAValue]) -> None:
+    """Let every use of the op's results see `values` instead, and erase the op."""
+    for result, value in zip(op.results, values, strict=True):
+        result.replace_all_uses_with(value)
+    erase(op)
+
+
+def splice(block: Block, before: Operation, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+    """Move a block's ops in front of `before`, `arguments` for its own; gives what its terminator passed on."""
+    for arg, value in zip(block.args, arguments, strict=True):
+        arg.replace_all_uses_with(value)
+    end = block.last_op
+    assert end is not None and before.parent is not None
+    passed_on = list(end.operands)
+    erase(end)
+    for op in list(block.ops):
+        op.detach()
+        before.parent.insert_op_before(op, before)
+    return passed_on
+
+
+def rebuilt(
+    op: Operation, operands: Sequence[SSAValue], result_types: Sequence[Attribute], regions: Sequence[Region]
+) -> Operation:
+    """An op like `op`, its properties, attributes and location, of other operands, result types and regions."""
+    return type(op).create(
+        operands=operands,
+        result_types=result_types,
+        properties=op.properties,
+        attributes=op.attributes,
+        location=op.location,
+        regions=regions,
+    )
+
+
+def terminator(block: Block) -> Operation:
+    """The yield, condition or return that ends a block."""
+    last = block.last_op
+    assert last is not None
+    return last
+
+
+def is_removable(op: Operation) -> bool:
+    """Whether nothing is lost with an op (without regions) whose results nothing uses: it writes nothing of others."""
+    if op.has_trait(IsTerminator) or op.has_trait(SymbolOpInterface):
+        return False
+    effects = get_effects(op)
+    return effects is not None and all(_is_own_or_read(op, effect) for effect in effects)
+
+
+def _is_own_or_read(op: Operation, effect: EffectInstance) -> bool:
+    if effect.kind is MemoryEffectKind.READ:
+        return True
+    return effect.kind is MemoryEffectKind.ALLOC and isinstance(effect.value, OpResult) and effect.value.op is op
+
+
+def is_pure(op: Operation) -> bool:
+    """Whether an op without regions only computes its results: it may be moved, merged and repeated."""
+    return not op.has_trait(IsTerminator) and get_effects(op) == frozenset()
+
+
+def constant_int(value: SSAValue) -> int | None:
+    """The integer that a scalar is known to be, or None."""
+    owner = value.owner
+    if isinstance(owner, ConstantOp | arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
+
+
+def static_trips(lower: SSAValue, upper: SSAValue, step: SSAValue) -> int | None:
+    """How often a loop with these bounds runs, or None where that is not known."""
+    if lower is upper:
+        return 0
+    first, end, by = constant_int(lower), constant_int(upper), constant_int(step)
+    return None if first is None or end is None or by is None else len(range(first, end, by))
