@@ -175,7 +175,7 @@ def power(op: PowOp) -> Result:
         return x
     if is_number(op.y, 2):
         return x * x
-    return _like(1, op) / x if is_number(op.y, -1) else None
+    return constant(1, op.x.type) / x if is_number(op.y, -1) and types.is_static(op.x.type) else None
 
 
 @rule(NegOp)

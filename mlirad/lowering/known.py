@@ -16,8 +16,8 @@ from mlirad.dialect import types
 from mlirad.dialect.constant import ConstantOp, FullOp
 
 
-def number_of(attribute: Attribute, type: Attribute) -> np.generic | None:
-    """The number that a constant's attribute holds, everywhere if it is an array's; None if there are several."""
+def number_of(attribute: Attribute, type: Attribute) -> Any:
+    """The NumPy number that a constant's attribute holds, everywhere if it is an array's; None if there are several."""
     dtype = types.to_dtype(types.element_type(type))
     if isinstance(attribute, FloatAttr | IntegerAttr):
         return dtype.type(attribute.value.data)
@@ -31,8 +31,8 @@ def number_of(attribute: Attribute, type: Attribute) -> np.generic | None:
     return np.frombuffer(data[:width], np.int8 if types.is_bool(type) else dtype).astype(dtype)[0]
 
 
-def known_number(value: SSAValue) -> np.generic | None:
-    """The number that a scalar is, or that is everywhere in an array."""
+def known_number(value: SSAValue) -> Any:
+    """The NumPy number that a scalar is, or that is everywhere in an array; None if it is not known."""
     owner = value.owner
     if isinstance(owner, FullOp):
         return known_number(owner.value)

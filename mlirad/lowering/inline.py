@@ -1,0 +1,110 @@
+"""Puts the bodies of private functions where they are called, and drops functions that nothing names.
+
+Reads and writes: any stage, in place. Leaves: no call of a private function that has a body, but recursive ones.
+
+Callees first, so that each body is copied complete; a function that is named once is moved. An op keeps the location it
+has in its own function.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.ir import Attribute, Operation
+from xdsl.passes import ModulePass
+
+from mlirad.lowering.rewriting import erase, replace, splice
+
+
+@dataclass(frozen=True)
+class Inline(ModulePass):
+    """Inline all private functions."""
+
+    name = "mlirad-inline"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = {inner.sym_name.data: inner for inner in op.ops if isinstance(inner, func.FuncOp)}
+        inliner = _Inliner(functions, _names(op))
+        for function in functions.values():
+            inliner.visit(function)
+        inliner.drop_unused()
+
+
+def _names(op: Operation) -> Counter[str]:
+    """How often each symbol is named in op, types included."""
+    count: Counter[str] = Counter()
+    for inner in op.walk():
+        for attribute in (*inner.properties.values(), *inner.attributes.values()):
+            if isinstance(attribute, SymbolRefAttr):
+                count[attribute.string_value()] += 1
+        for value in inner.results:
+            count.update(_named_in(value.type))
+        for region in inner.regions:
+            for block in region.blocks:
+                for arg in block.args:
+                    count.update(_named_in(arg.type))
+    return count
+
+
+def _named_in(type: Attribute) -> list[str]:
+    """The symbols in a type's parameters."""
+    parameters = getattr(type, "parameters", ())
+    return [parameter.string_value() for parameter in parameters if isinstance(parameter, SymbolRefAttr)]
+
+
+def _is_private(function: func.FuncOp) -> bool:
+    return function.sym_visibility is not None and function.sym_visibility.data == "private"
+
+
+@dataclass
+class _Inliner:
+    """The functions of a module, how often each is named, and those that are done or being done."""
+
+    functions: dict[str, func.FuncOp]
+    named: Counter[str]
+    done: set[func.FuncOp] = field(default_factory=set)
+    active: set[func.FuncOp] = field(default_factory=set)
+
+    def visit(self, function: func.FuncOp) -> None:
+        """Inline all calls in a function, after those in its callees."""
+        if function in self.done or function in self.active:
+            return
+        self.active.add(function)
+        for op in list(function.walk()):
+            if isinstance(op, func.CallOp):
+                callee = self.functions.get(op.callee.string_value())
+                if callee is not None and callee.body.blocks and _is_private(callee):
+                    self.visit(callee)
+                    if callee not in self.active:
+                        self._inline(op, callee)
+        self.active.discard(function)
+        self.done.add(function)
+
+    def _inline(self, call: func.CallOp, callee: func.FuncOp) -> None:
+        name = callee.sym_name.data
+        is_last = self.named[name] == 1
+        body = callee.body if is_last else callee.body.clone()
+        if not is_last:
+            self.named.update(_names(callee))
+        replace(call, splice(body.block, call, list(call.arguments)))
+        self.named[name] -= 1
+        if is_last:
+            erase(callee)
+            del self.functions[name]
+
+    def drop_unused(self) -> None:
+        """Remove private functions that nothing names, then those that only they named."""
+        pending = list(self.functions.values())
+        while pending:
+            function = pending.pop()
+            name = function.sym_name.data
+            if function.parent is None or not _is_private(function) or self.named[name] > 0:
+                continue
+            lost = _names(function)
+            self.named.subtract(lost)
+            erase(function)
+            pending += [self.functions[other] for other in lost if other in self.functions]
