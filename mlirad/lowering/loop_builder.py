@@ -54,19 +54,19 @@ def number_attr(value: float, type: Attribute) -> Attribute:
 class LoopBuilder:
     """Builds nests of loops before `anchor`, whose location every new op carries.
 
-    Constants are made once, before the outermost loop.
+    Constants are made once: before the outermost loop, or first in the block `top`, and known in `constants`.
     """
 
-    def __init__(self, anchor: Operation):
+    def __init__(self, anchor: Operation, top: Block | None = None, constants: dict[Attribute, SSAValue] | None = None):
         block = anchor.parent_block()
         assert block is not None
         self.location = anchor.location
         self._block = block
         self._before: Operation | None = anchor
         self._outermost: Operation | None = None
-        self._top = block
+        self._top = top
         self.anchor = anchor
-        self._constants: dict[Attribute, SSAValue] = {}
+        self._constants = {} if constants is None else constants
 
     # -- ops -------------------------------------------------------------------------------------------------------
 
@@ -95,7 +95,9 @@ class LoopBuilder:
         if known is None:
             op = arith.ConstantOp.create(result_types=[type], properties={"value": value})
             op.location = self.location
-            self._top.insert_op_before(op, self._outermost or self.anchor)
+            place = self._top.first_op if self._top is not None else self._outermost or self.anchor
+            assert place is not None and place.parent is not None
+            place.parent.insert_op_before(op, place)
             known = self._constants[value] = op.results[0]
         return known
 
