@@ -1,0 +1,111 @@
+"""LLVM: objects reload, code is unloaded, and the host's vectors are used."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from mlirad.targets.cpu import CpuTarget, engine
+from mlirad.targets.cpu.emit.module import emit_llvm
+
+_SCALE = """
+func.func public @f(%x: memref<?xf64>, %y: memref<?xf64> {{mlirad.written = 0 : i64}}) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %k = arith.constant {k} : f64
+  %n = memref.dim %x, %c0 : memref<?xf64>
+  scf.for %i = %c0 to %n step %c1 {{
+    %u = memref.load %x[%i] : memref<?xf64>
+    %v = arith.mulf %k, %u : f64
+    memref.store %v, %y[%i] : memref<?xf64>
+  }}
+  func.return
+}}"""
+
+
+def test_object_code_is_repeatable_and_loads_again(parse) -> None:
+    target = CpuTarget()
+    text = emit_llvm(parse(_SCALE.format(k="2.0")))
+    code = target.compile(text)
+    assert code == target.compile(text)
+    for _ in range(2):
+        y = np.zeros(3)
+        target.load(bytes(bytearray(code))).invoke("f", [np.arange(3.0), y])
+        np.testing.assert_array_equal(y, [0.0, 2.0, 4.0])
+
+
+def test_a_users_loop_is_vectorised_without_checks_for_overlap(parse) -> None:
+    """The arguments do not alias, so there is one vector loop, and no comparison of pointers before it."""
+    text = engine.optimise(emit_llvm(parse(_SCALE.format(k="3.0")), vector_bits=8 * engine.host_vector_bytes()))
+    assert "fmul <" in text
+    assert "memcheck" not in text
+
+
+def test_functions_of_one_name_do_not_meet(load) -> None:
+    first, second = load(_SCALE.format(k="2.0")), load(_SCALE.format(k="5.0"))
+    x, y, z = np.ones(2), np.zeros(2), np.zeros(2)
+    first.invoke("f", [x, y])
+    second.invoke("f", [x, z])
+    assert (y[0], z[0]) == (2.0, 5.0)
+
+
+@pytest.mark.parametrize("name", ["exp", "malloc", "main", "free", "<lambda>", "größe", 'a"b\\'])
+def test_any_name_will_do(parse, name) -> None:
+    """Also one that the C library has: a user's `exp` that calls math.exp does not call itself."""
+    from xdsl.dialects.builtin import StringAttr
+
+    module = parse("""
+      func.func public @f(%x: f64) -> f64 {
+        %y = math.exp %x : f64
+        func.return %y : f64
+      }""")
+    function = module.body.block.first_op
+    assert function is not None
+    function.properties["sym_name"] = StringAttr(name)
+    target = CpuTarget()
+    artifact = target.load(target.compile(emit_llvm(module)))
+    assert artifact.invoke(name, [0.0]) == (1.0,)
+
+
+def test_unloading_again_and_again(load) -> None:
+    text = _SCALE.format(k="2.0")
+    libraries = []
+    for _ in range(20):
+        artifact = load(text)
+        artifact.invoke("f", [np.ones(4), np.zeros(4)])
+        libraries.append(weakref.ref(artifact._library))
+    del artifact
+    gc.collect()
+    assert [library() for library in libraries] == [None] * 20
+
+
+def test_threads_compile_at_once(parse) -> None:
+    target = CpuTarget()
+    texts = [emit_llvm(parse(_SCALE.format(k=f"{k}.0"))) for k in range(12)]
+
+    def run(k: int) -> float:
+        y = np.zeros(1)
+        target.load(target.compile(texts[k])).invoke("f", [np.ones(1), y])
+        return y[0]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(run, range(12))) == [float(k) for k in range(12)]
+
+
+def test_bad_text_is_an_error_and_not_a_crash() -> None:
+    with pytest.raises(RuntimeError):
+        engine.compile_object("define i32 @f() { ret i64 0 }")
+    # Parses, and is not valid: %x does not dominate its use.
+    bad = "define i32 @f(i1 %c) {\n br i1 %c, label %a, label %b\na:\n %x = add i32 1, 2\n br label %b\nb:\n ret i32 %x\n}"
+    with pytest.raises(RuntimeError, match="dominate"):
+        engine.compile_object(bad)
+
+
+def test_symbols_are_this_process_own() -> None:
+    symbols = engine.runtime_symbols()
+    assert {"free", "aligned_alloc", "exp", "expf", "erf", "memmove"} <= set(symbols)
+    assert all(symbols.values())
