@@ -52,6 +52,10 @@ def is_supported(function: Any) -> bool:
     return isinstance(function, np.ufunc) and (function in _SPECIAL or op_of(function) is not None)
 
 
+def supported() -> list[np.ufunc]:
+    return [function for function in {**spelled(), **_SPECIAL} if is_supported(function)]  # type: ignore[misc]
+
+
 def call(ufunc: np.ufunc, *operands: Any) -> Any:
     """`ufunc(*operands)`, at least one of them traced."""
     values = tuple(as_operand(operand) for operand in operands)

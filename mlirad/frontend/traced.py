@@ -26,7 +26,7 @@ from mlirad.frontend.promotion import StandIn
 # The origin of a number that was read from an array: no unrolling and no specialisation makes it static.
 DATA = "data"
 
-Number = bool | int | float | np.generic
+Number = bool | int | float | np.bool_ | np.integer | np.floating
 
 
 class NeedStatic(Exception):

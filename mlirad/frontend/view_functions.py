@@ -39,6 +39,16 @@ def attribute(name: str) -> ViewFunction | None:
     return _ATTRIBUTES.get(name)
 
 
+def functions() -> tuple[Callable[..., Any], ...]:
+    """The NumPy functions that make views."""
+    return tuple(_FUNCTIONS)
+
+
+def methods() -> tuple[str, ...]:
+    """The methods of arrays that make views."""
+    return tuple(_METHODS)
+
+
 def _rearranged(numpy_function: Callable[..., Any]) -> ViewFunction:
     """A function that permutes and flips axes: asked of NumPy on axes that their sizes name."""
 
@@ -102,6 +112,11 @@ def _ravelled(view: View, order: str = "C") -> View | None:
     return None
 
 
+def flattened(view: View, order: str = "C") -> View | None:
+    """What `x.flatten()` is a copy of."""
+    return _reshaped(view, -1, order="C" if order == "K" else order)
+
+
 def _unit_axes(numpy_function: Callable[..., Any]) -> ViewFunction:
     """A function that adds and drops axes of size 1."""
 
@@ -127,7 +142,7 @@ def _broadcast_to(view: View, shape: Any) -> View:
     return dataclasses.replace(wide, readonly=True)
 
 
-def _diagonal(view: View, offset: int = 0, axis1: int = 0, axis2: int = 1) -> View:
+def diagonal(view: View, offset: int = 0, axis1: int = 0, axis2: int = 1) -> View:
     require_static((offset, axis1, axis2), "the axes of np.diagonal")
     with numpys_refusal():
         answer = np.diagonal(shadow(view.shape, view.strides), offset, axis1, axis2)
@@ -139,13 +154,13 @@ def _diagonal(view: View, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Vi
     size = answer.shape[-1]
     start = (-offset * columns if offset < 0 else offset) if size else 0
     step = Affine(flat.shape, (*outer, size), (*(1 for _ in outer), columns + 1), tuple(range(flat.ndim)))
-    starts: list[Start] = [0] * len(outer) + [start]
+    starts: list[Start] = [*(0 for _ in outer), start]
     strides = tuple(stride // 8 for stride in answer.strides)
     return dataclasses.replace(flat.affine(step, starts), strides=strides, readonly=True)
 
 
 def _diag(view: View, k: int = 0) -> View | None:
-    return _diagonal(view, k) if view.ndim == 2 else None
+    return diagonal(view, k) if view.ndim == 2 else None
 
 
 def _same(view: View) -> View:
@@ -184,7 +199,7 @@ _FUNCTIONS: Mapping[Any, ViewFunction] = {
     np.reshape: _reshaped,
     np.ravel: _ravelled,
     np.broadcast_to: _broadcast_to,
-    np.diagonal: _diagonal,
+    np.diagonal: diagonal,
     np.diag: _diag,
     np.asarray: _as_array,
     np.asanyarray: _as_array,
@@ -198,7 +213,7 @@ _METHODS: Mapping[str, ViewFunction] = {
     "squeeze": _unit_axes(np.squeeze),
     "reshape": _reshaped,
     "ravel": _ravelled,
-    "diagonal": _diagonal,
+    "diagonal": diagonal,
 }
 
 _ATTRIBUTES: Mapping[str, ViewFunction] = {

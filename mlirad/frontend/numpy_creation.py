@@ -1,0 +1,227 @@
+"""NumPy functions that make arrays: filled, counted, of nested lists; and casts.
+
+Reads: static shapes and dtypes, and values. Writes: nd ops. Leaves: Traced values, 0-d arrays where NumPy gives those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect import constant as constants
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, constant, where
+from mlirad.errors import DTypeError, UnsupportedSyntaxError
+from mlirad.frontend import promotion
+from mlirad.frontend.assignment import assignable
+from mlirad.frontend.indexing import compose
+from mlirad.frontend.promotion import dtype_of, numpys_refusal
+from mlirad.frontend.traced import (
+    Number,
+    Traced,
+    as_operand,
+    as_traced,
+    cast,
+    in_shape,
+    in_type,
+    is_static,
+    of_array,
+    origins_of,
+    require_static,
+    shape_of,
+    stand_in,
+)
+from mlirad.frontend.views import View, put
+
+
+def shape_from(shape: Any, what: str) -> tuple[int, ...]:
+    """The shape that users write: an int or a sequence of ints. Raises NeedStatic, and what NumPy raises."""
+    require_static(shape, f"the shape of {what}")
+    with numpys_refusal():
+        return np.broadcast_to(np.empty(()), shape).shape if not _is_negative(shape) else np.empty(shape).shape
+
+
+def _is_negative(shape: Any) -> bool:
+    return any(size < 0 for size in (shape if isinstance(shape, tuple | list) else (shape,)) if isinstance(size, int))
+
+
+def _check_order(order: str) -> None:
+    if order not in ("C", "K", "A"):
+        raise UnsupportedSyntaxError(f"order={order!r} is not supported", hint="leave it out")
+
+
+def filled(value: Expr, shape: tuple[int, ...]) -> Traced:
+    """An array of one number."""
+    return Traced(constants.full(value, shape) if shape else value, zero_d=not shape)
+
+
+def _filled_with(number: int) -> tuple[Callable[..., Traced], Callable[..., Traced]]:
+    """np.zeros, np.ones and np.empty (which is zeros); and their *_like."""
+
+    def of_shape(shape: Any, dtype: Any = float, order: str = "C") -> Traced:
+        _check_order(order)
+        element = types.from_dtype(dtype_of(dtype))
+        return filled(constant(number, element), shape_from(shape, "an array"))
+
+    def like(a: Any, dtype: Any = None, order: str = "K", *, shape: Any = None) -> Traced:
+        model = as_operand(a)
+        dtype = promotion.strong(stand_in(model)) if dtype is None else dtype
+        return of_shape(shape_of(model) if shape is None else shape, dtype, order)
+
+    return of_shape, like
+
+
+zeros, zeros_like = _filled_with(0)
+ones, ones_like = _filled_with(1)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Traced:
+    _check_order(order)
+    value = as_operand(fill_value)
+    asked = promotion.strong(stand_in(value)) if dtype is None else dtype_of(dtype)
+    sizes = shape_from(shape, "np.full")
+    if not shape_of(value):
+        number = assignable(value, (), asked)
+        return Traced(filled(number, sizes).expr, zero_d=not sizes, origins=origins_of(value))
+    return Traced(assignable(value, sizes, asked))
+
+
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", *, shape: Any = None
+) -> Any:
+    model = as_operand(a)
+    dtype = promotion.strong(stand_in(model)) if dtype is None else dtype
+    return full(shape_of(model) if shape is None else shape, fill_value, dtype, order)
+
+
+def arange(*args: Any, dtype: Any = None) -> Traced:
+    require_static((args, dtype), "the length of np.arange")
+    with numpys_refusal():
+        return of_array(np.arange(*args, dtype=dtype))
+
+
+def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True) -> Traced:
+    """As NumPy computes it: start + step * (0, 1, ...), and the last one is `stop` exactly."""
+    require_static((num, endpoint), "the length of np.linspace")
+    if is_static((start, stop)):
+        with numpys_refusal():
+            return of_array(np.linspace(start, stop, num, endpoint=endpoint))
+    first, last = as_operand(start), as_operand(stop)
+    if shape_of(first) or shape_of(last):
+        raise UnsupportedSyntaxError("np.linspace between arrays is not supported")
+    dtype = promotion.common_dtype([stand_in(first), stand_in(last), float])
+    with numpys_refusal():
+        counts = np.linspace(0, num - 1, num) if num > 1 else np.zeros(num)
+    parts = num - 1 if endpoint else num
+    low, high = in_type(first, dtype, ()), in_type(last, dtype, ())
+    steps = constant(counts.astype(dtype), types.tensor(counts.shape, types.from_dtype(dtype)))
+    step = (high - low) / float(parts) if parts > 0 else high - low
+    spread = in_shape(low, counts.shape) + steps * in_shape(step, counts.shape)
+    if endpoint and num > 1:
+        ends = constant(np.arange(num) == num - 1, types.tensor(counts.shape, types.I1))
+        spread = where(ends, in_shape(high, counts.shape), spread)
+    return Traced(spread)
+
+
+# --- of lists ---------------------------------------------------------------------------------------------------
+
+
+def array(x: Any, dtype: Any = None, copy: Any = None, order: str = "K", ndmin: int = 0) -> Traced:
+    """`np.array(x)`: of a number, an array, or nested lists of them."""
+    del copy  # a value is a copy
+    _check_order(order)
+    require_static(ndmin, "ndmin")
+    if isinstance(x, list | tuple):
+        made = _of_nested(x, None if dtype is None else dtype_of(dtype))
+    else:
+        made = as_array(x, dtype)
+    if made.ndim < ndmin:
+        shape = (1,) * (ndmin - made.ndim) + made.shape
+        made = Traced(in_shape(made.expr, shape), origins=made.origins)
+    return made
+
+
+def as_array(x: Any, dtype: Any = None) -> Traced:
+    """A value as an array: 0-d, if it was a number."""
+    value = as_operand(x)
+    asked = promotion.strong(stand_in(value)) if dtype is None else dtype_of(dtype)
+    if shape_of(value):
+        return cast(value, asked)
+    return Traced(assignable(value, (), asked), zero_d=True, origins=origins_of(value))
+
+
+def _of_nested(x: list[Any] | tuple[Any, ...], dtype: np.dtype | None) -> Traced:
+    with numpys_refusal():
+        asked = np.array(_model(x), dtype=dtype)
+    found = promotion.require_dtype(asked.dtype, "an array of these values")
+    element = types.from_dtype(found)
+    leaves = list(_leaves(x, ()))
+    known = np.zeros(asked.shape, found)
+    for place, leaf in leaves:
+        if not isinstance(leaf, Traced):
+            with numpys_refusal():
+                known[place] = leaf
+    if all(not isinstance(leaf, Traced) for _, leaf in leaves):
+        return of_array(known)
+    whole = View.of(asked.shape, found)
+    contents = filled(constant(0, element), asked.shape).expr if not known.any() else of_array(known).expr
+    for place, leaf in leaves:
+        if isinstance(leaf, Traced):
+            contents = put(compose(whole, place), contents, _cast_leaf(leaf, found))
+    return Traced(contents)
+
+
+def _cast_leaf(leaf: Traced, dtype: np.dtype) -> Expr:
+    made = cast(leaf, dtype)
+    return made.expr if made.ndim else made.scalar
+
+
+def _model(x: Any) -> Any:
+    """What NumPy is asked about in place of x: ones, of the same shape and dtype."""
+    if isinstance(x, list | tuple):
+        return [_model(item) for item in x]
+    if not isinstance(x, Traced):
+        return x
+    if x.weak:
+        return x.kind(1)
+    return np.broadcast_to(np.ones((), x.dtype), x.shape) if x.is_array else x.dtype.type(1)
+
+
+def _leaves(x: Any, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Traced | Number | np.ndarray]]:
+    if isinstance(x, list | tuple):
+        for index, item in enumerate(x):
+            yield from _leaves(item, (*place, index))
+    else:
+        yield place, x
+
+
+# --- casts ------------------------------------------------------------------------------------------------------
+
+
+def astype(x: Any, dtype: Any, order: str = "K", casting: str = "unsafe", copy: bool = True) -> Traced:
+    del copy  # a value is a copy
+    _check_order(order)
+    value = as_traced(x)
+    target = dtype_of(dtype)
+    if not np.can_cast(value.dtype, target, casting):  # type: ignore[arg-type]
+        raise DTypeError(f"Cannot cast array data from {value.dtype!r} to {target!r} according to the rule {casting!r}")
+    return cast(value, target)
+
+
+def copy(x: Any, order: str = "K") -> Traced:
+    """`np.copy(x)`: always an array."""
+    _check_order(order)
+    return as_array(x)
+
+
+def caster(scalar_type: type[np.generic]) -> Callable[[Any], Traced]:
+    """`np.float64(x)` and its like: of a number a NumPy scalar, of an array an array."""
+
+    def of_value(x: Any = 0) -> Traced:
+        value = as_traced(x)
+        made = cast(value, dtype_of(scalar_type))
+        return Traced(made.expr, zero_d=False, origins=made.origins)
+
+    return of_value
