@@ -1,22 +1,263 @@
 """Which element reads of an array that a loop overwrites may be read from the loop's final array instead.
 
-That is right if no write that comes after the read touches what it reads. Indices are compared as linear forms in loop
-counters, which are never negative.
+That is right if no write that comes after the read touches what it reads: an array whose elements are written once, in
+order, needs no tape. Indices are compared as linear forms in loop counters.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects import scf
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+
+from mlirad.autodiff.carries import Carry, Loop, yields
+from mlirad.autodiff.linear import Form, Opaque, Term, Trip, is_at_least, linear, of_term
+from mlirad.dialect.indexing import ElementUpdateOp, ExtractOp, ExtractSliceOp, InsertOp, SliceUpdateOp
+from mlirad.dialect.op import NdOp, ints
+from mlirad.dialect.request import GrowOp
+
+READ, WRITE = 0, 1
+MANY_WRITES = 16
+"""A loop with more writes than this is not looked at: comparing them costs more than it may save."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """A read or write of a box of elements: per axis the first index, and how far below and above it the box goes."""
+
+    op: Operation
+    starts: tuple[SSAValue, ...]
+    extents: tuple[tuple[int, int], ...]
+
+
+def read_of(op: Operation) -> Access | None:
+    """What an op reads of its operand 0, if that is an element or a slice."""
+    if isinstance(op, ExtractOp):
+        return _access(op, op.indices)
+    if isinstance(op, ExtractSliceOp):
+        return _access(op, op.starts, ints(op.sizes), ints(op.strides))
+    return None
+
+
+def write_of(op: Operation) -> Access | None:
+    """What an op writes of the array that it overwrites, if that is an element or a slice."""
+    if isinstance(op, ElementUpdateOp):
+        return _access(op, op.indices)
+    if isinstance(op, SliceUpdateOp):
+        return _access(op, op.starts, ints(op.sizes), ints(op.strides))
+    return None
+
+
+def _access(
+    op: Operation, starts: Sequence[SSAValue], sizes: Sequence[int] = (), strides: Sequence[int] = ()
+) -> Access:
+    if not sizes:
+        return Access(op, tuple(starts), ((0, 0),) * len(starts))
+    last = [(size - 1) * stride for size, stride in zip(sizes, strides, strict=True)]
+    return Access(op, tuple(starts), tuple((min(end, 0), max(end, 0)) for end in last))
+
+
+# --- the versions of an array -----------------------------------------------------------------------------------
+
+
+def _carry_of(arg: SSAValue) -> tuple[Loop, Carry] | None:
+    """The loop and the carry that a block argument belongs to."""
+    if not isinstance(arg, BlockArgument):
+        return None
+    op = arg.block.parent_op()
+    if isinstance(op, scf.ForOp | scf.WhileOp):
+        loop = Loop(op)
+        return next(((loop, carry) for carry in loop.carries if carry.arg is arg), None)
+    return None
+
+
+def beginning(version: SSAValue) -> SSAValue:
+    """The version that an array began as in its block or in one around it, before updates, loops and branches."""
+    while isinstance(version, OpResult):
+        op, index = version.op, version.index
+        if isinstance(op, NdOp) and op.memory.overwrites is not None:
+            version = op.operands[op.memory.overwrites]
+        elif isinstance(op, scf.ForOp | scf.WhileOp):
+            carry = Loop(op).carries[index]
+            if beginning(carry.yielded) is not carry.arg:
+                break
+            version = carry.init
+        elif isinstance(op, scf.IfOp):
+            begun = [beginning(yields(region.block)[index]) for region in op.regions]
+            if begun[0] is not begun[1]:
+                break
+            version = begun[0]
+        else:
+            break
+    return version
+
+
+def writes_between(version: SSAValue, start: SSAValue) -> Iterator[Operation]:
+    """The ops that overwrite the array on the way from `start`, which is its beginning, to `version`."""
+    while version is not start:
+        assert isinstance(version, OpResult)
+        op = version.op
+        if isinstance(op, NdOp):
+            assert op.memory.overwrites is not None
+            yield op
+            version = op.operands[op.memory.overwrites]
+        elif isinstance(op, scf.ForOp | scf.WhileOp):
+            carry = Loop(op).carries[version.index]
+            yield from writes_between(carry.yielded, carry.arg)
+            version = carry.init
+        else:
+            assert isinstance(op, scf.IfOp)
+            ends = [yields(region.block)[version.index] for region in op.regions]
+            begun = beginning(ends[0])
+            for end in ends:
+                yield from writes_between(end, begun)
+            version = begun
+
+
+# --- is it the final one? ---------------------------------------------------------------------------------------
 
 
 @dataclass
 class FinalArrays:
-    """The final arrays of one function's loops."""
+    """The final arrays of the loops of one function."""
 
     entry: Block
+    _writes: dict[SSAValue, tuple[Access, ...] | None] = field(default_factory=dict)
 
     def array(self, op: Operation) -> tuple[int, SSAValue] | None:
         """The number of the operand that is read, and the final array that may be read instead."""
+        read = read_of(op)
+        final = None if read is None else self._final(read, op.operands[0])
+        return None if final is None else (0, final)
+
+    def home(self, value: SSAValue) -> tuple[SSAValue, ...] | None:
+        """The final array, and the indices, of an element that the value is written to and that keeps it."""
+        for use in value.uses:
+            op = use.operation
+            if isinstance(op, InsertOp) and use.index == 0 and op.parent is _block_of(value):
+                access = write_of(op)
+                final = None if access is None else self._final(access, op.result)
+                if final is not None:
+                    return final, *op.indices
         return None
+
+    def _final(self, read: Access, version: SSAValue) -> SSAValue | None:
+        """The array at the end of the outermost loop in which nothing touches what is read of `version` any more."""
+        final = None
+        for loop, carry in self._carriers(version):
+            writes = self._writes_of(carry)
+            if writes is None or not all(_misses(write, read, version, loop) for write in writes):
+                break
+            final = carry.result
+        return final
+
+    def _carriers(self, version: SSAValue) -> Iterator[tuple[Loop, Carry]]:
+        """The loops that carry the array, from the innermost out."""
+        begun = beginning(version)
+        while (found := _carry_of(begun)) is not None:
+            loop, carry = found
+            if beginning(carry.yielded) is not carry.arg:
+                return
+            yield loop, carry
+            begun = beginning(carry.init)
+
+    def _writes_of(self, carry: Carry) -> tuple[Access, ...] | None:
+        """What a loop writes of a carried array; None if it is not known."""
+        if carry.arg not in self._writes:
+            ops = [op for op in writes_between(carry.yielded, carry.arg) if not isinstance(op, GrowOp)]
+            known = tuple(write for op in ops if (write := write_of(op)) is not None)
+            self._writes[carry.arg] = known if len(known) == len(ops) <= MANY_WRITES else None
+        return self._writes[carry.arg]
+
+
+def _misses(write: Access, read: Access, version: SSAValue, loop: Loop) -> bool:
+    """Whether no execution of the write inside `loop` that comes after the read touches what was read."""
+    read_loops, write_loops = (_loops_inside(access.op, loop) for access in (read, write))
+    shared = [a for a, b in zip(read_loops, write_loops, strict=False) if a.op is b.op]
+    if not all(_is_apart(write, read, shared, level) for level in range(len(shared))):
+        return False
+    if _are_exclusive(write.op, read.op) or _is_before(write.op, version, shared[-1]):
+        return True
+    return _is_apart(write, read, shared, len(shared))
+
+
+def _block_of(value: SSAValue) -> Block | None:
+    owner = value.owner
+    return owner if isinstance(owner, Block) else owner.parent
+
+
+def _loops_inside(op: Operation, outermost: Loop) -> list[Loop]:
+    """The loops around an op, from `outermost` in."""
+    found: list[Loop] = []
+    parent: Operation | None = op
+    while parent is not None and parent is not outermost.op:
+        parent = parent.parent_op()
+        if isinstance(parent, scf.ForOp | scf.WhileOp):
+            found.insert(0, Loop(parent))
+    return found
+
+
+def _are_exclusive(one: Operation, other: Operation) -> bool:
+    """Whether the ops stand in different branches of an if."""
+    ancestor = one.parent_op()
+    while ancestor is not None and not ancestor.is_ancestor(other):
+        ancestor = ancestor.parent_op()
+    if not isinstance(ancestor, scf.IfOp):
+        return False
+    return not any(region.is_ancestor(one) and region.is_ancestor(other) for region in ancestor.regions)
+
+
+def _is_before(write: Operation, version: SSAValue, within: Loop) -> bool:
+    """Whether `version` has come about, in this trip of the loop `within`, after the write."""
+    while True:
+        begun = beginning(version)
+        if any(op is write for op in writes_between(version, begun)):
+            return True
+        found = _carry_of(begun)
+        if found is None or found[0].op is within.op:
+            return False
+        version = found[1].init
+
+
+def _is_apart(write: Access, read: Access, shared: Sequence[Loop], level: int) -> bool:
+    """Whether write and read touch different elements when they agree on the trips of `shared[:level]`, and the write
+    is in a later trip of `shared[level]` (if there is one)."""
+    same = {loop.op for loop in shared[:level]}
+    later = shared[level].op if level < len(shared) else None
+    outermost = shared[0].op
+
+    def renamed(execution: int) -> Callable[[Term], Form]:
+        def rename(term: Term) -> Form:
+            if isinstance(term, Opaque):
+                return of_term(Opaque(term.value, _execution_of(term.value, outermost, same, execution)))
+            if term.loop in same or not outermost.is_ancestor(term.loop):
+                return of_term(Trip(term.loop))
+            if term.loop is later and execution == WRITE:
+                ahead = Form(1, {Trip(term.loop, WRITE, more=True): 1})
+                return of_term(Trip(term.loop, READ)).plus(ahead)
+            return of_term(Trip(term.loop, execution))
+
+        return rename
+
+    executions = {READ: renamed(READ), WRITE: renamed(WRITE)}
+    axes = zip(write.starts, write.extents, read.starts, read.extents, strict=True)
+    for write_start, (write_low, write_high), read_start, (read_low, read_high) in axes:
+        gap = linear(write_start).renamed(executions[WRITE]).plus(linear(read_start).renamed(executions[READ]), -1)
+        above = gap.plus(Form(write_low - read_high))
+        below = gap.plus(Form(write_high - read_low)).scaled(-1)
+        if is_at_least(above, 1, executions) or is_at_least(below, 1, executions):
+            return True
+    return False
+
+
+def _execution_of(value: SSAValue, outermost: Operation, same: set[scf.ForOp | scf.WhileOp], execution: int) -> int:
+    """READ for a value that is one in both executions: all loops around it agree."""
+    owner = value.owner
+    parent = owner.parent_op() if isinstance(owner, Operation | Block) else None
+    while parent is not None and outermost.is_ancestor(parent):
+        if isinstance(parent, scf.ForOp | scf.WhileOp) and parent not in same:
+            return execution
+        parent = parent.parent_op()
+    return READ

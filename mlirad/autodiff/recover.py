@@ -17,15 +17,16 @@ from xdsl.traits import is_side_effect_free
 from mlirad.autodiff.carries import Loop, constant_value
 from mlirad.autodiff.cut import Network
 from mlirad.autodiff.final import FinalArrays
+from mlirad.autodiff.linear import induction
 from mlirad.dialect import types
-from mlirad.dialect.elementwise import AddOp
-from mlirad.dialect.expr import Expr, insert
+from mlirad.dialect.expr import Expr, emit, insert
+from mlirad.dialect.indexing import ExtractOp
 from mlirad.dialect.op import Generic, NdOp
 from mlirad.errors import DifferentiationError
 
 Build = Callable[[Sequence[SSAValue], SSAValue | None], SSAValue]
 
-COST_OF_BYTE = 0.5
+COST_OF_SLOT, COST_OF_BYTE = 2.0, 0.25
 """Storing eight bytes costs as much as four additions: they are written, and read again later."""
 UNKNOWN_TRIPS = 100
 UNKNOWN_SIZE = 1000
@@ -72,7 +73,9 @@ class Recovery:
     def way(self, value: SSAValue) -> Way | None:
         """How `value` is recomputed; None if it can only be stored."""
         if value not in self._ways:
-            self._ways[value] = self._argument(value) if isinstance(value, BlockArgument) else self._result(value)
+            way = self._argument(value) if isinstance(value, BlockArgument) else self._result(value)
+            home = None if way is not None and way.cost <= 1 else self.final.home(value)
+            self._ways[value] = way if home is None else Way(home, 1.0, lambda given, _: emit(ExtractOp, *given).value)
         return self._ways[value]
 
     def stored(self, needed: Iterable[SSAValue]) -> set[SSAValue]:
@@ -123,7 +126,8 @@ class Recovery:
         if not types.is_static(value.type) and not self.is_visible(value):
             return inf
         elements = prod(UNKNOWN_SIZE if size < 0 else size for size in types.shape(value.type))
-        return elements * types.itemsize(value.type) * COST_OF_BYTE * self.trips(block_of(value))
+        cost = COST_OF_SLOT + types.itemsize(value.type) * COST_OF_BYTE
+        return elements * cost * self.trips(block_of(value))
 
     # --- the ways -----------------------------------------------------------------------------------------------
 
@@ -136,7 +140,7 @@ class Recovery:
             return None
         if isinstance(op, scf.ForOp) and value.index == 0:
             return Way((), 0.0, lambda _, counter: _given(counter))
-        return _induction(loop, value.index - (len(loop.body.args) - len(loop.args)))
+        return _induction(value)
 
     def _result(self, value: SSAValue) -> Way | None:
         op = value.owner
@@ -187,24 +191,19 @@ def _again(op: Operation, operands: Sequence[SSAValue]) -> SSAValue:
     return insert(op.clone(dict(zip(op.operands, operands, strict=True)))).results[0]
 
 
-def _induction(loop: Loop, index: int) -> Way | None:
+def _induction(value: BlockArgument) -> Way | None:
     """A carry to which each trip adds a constant."""
-    carry = loop.carries[index]
-    step = carry.yielded.owner
-    if not isinstance(step, AddOp) or not types.is_integer(carry.arg.type) or types.is_tensor(carry.arg.type):
+    found = induction(value)
+    if found is None:
         return None
-    if carry.arg not in (step.x, step.y) or carry.arg.type != types.I64:
-        return None
-    by = constant_value(step.y if step.x is carry.arg else step.x)
-    if by is None:
-        return None
-    starts_at_0 = constant_value(carry.init) == 0
+    init, by = found
+    starts_at_0 = constant_value(init) == 0
 
     def build(operands: Sequence[SSAValue], counter: SSAValue | None) -> SSAValue:
         moved = Expr(_given(counter)) if by == 1 else Expr(_given(counter)) * by
         return moved.value if starts_at_0 else (Expr(operands[0]) + moved).value
 
-    return Way(() if starts_at_0 else (carry.init,), 0.0, build)
+    return Way(() if starts_at_0 else (init,), 0.0, build)
 
 
 def _cost(op: Operation) -> float:

@@ -40,11 +40,11 @@ def shape_source(value: SSAValue) -> SSAValue:
 
 def _source(value: SSAValue, assumed: frozenset[SSAValue]) -> SSAValue:
     """`assumed`: arguments of loops under consideration, which may stand for themselves."""
+    while isinstance(op := value.owner, NdOp) and op.memory.overwrites is not None and not isinstance(op, GrowOp):
+        value = op.operands[op.memory.overwrites]
     if types.is_static(value.type) or value in assumed:
         return value
     match value:
-        case OpResult(op=NdOp() as op) if op.memory.overwrites is not None and not isinstance(op, GrowOp):
-            return _source(op.operands[op.memory.overwrites], assumed)
         case OpResult(op=scf.ForOp() | scf.WhileOp() as op, index=index):
             return _of_carry(value, Loop(op), index, assumed)
         case OpResult(op=scf.IfOp() as op, index=index):
