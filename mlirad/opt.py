@@ -13,6 +13,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from mlirad import __version__, autodiff, lowering
 from mlirad.errors import CompileError
+from mlirad.targets.output import StageOutput
 
 PREFIX = "mlirad-"
 
@@ -36,7 +37,9 @@ class MliradOptMain(xDSLOptMain):
         from mlirad.dialect.nd import Nd
         from mlirad.dialect.remf import RemfOp
         from mlirad.dialect.request import Ad
+        from mlirad.lowering.vector_arith import mend_vector_arith
 
+        mend_vector_arith()
         self.ctx.load_op(RemfOp)
         for dialect in (Nd, Ad):
             self.ctx.load_dialect(dialect)
@@ -45,6 +48,10 @@ class MliradOptMain(xDSLOptMain):
         super().register_all_passes()
         for found in passes():
             self.register_pass(found.name, _always(found))
+
+    def register_all_targets(self) -> None:
+        super().register_all_targets()
+        self.available_targets[StageOutput.name] = lambda: StageOutput
 
 
 def _always(found: type[ModulePass]) -> Callable[[], type[ModulePass]]:

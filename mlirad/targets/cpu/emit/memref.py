@@ -123,7 +123,8 @@ def emit_alloc(e: FunctionEmitter, op: memref.AllocOp) -> None:
         pointer = allocate(e, _byte_count(e, sizes, type.element_type))
     else:
         assert isinstance(offset, IntegerAttr)
-        pointer = e.assign(f"getelementptr inbounds i8, ptr %arena, i64 {offset.value.data}")
+        bytes = offset.value.data
+        pointer = e.assign(f"getelementptr inbounds i8, ptr %arena, i64 {bytes}") if bytes else "%arena"
     e.bind(op.memref, _contiguous(e, type, pointer, sizes))
 
 

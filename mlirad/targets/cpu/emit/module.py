@@ -60,4 +60,5 @@ def emit_llvm(module: ModuleOp, *, vector_bits: int = 256) -> str:
     data = f'@{MANIFEST} = constant [{len(manifest)} x i8] c"{escaped}"'
     table = f"@{ENTRIES} = constant [{len(emitter.entries)} x ptr] [{addresses}]"
     weights = '!0 = !{!"branch_weights", i32 1000000, i32 1}'
-    return "\n".join([*declarations.values(), "", data, table, *emitter.chunks, *definitions, weights, ""])
+    parts = [*emitter.chunks, *definitions, *declarations.values(), table, data, weights, ""]
+    return "\n".join(parts)
