@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import arith, linalg, tensor
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
@@ -14,6 +14,7 @@ from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, emit, insert
 from mlirad.dialect.op import Properties, PureOp, Upstream, op
+from mlirad.dialect.upstream import filled
 from mlirad.errors import DTypeError, ShapeError
 
 
@@ -131,9 +132,7 @@ class FullOp(PureOp):
 
     def _build(self, value: SSAValue, *sizes: SSAValue) -> Sequence[SSAValue]:
         indices = [insert(arith.IndexCastOp(size, IndexType())).result for size in sizes]
-        type = types.with_element(self.result.type, value.type)
-        empty = insert(tensor.EmptyOp(indices, type)).tensor
-        return insert(linalg.FillOp([value], [empty], [type])).results
+        return [filled(value, types.tensor(types.shape(self.result.type), value.type), indices)]
 
 
 def full(value: Expr, shape: Sequence[int], sizes: Sequence[Expr] = ()) -> Expr:

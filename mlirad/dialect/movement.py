@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IndexType, IntegerAttr, TensorType, i64
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, TensorType, i64
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
@@ -18,6 +18,7 @@ from xdsl.irdl import operand_def, prop_def, result_def
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, emit, insert
 from mlirad.dialect.op import Generic, Properties, PureOp, Upstream, ints, op
+from mlirad.dialect.upstream import filled, reshaped
 from mlirad.errors import DTypeError, ShapeError
 
 
@@ -120,13 +121,9 @@ class ReshapeOp(MovementOp):
         if not isinstance(type, TensorType):
             zeros = [insert(arith.ConstantOp(IntegerAttr(0, IndexType()))).result for _ in types.shape(x.type)]
             return [insert(tensor.ExtractOp(x, zeros, x.type.element_type)).result]  # type: ignore[union-attr]
-        type = types.tensor(types.shape(type), types.element_type(x.type))
         if not isinstance(x.type, TensorType):
-            return [insert(tensor.SplatOp(x, [], type)).result]
-        sizes = types.shape(type)
-        vector = DenseIntOrFPElementsAttr.from_list(TensorType(i64, [len(sizes)]), sizes)
-        shape = insert(arith.ConstantOp(vector))
-        return [insert(tensor.ReshapeOp(x, shape.result, type)).result]
+            return [filled(x, types.tensor(types.shape(type), x.type))]
+        return [reshaped(x, types.shape(type))]
 
 
 def reshape(x: Expr, type: Attribute) -> Expr:
