@@ -1,0 +1,516 @@
+"""The entry: a function or a request, and a signature -> a module at stage `tensor`.
+
+Reads: Python functions. Writes: func.func, scf, nd, ad. Leaves: Built, which says how to call the module and how to make
+Python values of what it returns.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IntegerAttr, ModuleOp, i64
+from xdsl.ir import Block, Region
+
+from mlirad import tree
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, building, constant, insert, located, where
+from mlirad.errors import CompileError, UnsupportedSyntaxError
+from mlirad.frontend.builtin_calls import BuiltinCalls
+from mlirad.frontend.captures import Capture, Found, Guard
+from mlirad.frontend.core import Bottom, PoisonUsed, Restart
+from mlirad.frontend.layout import strides_of
+from mlirad.frontend.loops import Loops
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.objects import Objects
+from mlirad.frontend.state import State
+from mlirad.frontend.traced import DATA, NeedStatic, Traced
+from mlirad.frontend.transforms import PulledBack, Transforms
+from mlirad.frontend.values import Alternative, Entry, Object, Poison, Pullback, Ref, Static, Tuple, Value
+from mlirad.frontend.views import View
+from mlirad.location import SourceLocation
+from mlirad.requests import Request, name_of, plain
+from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature
+
+
+@dataclass(frozen=True)
+class ArrayResult:
+    """A new array: result number `index` of the function."""
+
+    index: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+@dataclass(frozen=True)
+class ScalarResult:
+    """A number: Python's bool, int or float if weak, else NumPy's."""
+
+    index: int
+    dtype: np.dtype
+    weak: bool
+
+
+@dataclass(frozen=True)
+class StaticResult:
+    """An object known at compile time."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class ArgumentAlias:
+    """The very array that was passed as this leaf of the arguments."""
+
+    leaf: int
+
+
+@dataclass(frozen=True)
+class CaptureAlias:
+    """The very array that was captured under this number."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class SameResult:
+    """The same array as another leaf of the results."""
+
+    leaf: int
+
+
+@dataclass(frozen=True)
+class ChoiceResult:
+    """The option whose number the i64 result `selector` is."""
+
+    selector: int
+    options: tuple[ArrayResult | ArgumentAlias | CaptureAlias, ...]
+
+
+@dataclass(frozen=True)
+class ResidualsResult:
+    """The pullback that `mlirad.vjp` returns: result number `index` holds its residuals, and `entry` computes it."""
+
+    index: int
+    entry: PullbackEntry
+
+
+Result = ArrayResult | ScalarResult | StaticResult | ArgumentAlias | CaptureAlias | SameResult | ChoiceResult
+ResultLeaf = Result | ResidualsResult
+
+
+@dataclass(frozen=True)
+class PullbackEntry:
+    """@name(residuals, cotangents) -> cotangents of the primals.
+
+    cotangents: structure and leaves of what is passed in (those of floats are operands, in order; others are ignored).
+    structure, results: of what comes out.
+    """
+
+    name: str
+    cotangents: tree.Structure
+    cotangent_leaves: tuple[ArrayResult | ScalarResult | StaticResult, ...]
+    structure: tree.Structure
+    results: tuple[ResultLeaf, ...]
+
+
+@dataclass(frozen=True)
+class Built:
+    """A module, and how it is called.
+
+    module: its one public function `name` takes the traced leaves of the arguments in order (`leaves` has their
+    numbers), then the captures. structure, results: of what the Python function returns. written: the leaves, and
+    captures_written: the captures, whose arrays the function changes, each with the number of the result that is its
+    final content (the function's arguments carry it as `mlirad.written`). guards: what must hold at each call.
+    """
+
+    module: ModuleOp
+    name: str
+    leaves: tuple[int, ...]
+    structure: tree.Structure
+    results: tuple[ResultLeaf, ...]
+    written: dict[int, int]
+    captures: tuple[Capture, ...]
+    captures_written: dict[int, int]
+    guards: tuple[Guard, ...]
+
+
+class NeedStaticLeaves(Exception):
+    """These leaves of the arguments (by number) must be known: build again with `signature.with_static(values)`."""
+
+    def __init__(self, leaves: frozenset[int], why: str, location: SourceLocation | None):
+        super().__init__(why)
+        self.leaves = leaves
+        self.why = why
+        self.location = location
+
+
+class Interpreter(Loops, Transforms, BuiltinCalls, Objects):
+    """All parts together."""
+
+    def __init__(self, found: Found, unrolled: set[Hashable], boundscheck: bool, reserved: frozenset[str]):
+        super().__init__(found, unrolled, boundscheck)
+        self.functions: list[func.FuncOp] = []
+        self.reserved = reserved
+
+
+def build(function: Any, signature: Signature, boundscheck: bool = True) -> Built:
+    """Compile a Python function, or a request on one, for a signature.
+
+    Raises CompileError where it is refused, and NeedStaticLeaves where the values of some leaves must be known.
+    """
+    function = plain(function)
+    found: Found = Found()
+    unrolled: set[Hashable] = set()
+    with _deep_recursion():
+        while True:
+            try:
+                return Build(function, signature, boundscheck, found, unrolled).run()
+            except Restart:
+                # What has been found is kept, so that every round finds more.
+                found = Found(captures=found.captures, roots=found.roots)
+            except NeedStatic as need:
+                loops = {origin[1] for origin in need.origins if isinstance(origin, tuple) and origin[0] == "loop"}
+                leaves = {origin[1] for origin in need.origins if isinstance(origin, tuple) and origin[0] == "argument"}
+                if DATA in need.origins or not (loops - unrolled or leaves):
+                    raise _from_data(need) from None
+                if loops - unrolled:
+                    unrolled |= loops
+                    found = Found(captures=found.captures, roots=found.roots)
+                    continue
+                raise NeedStaticLeaves(frozenset(leaves), str(need), _place(need)) from None
+            except PoisonUsed as used:
+                raise _used(used.poison, _place(used)) from None
+
+
+def _from_data(need: NeedStatic) -> CompileError:
+    hint = "use a mask, np.where, or an array of fixed size and a count"
+    return UnsupportedSyntaxError(f"{need}, and it depends on the contents of an array", _place(need), hint)
+
+
+def _used(poison: Poison, place: SourceLocation | None) -> CompileError:
+    message = poison.why if poison.where is None else f"{poison.why} (joined at line {poison.where.lineno})"
+    return UnsupportedSyntaxError(message, place, poison.hint)
+
+
+def _place(error: Exception) -> SourceLocation | None:
+    return getattr(error, "location", None)
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    """An abstract interpreter recurses as deeply as the program nests, unrolled iterations included."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, 20_000))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+@dataclass
+class Build:
+    """One attempt."""
+
+    function: Any
+    signature: Signature
+    boundscheck: bool
+    found: Found
+    unrolled: set[Hashable]
+    results: list[Expr] = field(default_factory=list)
+    pullbacks: list[func.FuncOp] = field(default_factory=list)
+
+    def run(self) -> Built:
+        name = re.sub(r"\W", "_", name_of(self.function)).strip("_") or "main"
+        self.interpreter = Interpreter(self.found, self.unrolled, self.boundscheck, frozenset({name}))
+        machine = self.interpreter
+        machine.location = place = _definition(self.function)
+        machine.state = State(frames={0: {}})
+        block = self.block = Block()
+        with building(block), located(types.to_location(place)):
+            args, kwargs = self.arguments(block)
+            try:
+                value: Value | None = machine.use(machine.call(Static(self.function), args, kwargs))
+            except Bottom:
+                value = None  # it certainly raises; what it would return does not matter
+            machine.location = place
+            structure, leaves = (tree.LEAF, [Static(None)]) if value is None else self.flattened(value)
+            specs = self.result_leaves(leaves)
+            written, captures_written = ({}, {}) if value is None else self.written()
+            insert(func.ReturnOp(*(result.value for result in self.results)))
+        module = self.module(name, block, {**written, **{-1 - k: v for k, v in captures_written.items()}})
+        traced = tuple(k for k, leaf in enumerate(self.signature.leaves) if isinstance(leaf, ArrayLeaf | ScalarLeaf))
+        captures = tuple(self.found.captures.values())
+        guards = tuple(self.found.guards.values())
+        return Built(module, name, traced, structure, tuple(specs), written, captures, captures_written, guards)
+
+    def module(self, name: str, block: Block, written: dict[int, int]) -> ModuleOp:
+        """The module; `written`: results by leaf, and by -1 - number of captures."""
+        attributes: list[DictionaryAttr] = []
+        for key in self.keys:
+            number = written.get(key)
+            attributes.append(
+                DictionaryAttr({} if number is None else {"mlirad.written": IntegerAttr(number, i64)})
+            )
+        inputs = [argument.type for argument in block.args]
+        main = func.FuncOp(
+            name,
+            FunctionType.from_lists(inputs, [result.type for result in self.results]),
+            Region([block]),
+            visibility="public",
+            arg_attrs=ArrayAttr(attributes) if written else None,
+        )
+        main.location = types.to_location(_definition(self.function))
+        return ModuleOp([main, *self.pullbacks, *self.interpreter.functions])
+
+    # Arguments.
+
+    def arguments(self, block: Block) -> tuple[list[Value], dict[str, Value]]:
+        """The arguments as values, and the captures found so far."""
+        self.keys: list[int] = []
+        leaves = iter([self.leaf(block, number) for number in range(len(self.signature.leaves))])
+        structure = self.signature.structure
+        assert isinstance(structure, tree.Node)
+        positional, named = structure.children
+        assert isinstance(positional, tree.Node) and isinstance(named, tree.Node)
+        args = [self.value_of(child, leaves) for child in positional.children]
+        kwargs = {
+            str(key): self.value_of(child, leaves) for key, child in zip(named.keys or (), named.children, strict=True)
+        }
+        for number, capture in enumerate(self.found.captures.values()):
+            leaf = capture.leaf
+            argument = block.insert_arg(types.tensor(leaf.shape, types.from_dtype(leaf.dtype)), len(block.args))
+            self.keys.append(-1 - number)
+            self.interpreter.hidden_argument(capture, Expr(argument))
+        return args, kwargs
+
+    def leaf(self, block: Block, number: int) -> Value:
+        leaf = self.signature.leaves[number]
+        machine = self.interpreter
+        if isinstance(leaf, ScalarLeaf):
+            argument = block.insert_arg(types.from_dtype(leaf.dtype), len(block.args))
+            self.keys.append(number)
+            return Traced(Expr(argument), weak=leaf.weak, origins=frozenset({("argument", number)}))
+        if isinstance(leaf, ArrayLeaf):
+            argument = block.insert_arg(types.tensor(leaf.shape, types.from_dtype(leaf.dtype)), len(block.args))
+            self.keys.append(number)
+            cell = machine.fresh()
+            machine.state.store[cell] = Expr(argument)
+            view = View.of(leaf.shape, leaf.dtype, strides_of(leaf), leaf.readonly)
+            array = Ref((Alternative(cell, view),))
+            machine.state.frames[0][f"$argument {number}"] = array
+            return array
+        return machine.object_value(leaf.value, None)
+
+    def value_of(self, structure: tree.Structure, leaves: Iterator[Value]) -> Value:
+        if isinstance(structure, tree.Leaf):
+            return next(leaves)
+        items = tuple(self.value_of(child, leaves) for child in structure.children)
+        if issubclass(structure.kind, tuple):
+            return Tuple(items, structure.kind)
+        keys = tuple(range(len(items))) if structure.keys is None else structure.keys
+        return self.interpreter.new_object(
+            Entry(structure.kind, keys, items, f"the caller's {structure.kind.__name__}")
+        )
+
+    # Results.
+
+    def flattened(self, value: Value) -> tuple[tree.Structure, list[Value]]:
+        """The structure of the returned value, and its leaves."""
+        machine = self.interpreter
+        value = machine.use(value)
+        if isinstance(value, Tuple):
+            kind, keys, items = value.kind, None, value.items
+        elif isinstance(value, Object):
+            entry = machine.entry(value)
+            kind, keys, items = entry.kind, None if entry.kind is list else entry.keys, entry.items
+        elif isinstance(value, Ref | Traced | Static | Pullback):
+            return tree.LEAF, [value]
+        else:
+            machine.refuse(f"a compiled function cannot return {kind_of(value)}", "return arrays and numbers")
+        children = [self.flattened(item) for item in items]
+        node = tree.Node(kind, keys, tuple(structure for structure, _ in children))
+        return node, [leaf for _, leaves in children for leaf in leaves]
+
+    def result(self, expr: Expr) -> int:
+        self.results.append(expr)
+        return len(self.results) - 1
+
+    def result_leaves(self, leaves: list[Value]) -> list[ResultLeaf]:
+        machine = self.interpreter
+        specs: list[ResultLeaf] = []
+        arrays: list[tuple[int, Ref]] = []
+        for number, leaf in enumerate(leaves):
+            match leaf:
+                case Traced():
+                    specs.append(ScalarResult(self.result(leaf.expr), leaf.dtype, leaf.weak))
+                case Ref():
+                    specs.append(self.array_result(number, leaf, arrays))
+                    arrays.append((number, leaf))
+                case Pullback():
+                    specs.append(self.pullback(leaf))
+                case Static():
+                    specs.append(StaticResult(leaf.value))
+                case _:
+                    machine.refuse(f"a compiled function cannot return {kind_of(leaf)}", "return arrays and numbers")
+        return specs
+
+    def array_result(self, number: int, array: Ref, earlier: list[tuple[int, Ref]]) -> ResultLeaf:
+        """How a returned array is made: new, or the caller's own array."""
+        for other_number, other in earlier:
+            if _is_same(array, other):
+                return SameResult(other_number)
+        own = self.caller_arrays()
+        overlapping = [(alias, ref) for alias, ref in own if _cells(ref) & _cells(array)]
+        callers: set[int] = set().union(*(_cells(ref) for _, ref in own))
+        for _, other in earlier:
+            if (_cells(other) & _cells(array)) - callers:
+                self.refuse_view("another result")
+        for cell in overlapping and [a for a in array.alternatives if a.cell in callers]:
+            if not cell.view.is_whole:
+                self.refuse_view("an argument")
+        if not overlapping:
+            return self.new_array(array)
+        for alias, ref in overlapping:
+            if _is_same(array, ref):
+                return alias
+        return self.choice(array, overlapping)
+
+    def refuse_view(self, of: str) -> None:
+        hint = "return x.copy(), an array of its own"
+        self.interpreter.refuse(f"the function returns a view that shares memory with {of}", hint)
+
+    def new_array(self, array: Ref) -> ArrayResult:
+        return ArrayResult(self.result(self.interpreter.read(array).contents), array.shape, array.dtype)
+
+    def choice(
+        self, array: Ref, overlapping: list[tuple[ArgumentAlias | CaptureAlias, Ref]]
+    ) -> ChoiceResult:
+        """An array that is one of several of the caller's, or a new one, as the program runs."""
+        identity = _identity(array)
+        number = constant(len(overlapping), types.I64)
+        for position, (_, ref) in reversed(list(enumerate(overlapping))):
+            number = where(identity == _identity(ref), constant(position, types.I64), number)
+        selector = self.result(number)
+        return ChoiceResult(selector, (*(alias for alias, _ in overlapping), self.new_array(array)))
+
+    def caller_arrays(self) -> list[tuple[ArgumentAlias | CaptureAlias, Ref]]:
+        """The arrays that the caller can see, as they are at the end."""
+        found: list[tuple[ArgumentAlias | CaptureAlias, Ref]] = []
+        names = self.interpreter.state.frames[0]
+        for number, leaf in enumerate(self.signature.leaves):
+            if isinstance(leaf, ArrayLeaf):
+                value = names[f"$argument {number}"]
+                assert isinstance(value, Ref)
+                found.append((ArgumentAlias(number), value))
+        for number, capture in enumerate(self.found.captures.values()):
+            value = names[f"$capture {capture.path}"]
+            assert isinstance(value, Ref)
+            found.append((CaptureAlias(number), value))
+        return found
+
+    def written(self) -> tuple[dict[int, int], dict[int, int]]:
+        """The arrays of the caller that the function changes, each with the result that is its final content."""
+        arguments: dict[int, int] = {}
+        captures: dict[int, int] = {}
+        for alias, array in self.caller_arrays():
+            key = alias.leaf if isinstance(alias, ArgumentAlias) else -1 - alias.number
+            original = self.block.args[self.keys.index(key)]
+            readonly = array.alternatives[0].view.readonly
+            contents = self.interpreter.read(array).contents
+            if contents.value is original or readonly:
+                continue
+            number = self.result(contents)
+            if isinstance(alias, ArgumentAlias):
+                arguments[alias.leaf] = number
+            else:
+                captures[alias.number] = number
+        return arguments, captures
+
+    # The pullback of a top-level vjp.
+
+    def pullback(self, value: Pullback) -> ResidualsResult:
+        """A second entry point: residuals and cotangents -> cotangents of the primals."""
+        machine = self.interpreter
+        request: PulledBack = value.request
+        outlined = request.outlined
+        name = f"{outlined.callee.sym_name.data}_pullback"
+        leaf_specs: list[ArrayResult | ScalarResult] = []
+        input_types = [value.residuals.type]
+        for number, leaf in enumerate(outlined.leaves):
+            spec = (
+                ArrayResult(number, leaf.shape, leaf.dtype)
+                if isinstance(leaf, Ref)
+                else ScalarResult(number, leaf.dtype, leaf.weak)
+            )
+            leaf_specs.append(spec)
+            input_types.append(outlined.callee.function_type.outputs.data[number])
+        block = Block(arg_types=input_types)
+        saved, machine.state = machine.state, machine.state.fork()
+        outer, self.results = self.results, []
+        with building(block):
+            rebuilt = machine.rebuilt(outlined.result, iter([Expr(argument) for argument in block.args[1:]]))
+            structure, all_leaves = self.flattened(rebuilt)
+            out = machine.call_pullback(Pullback(Expr(block.args[0]), request), [rebuilt])
+            out_structure, out_leaves = self.flattened(out)
+            results = self.result_leaves(out_leaves)
+            insert(func.ReturnOp(*(result.value for result in self.results)))
+        outputs = [result.type for result in self.results]
+        machine.state, self.results = saved, outer
+        self.pullbacks.append(
+            func.FuncOp(name, FunctionType.from_lists(input_types, outputs), Region([block]), visibility="public")
+        )
+        specs = iter(leaf_specs)
+        cotangents = tuple(
+            next(specs) if isinstance(leaf, Ref | Traced) else StaticResult(getattr(leaf, "value", None))
+            for leaf in all_leaves
+        )
+        entry = PullbackEntry(name, structure, cotangents, out_structure, tuple(results))
+        return ResidualsResult(self.result(value.residuals), entry)
+
+
+def _cells(array: Ref) -> set[int]:
+    return {alternative.cell for alternative in array.alternatives}
+
+
+def _is_same(a: Ref, b: Ref) -> bool:
+    """Whether two references are certainly one array."""
+    if len(a.alternatives) != len(b.alternatives):
+        return False
+    if (a.selector is None) != (b.selector is None):
+        return False
+    if a.selector is not None and b.selector is not None and a.selector.value is not b.selector.value:
+        return False
+    return all(
+        x.cell == y.cell
+        and x.view.steps == y.view.steps
+        and all(
+            (p.value is q.value) if isinstance(p, Expr) and isinstance(q, Expr) else p is q or (type(p) is int and p == q)
+            for p, q in zip(x.view.params, y.view.params, strict=True)
+        )
+        for x, y in zip(a.alternatives, b.alternatives, strict=True)
+    )
+
+
+def _identity(array: Ref) -> Expr:
+    """The number of the cell that an array is, as the program runs."""
+    from mlirad.frontend.merge import renumbered
+
+    cells = [alternative.cell for alternative in array.alternatives]
+    return constant(cells[0], types.I64) if array.selector is None else renumbered(array.selector, cells)
+
+
+def _definition(function: Any) -> SourceLocation | None:
+    """Where a function is defined."""
+    while isinstance(function, Request):
+        function = plain(function.function)
+    code = getattr(function, "__code__", None)
+    return None if code is None else SourceLocation(code.co_filename, code.co_firstlineno)
+
+

@@ -1,0 +1,307 @@
+"""Python's builtins, and the methods of lists, dicts, tuples, strings, arrays and numbers.
+
+Reads: values. Writes: ops, and the heap. Leaves: values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mlirad.errors import DTypeError
+from mlirad.frontend import numpy_calls, prelude, view_functions
+from mlirad.frontend.calls import Calls
+from mlirad.frontend.iteration import Iteration
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.traced import Traced
+from mlirad.frontend.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value
+
+Arguments = Sequence[Value]
+Keywords = dict[str, Value]
+
+
+class BuiltinCalls(Iteration, Calls):
+    """`call_builtin` and `call_method`."""
+
+    def call_builtin(self, function: Any, args: Arguments, kwargs: Keywords) -> Value | None:
+        """A builtin that works on the structure of its arguments; None where it is something else."""
+        try:
+            handler = _BUILTINS.get(function)
+        except TypeError:  # not hashable
+            return None
+        return None if handler is None else handler(self, tuple(args), kwargs)
+
+    def none_of(self, kwargs: Keywords, what: str) -> None:
+        if kwargs:
+            self.refuse(f"{what} takes no keyword {next(iter(kwargs))!r} here")
+
+    def builtin_len(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        value = self.use(args[0])
+        if isinstance(value, Ref) and not value.shape:
+            raise DTypeError("len() of unsized object", self.location)
+        return self.result(self.length(value))
+
+    def builtin_range(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        return self.range_of(args)
+
+    def builtin_enumerate(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        start = args[1] if len(args) > 1 else kwargs.get("start", Static(0))
+        return Lazy(enumerate, (args[0], start))
+
+    def builtin_zip(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        strict = self.static(kwargs.get("strict", Static(False)), "strict=")
+        if strict:
+            lengths = {length for length in map(self.length, args) if not isinstance(length, Traced)}
+            if len(lengths) > 1 or any(isinstance(self.length(arg), Traced) for arg in args):
+                self.refuse("zip(strict=True) of iterables whose lengths differ or are not known")
+        return Lazy(zip, args)
+
+    def builtin_reversed(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        return Lazy(reversed, args)
+
+    def builtin_list(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        return self.new_list(self.elements(args[0]) if args else ())
+
+    def builtin_tuple(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        return Tuple(self.elements(args[0]) if args else ())
+
+    def builtin_dict(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        items: dict[Any, Value] = {}
+        if args:
+            source = self.use(args[0])
+            if isinstance(source, Object) and self.entry(source).kind is dict:
+                entry = self.entry(source)
+                items = dict(zip(entry.keys, entry.items, strict=True))
+            else:
+                for pair in self.elements(source):
+                    key, value = self.elements(pair)
+                    items[self.static(key, "a key of a dict")] = value
+        items |= kwargs
+        return self.new_object(Entry(dict, tuple(items), tuple(items.values())))
+
+    def builtin_map(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        function, *iterables = args
+        rows = self.elements(iterables[0] if len(iterables) == 1 else Lazy(zip, tuple(iterables)))
+        self.push(function, *rows)
+        count = len(rows)
+        results: int = 0
+        for number in range(count):
+            row = self.state.temps[len(self.state.temps) - results - count + number]
+            callee = self.state.temps[len(self.state.temps) - results - count - 1]
+            arguments = (row,) if len(iterables) == 1 else self.elements(row)
+            self.push(self.call(callee, arguments, {}))
+            results += 1
+        made = self.pop_many(results)
+        self.pop_many(count + 1)
+        return self.new_list(made)
+
+    def builtin_sum(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        start = args[1] if len(args) > 1 else kwargs.get("start", Static(0))
+        return self.call(Static(prelude.sum_), (args[0], start), {})
+
+    def _extremum(self, args: tuple[Value, ...], kwargs: Keywords, loop: Any) -> Value:
+        self.none_of(kwargs, "max or min")
+        if len(args) == 1 and isinstance(self.use(args[0]), Ref):
+            return self.call(Static(loop), args, {})
+        values = self.elements(args[0]) if len(args) == 1 else tuple(args)
+        if not values:
+            self.fail("ValueError", "max() or min() of an empty sequence")
+        return self.call(Static(loop), (Tuple(values),), {})
+
+    def builtin_max(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        return self._extremum(args, kwargs, prelude.max_)
+
+    def builtin_min(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        return self._extremum(args, kwargs, prelude.min_)
+
+    def builtin_any(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        return self._quantified(args[0], prelude.any_)
+
+    def builtin_all(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        return self._quantified(args[0], prelude.all_)
+
+    def _quantified(self, iterable: Value, loop: Any) -> Value:
+        if isinstance(iterable, Lazy) and iterable.kind is iter:
+            self.refuse("any() and all() of a generator stop early in Python", "write a list: any([...])")
+        return self.call(Static(loop), (iterable,), {})
+
+    def builtin_bool(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        truth = self.truth(args[0]) if args else False
+        return truth if isinstance(truth, Traced) else Static(truth)
+
+    def builtin_isinstance(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        kinds = self.static(args[1], "the classes of isinstance")
+        value = self.use(args[0])
+        match value:
+            case Static():
+                return Static(isinstance(value.value, kinds))
+            case Ref():
+                return Static(issubclass(np.ndarray, kinds))
+            case Traced():
+                return Static(issubclass(value.kind if value.weak else value.dtype.type, kinds))
+            case Tuple():
+                return Static(issubclass(value.kind, kinds))
+            case Object():
+                return Static(issubclass(self.entry(value).kind, kinds))
+        self.refuse(f"isinstance of {kind_of(value)} is not compiled")
+
+    def builtin_callable(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        value = self.use(args[0])
+        if isinstance(value, Static):
+            return Static(callable(value.value))
+        return Static(not isinstance(value, Ref | Traced | Tuple | Object | Lazy))
+
+    def builtin_print(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        self.refuse("print is not compiled", "return the value, or run kernel.numpy under a debugger")
+
+    def builtin_slice_object(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        parts = (Static(None), args[0], Static(None)) if len(args) == 1 else (*args, Static(None))[:3]
+        return Lazy(slice, parts)
+
+    # Methods.
+
+    def call_method(self, bound: Bound, args: Arguments, kwargs: Keywords) -> Value:
+        receiver = self.use(bound.receiver)
+        name = bound.name
+        match receiver:
+            case Ref():
+                return self.array_method(receiver, name, tuple(args), kwargs)
+            case Traced():
+                return self.numpy_method(receiver, name, args, kwargs)
+            case Object():
+                table = _DICT_METHODS if self.entry(receiver).kind is dict else _LIST_METHODS
+                if name in table:
+                    return table[name](self, receiver, tuple(args))
+            case Tuple() if name in ("index", "count"):
+                items = self.static(receiver, "the items of a tuple")
+                operands = [self.static(arg, "what is looked for") for arg in args]
+                return self.computed(lambda: getattr(items, name)(*operands))
+            case Static():
+                return self.evaluated_now(getattr(receiver.value, name), args, kwargs)
+        self.refuse(f"the method {name!r} of {kind_of(receiver)} is not compiled")
+
+    def array_method(self, array: Ref, name: str, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        if name == "fill":
+            self.require_writable(array)
+            self.assign_array(array, self.operand(args[0]))
+            return Static(None)
+        viewer = view_functions.method(name)
+        if viewer is not None:
+            named = {key: self.index_operand(value) for key, value in kwargs.items()}
+            viewed = self.viewed(array, viewer, *[self.index_operand(arg) for arg in args], **named)
+            if viewed is not None:
+                return viewed
+        if name in ("sort", "partition", "resize", "put", "itemset", "setfield", "byteswap", "setflags"):
+            self.refuse(f"the method {name!r} changes the array in place, and is not compiled", f"use np.{name}")
+        strides = self.elementwise_strides(array) if name == "astype" else None
+        return self.numpy_method(self.read(array), name, args, kwargs, strides)
+
+    def numpy_method(
+        self,
+        receiver: Traced,
+        name: str,
+        args: Arguments,
+        kwargs: Keywords,
+        strides: tuple[int, ...] | None = None,
+    ) -> Value:
+        kwargs = dict(kwargs)
+        out = kwargs.pop("out", None)
+        operands = [self.operand(arg) for arg in args]
+        named = {key: self.operand(value) for key, value in kwargs.items()}
+        function = numpy_calls.method(name)
+        result = self.computed(lambda: numpy_calls.call(function, (receiver, *operands), named), strides)
+        return result if out is None else self.stored(function, result, out)
+
+    def changed_list(self, target: Object, items: Sequence[Value]) -> Value:
+        entry = self.entry(target)
+        self.change(target, dataclasses.replace(entry, keys=tuple(range(len(items))), items=tuple(items)))
+        return Static(None)
+
+    def list_pop(self, target: Object, args: tuple[Value, ...]) -> Value:
+        items = list(self.entry(target).items)
+        position = self.static(args[0], "the index of list.pop") if args else -1
+        if not -len(items) <= position < len(items):
+            self.fail("IndexError", "pop index out of range")
+        popped = items.pop(position)
+        self.changed_list(target, items)
+        return popped
+
+    def list_insert(self, target: Object, args: tuple[Value, ...]) -> Value:
+        items = list(self.entry(target).items)
+        items.insert(self.static(args[0], "the index of list.insert"), args[1])
+        return self.changed_list(target, items)
+
+    def dict_get(self, target: Object, args: tuple[Value, ...]) -> Value:
+        entry = self.entry(target)
+        key = self.static(args[0], "a key of a dict")
+        if key in entry.keys:
+            return entry.items[entry.keys.index(key)]
+        return args[1] if len(args) > 1 else Static(None)
+
+    def dict_items(self, target: Object, args: tuple[Value, ...]) -> Value:
+        entry = self.entry(target)
+        return Tuple(tuple(Tuple((Static(key), value)) for key, value in zip(entry.keys, entry.items, strict=True)))
+
+    def dict_update(self, target: Object, args: tuple[Value, ...]) -> Value:
+        entry, other = self.entry(target), self.dict_entry(args[0])
+        items = dict(zip(entry.keys, entry.items, strict=True)) | dict(zip(other.keys, other.items, strict=True))
+        self.change(target, dataclasses.replace(entry, keys=tuple(items), items=tuple(items.values())))
+        return Static(None)
+
+    def dict_pop(self, target: Object, args: tuple[Value, ...]) -> Value:
+        entry = self.entry(target)
+        key = self.static(args[0], "a key of a dict")
+        items = dict(zip(entry.keys, entry.items, strict=True))
+        if key not in items and len(args) < 2:
+            self.fail("KeyError", repr(key))
+        popped = items.pop(key) if key in items else args[1]
+        self.change(target, dataclasses.replace(entry, keys=tuple(items), items=tuple(items.values())))
+        return popped
+
+
+_ListMethod = Callable[[BuiltinCalls, Object, tuple[Value, ...]], Value]
+
+_LIST_METHODS: dict[str, _ListMethod] = {
+    "append": lambda self, x, args: self.changed_list(x, [*self.entry(x).items, args[0]]),
+    "extend": lambda self, x, args: self.changed_list(x, [*self.entry(x).items, *self.elements(args[0])]),
+    "reverse": lambda self, x, args: self.changed_list(x, self.entry(x).items[::-1]),
+    "clear": lambda self, x, args: self.changed_list(x, ()),
+    "copy": lambda self, x, args: self.new_list(self.entry(x).items),
+    "pop": BuiltinCalls.list_pop,
+    "insert": BuiltinCalls.list_insert,
+}
+
+_DICT_METHODS: dict[str, _ListMethod] = {
+    "keys": lambda self, x, args: Tuple(tuple(Static(key) for key in self.entry(x).keys)),
+    "values": lambda self, x, args: Tuple(self.entry(x).items),
+    "items": BuiltinCalls.dict_items,
+    "get": BuiltinCalls.dict_get,
+    "update": BuiltinCalls.dict_update,
+    "pop": BuiltinCalls.dict_pop,
+    "copy": lambda self, x, args: self.new_object(dataclasses.replace(self.entry(x), borrowed=None)),
+}
+
+_BUILTINS: dict[Any, Callable[[BuiltinCalls, tuple[Value, ...], Keywords], Value]] = {
+    len: BuiltinCalls.builtin_len,
+    range: BuiltinCalls.builtin_range,
+    enumerate: BuiltinCalls.builtin_enumerate,
+    zip: BuiltinCalls.builtin_zip,
+    reversed: BuiltinCalls.builtin_reversed,
+    list: BuiltinCalls.builtin_list,
+    tuple: BuiltinCalls.builtin_tuple,
+    dict: BuiltinCalls.builtin_dict,
+    map: BuiltinCalls.builtin_map,
+    sum: BuiltinCalls.builtin_sum,
+    max: BuiltinCalls.builtin_max,
+    min: BuiltinCalls.builtin_min,
+    any: BuiltinCalls.builtin_any,
+    all: BuiltinCalls.builtin_all,
+    bool: BuiltinCalls.builtin_bool,
+    isinstance: BuiltinCalls.builtin_isinstance,
+    callable: BuiltinCalls.builtin_callable,
+    print: BuiltinCalls.builtin_print,
+    slice: BuiltinCalls.builtin_slice_object,
+}

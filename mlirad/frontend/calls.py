@@ -1,0 +1,315 @@
+"""Calls: plain functions, lambdas and closures are interpreted where they are called.
+
+Reads: values. Writes: ops. Leaves: the value that the function returns, and what it has changed, in the state.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from mlirad.errors import DTypeError
+from mlirad.frontend import layout, numpy_calls, view_functions
+from mlirad.frontend.core import RESULT, Bottom, Exit, Frame
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.objects import Objects
+from mlirad.frontend.scope import scope_of
+from mlirad.frontend.source import FunctionNode, Source, source_of
+from mlirad.frontend.state import State
+from mlirad.frontend.statements import Statements
+from mlirad.frontend.traced import NeedStatic, Traced, as_traced, is_static, origins_of
+from mlirad.frontend.values import Bound, Closure, Entry, Object, Pullback, Ref, Static, Transformed, Tuple, Value
+from mlirad.requests import Request, plain
+
+# Functions that are inlined in one another; more is recursion that does not end.
+DEPTH = 60
+_STATIC_MODULES = ("builtins", "math", "numpy", "operator", "_operator", "cmath")
+_IMPURE = (print, input, open, exec, eval, id, hash)
+
+
+class Calls(Statements, Objects):
+    """`call(function, args, kwargs)`."""
+
+    @abstractmethod
+    def call_builtin(self, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None: ...
+
+    @abstractmethod
+    def call_method(self, bound: Bound, args: Sequence[Value], kwargs: dict[str, Value]) -> Value: ...
+
+    @abstractmethod
+    def call_transformed(self, function: Transformed, args: Sequence[Value], kwargs: dict[str, Value]) -> Value: ...
+
+    @abstractmethod
+    def call_pullback(self, function: Pullback, args: Sequence[Value]) -> Value: ...
+
+    @abstractmethod
+    def make_transformed(
+        self, transform: Any, args: Sequence[Value], kwargs: dict[str, Value]
+    ) -> Value: ...
+
+    def _call(self, node: ast.Call) -> Value:
+        self.push(self.expression(node.func))
+        positional = self.items_of(node.args)
+        self.push(*positional)
+        keywords: list[str] = []
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                entry = self.dict_entry(self.expression(keyword.value))
+                keywords += [str(key) for key in entry.keys]
+                self.push(*entry.items)
+            else:
+                keywords.append(keyword.arg)
+                self.push(self.expression(keyword.value))
+        named = dict(zip(keywords, self.pop_many(len(keywords)), strict=True))
+        positional = self.pop_many(len(positional))
+        return self.call(self.pop(), positional, named)
+
+    def call(self, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+        function = self.use(function)
+        match function:
+            case Static():
+                return self.call_static(function, args, kwargs)
+            case Closure():
+                return self.inline(function.node, function.source, function.frame, args, kwargs, self.defaults(function))
+            case Bound():
+                if function.function is not None:
+                    return self.call(Static(function.function), (function.receiver, *args), kwargs)
+                return self.call_method(function, args, kwargs)
+            case Transformed():
+                return self.call_transformed(function, args, kwargs)
+            case Pullback():
+                return self.call_pullback(function, args)
+        raise DTypeError(f"{kind_of(function)} is not callable", self.location)
+
+    def call_static(self, function: Static, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+        callee = plain(function.value)
+        if isinstance(callee, Request):
+            return self.call(Transformed(Static(callee.function), callee), args, kwargs)
+        transform = getattr(callee, "__mlirad_transform__", None)
+        if transform is not None:
+            return self.make_transformed(transform, args, kwargs)
+        made = self.call_builtin(callee, args, kwargs)
+        if made is not None:
+            return made
+        made = self.call_numpy(callee, args, kwargs)
+        if made is not None:
+            return made
+        if isinstance(callee, FunctionType) and not (callee.__module__ or "").split(".")[0] == "numpy":
+            return self.inline_function(callee, args, kwargs)
+        if isinstance(callee, type) and dataclasses.is_dataclass(callee):
+            return self.construct(callee, args, kwargs)
+        if isinstance(callee, type) and issubclass(callee, tuple) and hasattr(callee, "_fields"):
+            return Tuple(tuple(self.arguments_of_fields(callee._fields, callee, args, kwargs).values()), callee)
+        return self.evaluated_now(callee, args, kwargs)
+
+    # NumPy.
+
+    def call_numpy(self, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
+        """A NumPy function: a view, or ops; None for what is no NumPy function that is compiled."""
+        viewer = view_functions.function(function)
+        if viewer is not None and args and isinstance(array := self.use(args[0]), Ref):
+            rest = [self.index_operand(arg) for arg in args[1:]]
+            named = {name: self.index_operand(value) for name, value in kwargs.items()}
+            viewed = self.viewed(array, viewer, *rest, **named)
+            if viewed is not None:
+                return viewed
+        if not numpy_calls.is_supported(function):
+            return None
+        kwargs = dict(kwargs)
+        out = kwargs.pop("out", None)
+        operands = [self.operand(arg) for arg in args]
+        named = {name: self.operand(value) for name, value in kwargs.items()}
+        result = self.computed(
+            lambda: numpy_calls.call(function, tuple(operands), named), self.result_strides(function, args)
+        )
+        if out is None or (isinstance(out, Static) and out.value is None):
+            return result
+        return self.stored(function, result, out)
+
+    def result_strides(self, function: Any, args: Sequence[Value]) -> tuple[int, ...] | None:
+        """The layout of a NumPy function's result."""
+        arrays = [value for value in args if isinstance(value, Ref)]
+        if all(layout.is_c_contiguous(array.alternatives[0].view) for array in arrays):
+            return None
+        if isinstance(function, np.ufunc) and function is not np.matmul:
+            return self.elementwise_strides(*args)
+        if len(arrays) == 1 and function in _KEEPS_LAYOUT:
+            return self.elementwise_strides(*args)
+        return None
+
+    def stored(self, function: Any, result: Value, out: Value) -> Value:
+        """`out=`: the result is written there."""
+        out = self.use(out)
+        if isinstance(out, Tuple) and len(out.items) == 1:
+            out = out.items[0]
+        if not isinstance(out, Ref):
+            self.refuse("out= takes an array", "bind the result to a name")
+        self.require_writable(out)
+        self.assign_array(out, self.operand(result), function if isinstance(function, np.ufunc) else np.add)
+        return out
+
+    def evaluated_now(self, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+        """A function of the standard library or NumPy on static arguments is evaluated by the compiler."""
+        module = (getattr(function, "__module__", None) or type(function).__module__).split(".")[0]
+        refusal = numpy_calls.unsupported(function)
+        if module not in _STATIC_MODULES or function in _IMPURE or "random" in refusal.message:
+            raise refusal
+        operands = [self.operand(arg) for arg in args]
+        named = {key: self.operand(value) for key, value in kwargs.items()}
+        if not is_static((operands, named)):
+            if module in ("numpy", "math"):
+                raise refusal
+            raise NeedStatic(origins_of(operands, list(named.values())), f"an argument of {refusal.message.split()[0]}")
+        return self.computed(lambda: function(*operands, **named))
+
+    # Functions written in Python.
+
+    def inline_function(self, function: FunctionType, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+        source = source_of(function)
+        return self.inline(source.node, source, None, args, kwargs, lambda name: self.default(function, name))
+
+    def default(self, function: FunctionType, name: str) -> Value | None:
+        from mlirad.frontend.captures import Path, default_of
+
+        code = function.__code__
+        names = code.co_varnames[: code.co_argcount]
+        split = len(names) - len(function.__defaults__ or ())
+        if name in names[split:] or name in (function.__kwdefaults__ or {}):
+            path = Path(function, "", (("default", name),))
+            return self.object_value(default_of(function, name), path)
+        return None
+
+    @staticmethod
+    def defaults(closure: Closure) -> Callable[[str], Value | None]:
+        arguments = closure.node.args
+        positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+        split = len(positional) - len(closure.defaults)
+        known = dict(zip(positional[split:], closure.defaults, strict=True)) | dict(closure.keyword_defaults)
+        return known.get
+
+    def inline(
+        self,
+        node: FunctionNode,
+        source: Source,
+        parent: int | None,
+        args: Sequence[Value],
+        kwargs: dict[str, Value],
+        default: Callable[[str], Value | None],
+    ) -> Value:
+        """The value of a call, the function's body being interpreted here."""
+        name = getattr(node, "name", "<lambda>")
+        if sum(frame.scope.node is node for frame in self.active) >= DEPTH:
+            self.too_deep(name, args)
+        bound = self.bound_arguments(node.args, name, args, kwargs, default)
+        number = self.fresh()
+        frame = Frame(number, source, scope_of(node), parent)
+        self.frames[number] = frame
+        self.state.frames[number] = bound
+        self.active.append(frame)
+        location = self.location
+        try:
+            if isinstance(node, ast.Lambda):
+                frame.live = frame.scope.local
+                result = self.expression(node.body)
+            else:
+                result = self.run_body(node, number)
+        finally:
+            self.location = location
+        self.leave()
+        return result
+
+    def run_body(self, node: ast.FunctionDef, number: int) -> Value:
+        outcome = self.block(node.body)
+        falls_off = outcome.states.get(Exit.NEXT)
+        if falls_off is not None:
+            falls_off.frames[number][RESULT] = Static(None)
+            # From here on only the result is live, as after a return.
+            with self.at(node):
+                outcome = self.relabelled(outcome, {Exit.NEXT: Exit.RETURN}, frozenset({RESULT}))
+        if Exit.RETURN not in outcome.states:
+            raise Bottom
+        self.state: State = outcome.states[Exit.RETURN]
+        return self.state.frames[number].pop(RESULT)
+
+    def too_deep(self, name: str, args: Sequence[Value]) -> None:
+        numbers = [self.use(arg) for arg in args]
+        origins: frozenset[Hashable] = frozenset()
+        for number in numbers:
+            if isinstance(number, Traced) and number.dtype.kind == "i":
+                origins |= number.origins
+        if origins:
+            raise NeedStatic(origins, f"how deep {name} calls itself")
+        self.refuse(f"{name} calls itself too often, or never returns", "write it as a loop")
+
+    def bound_arguments(
+        self,
+        parameters: ast.arguments,
+        name: str,
+        args: Sequence[Value],
+        kwargs: dict[str, Value],
+        default: Callable[[str], Value | None],
+    ) -> dict[str, Value]:
+        """The names that a call binds."""
+        positional = [a.arg for a in (*parameters.posonlyargs, *parameters.args)]
+        only = {a.arg for a in parameters.posonlyargs}
+        bound: dict[str, Value] = dict(zip(positional, args, strict=False))
+        extra = tuple(args[len(positional) :])
+        if parameters.vararg is not None:
+            bound[parameters.vararg.arg] = Tuple(extra)
+        elif extra:
+            raise DTypeError(f"{name}() takes {len(positional)} arguments but {len(args)} were given", self.location)
+        named = [*(p for p in positional if p not in only), *(a.arg for a in parameters.kwonlyargs)]
+        rest: dict[str, Value] = {}
+        for key, value in kwargs.items():
+            if key in bound and key in named:
+                raise DTypeError(f"{name}() got multiple values for argument {key!r}", self.location)
+            (bound if key in named else rest)[key] = value
+        if parameters.kwarg is not None:
+            bound[parameters.kwarg.arg] = self.new_object(Entry(dict, tuple(rest), tuple(rest.values())))
+        elif rest:
+            raise DTypeError(f"{name}() got an unexpected keyword argument {next(iter(rest))!r}", self.location)
+        for key in (*positional, *(a.arg for a in parameters.kwonlyargs)):
+            if key not in bound:
+                value = default(key)
+                if value is None:
+                    raise DTypeError(f"{name}() is missing the argument {key!r}", self.location)
+                bound[key] = value
+        return bound
+
+    # Dataclasses and named tuples.
+
+    def construct(self, kind: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+        if "__post_init__" in dir(kind) or not kind.__dataclass_params__.init:  # type: ignore[attr-defined]
+            self.refuse(f"{kind.__name__} runs code of its own when it is made", "make it outside")
+        names = [field.name for field in dataclasses.fields(kind)]
+        found = self.arguments_of_fields(names, kind, args, kwargs)
+        return self.new_object(Entry(kind, tuple(found), tuple(found.values())))
+
+    def arguments_of_fields(
+        self, names: Sequence[str], kind: type, args: Sequence[Value], kwargs: dict[str, Value]
+    ) -> dict[str, Value]:
+        given = dict(zip(names, args, strict=False)) | kwargs
+        defaults = getattr(kind, "_field_defaults", None)
+        if defaults is None:
+            fields = dataclasses.fields(kind)
+            if any(field.default_factory is not dataclasses.MISSING and field.name not in given for field in fields):
+                self.refuse(f"a default factory of {kind.__name__} is not compiled", "give the field")
+            defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}
+        found: dict[str, Value] = {}
+        for name in names:
+            if name not in given and name not in defaults:
+                raise DTypeError(f"{kind.__name__}() is missing the argument {name!r}", self.location)
+            found[name] = given[name] if name in given else self.object_value(defaults[name], None)
+        if len(args) > len(names) or set(kwargs) - set(names):
+            raise DTypeError(f"{kind.__name__}() takes {', '.join(names)}", self.location)
+        return found
+
+
+# Functions of one array whose result keeps its layout.
+_KEEPS_LAYOUT = (np.copy, np.array, np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.clip, np.round)

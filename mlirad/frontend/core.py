@@ -1,0 +1,465 @@
+"""What all parts of the interpreter share: the state, the block being written, frames, branches, arrays.
+
+Reads: values. Writes: ops at the current insertion point. Leaves: the state after them.
+"""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import IntEnum
+from itertools import count
+from typing import Any, NoReturn
+
+import numpy as np
+from xdsl.dialects.scf import IfOp, YieldOp
+from xdsl.ir import Block
+
+from mlirad.dialect import types
+from mlirad.dialect.check import check
+from mlirad.dialect.expr import Expr, building, constant, insert, insertion_point, located, where
+from mlirad.errors import CompileError, UnsupportedSyntaxError
+from mlirad.frontend import views
+from mlirad.frontend.assignment import assignable
+from mlirad.frontend.captures import Found
+from mlirad.frontend.columns import Columns, discard, emit_if
+from mlirad.frontend.merge import Merge, Naming
+from mlirad.frontend.scope import NONE, Names, Scope, scope_of
+from mlirad.frontend.source import Source
+from mlirad.frontend.state import State, trim
+from mlirad.frontend.traced import DATA, NeedStatic, Traced, of_array, require_static
+from mlirad.frontend.values import Alternative, Closure, Entry, Maybe, Object, Poison, Ref, Static, Tuple, Value
+from mlirad.frontend.views import View
+from mlirad.location import SourceLocation
+
+
+class Exit(IntEnum):
+    """How a block ends; the numbers are the run-time codes."""
+
+    NEXT = 0
+    BREAK = 1
+    CONTINUE = 2
+    RETURN = 3
+    EXHAUSTED = 4  # of a loop: its condition is false
+
+
+@dataclass
+class Outcome:
+    """The state for each way in which a block may end. None at all: it certainly raises.
+
+    code: which way it is at run time, where there are several.
+    """
+
+    states: dict[Exit, State]
+    code: Expr | None = None
+
+    def operand(self) -> Expr | int | None:
+        if self.code is not None:
+            return self.code
+        return int(next(iter(self.states))) if self.states else None
+
+
+class Bottom(Exception):
+    """What follows is never reached: a certain error has been emitted, or every path has left."""
+
+
+class PoisonUsed(Exception):
+    """A value that could not be merged is needed."""
+
+    def __init__(self, poison: Poison):
+        super().__init__(poison.why)
+        self.poison = poison
+
+
+class Restart(Exception):
+    """What has been found out (a capture, a loop to unroll) is to be known from the beginning."""
+
+
+@dataclass(eq=False)
+class Frame:
+    """A running (or captured) function or comprehension. live: its names that are live at the statement under way.
+
+    loops: for each loop around it, the names live after the loop and at its header.
+    """
+
+    number: int
+    source: Source
+    scope: Scope
+    parent: int | None
+    live: Names = NONE
+    loops: list[tuple[Names, Names]] = field(default_factory=list)
+
+
+RESULT = "$return"
+_NUMBERS = count(1)
+
+
+class Core(ABC):
+    """The interpreter's state and the block it writes to. `state` is the one way to reach the program's state: nothing
+    else may hold a piece of it across an evaluation, because a join replaces it."""
+
+    def __init__(self, found: Found, unrolled: set[Hashable], boundscheck: bool = True):
+        self.state = State()
+        self.found = found
+        self.unrolled = unrolled
+        self.impure: set[Hashable] = set()  # whiles whose conditions have side effects
+        self.boundscheck = boundscheck
+        self.frames: dict[int, Frame] = {}
+        self.active: list[Frame] = []
+        self.location: SourceLocation | None = None
+        self.returned: dict[str, SourceLocation] = {}  # the last return of each function, by its name
+
+    # What the other parts answer.
+
+    @abstractmethod
+    def expression(self, node: ast.expr) -> Value: ...
+
+    @abstractmethod
+    def block(self, statements: Sequence[ast.stmt]) -> Outcome: ...
+
+    @abstractmethod
+    def call(self, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value: ...
+
+    # Places in the source, and what is wrong there.
+
+    @property
+    def frame(self) -> Frame:
+        return self.active[-1]
+
+    @contextmanager
+    def at(self, node: ast.AST) -> Iterator[None]:
+        """Ops and errors in here come from `node`."""
+        saved = self.location
+        self.location = self.frame.source.location(node)
+        try:
+            with located(types.to_location(self.location)):
+                yield
+        except CompileError as error:
+            error.at(self.location)
+            raise
+        except (NeedStatic, PoisonUsed) as error:
+            error.__dict__.setdefault("location", self.location)
+            raise
+        finally:
+            self.location = saved
+
+    def refuse(self, message: str, hint: str | None = None) -> NoReturn:
+        raise UnsupportedSyntaxError(message, self.location, hint)
+
+    def fail(self, error: str, message: str) -> NoReturn:
+        """Raise at run time, certainly: what follows is dead."""
+        check(constant(False, types.I1), error, message.replace("{", "(").replace("}", ")"))
+        raise Bottom
+
+    def use(self, value: Value) -> Value:
+        """A value that is about to be looked at."""
+        if isinstance(value, Poison):
+            raise PoisonUsed(value)
+        return value
+
+    # Operands under evaluation: what is evaluated next may change what they refer to, so they stand in the state.
+
+    def push(self, *values: Value) -> None:
+        self.state.temps = (*self.state.temps, *values)
+
+    def pop(self) -> Value:
+        value = self.state.temps[-1]
+        self.state.temps = self.state.temps[:-1]
+        return value
+
+    def pop_many(self, number: int) -> tuple[Value, ...]:
+        split = len(self.state.temps) - number
+        values, self.state.temps = self.state.temps[split:], self.state.temps[:split]
+        return values
+
+    def top(self) -> Value:
+        return self.state.temps[-1]
+
+    def evaluate_all(self, thunks: Iterable[Callable[[], Value]]) -> tuple[Value, ...]:
+        """Evaluate one after the other; earlier values take part in what later ones do."""
+        number = 0
+        for thunk in thunks:
+            self.push(thunk())
+            number += 1
+        return self.pop_many(number)
+
+    # Objects and arrays.
+
+    def fresh(self) -> int:
+        return next(_NUMBERS)
+
+    def new_object(self, entry: Entry) -> Object:
+        number = self.fresh()
+        self.state.heap[number] = entry
+        return Object(number)
+
+    def new_list(self, items: Iterable[Value]) -> Object:
+        return self.new_object(Entry.of_list(tuple(items)))
+
+    def entry(self, value: Object) -> Entry:
+        entry = self.state.heap[value.number]
+        if entry.poison is not None:
+            raise PoisonUsed(entry.poison)
+        return entry
+
+    def change(self, value: Object, entry: Entry) -> None:
+        """Give an object other items."""
+        old = self.entry(value)
+        if old.borrowed is not None:
+            copy = "list(x)" if old.kind is list else "dict(x)" if old.kind is dict else "dataclasses.replace(x)"
+            self.refuse(f"this would change {old.borrowed}", f"copy it first: x = {copy}")
+        self.state.heap[value.number] = entry
+
+    def new_array(self, contents: Expr, strides: tuple[int, ...] | None = None) -> Ref:
+        """A fresh array of these contents (a tensor, of rank 0 too)."""
+        number = self.fresh()
+        self.state.store[number] = contents
+        return Ref((Alternative(number, View.of(contents.shape, types.to_dtype(contents.element), strides)),))
+
+    def read(self, array: Ref) -> Traced:
+        """The contents of an array, now."""
+        parts = [views.get(a.view, self.state.store[a.cell]) for a in array.alternatives]
+        result = parts[-1]
+        for index in range(len(parts) - 2, -1, -1):
+            assert array.selector is not None
+            result = where(array.selector == index, parts[index], result)
+        zero_d = not array.shape
+        return Traced(result, zero_d=zero_d, origins=frozenset({DATA}))
+
+    def read_scalar(self, array: Ref) -> Traced:
+        """The element of an array of rank 0, as NumPy's scalar."""
+        return Traced(self.read(array).scalar, origins=frozenset({DATA}))
+
+    def write(self, array: Ref, new: Expr) -> None:
+        """Replace the elements of an array; `new` has its shape and dtype."""
+        for index, alternative in enumerate(array.alternatives):
+            old = self.state.store[alternative.cell]
+            if array.selector is None:
+                self.state.store[alternative.cell] = views.put(alternative.view, old, new)
+                continue
+            # An scf.if and not a select of tensors: it is done in place.
+            taken, kept = Block(), Block()
+            with building(taken):
+                insert(YieldOp(views.put(alternative.view, old, new).value))
+            with building(kept):
+                insert(YieldOp(old.value))
+            op = insert(IfOp((array.selector == index).value, [old.type], [taken], [kept]))
+            self.state.store[alternative.cell] = Expr(op.results[0])
+
+    def assign_array(self, array: Ref, value: Any, in_place: np.ufunc | None = None) -> None:
+        """`array[...] = value`; with `in_place`, as the result of that ufunc with `out=array`."""
+        self.write(array, assignable(value, array.shape, array.dtype, in_place))
+
+    # Between the interpreter's values and those of numpy_calls.
+
+    def operand(self, value: Value) -> Any:
+        """A value as the NumPy functions take it: Traced contents, Python objects, tuples and lists of them."""
+        value = self.use(value)
+        match value:
+            case Static():
+                return value.value
+            case Traced():
+                return value
+            case Ref():
+                return self.read(value)
+            case Tuple():
+                return tuple(self.operand(item) for item in value.items)
+            case Object():
+                entry = self.entry(value)
+                items = [self.operand(item) for item in entry.items]
+                if entry.kind is dict:
+                    return dict(zip(entry.keys, items, strict=True))
+                if entry.kind is list:
+                    return items
+        self.refuse("this cannot be an operand here")
+
+    def result(self, value: Any, strides: tuple[int, ...] | None = None) -> Value:
+        """What a NumPy function gave, as a value: arrays are fresh."""
+        if isinstance(value, Traced):
+            return self.new_array(value.contents, strides) if value.is_array else value
+        if isinstance(value, tuple):
+            return Tuple(tuple(self.result(item) for item in value))
+        if isinstance(value, list):
+            return self.new_list(self.result(item) for item in value)
+        if isinstance(value, np.ndarray):
+            return self.result(of_array(value))
+        return Static(value)
+
+    # Branches.
+
+    def seen_by(self, closure: Closure) -> Iterator[tuple[int, str]]:
+        number: int | None = closure.frame
+        names = scope_of(closure.node).free
+        while number is not None:
+            yield from ((number, name) for name in names)
+            number = self.frames[number].parent
+
+    def trimmed(self, state: State, exit: Exit, live: Names | None = None) -> State:
+        """A state without what is dead after this exit; `live`: the names live after the block, for NEXT."""
+        names: dict[int, Names | None] = {0: None}
+        for frame in self.active:
+            names[frame.number] = frame.live | frame.scope.captured
+        if self.active:
+            frame = self.frame
+            names[frame.number] = self.live_after(frame, exit, live) | frame.scope.captured
+        return trim(state, names, self.seen_by)
+
+    @staticmethod
+    def live_after(frame: Frame, exit: Exit, live: Names | None) -> Names:
+        match exit:
+            case Exit.RETURN:
+                return frozenset({RESULT})
+            case Exit.BREAK:
+                return frame.loops[-1][0]
+            case Exit.CONTINUE | Exit.EXHAUSTED:
+                return frame.loops[-1][1]
+        return frame.live if live is None else live
+
+    def run_in(self, block: Block, state: State, body: Callable[[], Outcome]) -> Outcome:
+        """Run `body` from `state`, its ops in `block`."""
+        self.state = state
+        active = len(self.active)
+        try:
+            with building(block):
+                return body()
+        except Bottom:
+            del self.active[active:]
+            return Outcome({})
+        except BaseException:
+            discard(block)
+            raise
+
+    def branch(
+        self,
+        condition: Traced | Expr,
+        then: Callable[[], Outcome],
+        otherwise: Callable[[], Outcome],
+        live: Names | None = None,
+        trimmed: bool = True,
+    ) -> Outcome:
+        """`if condition: then() else: otherwise()`, both from the current state."""
+        start = self.state
+        left, right = Block(), Block()
+        a = self.run_in(left, start.fork(), then)
+        try:
+            b = self.run_in(right, start.fork(), otherwise)
+        except BaseException:
+            discard(left)
+            raise
+        expr = condition.expr if isinstance(condition, Traced) else condition
+        origins = condition.origins if isinstance(condition, Traced) else frozenset()
+        return self.join(expr, origins, (left, a), (right, b), live, trimmed)
+
+    def join(
+        self,
+        condition: Expr,
+        origins: frozenset,
+        left: tuple[Block, Outcome],
+        right: tuple[Block, Outcome],
+        live: Names | None,
+        trimmed: bool,
+    ) -> Outcome:
+        columns = Columns(left[0], right[0])
+        naming = Naming(self.fresh)
+        merged: dict[Exit, State] = {}
+        for exit in Exit:
+            sides = [outcome.states.get(exit) for _, outcome in (left, right)]
+            if sides == [None, None]:
+                continue
+            if trimmed:
+                sides = [None if side is None else self.trimmed(side, exit, live) for side in sides]
+            merged[exit] = Merge(sides[0], sides[1], columns, naming, origins, location=self.location).run()
+        code: Expr | None = None
+        if len(merged) > 1:
+            code = columns.request("code", types.I64, left[1].operand(), right[1].operand())
+        rename = emit_if(condition, columns)
+        states = {exit: state.renamed(rename) for exit, state in merged.items()}
+        return Outcome(states, None if code is None else Expr(rename(code.value)))
+
+    def relabelled(self, outcome: Outcome, labels: dict[Exit, Exit], live: Names | None = None) -> Outcome:
+        """The outcome with some exits made others; two that become one are merged. live: what is live after NEXT."""
+        states = {exit: self.trimmed(state, exit, live) for exit, state in outcome.states.items()}
+        outcome = Outcome(states, outcome.code)
+        for exit, target in labels.items():
+            if exit not in outcome.states or exit == target:
+                continue
+            rest = {other: state for other, state in outcome.states.items() if other != exit}
+            own = outcome.states[exit]
+            if not rest:
+                return Outcome({target: own})
+            code = outcome.code
+            assert code is not None
+            moved, left = Outcome({target: own}), Outcome(rest, code if len(rest) > 1 else None)
+            outcome = self.branch(code == int(exit), lambda o=moved: o, lambda o=left: o, trimmed=False)
+        return outcome
+
+    def proceed(self, outcome: Outcome) -> None:
+        """Go on with what follows, which is reached by NEXT only."""
+        if Exit.NEXT not in outcome.states:
+            raise Bottom
+        self.state = outcome.states[Exit.NEXT]
+
+    def value_outcome(self, evaluate: Callable[[], Value]) -> Outcome:
+        self.push(evaluate())
+        return Outcome({Exit.NEXT: self.state})
+
+    def choose(self, condition: Traced, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
+        """The value of `then() if condition else otherwise()`."""
+        self.proceed(
+            self.branch(condition, lambda: self.value_outcome(then), lambda: self.value_outcome(otherwise))
+        )
+        return self.pop()
+
+    # Names.
+
+    def bind(self, name: str, value: Value) -> None:
+        self.state.frames[self.frame_of(name).number][name] = value
+
+    def frame_of(self, name: str) -> Frame:
+        """The frame in which an assignment to a name binds it."""
+        frame = self.frame
+        if name in frame.scope.globals:
+            self.refuse(f"{name!r} is a global, and compiled code cannot rebind it", "return the new value")
+        if name in frame.scope.local:
+            return frame
+        number = frame.parent
+        while number is not None:
+            if name in self.frames[number].scope.local:
+                return self.frames[number]
+            number = self.frames[number].parent
+        self.refuse(f"{name!r} belongs to a function that is not compiled", "pass it in and return the new value")
+
+    def lookup(self, name: str) -> Value:
+        number: int | None = self.frame.number
+        while number is not None:
+            frame = self.frames[number]
+            if name in frame.scope.local:
+                return self.bound(frame, name)
+            number = frame.parent
+        return self.global_value(name)
+
+    def bound(self, frame: Frame, name: str) -> Value:
+        names = self.state.frames.get(frame.number, {})
+        value = names.get(name)
+        if value is None:
+            self.fail("UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value")
+        if isinstance(value, Maybe):
+            message = f"cannot access local variable '{name}' where it is not associated with a value"
+            check(value.flag, "UnboundLocalError", message)
+            names[name] = value = value.value
+        return value
+
+    @abstractmethod
+    def global_value(self, name: str) -> Value: ...
+
+    def static(self, value: Value, what: str) -> Any:
+        """The Python object that a value is at compile time. Raises NeedStatic where it is not one."""
+        return require_static(self.operand(value), what)
+
+    @property
+    def current_block(self) -> Block:
+        return insertion_point().block
+

@@ -1,0 +1,174 @@
+"""What a loop goes over: lengths, and elements by number.
+
+Reads: values. Writes: ops that compute an element. Leaves: values.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect import types
+from mlirad.dialect.check import check
+from mlirad.dialect.compare import cast
+from mlirad.dialect.expr import Expr, apply, constant, where
+from mlirad.errors import DTypeError
+from mlirad.frontend.expressions import Expressions
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.traced import NeedStatic, Traced
+from mlirad.frontend.values import Alternative, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.views import Affine
+
+_SEQUENCES = (str, range, tuple, bytes)
+
+
+class Iteration(Expressions):
+    """`length(iterable)`, `element(iterable, index)`, and `elements(iterable)` where the length is static."""
+
+    def range_of(self, args: tuple[Value, ...]) -> Value:
+        """`range(*args)`."""
+        numbers = [self.integer(arg) for arg in args]
+        if not 1 <= len(numbers) <= 3:
+            raise DTypeError(f"range expected 1 to 3 arguments, got {len(numbers)}", self.location)
+        if not any(isinstance(number, Traced) for number in numbers):
+            return self.computed(lambda: range(*numbers))  # type: ignore[arg-type]
+        start, stop = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
+        step = numbers[2] if len(numbers) == 3 else 1
+        if isinstance(step, Traced):
+            check(step.expr != 0, "ValueError", "range() arg 3 must not be zero")
+        elif step == 0:
+            self.fail("ValueError", "range() arg 3 must not be zero")
+        return Lazy(range, tuple(x if isinstance(x, Traced) else Static(x) for x in (start, stop, step)))
+
+    def integer(self, value: Value) -> int | Traced:
+        """An int, as range takes it: Python's, NumPy's, and 0-d arrays of ints."""
+        operand = self.index_operand(value)
+        if isinstance(operand, Traced) and not operand.ndim and operand.kind is not float:
+            return Traced(cast(operand.scalar, types.I64), weak=True, origins=operand.origins)
+        if isinstance(operand, int | np.integer | np.bool_):
+            return int(operand)
+        kind = type(operand).__name__ if not isinstance(operand, Traced) else operand.kind.__name__
+        raise DTypeError(f"{kind!r} object cannot be interpreted as an integer", self.location)
+
+    def length(self, value: Value) -> int | Traced:
+        value = self.use(value)
+        match value:
+            case Tuple():
+                return len(value.items)
+            case Object():
+                return len(self.entry(value).items)
+            case Ref() if value.shape:
+                return value.shape[0]
+            case Static() if isinstance(value.value, _SEQUENCES):
+                return len(value.value)
+            case Lazy() if value.kind is range:
+                return self.length_of_range(value)
+            case Lazy() if value.kind is zip:
+                lengths = [self.length(part) for part in value.parts] or [0]
+                shortest = min((x for x in lengths if not isinstance(x, Traced)), default=None)
+                for traced in (x for x in lengths if isinstance(x, Traced)):
+                    shortest = traced if shortest is None else self.smaller(shortest, traced)
+                assert shortest is not None
+                return shortest
+            case Lazy():
+                return self.length(value.parts[0])
+        raise DTypeError(f"{kind_of(value)} is not iterable, and has no length", self.location)
+
+    @staticmethod
+    def smaller(x: int | Traced, y: Traced) -> Traced:
+        first = x.expr if isinstance(x, Traced) else constant(x, types.I64)
+        origins = y.origins | (x.origins if isinstance(x, Traced) else frozenset())
+        return Traced(apply(np.minimum, first, y.expr), weak=True, origins=origins)
+
+    def length_of_range(self, value: Lazy) -> Traced:
+        """len(range(a, b, c)): max(0, ceil((b - a) / c))."""
+        start, stop, step = (self.integer(part) for part in value.parts)
+        origins = frozenset().union(*(x.origins for x in (start, stop, step) if isinstance(x, Traced)))
+        a, b = (x.expr if isinstance(x, Traced) else constant(x, types.I64) for x in (start, stop))
+        span = b if not isinstance(start, Traced) and start == 0 else b - a
+        if isinstance(step, Traced):
+            sign = where(step.expr > 0, constant(1, types.I64), constant(-1, types.I64))
+            trips = apply(np.floor_divide, span + (step.expr - sign), step.expr)
+        elif step == 1:
+            trips = span
+        else:
+            trips = apply(np.floor_divide, span + (step - (1 if step > 0 else -1)), step)
+        return Traced(apply(np.maximum, trips, 0), weak=True, origins=origins)
+
+    def static_length(self, iterable: Value, node: ast.expr) -> int:
+        with self.at(node):
+            length = self.length(iterable)
+            if isinstance(length, Traced):
+                raise NeedStatic(length.origins, "the length of a comprehension")
+            return length
+
+    def elements(self, value: Value) -> tuple[Value, ...]:
+        """All elements, of an iterable of static length."""
+        length = self.length(value)
+        if isinstance(length, Traced):
+            raise NeedStatic(length.origins, "the number of elements")
+        self.push(value)
+        made = self.evaluate_all(
+            [lambda i=i: self.element(self.state.temps[-1 - i], Static(i)) for i in range(length)]
+        )
+        self.pop()
+        return made
+
+    def element(self, iterable: Value, index: Value) -> Value:
+        """Element number `index`, which is in range."""
+        iterable = self.use(iterable)
+        match iterable:
+            case Tuple():
+                return iterable.items[self.static(index, "the index of a tuple")]
+            case Object():
+                entry = self.entry(iterable)
+                position = self.static(index, "the index of a list")
+                return Static(entry.keys[position]) if entry.kind is dict else entry.items[position]
+            case Ref():
+                row = self.row(iterable, self.operand(index))
+                return row if row.shape else self.read_scalar(row)
+            case Static():
+                operand = self.operand(index)
+                if isinstance(iterable.value, range) and isinstance(operand, Traced):
+                    return self.number_of_range(iterable.value.start, iterable.value.step, operand)
+                return Static(iterable.value[self.static(index, "the index of a sequence")])
+            case Lazy():
+                return self.lazy_element(iterable, index)
+        raise DTypeError(f"{kind_of(iterable)} is not iterable", self.location)
+
+    def lazy_element(self, iterable: Lazy, index: Value) -> Value:
+        operand = self.operand(index)
+        if iterable.kind is range:
+            start, _, step = (self.operand(part) for part in iterable.parts)
+            return self.number_of_range(start, step, operand)
+        if iterable.kind is enumerate:
+            inner, start = iterable.parts
+            number = self.computed(lambda: self.operand(start) + operand)
+            return Tuple((number, self.element(inner, index)))
+        if iterable.kind is zip:
+            self.push(*iterable.parts)
+            made: tuple[Value, ...] = tuple(self.element(part, index) for part in self.pop_many(len(iterable.parts)))
+            return Tuple(made)
+        if iterable.kind is reversed:
+            inner = iterable.parts[0]
+            last: Any = self.length(inner)
+            return self.element(inner, self.result((last - 1) - operand))
+        return self.element(iterable.parts[0], index)
+
+    def number_of_range(self, start: Any, step: Any, index: Any) -> Value:
+        number = index if isinstance(step, int) and step == 1 else index * step
+        return self.result(number if isinstance(start, int) and start == 0 else start + number)
+
+    @staticmethod
+    def row(array: Ref, index: Any) -> Ref:
+        """array[index], the index being in range."""
+        position: int | Expr = cast(index.scalar, types.I64) if isinstance(index, Traced) else int(index)
+        rows: list[Alternative] = []
+        for alternative in array.alternatives:
+            view = alternative.view
+            sizes = (1, *view.shape[1:])
+            step = Affine(view.shape, sizes, (1,) * view.ndim, tuple(range(1, view.ndim)))
+            rows.append(Alternative(alternative.cell, view.affine(step, [position, *([0] * (view.ndim - 1))])))
+        return Ref(tuple(rows), array.selector)

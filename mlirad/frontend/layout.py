@@ -1,0 +1,55 @@
+"""The strides that arrays have in NumPy: they decide what is a view. Kernels themselves work on C-contiguous copies.
+
+Reads: signatures, views. Writes: nothing. Leaves: strides in elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlirad.frontend.views import View, c_strides, shadow
+from mlirad.signature import ArrayLeaf, Layout
+
+Strides = tuple[int, ...]
+# Strides this large are those of an array of which no more is known than that it is neither C- nor F-contiguous.
+_UNKNOWN = 2**40
+
+
+def strides_of(leaf: ArrayLeaf) -> Strides:
+    if leaf.layout is Layout.C:
+        return c_strides(leaf.shape)
+    if leaf.layout is Layout.F:
+        return c_strides(leaf.shape[::-1])[::-1]
+    return unknown_strides(leaf.shape)
+
+
+def unknown_strides(shape: Sequence[int]) -> Strides:
+    """Strides by which no two axes are one."""
+    return tuple((2 * stride + 1) * _UNKNOWN for stride in c_strides(shape))
+
+
+def is_unknown(view: View) -> bool:
+    """Whether it cannot be told if a reshape of this array is a view."""
+    return view.ndim > 1 and any(abs(stride) >= _UNKNOWN for stride in view.strides)
+
+
+def is_c_contiguous(view: View) -> bool:
+    return view.ndim < 2 or view.strides == c_strides(view.shape)
+
+
+def elementwise(operands: Sequence[View]) -> Strides | None:
+    """The layout of an elementwise result: NumPy keeps that of the operands. None: C-contiguous."""
+    if all(is_c_contiguous(view) for view in operands):
+        return None
+    shapes = [view.shape for view in operands]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None  # refused where the op is made
+    if any(is_unknown(view) for view in operands):
+        return unknown_strides(shape)
+    shadows = [shadow(view.shape, view.strides) for view in operands]
+    answer = np.nditer([*shadows, None], flags=["zerosize_ok", "reduce_ok"]).operands[-1]
+    return tuple(stride // answer.itemsize for stride in answer.strides)

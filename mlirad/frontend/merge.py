@@ -1,0 +1,488 @@
+"""Two states become one: what an if leaves, and what a loop carries.
+
+Reads: two trimmed states. Writes: conversions at the ends of the two blocks they come from, through `Columns`.
+Leaves: the merged state, made of placeholders of columns wherever the two sides differ. A merge never refuses: what
+cannot be one value becomes a Poison, which refuses where it is used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+
+from xdsl.ir import SSAValue
+
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, constant, where
+from mlirad.frontend.columns import Columns, Operand
+from mlirad.frontend.numbers import join_numbers
+from mlirad.frontend.state import Live, Place, State
+from mlirad.frontend.traced import Traced
+from mlirad.frontend.values import (
+    Alternative,
+    Bound,
+    Closure,
+    Entry,
+    Lazy,
+    Maybe,
+    Object,
+    Poison,
+    Pullback,
+    Ref,
+    Renaming,
+    Static,
+    Transformed,
+    Tuple,
+    Value,
+    describe,
+    is_number,
+    is_same_static,
+    parts_of,
+    with_parts,
+)
+from mlirad.frontend.views import View, safe_params
+from mlirad.location import SourceLocation
+
+
+@dataclass
+class Pairing:
+    """An injective map of each side's cells (or objects) to those of the merged state."""
+
+    left: dict[int, int] = field(default_factory=dict)
+    right: dict[int, int] = field(default_factory=dict)
+    sides: dict[int, tuple[int | None, int | None]] = field(default_factory=dict)
+
+    def add(self, left: int | None, right: int | None, merged: int) -> None:
+        if left is not None:
+            self.left[left] = merged
+        if right is not None:
+            self.right[right] = merged
+        self.sides[merged] = (left, right)
+
+
+@dataclass
+class Naming:
+    """Numbers of merged cells and objects, for the branches of an if: what is the same on both sides keeps its number."""
+
+    fresh: Callable[[], int]
+
+    def rank(self, place: Place) -> int:
+        """Places of a smaller rank are paired first."""
+        return 0
+
+    def number(self, slot: Hashable, left: int | None, right: int | None) -> int:
+        if left is not None and (right is None or left == right):
+            return left
+        return right if left is None and right is not None else self.fresh()
+
+    def same(self, left: dict[int, object], right: dict[int, object]) -> list[tuple[int, int]]:
+        """What is the same thing on both sides."""
+        return [(number, number) for number in left if number in right]
+
+
+@dataclass
+class Merge:
+    """One merge. `origins`: what decides between the sides; `loop`: the loop whose header this is, if it is one."""
+
+    left: State | None
+    right: State | None
+    columns: Columns
+    naming: Naming
+    origins: frozenset
+    loop: Hashable | None = None
+    location: SourceLocation | None = None
+    cells: Pairing = field(default_factory=Pairing)
+    objects: Pairing = field(default_factory=Pairing)
+
+    def run(self) -> State:
+        places = sorted(self.places(), key=lambda item: self.naming.rank(item[0]))
+        self.pair_objects(places)
+        self.pair_cells(places)
+        merged = State(live=self.merged_live())
+        for number, (a, b) in sorted(self.cells.sides.items()):
+            left, right = self.contents(self.left, a), self.contents(self.right, b)
+            present = left or right
+            assert present is not None
+            merged.store[number] = self.columns.request(("cell", number), present.type, left, right)
+        temps: list[Value] = []
+        for place, a, b in self.places():
+            value = self.value(place, a, b, self.is_unbound(place, a, self.left), self.is_unbound(place, b, self.right))
+            if place[0] == "temp":
+                temps.append(value)
+            else:
+                merged.frames.setdefault(int(place[1]), {})[str(place[2])] = value
+        for state in (self.left, self.right):
+            for number in state.frames if state else ():
+                merged.frames.setdefault(number, {})
+        merged.temps = tuple(temps)
+        for number, (a, b) in sorted(self.objects.sides.items()):
+            merged.heap[number] = self.entry(number, a, b)
+        return merged
+
+    def merged_live(self) -> Live | None:
+        """What is live on either side."""
+        live: dict[int, frozenset[str] | None] = {}
+        for state in (self.left, self.right):
+            for number, names in (state.live or {}).items() if state else ():
+                known = live.get(number, frozenset())
+                live[number] = None if names is None or known is None else known | names
+        return live or None
+
+    # Places of the two sides.
+
+    def places(self) -> list[tuple[Place, Value | None, Value | None]]:
+        left = dict(self.left.places()) if self.left else {}
+        right = dict(self.right.places()) if self.right else {}
+        ordered = [*left, *(place for place in right if place not in left)]
+        return [(place, left.get(place), right.get(place)) for place in ordered]
+
+    @staticmethod
+    def is_unbound(place: Place, value: Value | None, state: State | None) -> bool:
+        """Whether a side has no value because the name is not bound there (and not because nobody asks)."""
+        return value is None and state is not None and state.is_live(place)
+
+    @staticmethod
+    def contents(state: State | None, cell: int | None) -> Expr | None:
+        return None if state is None or cell is None else state.store[cell]
+
+    @staticmethod
+    def entry_of(state: State | None, number: int | None) -> Entry | None:
+        return None if state is None or number is None else state.heap[number]
+
+    # Pairing.
+
+    def walk(
+        self, place: Place, a: Value | None, b: Value | None, seen: set[tuple[int | None, int | None]]
+    ) -> Iterator[tuple[Place, Value | None, Value | None]]:
+        """The values that correspond to one another, from one place down through the heap."""
+        a = a.value if isinstance(a, Maybe) else a
+        b = b.value if isinstance(b, Maybe) else b
+        yield place, a, b
+        number_a = a.number if isinstance(a, Object) else None
+        number_b = b.number if isinstance(b, Object) else None
+        if number_a is not None or number_b is not None:
+            if (number_a, number_b) not in seen:
+                seen.add((number_a, number_b))
+                entry_a, entry_b = self.entry_of(self.left, number_a), self.entry_of(self.right, number_b)
+                yield from self._walk_items(place, entry_a, entry_b, seen)
+        elif a is None or b is None or _head(a) == _head(b):
+            parts_a, parts_b = parts_of(a) if a else (), parts_of(b) if b else ()
+            for index in range(max(len(parts_a), len(parts_b))):
+                yield from self.walk(
+                    (*place, index),
+                    parts_a[index] if index < len(parts_a) else None,
+                    parts_b[index] if index < len(parts_b) else None,
+                    seen,
+                )
+        else:
+            yield from self.walk(place, a, None, seen)
+            yield from self.walk(place, None, b, seen)
+
+    def _walk_items(
+        self, place: Place, a: Entry | None, b: Entry | None, seen: set[tuple[int | None, int | None]]
+    ) -> Iterator[tuple[Place, Value | None, Value | None]]:
+        if a and b and (a.kind, a.keys) != (b.kind, b.keys):
+            yield from self._walk_items(place, a, None, seen)
+            yield from self._walk_items(place, None, b, seen)
+            return
+        items_a, items_b = a.items if a else (), b.items if b else ()
+        for index in range(max(len(items_a), len(items_b))):
+            yield from self.walk(
+                (*place, "item", index), items_a[index] if a else None, items_b[index] if b else None, seen
+            )
+
+    def all_pairs(
+        self, places: list[tuple[Place, Value | None, Value | None]]
+    ) -> Iterator[tuple[Place, Value | None, Value | None]]:
+        seen: set[tuple[int | None, int | None]] = set()
+        for place, a, b in places:
+            yield from self.walk(place, a, b, seen)
+
+    def pair_objects(self, places: list[tuple[Place, Value | None, Value | None]]) -> None:
+        left, right = self.left.heap if self.left else {}, self.right.heap if self.right else {}
+        pairing = self.objects
+        for a, b in self.naming.same(dict(left), dict(right)):
+            pairing.add(a, b, self.naming.number(("object", "same", a), a, b))
+        pairs = list(self.all_pairs(places))
+        for place, a, b in pairs:
+            if isinstance(a, Object) and isinstance(b, Object):
+                if a.number not in pairing.left and b.number not in pairing.right:
+                    number = self.naming.number(("object", place), a.number, b.number)
+                    pairing.add(a.number, b.number, number)
+        for place, a, b in pairs:
+            if isinstance(a, Object) and a.number not in pairing.left:
+                pairing.add(a.number, None, self.naming.number(("object", place, "left"), a.number, None))
+            if isinstance(b, Object) and b.number not in pairing.right:
+                pairing.add(None, b.number, self.naming.number(("object", place, "right"), None, b.number))
+
+    def pair_cells(self, places: list[tuple[Place, Value | None, Value | None]]) -> None:
+        left, right = self.left.store if self.left else {}, self.right.store if self.right else {}
+        pairing = self.cells
+        for a, b in self.naming.same(dict(left), dict(right)):
+            pairing.add(a, b, self.naming.number(("cell", "same", a), a, b))
+        pairs = list(self.all_pairs(places))
+        for place, a, b in pairs:
+            if isinstance(a, Ref) and isinstance(b, Ref):
+                open_left = [x.cell for x in a.alternatives if x.cell not in pairing.left]
+                open_right = [x.cell for x in b.alternatives if x.cell not in pairing.right]
+                for index, (x, y) in enumerate(zip(_unique(open_left), _unique(open_right), strict=False)):
+                    if left[x].type == right[y].type:
+                        pairing.add(x, y, self.naming.number(("cell", place, index), x, y))
+        for place, a, b in pairs:
+            for index, x in enumerate(a.alternatives if isinstance(a, Ref) else ()):
+                if x.cell not in pairing.left:
+                    pairing.add(x.cell, None, self.naming.number(("cell", place, index, "left"), x.cell, None))
+            for index, y in enumerate(b.alternatives if isinstance(b, Ref) else ()):
+                if y.cell not in pairing.right:
+                    pairing.add(None, y.cell, self.naming.number(("cell", place, index, "right"), None, y.cell))
+
+    # Values.
+
+    def entry(self, number: int, a: int | None, b: int | None) -> Entry:
+        left, right = self.entry_of(self.left, a), self.entry_of(self.right, b)
+        present = left or right
+        assert present is not None
+        poison = (left and left.poison) or (right and right.poison)
+        if left and right and (left.kind, left.keys) != (right.kind, right.keys):
+            why = f"the length of this {left.kind.__name__} depends on data"
+            poison = Poison(why, self.location, self.loop, "use an array and a count")
+        if poison:
+            return Entry(present.kind, (), (), present.borrowed, poison)
+        items = tuple(
+            self.value(
+                ("item", number, index), left.items[index] if left else None, right.items[index] if right else None
+            )
+            for index in range(len(present.items))
+        )
+        borrowed = (left and left.borrowed) or (right and right.borrowed)
+        return Entry(present.kind, present.keys, items, borrowed)
+
+    def value(
+        self, place: Place, a: Value | None, b: Value | None, unbound_a: bool = False, unbound_b: bool = False
+    ) -> Value:
+        """One value for the two of a place (None: that side has none)."""
+        if unbound_a or unbound_b or isinstance(a, Maybe) or isinstance(b, Maybe):
+            flags = self.flag_of(a, unbound_a), self.flag_of(b, unbound_b)
+            inner_a = a.value if isinstance(a, Maybe) else a
+            inner_b = b.value if isinstance(b, Maybe) else b
+            value = self.value(place, inner_a, inner_b)
+            return Maybe(self.columns.request((place, "bound"), types.I1, *flags), value)
+        if a is None or b is None:
+            return self.lifted(place, a, b)
+        if isinstance(a, Poison) or isinstance(b, Poison):
+            return a if isinstance(a, Poison) else b
+        if isinstance(a, Static) and isinstance(b, Static) and is_same_static(a.value, b.value):
+            return a
+        if is_number(a) and is_number(b):
+            assert isinstance(a, Static | Traced) and isinstance(b, Static | Traced)
+            return self.number(place, a, b)
+        if isinstance(a, Ref) and isinstance(b, Ref) and (a.shape, a.dtype) == (b.shape, b.dtype):
+            return self.array(place, a, b)
+        if isinstance(a, Object) and isinstance(b, Object):
+            number = self.objects.left[a.number]
+            if number == self.objects.right[b.number]:
+                return Object(number)
+            return self.poison(place, "may be either of two lists here", hint="swap their items instead")
+        if isinstance(a, Pullback) and isinstance(b, Pullback) and a.request is b.request:
+            slot = (place, "residuals")
+            return dataclasses.replace(
+                a, residuals=self.columns.request(slot, a.residuals.type, a.residuals, b.residuals)
+            )
+        parts_a, parts_b = parts_of(a), parts_of(b)
+        if _head(a) == _head(b) and len(parts_a) == len(parts_b) and not isinstance(a, Static):
+            pairs = enumerate(zip(parts_a, parts_b, strict=True))
+            return with_parts(a, tuple(self.value((*place, index), x, y) for index, (x, y) in pairs))
+        return self.disagreement(place, a, b)
+
+    @staticmethod
+    def flag_of(value: Value | None, is_unbound: bool) -> Operand:
+        if is_unbound:
+            return False
+        if isinstance(value, Maybe):
+            return value.flag
+        return None if value is None else True
+
+    def lifted(self, place: Place, a: Value | None, b: Value | None) -> Value:
+        """A value that one side only has: what is defined inside that side becomes a column."""
+        value = a if a is not None else b
+        assert value is not None
+        pairing = (self.cells.left, self.objects.left) if a is not None else (self.cells.right, self.objects.right)
+        slots = count()
+        fillers = _fillers(value)
+
+        def column(ssa: SSAValue) -> SSAValue:
+            expr, slot = Expr(ssa), (place, "only", next(slots))
+            filler = fillers.get(ssa, 0)
+            sides = (expr, None) if a is not None else (None, expr)
+            return self.columns.request(slot, ssa.type, *sides, filler=filler, share=ssa not in fillers).value
+
+        return Renaming(column, pairing[0].__getitem__, pairing[1].__getitem__).value(value)
+
+    def number(self, place: Place, a: Static | Traced, b: Static | Traced) -> Value:
+        joined = join_numbers(a, b)
+        if joined is None:
+            return self.disagreement(place, a, b)
+        dtype, weak = joined
+        expr = self.columns.request((place, "value"), types.from_dtype(dtype), _operand(a), _operand(b))
+        origins = self.origins | _origins(a) | _origins(b)
+        return Traced(expr, weak, False, origins)
+
+    def array(self, place: Place, a: Ref, b: Ref) -> Ref:
+        """One reference for two: the union of their alternatives."""
+        left = {(self.cells.left[x.cell], x.view.steps): x.view for x in a.alternatives}
+        right = {(self.cells.right[x.cell], x.view.steps): x.view for x in b.alternatives}
+        keys = sorted({*left, *right}, key=_key_order)
+        alternatives = tuple(
+            Alternative(key[0], self.view((place, "view", key), left.get(key), right.get(key))) for key in keys
+        )
+        if len(keys) == 1:
+            return Ref(alternatives)
+        selectors = [
+            self.selector(side, [keys.index(key) for key in views], block)
+            for side, views, block in (
+                (a, left, self.columns.on_left),
+                (b, right, self.columns.on_right),
+            )
+        ]
+        return Ref(alternatives, self.columns.request((place, "selector"), types.I64, *selectors))
+
+    @staticmethod
+    def selector(ref: Ref, positions: list[int], on_side: Callable[[Callable[[], Expr]], Expr]) -> Operand:
+        """A side's selector, in terms of the merged alternatives."""
+        if ref.selector is None:
+            return positions[0]
+        if positions == list(range(len(positions))):
+            return ref.selector
+        return on_side(lambda: renumbered(ref.selector, positions))
+
+    def view(self, slot: Hashable, a: View | None, b: View | None) -> View:
+        """One view for two of the same steps; where it is not taken its starts must still be in range."""
+        present = a if a is not None else b
+        assert present is not None
+        params: list[int | Expr] = []
+        for index, safe in enumerate(safe_params(present)):
+            x, y = (None if view is None else view.params[index] for view in (a, b))
+            if not isinstance(x, Expr) and not isinstance(y, Expr) and (x == y or x is None or y is None):
+                static = y if x is None else x
+                assert static is not None
+                params.append(static)
+            else:
+                params.append(self.columns.request((slot, index), types.I64, x, y, filler=safe, share=False))
+        return dataclasses.replace(present, params=tuple(params))
+
+    # What does not join.
+
+    def poison(self, place: Place, why: str, hint: str | None = None) -> Poison:
+        return Poison(f"{_name_of(place)} {why}", self.location, self.loop, hint)
+
+    def disagreement(self, place: Place, a: Value, b: Value) -> Poison:
+        x, y = kind_of(a), kind_of(b)
+        if self.loop is None:
+            why = f"is {x} on one path and {y} on another"
+            return self.poison(place, why, hint="give both the same type")
+        if isinstance(a, Ref) and isinstance(b, Ref):
+            return self.poison(place, f"is {x} before the loop and {y} after an iteration", hint="preallocate it")
+        if is_number(a) and isinstance(b, Ref):
+            hint = f"start from np.zeros({b.shape})"
+            return self.poison(place, f"is a number before the loop and {y} in it", hint=hint)
+        hint = "use an int or a bool" if isinstance(a, Static) and isinstance(b, Static) else "give both the same type"
+        return self.poison(place, f"is {x} before the loop and {y} after an iteration", hint=hint)
+
+
+def describe_state(state: State, name: Callable[[SSAValue], Hashable]) -> Hashable:
+    """Two states described alike are the same state, up to what `name` says of SSA values."""
+    return (
+        tuple((place, describe(value, name)) for place, value in state.places()),
+        tuple(
+            (number, e.kind, e.keys, e.poison is not None, tuple(describe(item, name) for item in e.items))
+            for number, e in sorted(state.heap.items())
+        ),
+        tuple((cell, name(contents.value)) for cell, contents in sorted(state.store.items())),
+    )
+
+
+def kind_of(value: Value) -> str:
+    """What a value is, for a message."""
+    match value:
+        case Ref():
+            return f"an array {value.shape} {value.dtype}"
+        case Traced():
+            return f"a Python {_PYTHON[value.dtype.kind]}" if value.weak else f"a NumPy {value.dtype} number"
+        case Static():
+            if isinstance(value.value, str) or value.value is None:
+                return repr(value.value)
+            return f"the {type(value.value).__name__} {value.value!r}"
+        case Tuple():
+            return f"a {value.kind.__name__} of {len(value.items)}"
+        case Object():
+            return "a list or dict"
+        case Closure() | Bound() | Transformed():
+            return "a function"
+        case Lazy():
+            return f"a {value.kind.__name__}"
+        case Maybe():
+            return kind_of(value.value)
+    return "something else"
+
+
+_PYTHON = {"b": "bool", "i": "int", "u": "int", "f": "float"}
+
+
+def _name_of(place: Place) -> str:
+    if place[0] == "frame":
+        return "the result" if place[2] == "$return" else f"{str(place[2])!r}"
+    return "an item of a list" if place[0] == "item" else "the value of this expression"
+
+
+def _head(value: Value) -> Hashable:
+    """What two values must have in common to be merged part by part."""
+    match value:
+        case Tuple():
+            return (Tuple, value.kind, len(value.items))
+        case Closure():
+            return (Closure, id(value.node), value.frame)
+        case Bound():
+            return (Bound, value.name, value.function)
+        case Transformed():
+            return (Transformed, value.request)
+        case Lazy():
+            return (Lazy, value.kind, len(value.parts))
+    return type(value)
+
+
+def _operand(value: Static | Traced) -> Operand:
+    return value.expr if isinstance(value, Traced) else value.value
+
+
+def _origins(value: Static | Traced) -> frozenset:
+    return value.origins if isinstance(value, Traced) else frozenset()
+
+
+def _unique(numbers: list[int]) -> list[int]:
+    return list(dict.fromkeys(numbers))
+
+
+def _key_order(key: tuple[int, Hashable]) -> tuple[int, str]:
+    return key[0], repr(key[1])
+
+
+def _fillers(value: Value) -> dict[SSAValue, int]:
+    """Numbers that are in range for the starts of the views in a value."""
+    fillers: dict[SSAValue, int] = {}
+    for part in (value, *parts_of(value)):
+        for alternative in part.alternatives if isinstance(part, Ref) else ():
+            for param, safe in zip(alternative.view.params, safe_params(alternative.view), strict=True):
+                if isinstance(param, Expr):
+                    fillers[param.value] = safe
+    return fillers
+
+
+def renumbered(selector: Expr | None, positions: list[int]) -> Expr:
+    """positions[selector], by selects."""
+    assert selector is not None
+    result = constant(positions[-1], types.I64)
+    for index in range(len(positions) - 2, -1, -1):
+        result = where(selector == index, constant(positions[index], types.I64), result)
+    return result

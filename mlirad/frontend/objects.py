@@ -1,0 +1,124 @@
+"""Objects from around the function: names, attributes and items that the compiled code does not make itself.
+
+Reads: Python objects, through captures.Found. Writes: nothing but hidden arguments. Leaves: values, captures, guards.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from mlirad import tree
+from mlirad.errors import DTypeError
+from mlirad.frontend.captures import Capture, Guard, Path, is_settled, keys_of, lookup
+from mlirad.frontend.core import Restart
+from mlirad.frontend.expressions import Expressions
+from mlirad.frontend.layout import strides_of
+from mlirad.frontend.traced import of_array
+from mlirad.frontend.values import Alternative, Bound, Entry, Ref, Static, Tuple, Value
+from mlirad.frontend.views import View
+from mlirad.signature import ArrayLeaf, leaf_of
+
+BORROWED = "a {} that belongs to the code around the function"
+
+
+class Objects(Expressions):
+    """Values of Python objects; what is read of them is guarded, so that a later call sees a change."""
+
+    def global_value(self, name: str) -> Value:
+        function = self.frame.source.function
+        try:
+            value = lookup(function, name)
+        except NameError as error:
+            self.refuse(str(error), "define it before the function is compiled")
+        return self.object_value(value, self.found.root(function, name))
+
+    def object_value(self, value: Any, path: Path | None) -> Value:
+        """A Python object as a value; `path`: where it was found (None: nobody changes it)."""
+        if isinstance(value, np.ndarray):
+            return self.result(of_array(value)) if path is None else self.captured(value, path)
+        if type(value) in (list, dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+            return self.container(value, path)
+        if isinstance(value, tuple) and tree.children(value) is not None:
+            self.guard_keys(value, path)
+            items = (self.object_value(x, self.step(path, "item", i)) for i, x in enumerate(value))
+            return Tuple(tuple(items), type(value))
+        if not is_settled(value) and path is not None:
+            self.found.guards.setdefault(path, Guard(path, value))
+        return Static(value, None if is_settled(value) else path)
+
+    @staticmethod
+    def step(path: Path | None, kind: str, key: Hashable) -> Path | None:
+        return None if path is None else path.then(kind, key)
+
+    def guard_keys(self, value: Any, path: Path | None) -> None:
+        if path is not None:
+            self.found.guards.setdefault(path, Guard(path, type(value), keys_of(value)))
+
+    def container(self, value: Any, path: Path | None) -> Value:
+        inner = tree.children(value)
+        if inner is None:
+            return Static(value, path)
+        keys, items = inner
+        kind = "attribute" if type(value) not in (list, dict) else "item"
+        if kind == "item":
+            self.guard_keys(value, path)
+        keys = tuple(range(len(items))) if keys is None else keys
+        made = [self.object_value(x, self.step(path, kind, key)) for key, x in zip(keys, items, strict=True)]
+        return self.new_object(Entry(type(value), keys, tuple(made), BORROWED.format(type(value).__name__)))
+
+    def captured(self, array: np.ndarray, path: Path) -> Ref:
+        """An array around the function: a hidden argument."""
+        name = f"$capture {path}"
+        if name in self.state.frames[0]:
+            known = self.state.frames[0][name]
+            assert isinstance(known, Ref)
+            return known
+        if path not in self.found.captures:
+            try:
+                leaf = leaf_of(array)
+            except TypeError as error:
+                raise DTypeError(str(error), self.location) from None
+            assert isinstance(leaf, ArrayLeaf)
+            self.found.captures[path] = Capture(path, leaf)
+        # Every state must have it from the beginning, or a join would take it for an array of one side.
+        raise Restart(f"the array {path} is captured")
+
+    # Attributes.
+
+    def attribute_of_object(self, owner: Static, name: str) -> Value:
+        value = owner.value
+        try:
+            found = getattr(value, name)
+        except AttributeError as error:
+            self.refuse(str(error))
+        if isinstance(value, str | bytes | tuple | range | slice | np.dtype | np.generic | int | float):
+            return Bound(owner, name) if callable(found) else self.object_value(found, None)
+        if isinstance(found, MethodType):
+            return Bound(owner, name, found.__func__) if isinstance(found.__func__, FunctionType) else Static(found)
+        if isinstance(value, ModuleType) and is_settled(value):
+            return self.object_value(found, None)
+        return self.object_value(found, None if owner.path is None else owner.path.then("attribute", name))
+
+    def attribute_of_class(self, value: Value, kind: type, name: str) -> Value:
+        """A method or class attribute of a dataclass or named tuple."""
+        found = getattr(kind, name, None)
+        if isinstance(found, FunctionType):
+            return Bound(value, name, found)
+        if found is None or isinstance(found, property) or callable(found):
+            self.refuse(f"the attribute {name!r} of {kind.__name__} is not compiled")
+        return self.object_value(found, None)
+
+    def hidden_argument(self, capture: Capture, contents: Any) -> Ref:
+        """Bind the array of a capture, whose contents come as an argument, for the caller and for `captured`."""
+        number = self.fresh()
+        self.state.store[number] = contents
+        leaf = capture.leaf
+        view = View.of(leaf.shape, leaf.dtype, strides_of(leaf), leaf.readonly)
+        array = Ref((Alternative(number, view),))
+        self.state.frames[0][f"$capture {capture.path}"] = array
+        return array

@@ -1,0 +1,253 @@
+"""Functions of their own for what is differentiated: a private func.func, made by interpreting the callee.
+
+Reads: a function value and its arguments. Writes: a func.func into the module. Leaves: its symbol, the operands of a call
+of it, and how its results are put together.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import FunctionType
+from xdsl.ir import Block, Region, SSAValue
+
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, building, constant, insert
+from mlirad.frontend.columns import discard
+from mlirad.frontend.core import Core
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.numbers import number_dtype
+from mlirad.frontend.state import State
+from mlirad.frontend.traced import Traced
+from mlirad.frontend.values import Closure, Entry, Object, Ref, Static, Transformed, Tuple, Value, describe, parts_of
+from mlirad.requests import name_of
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A list, dict or dataclass in a plain result."""
+
+    kind: type
+    keys: tuple[Hashable, ...]
+    items: tuple[Any, ...]
+
+
+# A result without its heap.
+Plain = Made | Tuple | Ref | Traced | Static
+
+
+@dataclass(frozen=True, eq=False)
+class Outlined:
+    """A callee. operands: of a call of it. inputs: for each leaf of the arguments, the number of its operand, or None if
+    it is static. result: the value it gives, whose array and number leaves are `leaves`, its results in order."""
+
+    callee: func.FuncOp
+    operands: tuple[SSAValue, ...]
+    inputs: tuple[int | None, ...]
+    result: Plain
+    leaves: tuple[Ref | Traced, ...]
+
+
+class Outlining(Core):
+    """`outline(function, args, kwargs)`."""
+
+    functions: list[func.FuncOp]
+
+    # Pytrees of values.
+
+    def leaves(self, value: Value) -> Iterator[Value]:
+        """The leaves of a value, as `mlirad.tree` orders them."""
+        value = self.use(value)
+        if isinstance(value, Tuple):
+            for item in value.items:
+                yield from self.leaves(item)
+        elif isinstance(value, Object):
+            for item in self.entry(value).items:
+                yield from self.leaves(item)
+        else:
+            yield value
+
+    def mapped(self, value: Value, function: Callable[[Value], Value]) -> Value:
+        """A value of the same structure with other leaves; lists, dicts and dataclasses are new ones."""
+        value = self.use(value)
+        if isinstance(value, Tuple):
+            return Tuple(tuple(self.mapped(item, function) for item in value.items), value.kind)
+        if isinstance(value, Object):
+            entry = self.entry(value)
+            items = tuple(self.mapped(item, function) for item in entry.items)
+            return self.new_object(Entry(entry.kind, entry.keys, items))
+        return function(value)
+
+    def as_number(self, value: Value) -> Value:
+        """A static number as a traced one."""
+        if isinstance(value, Static) and (known := number_dtype(value)) is not None:
+            dtype, weak = known
+            return Traced(constant(value.value, types.from_dtype(dtype)), weak=weak)
+        return value
+
+    def contents(self, value: Ref | Traced) -> Expr:
+        """What a leaf is as an operand or a result: a tensor of an array, a scalar of a number."""
+        return self.read(value).contents if isinstance(value, Ref) else value.expr
+
+    def like(self, leaf: Ref | Traced, expr: Expr) -> Value:
+        """A new value of the kind of `leaf`."""
+        if isinstance(leaf, Ref):
+            return self.new_array(expr)
+        return dataclasses.replace(leaf, expr=expr)
+
+    # Outlining.
+
+    def outline(self, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Outlined:
+        """Interpret a call as a function of its own; arguments are passed as they are now, and never written."""
+        found = [leaf for value in (*args, *kwargs.values()) for leaf in self.leaves(value)]
+        traced = [leaf for leaf in found if isinstance(leaf, Ref | Traced)]
+        operands = [self.contents(leaf) for leaf in traced]
+        positions = iter(range(len(traced)))
+        inputs = tuple(next(positions) if isinstance(leaf, Ref | Traced) else None for leaf in found)
+        block = Block(arg_types=[operand.type for operand in operands])
+        saved, before = self.state, self.state.fork()
+        self.state = self.state.fork()
+        try:
+            with building(block):
+                result, leaves = self.traced_call(function, args, kwargs, block)
+        except BaseException:
+            discard(block)
+            self.state = saved
+            raise
+        after, self.state = self.state, saved
+        self.require_pure(before, after, name_of_value(function))
+        captured = close(block)
+        outputs = [leaf.type for leaf in leaves]
+        with building(block):
+            insert(func.ReturnOp(*(leaf.value for leaf in leaves)))
+        callee = func.FuncOp(
+            self.symbol(name_of_value(function)),
+            FunctionType.from_lists([argument.type for argument in block.args], outputs),
+            Region([block]),
+            visibility="private",
+        )
+        self.functions.append(callee)
+        values = (*(operand.value for operand in operands), *captured)
+        return Outlined(callee, values, inputs, result, tuple(self.result_leaves(result)))
+
+    def traced_call(
+        self, function: Value, args: Sequence[Value], kwargs: dict[str, Value], block: Block
+    ) -> tuple[Any, list[Expr]]:
+        """The result of a call on the arguments of `block`, and the contents of its leaves."""
+        arguments = iter(block.args)
+
+        def bound(leaf: Value) -> Value:
+            return self.like(leaf, Expr(next(arguments))) if isinstance(leaf, Ref | Traced) else leaf
+
+        positional = [self.mapped(value, bound) for value in args]
+        named = {name: self.mapped(value, bound) for name, value in kwargs.items()}
+        result = self.plain_result(self.call(function, positional, named))
+        return result, [self.contents(leaf) for leaf in self.result_leaves(result)]
+
+    def plain_result(self, value: Value) -> Any:
+        """A result with its containers taken out of the heap of the callee's state."""
+        value = self.use(value)
+        if isinstance(value, Tuple):
+            return Tuple(tuple(self.plain_result(item) for item in value.items), value.kind)
+        if isinstance(value, Object):
+            entry = self.entry(value)
+            return Made(entry.kind, entry.keys, tuple(self.plain_result(item) for item in entry.items))
+        if isinstance(value, Ref | Traced | Static):
+            return value
+        self.refuse(f"a function that is differentiated returns {kind_of(value)}", "return arrays and numbers")
+
+    def result_leaves(self, value: Any) -> Iterator[Ref | Traced]:
+        """The arrays and traced numbers of a plain result."""
+        if isinstance(value, Made | Tuple):
+            for item in value.items:
+                yield from self.result_leaves(item)
+        elif isinstance(value, Ref | Traced):
+            yield value
+
+    def rebuilt(self, value: Any, results: Iterator[Expr]) -> Value:
+        """A plain result in the caller's state, its leaves made of `results`."""
+        if isinstance(value, Made):
+            items = tuple(self.rebuilt(item, results) for item in value.items)
+            return self.new_object(Entry(value.kind, value.keys, items))
+        if isinstance(value, Tuple):
+            return Tuple(tuple(self.rebuilt(item, results) for item in value.items), value.kind)
+        return self.like(value, next(results)) if isinstance(value, Ref | Traced) else value
+
+    def require_pure(self, before: State, after: State, name: str) -> None:
+        """A differentiated function may not change what it has not made: it would be changed by a copy of it."""
+        for number, names in before.frames.items():
+            for key, value in names.items():
+                # A name that is gone has been found dead.
+                now = after.frames.get(number, {}).get(key)
+                if now is not None and not is_unchanged(value, now, before, after):
+                    hint = "pass it in as an argument, and return what is new"
+                    self.refuse(f"{name} is differentiated, and changes {key.strip('$')!r} of the code around it", hint)
+
+    def symbol(self, name: str) -> str:
+        base = re.sub(r"\W", "_", name).strip("_") or "lambda"
+        taken = {function.sym_name.data for function in self.functions} | self.reserved
+        number = 0
+        while f"{base}_{number}" in taken:
+            number += 1
+        return f"{base}_{number}"
+
+    reserved: frozenset[str] = frozenset()
+
+
+def is_unchanged(a: Value, b: Value, before: State, after: State) -> bool:
+    """Whether a value of one state is, contents included, a value of another."""
+    if isinstance(a, Ref) and isinstance(b, Ref):
+        if len(a.alternatives) != len(b.alternatives) or _value(a.selector) is not _value(b.selector):
+            return False
+        return all(
+            x.view.steps == y.view.steps
+            and [_value(p) for p in x.view.params] == [_value(p) for p in y.view.params]
+            and before.store[x.cell].value is after.store[y.cell].value
+            for x, y in zip(a.alternatives, b.alternatives, strict=True)
+        )
+    if isinstance(a, Object) and isinstance(b, Object):
+        x, y = before.heap[a.number], after.heap[b.number]
+        if (x.kind, x.keys) != (y.kind, y.keys):
+            return False
+        return all(is_unchanged(p, q, before, after) for p, q in zip(x.items, y.items, strict=True))
+    parts_a, parts_b = parts_of(a), parts_of(b)
+    if parts_a and type(a) is type(b) and len(parts_a) == len(parts_b):
+        return all(is_unchanged(p, q, before, after) for p, q in zip(parts_a, parts_b, strict=True))
+    return describe(a, lambda ssa: ssa) == describe(b, lambda ssa: ssa)
+
+
+def _value(x: Expr | int | None) -> SSAValue | int | None:
+    return x.value if isinstance(x, Expr) else x
+
+
+def close(block: Block) -> list[SSAValue]:
+    """Make what a block uses of the code around it arguments of it; gives the values outside, in order."""
+    captured: dict[SSAValue, SSAValue] = {}
+    inside: set[Block] = {block}
+    for op in block.walk():
+        for region in op.regions:
+            inside.update(region.blocks)
+    for op in block.walk():
+        for number, operand in enumerate(op.operands):
+            owner = operand.owner
+            home = owner if isinstance(owner, Block) else owner.parent_block()
+            if home in inside:
+                continue
+            if operand not in captured:
+                captured[operand] = block.insert_arg(operand.type, len(block.args))
+            op.operands[number] = captured[operand]
+    return list(captured)
+
+
+def name_of_value(function: Value) -> str:
+    if isinstance(function, Closure):
+        return function.name
+    if isinstance(function, Transformed):
+        return f"{type(function.request).__name__.lower()}_{name_of_value(function.function)}"
+    return name_of(function.value) if isinstance(function, Static) else "function"
+

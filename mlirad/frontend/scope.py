@@ -1,0 +1,239 @@
+"""Names: which are local to a function, which it takes from around it, and which are live where.
+
+Reads: ast. Writes: nothing. Leaves: a Scope for each function, with plain backward liveness.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+Names = frozenset[str]
+ScopeNode = ast.FunctionDef | ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp
+_SCOPES = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
+_FUNCTIONS = (ast.FunctionDef, ast.Lambda)
+NONE: Names = frozenset()
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """local: names bound in the function itself. nonlocals, globals: declared so. free: what it and the functions in it
+    take from around it. captured: its own names that functions in it see, which may be called at any time. escaping: what
+    functions in it (itself, if it is one) take from around it."""
+
+    node: ScopeNode
+    local: Names
+    nonlocals: Names
+    globals: Names
+    free: Names
+    captured: Names
+    escaping: Names
+    liveness: Liveness
+
+
+@dataclass(eq=False)
+class Liveness:
+    """before, after: by id of the statement. header: by id of the loop, what is live before its test."""
+
+    before: dict[int, Names] = field(default_factory=dict)
+    after: dict[int, Names] = field(default_factory=dict)
+    header: dict[int, Names] = field(default_factory=dict)
+
+
+@cache
+def scope_of(node: ScopeNode) -> Scope:
+    bound: set[str] = set(parameter_names(node.args)) if isinstance(node, _FUNCTIONS) else set()
+    used: set[str] = set()
+    nonlocals: set[str] = set()
+    globals_: set[str] = set()
+    inner: list[Scope] = []
+    for child in _own_nodes(node):
+        if isinstance(child, ast.Name):
+            (used if isinstance(child.ctx, ast.Load) else bound).add(child.id)
+            if not isinstance(child.ctx, ast.Load):
+                used.add(child.id)
+        elif isinstance(child, ast.Nonlocal):
+            nonlocals.update(child.names)
+        elif isinstance(child, ast.Global):
+            globals_.update(child.names)
+        elif isinstance(child, ast.alias):
+            bound.add((child.asname or child.name).split(".")[0])
+        elif isinstance(child, _SCOPES):
+            inner.append(scope_of(child))
+            if isinstance(child, ast.FunctionDef):
+                bound.add(child.name)
+    local = frozenset(bound - nonlocals - globals_)
+    wanted = frozenset(used).union(*(scope.free for scope in inner)) | nonlocals
+    escaping = frozenset().union(*(scope.escaping for scope in inner))
+    captured, escaping = escaping & local, escaping - local
+    liveness = Liveness()
+    if isinstance(node, ast.FunctionDef):
+        _Backward(liveness).block(node.body, NONE, _Exits(NONE, NONE))
+    free = wanted - local
+    escaping = free if isinstance(node, _FUNCTIONS) else escaping
+    return Scope(node, local, frozenset(nonlocals), frozenset(globals_), free, captured, escaping, liveness)
+
+
+def parameter_names(arguments: ast.arguments) -> list[str]:
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return names + [a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None]
+
+
+def _own_nodes(scope: ScopeNode) -> Iterator[ast.AST]:
+    """The nodes evaluated in a scope: not the insides of inner scopes, but their defaults and first iterables."""
+    work: list[ast.AST]
+    if isinstance(scope, ast.FunctionDef):
+        work = list(scope.body)
+    elif isinstance(scope, ast.Lambda):
+        work = [scope.body]
+    else:
+        parts = [scope.key, scope.value] if isinstance(scope, ast.DictComp) else [scope.elt]
+        generators = scope.generators
+        work = [*parts, *(g.target for g in generators), *(c for g in generators for c in g.ifs)]
+        work += [g.iter for g in generators[1:]]
+    while work:
+        node = work.pop()
+        yield node
+        if isinstance(node, _FUNCTIONS):
+            work += [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
+            work += node.decorator_list if isinstance(node, ast.FunctionDef) else []
+        elif isinstance(node, _SCOPES):
+            work.append(node.generators[0].iter)  # type: ignore[attr-defined]
+        else:
+            work += ast.iter_child_nodes(node)
+
+
+@cache
+def uses(node: ast.AST) -> Names:
+    """The names that evaluating an expression may read (those of functions in it too)."""
+    return frozenset(child.id for child in ast.walk(node) if isinstance(child, ast.Name))
+
+
+@cache
+def assigned(node: ast.AST) -> Names:
+    """The names that a statement may bind in its own scope, in the statements inside it too."""
+    found: set[str] = set()
+    work: list[ast.AST] = [node]
+    while work:
+        child = work.pop()
+        if isinstance(child, ast.Name) and not isinstance(child.ctx, ast.Load):
+            found.add(child.id)
+        elif isinstance(child, ast.FunctionDef):
+            found.add(child.name)
+        if not isinstance(child, _SCOPES):
+            work += ast.iter_child_nodes(child)
+    return frozenset(found)
+
+
+def always_leaves(block: Sequence[ast.stmt]) -> bool:
+    """Whether a block certainly ends by break, continue, return or raise."""
+    for statement in block:
+        if isinstance(statement, ast.Return | ast.Break | ast.Continue | ast.Raise):
+            return True
+        if isinstance(statement, ast.If) and always_leaves(statement.body) and always_leaves(statement.orelse):
+            return True
+    return False
+
+
+def may_leave(block: Iterable[ast.AST]) -> bool:
+    """Whether a loop's body may end the loop from inside, by return or by a break of its own."""
+
+    def search(node: ast.AST, is_inner: bool) -> bool:
+        if isinstance(node, ast.Return):
+            return True
+        if isinstance(node, ast.Break):
+            return not is_inner
+        if isinstance(node, _SCOPES):
+            return False
+        if isinstance(node, ast.For | ast.While):
+            return any(search(child, True) for child in node.body) or any(
+                search(child, is_inner) for child in node.orelse
+            )
+        return any(search(child, is_inner) for child in ast.iter_child_nodes(node))
+
+    return any(search(node, False) for node in block)
+
+
+@dataclass(frozen=True)
+class _Exits:
+    """What is live where a break and a continue lead."""
+
+    on_break: Names
+    on_continue: Names
+
+
+class _Backward:
+    """Backward liveness over the statements of one function."""
+
+    def __init__(self, found: Liveness):
+        self.found = found
+
+    def block(self, statements: Sequence[ast.stmt], after: Names, exits: _Exits) -> Names:
+        for statement in reversed(statements):
+            self.found.after[id(statement)] = after
+            after = self.statement(statement, after, exits)
+            self.found.before[id(statement)] = after
+        return after
+
+    def statement(self, statement: ast.stmt, after: Names, exits: _Exits) -> Names:
+        match statement:
+            case ast.Return():
+                return uses(statement)
+            case ast.Raise():
+                return uses(statement)
+            case ast.Break():
+                return exits.on_break
+            case ast.Continue():
+                return exits.on_continue
+            case ast.If():
+                body = self.block(statement.body, after, exits)
+                return uses(statement.test) | body | self.block(statement.orelse, after, exits)
+            case ast.For():
+                bound = _plain_targets(statement.target)
+                orelse = self.block(statement.orelse, after, exits)
+
+                def before_body(header: Names) -> Names:
+                    body = self.block(statement.body, header, _Exits(after, header))
+                    return orelse | (body - bound) | (uses(statement.target) - bound)
+
+                return self.loop(statement, before_body) | uses(statement.iter)
+            case ast.While():
+                orelse = self.block(statement.orelse, after, exits)
+
+                def before_test(header: Names) -> Names:
+                    body = self.block(statement.body, header, _Exits(after, header))
+                    # `while True` never ends by its condition: after it, a name is bound as the breaks have bound it.
+                    ends = not (isinstance(statement.test, ast.Constant) and statement.test.value)
+                    return (orelse if ends else NONE) | body | uses(statement.test)
+
+                return self.loop(statement, before_test)
+            case ast.Assign() | ast.AnnAssign():
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                bound = frozenset().union(*(_plain_targets(target) for target in targets))
+                read = uses(statement.value) if statement.value is not None else NONE
+                return (after - bound) | read | (frozenset().union(*map(uses, targets)) - bound)
+            case ast.FunctionDef():
+                return (after - {statement.name}) | uses(statement)
+        return after | uses(statement)
+
+    def loop(self, statement: ast.For | ast.While, before: object) -> Names:
+        header: Names = NONE
+        while True:
+            new = header | before(header)  # type: ignore[operator]
+            if new == header:
+                self.found.header[id(statement)] = header
+                return header
+            header = new
+
+
+def _plain_targets(target: ast.expr) -> Names:
+    """The names that an assignment to a target certainly binds."""
+    if isinstance(target, ast.Name):
+        return frozenset({target.id})
+    if isinstance(target, ast.Tuple | ast.List):
+        return frozenset().union(*(_plain_targets(item) for item in target.elts))
+    if isinstance(target, ast.Starred):
+        return _plain_targets(target.value)
+    return NONE

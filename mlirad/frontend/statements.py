@@ -1,0 +1,360 @@
+"""Statements: ast -> the ways in which a block may end, each with its state.
+
+Reads: ast and the state. Writes: ops. Leaves: an Outcome; what follows an `if` of which one side leaves is put into the
+other side, so that the usual early exit needs no flag.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect import types
+from mlirad.dialect.check import check
+from mlirad.dialect.expr import constant
+from mlirad.errors import DTypeError, ShapeError
+from mlirad.frontend.assignment import assignable
+from mlirad.frontend.core import RESULT, Bottom, Exit, Outcome
+from mlirad.frontend.expressions import BINARY, Expressions
+from mlirad.frontend.indexing import is_basic
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.promotion import convert
+from mlirad.frontend.scope import Names, always_leaves
+from mlirad.frontend.traced import Traced, as_traced, is_python_number
+from mlirad.frontend.values import Lazy, Object, Ref, Static, Tuple, Value
+
+UFUNCS: dict[type[ast.operator], np.ufunc] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.divide,
+    ast.FloorDiv: np.floor_divide,
+    ast.Mod: np.remainder,
+    ast.Pow: np.power,
+    ast.MatMult: np.matmul,
+    ast.BitAnd: np.bitwise_and,
+    ast.BitOr: np.bitwise_or,
+    ast.BitXor: np.bitwise_xor,
+    ast.LShift: np.left_shift,
+    ast.RShift: np.right_shift,
+}
+_ADVICE = {
+    ast.With: "leave it out of the compiled function",
+    ast.Try: "check the condition with an if",
+    ast.ClassDef: "define the class outside",
+    ast.Import: "import at the top of the file",
+    ast.ImportFrom: "import at the top of the file",
+    ast.Delete: "rebind the name instead",
+    ast.Global: "pass the value in and return it",
+    ast.Match: "use if and elif",
+}
+
+
+class Statements(Expressions):
+    """`block(statements)`, one method per kind of statement."""
+
+    def block(self, statements: Sequence[ast.stmt]) -> Outcome:
+        liveness = self.frame.scope.liveness
+        active = len(self.active)
+        for position, statement in enumerate(statements):
+            after = liveness.after.get(id(statement), frozenset())
+            self.frame.live = liveness.before.get(id(statement), frozenset()) | after
+            rest = statements[position + 1 :]
+            try:
+                if isinstance(statement, ast.If):
+                    outcome, rest = self.if_statement(statement, rest)
+                else:
+                    outcome = self.statement(statement, after)
+            except Bottom:
+                del self.active[active:]
+                return Outcome({})
+            if Exit.NEXT not in outcome.states or not rest:
+                return outcome
+            if len(outcome.states) > 1:
+                return self.then(outcome, rest)
+            self.state = outcome.states[Exit.NEXT]
+        return Outcome({Exit.NEXT: self.state})
+
+    def then(self, outcome: Outcome, rest: Sequence[ast.stmt]) -> Outcome:
+        """Go on with `rest` where the outcome is NEXT at run time, and leave as it says where it is not."""
+        assert outcome.code is not None
+        left = {exit: state for exit, state in outcome.states.items() if exit != Exit.NEXT}
+        leaving = Outcome(left, outcome.code if len(left) > 1 else None)
+
+        def go_on() -> Outcome:
+            self.state = outcome.states[Exit.NEXT].fork()
+            return self.block(rest)
+
+        return self.branch(outcome.code == int(Exit.NEXT), go_on, lambda: leaving, self.live_at_end(rest))
+
+    def live_at_end(self, statements: Sequence[ast.stmt]) -> Names:
+        return self.frame.scope.liveness.after.get(id(statements[-1]), frozenset())
+
+    def if_statement(self, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[Outcome, Sequence[ast.stmt]]:
+        """The outcome of an if, and what is left to do after it."""
+        with self.at(node.test):
+            truth = self.truth(self.expression(node.test))
+        if isinstance(truth, bool):
+            return self.block(node.body if truth else node.orelse), rest
+        body, orelse = node.body, node.orelse
+        live = self.live_at_end([node])
+        if rest and always_leaves(body) != always_leaves(orelse):
+            live = self.live_at_end(rest)
+            if always_leaves(body):
+                orelse = [*orelse, *rest]
+            else:
+                body = [*body, *rest]
+            rest = ()
+        with self.at(node):
+            return self.branch(truth, lambda: self.block(body), lambda: self.block(orelse), live), rest
+
+    def statement(self, node: ast.stmt, after: Names) -> Outcome:
+        with self.at(node):
+            match node:
+                case ast.Return():
+                    value = Static(None) if node.value is None else self.expression(node.value)
+                    self.state.frames[self.frame.number][RESULT] = value
+                    if self.location is not None:
+                        self.returned[getattr(self.frame.scope.node, "name", "<lambda>")] = self.location
+                    return Outcome({Exit.RETURN: self.state})
+                case ast.Break():
+                    return Outcome({Exit.BREAK: self.state})
+                case ast.Continue():
+                    return Outcome({Exit.CONTINUE: self.state})
+                case ast.For():
+                    return self.for_statement(node, after)
+                case ast.While():
+                    return self.while_statement(node, after)
+            self.simple(node)
+        return Outcome({Exit.NEXT: self.state})
+
+    def for_statement(self, node: ast.For, after: Names) -> Outcome:
+        raise NotImplementedError
+
+    def while_statement(self, node: ast.While, after: Names) -> Outcome:
+        raise NotImplementedError
+
+    def simple(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Assign():
+                value = self.expression(node.value)
+                self.push(value)
+                for target in node.targets:
+                    self.assign(target, self.top())
+                self.pop()
+            case ast.AnnAssign():
+                if node.value is not None:
+                    self.assign(node.target, self.expression(node.value))
+            case ast.AugAssign():
+                self.augmented(node)
+            case ast.Expr():
+                self.expression(node.value)
+            case ast.FunctionDef():
+                if node.decorator_list:
+                    self.refuse("decorators inside a compiled function are not compiled", "apply them outside")
+                self.bind(node.name, self.closure(node))
+            case ast.Raise():
+                self.raise_statement(node)
+            case ast.Assert():
+                self.assert_statement(node)
+            case ast.Pass() | ast.Nonlocal():
+                pass
+            case _:
+                name = {"AsyncFunctionDef": "async def", "ClassDef": "class"}.get(type(node).__name__)
+                name = name or type(node).__name__.lower()
+                self.refuse(f"the statement `{name}` is not compiled", _ADVICE.get(type(node)))
+
+    # Assignment.
+
+    def assign(self, target: ast.expr, value: Value) -> None:
+        with self.at(target):
+            match target:
+                case ast.Name():
+                    self.bind(target.id, value)
+                case ast.Tuple() | ast.List():
+                    self.unpack(target.elts, value)
+                case ast.Subscript():
+                    self.push(value)
+                    base, index = self.evaluate_all(
+                        [lambda: self.expression(target.value), lambda: self.index(target.slice)]
+                    )
+                    self.set_item(base, index, self.pop())
+                case ast.Attribute():
+                    self.push(value)
+                    base = self.expression(target.value)
+                    self.set_attribute(base, target.attr, self.pop())
+                case _:
+                    self.refuse("this target of an assignment is not compiled")
+
+    def unpack(self, targets: Sequence[ast.expr], value: Value) -> None:
+        items = list(self.elements(value))
+        starred = [position for position, target in enumerate(targets) if isinstance(target, ast.Starred)]
+        if starred:
+            position, tail = starred[0], len(targets) - starred[0] - 1
+            if len(items) < len(targets) - 1:
+                self.refuse(f"not enough values to unpack (expected at least {len(targets) - 1}, got {len(items)})")
+            split = len(items) - tail
+            items = [*items[:position], self.new_list(items[position:split]), *items[split:]]
+        if len(items) != len(targets):
+            few = "not enough" if len(items) < len(targets) else "too many"
+            raise ShapeError(f"{few} values to unpack (expected {len(targets)}, got {len(items)})")
+        self.push(*reversed(items))
+        for target in targets:
+            self.assign(target.value if isinstance(target, ast.Starred) else target, self.pop())
+
+    def set_item(self, base: Value, index: Value, value: Value) -> None:
+        base = self.use(base)
+        match base:
+            case Ref():
+                self.set_array_item(base, index, value)
+                return
+            case Object():
+                self.set_object_item(base, index, value)
+                return
+            case Tuple():
+                self.refuse("a tuple cannot be changed", "use a list")
+        self.refuse(f"{kind_of(base)} cannot be assigned to by an index")
+
+    def set_array_item(self, array: Ref, index: Value, value: Value) -> None:
+        position = self.index_operand(index)
+        if not is_basic(position):
+            self.set_masked(array, position, value)
+            return
+        operand = self.operand(value)
+        part = self.part(array, position)
+        self.require_writable(part)
+        self.assign_array(part, operand)
+
+    def require_writable(self, array: Ref) -> None:
+        if any(alternative.view.readonly for alternative in array.alternatives):
+            from mlirad.errors import StaticValueError
+
+            raise StaticValueError("assignment destination is read-only", self.location, ".copy() it first")
+
+    def set_masked(self, array: Ref, position: Any, value: Value) -> None:
+        """`x[mask] = number`: where(mask, number, x)."""
+        operand = self.operand(value)
+        is_mask = isinstance(position, Traced) and position.kind is bool and position.shape == array.shape
+        is_scalar = is_python_number(operand) or np.ndim(operand) == 0 and not isinstance(operand, Traced)
+        if isinstance(operand, Traced):
+            is_scalar = not operand.is_array
+        if not is_mask or not is_scalar:
+            self.refuse(
+                "assigning through arrays, lists and masks is not compiled yet (x[mask] = number is)",
+                "write it as x[:] = np.where(mask, new, x), or loop over the elements",
+            )
+        self.require_writable(array)
+        from mlirad.dialect.expr import where
+
+        new = assignable(operand, (), array.dtype)
+        self.write(array, where(position.expr, new, self.read(array).expr))
+
+    def set_object_item(self, base: Object, index: Value, value: Value) -> None:
+        entry = self.entry(base)
+        if entry.kind is dict:
+            key = self.static(index, "a key of a dict")
+            items = dict(zip(entry.keys, entry.items, strict=True)) | {key: value}
+            self.change(base, dataclasses.replace(entry, keys=tuple(items), items=tuple(items.values())))
+            return
+        position = self.static(self.as_slice_or_number(index), "the index of a list")
+        items = list(entry.items)
+        if isinstance(position, slice):
+            items[position] = self.elements(value)
+        else:
+            if not -len(items) <= int(position) < len(items):
+                self.fail("IndexError", "list assignment index out of range")
+            items[int(position)] = value
+        self.change(base, dataclasses.replace(entry, keys=tuple(range(len(items))), items=tuple(items)))
+
+    def as_slice_or_number(self, index: Value) -> Value:
+        operand = self.index_operand(index)
+        return operand if isinstance(operand, Traced) else Static(operand)
+
+    def set_attribute(self, base: Value, name: str, value: Value) -> None:
+        base = self.use(base)
+        if isinstance(base, Object) and (entry := self.entry(base)).kind not in (list, dict):
+            if entry.kind.__dataclass_params__.frozen:
+                self.refuse(f"{entry.kind.__name__} is frozen", "use dataclasses.replace")
+            if name not in entry.keys:
+                self.refuse(f"{entry.kind.__name__} has no field {name!r}")
+            position = entry.keys.index(name)
+            items = (*entry.items[:position], value, *entry.items[position + 1 :])
+            self.change(base, dataclasses.replace(entry, items=items))
+            return
+        self.refuse(f"setting an attribute of {kind_of(base)} is not compiled")
+
+    # Augmented assignment: the target is evaluated once, and its value before the right side.
+
+    def augmented(self, node: ast.AugAssign) -> None:
+        target = node.target
+        if isinstance(target, ast.Name):
+            self.push(self.lookup(target.id))
+            right = self.expression(node.value)
+            self.bind(target.id, self.in_place(node.op, self.pop(), right))
+            return
+        if isinstance(target, ast.Attribute):
+            self.push(self.expression(target.value))
+            self.push(self.attribute(self.top(), target.attr))
+            right = self.expression(node.value)
+            current = self.pop()
+            self.push(self.in_place(node.op, current, right))
+            base, new = self.pop_many(2)
+            self.set_attribute(base, target.attr, new)
+            return
+        base, index = self.evaluate_all([lambda: self.expression(target.value), lambda: self.index(target.slice)])
+        self.push(base, index)
+        with self.at(target):
+            self.push(self.get_item(base, index))
+        right = self.expression(node.value)
+        current = self.pop()
+        new = self.in_place(node.op, current, right)
+        base, index = self.pop_many(2)
+        if isinstance(self.use(base), Ref) and isinstance(current, Ref):
+            return  # in_place has written the view; storing it in itself changes nothing
+        self.set_item(base, index, new)
+
+    def in_place(self, op: ast.operator, current: Value, right: Value) -> Value:
+        current, right = self.use(current), self.use(right)
+        if isinstance(current, Object) and isinstance(op, ast.Add) and self.entry(current).kind is list:
+            entry = self.entry(current)
+            items = entry.items + self.elements(right)
+            self.change(current, dataclasses.replace(entry, keys=tuple(range(len(items))), items=items))
+            return current
+        if not isinstance(current, Ref):
+            return self.binary(op, current, right)
+        self.require_writable(current)
+        operand = self.operand(right)
+        function = BINARY[type(op)]
+        self.assign_array(current, function(self.read(current), operand), UFUNCS[type(op)])
+        return current
+
+    # raise and assert.
+
+    def raise_statement(self, node: ast.Raise) -> None:
+        error, message = None, ""
+        if node.exc is not None and node.cause is None:
+            call = node.exc if isinstance(node.exc, ast.Call) else None
+            error = self.expression(node.exc if call is None else call.func)
+            if call is not None and not call.keywords and len(call.args) <= 1:
+                message = str(self.static(self.expression(call.args[0]), "the message of an exception")) if call.args else ""
+            elif call is not None:
+                error = None
+        kind = error.value if isinstance(error, Static) else None
+        if not (isinstance(kind, type) and issubclass(kind, Exception) and getattr(builtins, kind.__name__, None) is kind):
+            self.refuse("only built-in exceptions with one message are raised", 'write raise ValueError("...")')
+        self.fail(kind.__name__, message)
+
+    def assert_statement(self, node: ast.Assert) -> None:
+        truth = self.truth(self.expression(node.test))
+        message = "" if node.msg is None else str(self.static(self.expression(node.msg), "the message of an assert"))
+        if truth is False:
+            self.fail("AssertionError", message)
+        if isinstance(truth, Traced):
+            check(truth.expr, "AssertionError", message.replace("{", "(").replace("}", ")"))
+
+

@@ -1,0 +1,247 @@
+"""Transforms of functions: requests for derivatives, which the differentiator expands later.
+
+Reads: Request descriptors and values. Writes: ad.vjp, ad.jvp, ad.forward, ad.pullback. Leaves: values.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, constant, insert
+from mlirad.dialect.request import ForwardOp, JvpOp, PullbackOp, RequestOp, VjpOp
+from mlirad.errors import DifferentiationError, DTypeError, ShapeError
+from mlirad.frontend.assignment import assignable
+from mlirad.frontend.calls import Calls
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.outline import Outlined, Outlining, name_of_value
+from mlirad.frontend.traced import Traced
+from mlirad.frontend.values import Pullback, Ref, Static, Transformed, Tuple, Value
+from mlirad.requests import Grad, Jvp, Vjp
+
+
+@dataclass(frozen=True, eq=False)
+class PulledBack:
+    """What a pullback needs to know besides its residuals: the callee, and the primals' structure."""
+
+    outlined: Outlined
+    wrt: tuple[int, ...]
+    outs: tuple[int, ...]
+    primals: Tuple
+
+
+class Transforms(Outlining, Calls):
+    """`call_transformed` and `call_pullback`."""
+
+    def make_transformed(self, transform: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+        """`mlirad.grad(h, ...)` and its like inside a function: `transform` is the class of request, or makes one."""
+        if not args:
+            raise DTypeError("a transform needs the function that it transforms", self.location)
+        if transform in (Jvp, Vjp):
+            return self.call(Transformed(args[0], transform(None)), args[1:], kwargs)
+        options = {name: self.static(value, f"the option {name}=") for name, value in kwargs.items()}
+        if "grad_position" in options:
+            options["argnums"] = options.pop("grad_position")
+        positional = [self.static(value, "an option of a transform") for value in args[1:]]
+        return Transformed(args[0], transform(None, *positional, **options))
+
+    def call_transformed(self, function: Transformed, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+        match function.request:
+            case Grad():
+                return self.gradient(function.function, function.request, args, kwargs)
+            case Jvp():
+                return self.tangents(function.function, args, kwargs)
+            case Vjp():
+                return self.forward(function.function, args, kwargs)
+        self.refuse(f"the transform {type(function.request).__name__} is not compiled")
+
+    # Which leaves are differentiated.
+
+    def active(self, leaf: Value, what: str) -> Value:
+        """A leaf that has a derivative. Raises DifferentiationError for one that has none."""
+        leaf = self.as_number(self.use(leaf))
+        if isinstance(leaf, Ref | Traced) and leaf.dtype.kind == "f":
+            return leaf
+        dtype = f"of dtype {leaf.dtype}" if isinstance(leaf, Ref | Traced) else kind_of(leaf)
+        hint = "pass floats: 3.0 for 3, x.astype(float) for x" if isinstance(leaf, Ref | Traced) else None
+        hint = hint or "differentiate with respect to the other arguments (argnums=), or close over this one"
+        raise DifferentiationError(f"{what} is {dtype}, and only floats have derivatives", self.location, hint)
+
+    def activated(self, value: Value, what: str) -> Value:
+        return self.mapped(value, lambda leaf: self.active(leaf, what))
+
+    def numbers_of(self, outlined: Outlined, args: Sequence[Value], chosen: Sequence[int]) -> list[int]:
+        """The callee's arguments that the leaves of the chosen arguments are."""
+        starts = [0]
+        for arg in args:
+            starts.append(starts[-1] + sum(1 for _ in self.leaves(arg)))
+        leaves = [leaf for number in chosen for leaf in range(starts[number], starts[number + 1])]
+        return [number for leaf in leaves if (number := outlined.inputs[leaf]) is not None]
+
+    def request(
+        self,
+        kind: type[RequestOp],
+        outlined: Outlined,
+        others: Sequence[Expr],
+        wrt: Sequence[int],
+        outs: Sequence[int],
+    ) -> Iterator[Expr]:
+        op = kind.of(outlined.callee, outlined.operands, [other.value for other in others], tuple(wrt), tuple(outs))
+        return iter([Expr(result) for result in insert(op).results])
+
+    # Gradients.
+
+    def gradient(self, function: Value, request: Grad, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+        name = name_of_value(function)
+        chosen = self.chosen_arguments(request, len(args), name)
+        args = [
+            self.activated(arg, f"argument {number} of {name}") if number in chosen else arg
+            for number, arg in enumerate(args)
+        ]
+        outlined = self.outline(function, args, kwargs)
+        value, aux = self.value_and_aux(outlined, request, name)
+        wrt = self.numbers_of(outlined, args, chosen)
+        if isinstance(value, Static):
+            return self.constant_gradient(outlined, request, args, chosen)
+        seed = constant(1, outlined.callee.function_type.outputs.data[0])
+        results = self.request(VjpOp, outlined, [seed], wrt, [0])
+        out = self.rebuilt(value, results)
+        rest = self.rebuilt(aux, results) if aux is not None else None
+        gradients = [self.mapped(args[number], lambda leaf: self.cotangent(leaf, next(results))) for number in chosen]
+        return self.arranged(request, out, rest, gradients)
+
+    @staticmethod
+    def arranged(request: Grad, out: Value, aux: Value | None, gradients: Sequence[Value]) -> Value:
+        """What grad and value_and_grad return."""
+        found: Value = gradients[0] if isinstance(request.argnums, int) else Tuple(tuple(gradients))
+        if request.with_value:
+            return Tuple((out if aux is None else Tuple((out, aux)), found))
+        return found if aux is None else Tuple((found, aux))
+
+    def chosen_arguments(self, request: Grad, count: int, name: str) -> list[int]:
+        numbers = (request.argnums,) if isinstance(request.argnums, int) else tuple(request.argnums)
+        if any(not -count <= operator.index(number) < count for number in numbers):
+            hint = "argnums counts the arguments that are passed by position"
+            message = f"argnums={request.argnums} of {name}, which is called with {count} arguments"
+            raise DifferentiationError(message, self.location, hint)
+        return [number % count for number in numbers]
+
+    def cotangent(self, primal: Value, expr: Expr) -> Value:
+        assert isinstance(primal, Ref | Traced)
+        return self.like(primal, expr)
+
+    def value_and_aux(self, outlined: Outlined, request: Grad, name: str) -> tuple[Any, Any]:
+        """The differentiated value of the callee's result, and what comes with it."""
+        result = outlined.result
+        value, aux = result, None
+        location = self.returned.get(name, self.location)
+        if request.has_aux:
+            if not isinstance(result, Tuple) or len(result.items) != 2:
+                hint = "return value, aux"
+                raise DifferentiationError(f"{name} with has_aux=True returns no pair", location, hint)
+            value, aux = result.items
+        scalar = isinstance(value, Ref | Traced) and value.shape == () and value.dtype.kind == "f"
+        if scalar or (isinstance(value, Static) and isinstance(value.value, float)):
+            return value, aux
+        if isinstance(value, Ref) and value.shape:
+            message = f"the gradient of {name} needs a scalar, and it returns {kind_of(value)}"
+            hint = "return a sum, or use mlirad.jacrev"
+        elif isinstance(value, Ref | Traced | Static):
+            message, hint = f"{name} returns {kind_of(value)}, which has no gradient", "return a float"
+        else:
+            message, hint = f"the gradient of {name} needs a scalar, and it returns several values", "use has_aux=True"
+        raise DifferentiationError(message, location, hint)
+
+    def constant_gradient(
+        self, outlined: Outlined, request: Grad, args: Sequence[Value], chosen: Sequence[int]
+    ) -> Value:
+        """The gradient of a function that returns a number known at compile time: zeros."""
+        from xdsl.dialects import func
+
+        outputs = outlined.callee.function_type.outputs.data
+        op = insert(func.CallOp(outlined.callee.sym_name.data, outlined.operands, outputs))
+        result = self.rebuilt(outlined.result, iter([Expr(value) for value in op.results]))
+        out, aux = result.items if request.has_aux and isinstance(result, Tuple) else (result, None)
+
+        def zero(leaf: Value) -> Value:
+            assert isinstance(leaf, Ref | Traced)
+            return self.cotangent(leaf, constant(0, self.contents(leaf).type))
+
+        return self.arranged(request, out, aux, [self.mapped(args[number], zero) for number in chosen])
+
+    # Forward mode.
+
+    def tangents(self, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+        """`jvp(f, primals, tangents)` -> out, its tangent."""
+        name = name_of_value(function)
+        named = dict(zip(("primals", "tangents"), args, strict=False)) | kwargs
+        if set(named) != {"primals", "tangents"} or len(args) > 2:
+            raise DTypeError("jvp takes a function, a tuple of primals, and a tuple of tangents", self.location)
+        primals = self.elements(named["primals"])
+        primals = tuple(self.activated(x, f"argument {k} of {name}") for k, x in enumerate(primals))
+        given = [leaf for x in self.elements(named["tangents"]) for leaf in self.leaves(x)]
+        leaves = [leaf for primal in primals for leaf in self.leaves(primal)]
+        if len(given) != len(leaves):
+            raise ShapeError(f"jvp of {name}: {len(leaves)} primals and {len(given)} tangents", self.location)
+        others = [self.converted(tangent, leaf) for tangent, leaf in zip(given, leaves, strict=True)]
+        outlined = self.outline(function, primals, {})
+        wrt = [number for number in outlined.inputs if number is not None]
+        outs = [k for k, leaf in enumerate(outlined.leaves) if leaf.dtype.kind == "f"]
+        results = self.request(JvpOp, outlined, others, wrt, outs)
+        out = self.rebuilt(outlined.result, results)
+        return Tuple((out, self.tangent_of(outlined.result, results)))
+
+    def tangent_of(self, result: Any, tangents: Iterator[Expr]) -> Value:
+        """The tangent of a plain result: of floats from `tangents`, of everything else zero."""
+
+        def one(leaf: Ref | Traced) -> Expr:
+            if leaf.dtype.kind == "f":
+                return next(tangents)
+            element = types.from_dtype(leaf.dtype)
+            return constant(0, types.tensor(leaf.shape, element) if isinstance(leaf, Ref) else element)
+
+        leaves = iter([one(leaf) for leaf in self.result_leaves(result)])
+        zeroed = self.rebuilt(result, leaves)
+        return self.mapped(zeroed, lambda x: Static(0.0) if isinstance(x, Static) else x)
+
+    def converted(self, value: Value, like: Value) -> Expr:
+        """A tangent or cotangent, of the shape and dtype of `like`."""
+        assert isinstance(like, Ref | Traced)
+        operand = self.operand(value)
+        shape = operand.shape if isinstance(operand, Traced) else ()
+        if shape != like.shape:
+            raise ShapeError(f"a tangent or cotangent of shape {shape} for shape {like.shape}", self.location)
+        expr = assignable(operand, like.shape, like.dtype)
+        return Traced(expr).contents if isinstance(like, Ref) else expr
+
+    # Reverse mode in two steps.
+
+    def forward(self, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+        """`vjp(f, *primals)` -> out, pullback."""
+        name = name_of_value(function)
+        if kwargs:
+            self.refuse(f"vjp of {name} with the keyword {next(iter(kwargs))!r}", "pass the arguments by position")
+        primals = Tuple(tuple(self.activated(arg, f"argument {k} of {name}") for k, arg in enumerate(args)))
+        outlined = self.outline(function, primals.items, {})
+        wrt = tuple(number for number in outlined.inputs if number is not None)
+        outs = tuple(k for k, leaf in enumerate(outlined.leaves) if leaf.dtype.kind == "f")
+        results = self.request(ForwardOp, outlined, [], wrt, outs)
+        out = self.rebuilt(outlined.result, results)
+        return Tuple((out, Pullback(next(results), PulledBack(outlined, wrt, outs, primals))))
+
+    def call_pullback(self, function: Pullback, args: Sequence[Value]) -> Value:
+        """The cotangents of the primals, for one cotangent of the structure of the function's result."""
+        if len(args) != 1:
+            raise DTypeError("a pullback takes one cotangent, of the structure of the result", self.location)
+        request: PulledBack = function.request
+        given = list(self.leaves(args[0]))
+        if len(given) != len(request.outlined.leaves):
+            count = len(request.outlined.leaves)
+            raise ShapeError(f"a pullback of {count} results is given {len(given)} cotangents", self.location)
+        others = [self.converted(given[k], request.outlined.leaves[k]).value for k in request.outs]
+        op = PullbackOp.of(request.outlined.callee, [function.residuals.value], others, request.wrt, request.outs)
+        results = iter([Expr(result) for result in insert(op).results])
+        return self.mapped(request.primals, lambda leaf: self.cotangent(leaf, next(results)))

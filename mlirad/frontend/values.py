@@ -1,0 +1,332 @@
+"""What a Python expression evaluates to while a function is compiled.
+
+Reads: nothing of the program. Writes: nothing. Leaves: immutable values; what can change (contents of arrays, items of
+lists) stands in the state, under the cell's or the object's number.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from mlirad.dialect.expr import Expr
+from mlirad.frontend.traced import Traced
+from mlirad.frontend.views import View
+from mlirad.location import SourceLocation
+from mlirad.requests import Request
+
+if TYPE_CHECKING:
+    from mlirad.frontend.captures import Path
+    from mlirad.frontend.source import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Static:
+    """An object known at compile time: a number, str, None, dtype, slice, range, function, module, class.
+
+    path: where it was found around the function, if its attributes are to be guarded.
+    """
+
+    value: Any
+    path: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Alternative:
+    """One array that a reference may stand for: a view of a cell."""
+
+    cell: int
+    view: View
+
+
+@dataclass(frozen=True, eq=False)
+class Ref:
+    """An array: one of `alternatives`, all of one shape and dtype. The i64 `selector` says which, if there are several."""
+
+    alternatives: tuple[Alternative, ...]
+    selector: Expr | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.alternatives[0].view.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.alternatives[0].view.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Tuple:
+    """A tuple, or a NamedTuple of class `kind`."""
+
+    items: tuple[Value, ...]
+    kind: type = tuple
+
+
+@dataclass(frozen=True, eq=False)
+class Object:
+    """A list, dict or dataclass: its items are in the heap."""
+
+    number: int
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A function or lambda written in the code being compiled. Free names are looked up in `frame` when it is called."""
+
+    node: ast.FunctionDef | ast.Lambda
+    frame: int
+    source: Source
+    defaults: tuple[Value, ...]
+    keyword_defaults: tuple[tuple[str, Value], ...]
+
+    @property
+    def name(self) -> str:
+        return getattr(self.node, "name", "<lambda>")
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A method or a dataclass's function together with what it is called on."""
+
+    receiver: Value
+    name: str
+    function: FunctionType | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Lazy:
+    """range, enumerate, zip or reversed of values: evaluated element by element."""
+
+    kind: type
+    parts: tuple[Value, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Transformed:
+    """A transform (`request`, whose own function does not count) of a function."""
+
+    function: Value
+    request: Request
+
+
+@dataclass(frozen=True, eq=False)
+class Pullback:
+    """What `mlirad.vjp` gives inside a function: cotangents of the primals, from what the forward sweep has saved."""
+
+    residuals: Expr
+    request: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Maybe:
+    """Bound only where the i1 `flag` holds."""
+
+    flag: Expr
+    value: Value
+
+
+@dataclass(frozen=True, eq=False)
+class Poison:
+    """Bound, but to things that cannot be one value. Raises only where it is used; `loop` can be unrolled then."""
+
+    why: str
+    where: SourceLocation | None = None
+    loop: Hashable | None = None
+    hint: str | None = None
+
+
+Value = Static | Traced | Ref | Tuple | Object | Closure | Bound | Lazy | Transformed | Pullback | Maybe | Poison
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """The contents of a list (keys are 0, 1, ...), dict or dataclass. `borrowed`: why the program may not change it.
+
+    `poison`: why it cannot be known which items there are (its length depends on data).
+    """
+
+    kind: type
+    keys: tuple[Hashable, ...]
+    items: tuple[Value, ...]
+    borrowed: str | None = None
+    poison: Poison | None = None
+
+    @staticmethod
+    def of_list(items: tuple[Value, ...]) -> Entry:
+        return Entry(list, tuple(range(len(items))), items)
+
+
+# Static values that Python's `is` and `==` cannot tell apart as needed: True and 1, 0.0 and -0.0, nan and nan.
+_NUMBERS = (int, float, complex, np.generic)
+_COMPARABLE = (str, bytes, tuple, range, slice, np.dtype)
+
+
+def is_same_static(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, _NUMBERS):
+        return repr(a) == repr(b)
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(is_same_static(x, y) for x, y in zip(a, b, strict=True))
+    return isinstance(a, _COMPARABLE) and a == b
+
+
+def is_number(value: Value) -> bool:
+    """Whether a value is a number or bool, static or traced (a 0-d array is none)."""
+    if isinstance(value, Static):
+        return isinstance(value.value, _NUMBERS)
+    return isinstance(value, Traced)
+
+
+def parts_of(value: Value) -> tuple[Value, ...]:
+    """The values that a value holds directly (what it refers to in the state not included)."""
+    match value:
+        case Tuple():
+            return value.items
+        case Closure():
+            return value.defaults + tuple(default for _, default in value.keyword_defaults)
+        case Bound():
+            return (value.receiver,)
+        case Transformed():
+            return (value.function,)
+        case Lazy():
+            return value.parts
+        case Maybe():
+            return (value.value,)
+    return ()
+
+
+def with_parts(value: Value, parts: tuple[Value, ...]) -> Value:
+    """The same value, holding other values."""
+    match value:
+        case Tuple():
+            return dataclasses.replace(value, items=parts)
+        case Closure():
+            split = len(value.defaults)
+            names = (name for name, _ in value.keyword_defaults)
+            named = tuple(zip(names, parts[split:], strict=True))
+            return dataclasses.replace(value, defaults=parts[:split], keyword_defaults=named)
+        case Bound():
+            return dataclasses.replace(value, receiver=parts[0])
+        case Transformed():
+            return dataclasses.replace(value, function=parts[0])
+        case Lazy():
+            return dataclasses.replace(value, parts=parts)
+        case Maybe():
+            return dataclasses.replace(value, value=parts[0])
+    return value
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """How SSA values, cells and objects are renamed, all at once."""
+
+    ssa: Callable[[SSAValue], SSAValue] = lambda value: value
+    cell: Callable[[int], int] = lambda cell: cell
+    object: Callable[[int], int] = lambda number: number
+
+    def expr(self, expr: Expr) -> Expr:
+        new = self.ssa(expr.value)
+        return expr if new is expr.value else Expr(new)
+
+    def traced(self, value: Traced) -> Traced:
+        new = self.ssa(value.expr.value)
+        return value if new is value.expr.value else dataclasses.replace(value, expr=Expr(new))
+
+    def view(self, view: View) -> View:
+        if not view.params:
+            return view
+        params = tuple(self.expr(p) if isinstance(p, Expr) else p for p in view.params)
+        return dataclasses.replace(view, params=params)
+
+    def value(self, value: Value) -> Value:
+        match value:
+            case Traced():
+                return self.traced(value)
+            case Ref():
+                alternatives = tuple(Alternative(self.cell(a.cell), self.view(a.view)) for a in value.alternatives)
+                return Ref(alternatives, None if value.selector is None else self.expr(value.selector))
+            case Object():
+                return Object(self.object(value.number))
+            case Pullback():
+                return dataclasses.replace(value, residuals=self.expr(value.residuals))
+            case Maybe():
+                return Maybe(self.expr(value.flag), self.value(value.value))
+            case Static() | Poison():
+                return value
+        parts = parts_of(value)
+        return with_parts(value, tuple(self.value(part) for part in parts)) if parts else value
+
+
+def inside(value: Value) -> Iterator[Value]:
+    """A value and the values it holds, all the way down."""
+    yield value
+    for part in parts_of(value):
+        yield from inside(part)
+
+
+def ssa_values(value: Value) -> Iterator[SSAValue]:
+    """The SSA values that a value is made of."""
+    for part in inside(value):
+        match part:
+            case Traced():
+                yield part.expr.value
+            case Ref():
+                if part.selector is not None:
+                    yield part.selector.value
+                for alternative in part.alternatives:
+                    yield from (p.value for p in alternative.view.params if isinstance(p, Expr))
+            case Pullback():
+                yield part.residuals.value
+            case Maybe():
+                yield part.flag.value
+
+
+def describe(value: Value, name: Callable[[SSAValue], Hashable]) -> Hashable:
+    """A hashable description: two values described alike are the same value, up to what `name` says of SSA values."""
+    match value:
+        case Static():
+            comparable = isinstance(value.value, _NUMBERS + _COMPARABLE)
+            return ("static", type(value.value), repr(value.value) if comparable else id(value.value))
+        case Traced():
+            return ("number", name(value.expr.value), value.weak, value.zero_d, value.origins)
+        case Ref():
+            arrays = tuple((a.cell, a.view.steps, _describe_params(a.view, name)) for a in value.alternatives)
+            return ("array", arrays, None if value.selector is None else name(value.selector.value))
+        case Object():
+            return ("object", value.number)
+        case Poison():
+            return ("poison", value.why)
+        case Pullback():
+            return ("pullback", name(value.residuals.value))
+        case Maybe():
+            return ("maybe", name(value.flag.value), describe(value.value, name))
+        case Tuple():
+            head: Hashable = ("tuple", value.kind)
+        case Closure():
+            head = ("closure", id(value.node), value.frame)
+        case Bound():
+            head = ("bound", value.name, value.function)
+        case Transformed():
+            head = ("transformed", value.request)
+        case Lazy():
+            head = ("lazy", value.kind)
+    return (head, tuple(describe(part, name) for part in parts_of(value)))
+
+
+def _describe_params(view: View, name: Callable[[SSAValue], Hashable]) -> Hashable:
+    return tuple(name(p.value) if isinstance(p, Expr) else p for p in view.params)
