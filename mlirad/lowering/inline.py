@@ -29,7 +29,7 @@ class Inline(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = {inner.sym_name.data: inner for inner in op.ops if isinstance(inner, func.FuncOp)}
         inliner = _Inliner(functions, _names(op))
-        for function in functions.values():
+        for function in list(functions.values()):
             inliner.visit(function)
         inliner.drop_unused()
 
