@@ -22,6 +22,14 @@ from mlirad.errors import DifferentiationError
 LoopOp = scf.ForOp | scf.WhileOp
 
 
+def block_of(value: SSAValue) -> Block:
+    """The block that a value is defined in."""
+    owner = value.owner
+    block = owner if isinstance(owner, Block) else owner.parent
+    assert block is not None
+    return block
+
+
 def terminator(block: Block) -> Operation:
     """The yield, condition or return that ends a block."""
     last = block.last_op

@@ -138,7 +138,7 @@ def _prepared(module: ModuleOp, request: RequestOp, callee: func.FuncOp, kind: s
         raise DifferentiationError(f"@{callee.sym_name.data} has no body", types.from_location(request.location))
     function = callee.clone()
     function.location = callee.location
-    function.properties["sym_name"] = StringAttr(_free_name(module, f"{callee.sym_name.data}.{kind}"))
+    function.properties["sym_name"] = StringAttr(free_name(module, f"{callee.sym_name.data}.{kind}"))
     function.properties["sym_visibility"] = StringAttr("private")
     function.properties.pop("arg_attrs", None)
     function.properties.pop("res_attrs", None)
@@ -201,7 +201,8 @@ def _set_results(function: func.FuncOp, results: Sequence[SSAValue]) -> None:
     function.function_type = FunctionType.from_lists([arg.type for arg in block.args], [r.type for r in results])
 
 
-def _free_name(module: ModuleOp, name: str) -> str:
+def free_name(module: ModuleOp, name: str) -> str:
+    """`name`, or with a number if a function of the module has it."""
     taken = {op.sym_name.data for op in module.ops if isinstance(op, func.FuncOp)}
     if name not in taken:
         return name

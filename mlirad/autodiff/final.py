@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
-from mlirad.autodiff.carries import Carry, Loop, yields
+from mlirad.autodiff.carries import Carry, Loop, block_of, yields
 from mlirad.autodiff.linear import Form, Opaque, Term, Trip, is_at_least, linear, of_term
 from mlirad.dialect.indexing import ElementUpdateOp, ExtractOp, ExtractSliceOp, InsertOp, SliceUpdateOp
 from mlirad.dialect.op import NdOp, ints
@@ -136,7 +136,7 @@ class FinalArrays:
         """The final array, and the indices, of an element that the value is written to and that keeps it."""
         for use in value.uses:
             op = use.operation
-            if isinstance(op, InsertOp) and use.index == 0 and op.parent is _block_of(value):
+            if isinstance(op, InsertOp) and use.index == 0 and op.parent is block_of(value):
                 access = write_of(op)
                 final = None if access is None else self._final(access, op.result)
                 if final is not None:
@@ -181,11 +181,6 @@ def _misses(write: Access, read: Access, version: SSAValue, loop: Loop) -> bool:
     if _are_exclusive(write.op, read.op) or _is_before(write.op, version, shared[-1]):
         return True
     return _is_apart(write, read, shared, len(shared))
-
-
-def _block_of(value: SSAValue) -> Block | None:
-    owner = value.owner
-    return owner if isinstance(owner, Block) else owner.parent
 
 
 def _loops_inside(op: Operation, outermost: Loop) -> list[Loop]:

@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import IsTerminator, is_side_effect_free
 
-from mlirad.autodiff.carries import terminator
+from mlirad.autodiff.carries import block_of, terminator
 from mlirad.autodiff.sizes import dim, shape_source, unknown_axes, zeros
 from mlirad.dialect.expr import Expr, building, insert, located
 from mlirad.dialect.movement import DimOp
@@ -59,9 +59,7 @@ class Naming:
 
     def name(self, value: SSAValue, at: Mirror) -> SSAValue:
         """What stands for a forward value in the reverse block of `at`."""
-        owner = value.owner
-        block = owner.parent if isinstance(owner, Operation) else owner
-        assert block is not None
+        block = block_of(value)
         mirror = at.of(block)
         if mirror.replay is None:
             return value
@@ -84,9 +82,7 @@ class Naming:
 
     def _size(self, value: SSAValue, axis: int, at: Mirror) -> SSAValue:
         source = shape_source(value)
-        owner = source.owner
-        block = owner.parent if isinstance(owner, Operation) else owner
-        assert block is not None
+        owner, block = source.owner, block_of(source)
         if at.of(block).replay is None:
             return dim(source, axis).value
         if isinstance(owner, Operation):

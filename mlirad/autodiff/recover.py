@@ -14,7 +14,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from mlirad.autodiff.carries import Loop, constant_value
+from mlirad.autodiff.carries import Loop, block_of, constant_value
 from mlirad.autodiff.cut import Network
 from mlirad.autodiff.final import FinalArrays
 from mlirad.autodiff.linear import induction
@@ -46,14 +46,6 @@ class Way:
     build: Build
 
 
-def block_of(value: SSAValue) -> Block:
-    """The block that a value is defined in."""
-    owner = value.owner
-    block = owner if isinstance(owner, Block) else owner.parent
-    assert block is not None
-    return block
-
-
 @dataclass
 class Recovery:
     """The ways to recover the values of one function, whose own block is `entry`."""
@@ -75,7 +67,9 @@ class Recovery:
         if value not in self._ways:
             way = self._argument(value) if isinstance(value, BlockArgument) else self._result(value)
             home = None if way is not None and way.cost <= 1 else self.final.home(value)
-            self._ways[value] = way if home is None else Way(home, 1.0, lambda given, _: emit(ExtractOp, *given).value)
+            if home is not None and (way is None or self.is_visible(home[0])):
+                way = Way(home, 1.0, lambda given, _: emit(ExtractOp, *given).value)
+            self._ways[value] = way
         return self._ways[value]
 
     def stored(self, needed: Iterable[SSAValue]) -> set[SSAValue]:

@@ -17,8 +17,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from mlirad.autodiff.carries import add_results, add_yields, branches, constant_value
-from mlirad.autodiff.recover import Recovery, block_of
+from mlirad.autodiff.carries import add_results, add_yields, block_of, branches, constant_value
+from mlirad.autodiff.recover import Recovery
 from mlirad.autodiff.sizes import zeros
 from mlirad.autodiff.slots import Nests, Slots, Update, forward_counter, loops_on, path_to, thread, trips_of
 from mlirad.dialect import types

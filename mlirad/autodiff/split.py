@@ -1,0 +1,180 @@
+"""The pass `mlirad-split`: cuts a differentiated function at its `ad.turn` into a forward sweep and a pullback.
+
+Reads: functions with `ad.turn`, closed by the tape; `ad.forward` and `ad.pullback`. Writes: calls of the two halves.
+Leaves: no residuals type; wherever a value of that type was, the values that cross the cut, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import is_side_effect_free
+
+from mlirad.autodiff.carries import block_of, terminator
+from mlirad.autodiff.differentiate import JOINED, free_name
+from mlirad.dialect import types
+from mlirad.dialect.request import ForwardOp, PullbackOp, ResidualsType, TurnOp
+from mlirad.errors import DifferentiationError
+
+Values = tuple[SSAValue, ...]
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The forward sweep and the pullback of one function, and the types of what the first hands to the second."""
+
+    forward: func.FuncOp
+    pullback: func.FuncOp
+    crossing: tuple[Attribute, ...]
+
+
+@dataclass(frozen=True)
+class Split(ModulePass):
+    """Cut every joined function, and let its residuals cross function boundaries as ordinary values."""
+
+    name = "mlirad-split"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        halves = {}
+        for function in [f for f in op.ops if isinstance(f, func.FuncOp) and JOINED in f.attributes]:
+            residuals = function.attributes[JOINED]
+            assert isinstance(residuals, ResidualsType)
+            halves[residuals] = _cut(op, function, residuals.callee.root_reference.data)
+        if halves:
+            for function in op.ops:
+                if isinstance(function, func.FuncOp) and not function.is_declaration:
+                    _convert(function, halves)
+
+
+# --- cutting ----------------------------------------------------------------------------------------------------
+
+
+def _cut(module: ModuleOp, joined: func.FuncOp, name: str) -> Halves:
+    """Move what follows the turn into a function of its own."""
+    entry = joined.body.block
+    turn = next(op for op in entry.ops if isinstance(op, TurnOp))
+    after: list[Operation] = []
+    while (last := terminator(entry)) is not turn:
+        last.detach()
+        after.insert(0, last)
+    crossing, copied = _crossing(entry, after)
+    given = [*crossing, *turn.cotangents]
+    body = Block([op.clone() for op in copied], arg_types=[value.type for value in given])
+    body.add_ops(after)
+    for value, stands_for in zip(given, body.args, strict=True):
+        stands_for.name_hint = value.name_hint
+        _replace_inside(value, stands_for, body)
+    for original, copy in zip(copied, body.ops, strict=False):
+        copy.location = original.location
+        _replace_inside(original.results[0], copy.results[0], body)
+    pullback = _function(module, f"{name}.pullback", body)
+    entry.insert_op_before(end := func.ReturnOp(*turn.values, *crossing), turn)
+    end.location = turn.location
+    turn.detach()
+    turn.erase()
+    joined.detach()
+    forward = _function(module, f"{name}.forward", joined.body.detach_block(entry))
+    return Halves(forward, pullback, tuple(value.type for value in crossing))
+
+
+def _crossing(entry: Block, after: Sequence[Operation]) -> tuple[list[SSAValue], list[Operation]]:
+    """The values of `entry` that the detached ops use, but for constants: those are copied."""
+    values: dict[SSAValue, None] = {}
+    constants: dict[Operation, None] = {}
+    for op in after:
+        for inner in op.walk():
+            for operand in inner.operands:
+                owner = operand.owner
+                if isinstance(owner, Operation) and owner.parent is entry and _is_constant(owner):
+                    constants[owner] = None
+                elif block_of(operand) is entry and not isinstance(owner, TurnOp):
+                    values[operand] = None
+    return list(values), list(constants)
+
+
+def _is_constant(op: Operation) -> bool:
+    return not op.operands and not op.regions and len(op.results) == 1 and is_side_effect_free(op)
+
+
+def _replace_inside(value: SSAValue, by: SSAValue, block: Block) -> None:
+    value.replace_uses_with_if(by, lambda use: block.find_ancestor_op_in_block(use.operation) is not None)
+
+
+def _function(module: ModuleOp, name: str, body: Block) -> func.FuncOp:
+    """A private function of the module, of what its body takes and returns."""
+    results = [value.type for value in terminator(body).operands]
+    made = func.FuncOp(free_name(module, name), ([arg.type for arg in body.args], results), Region(body), "private")
+    made.location = terminator(body).location
+    module.body.block.add_op(made)
+    return made
+
+
+# --- residuals as ordinary values -------------------------------------------------------------------------------
+
+
+def _convert(function: func.FuncOp, halves: Mapping[Attribute, Halves]) -> None:
+    """Replace the residuals in a function, in its type, and in its calls."""
+    stands_for: dict[SSAValue, Values] = {}
+    entry = function.body.block
+    for arg in list(entry.args):
+        if arg.type in halves:
+            new = [entry.insert_arg(t, arg.index + 1 + n) for n, t in enumerate(halves[arg.type].crossing)]
+            stands_for[arg] = tuple(new)
+    for op in list(function.walk()):
+        if any(value.type in halves for value in (*op.operands, *op.results)):
+            _convert_op(op, halves, stands_for)
+    for arg in list(entry.args):
+        if arg in stands_for:
+            entry.erase_arg(arg)
+    inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
+    function.function_type = FunctionType.from_lists(_types(inputs, halves), _types(outputs, halves))
+
+
+def _types(types_before: Sequence[Attribute], halves: Mapping[Attribute, Halves]) -> list[Attribute]:
+    return [new for old in types_before for new in (halves[old].crossing if old in halves else (old,))]
+
+
+def _convert_op(op: Operation, halves: Mapping[Attribute, Halves], stands_for: dict[SSAValue, Values]) -> None:
+    operands = [new for old in op.operands for new in stands_for.get(old, (old,))]
+    match op:
+        case func.ReturnOp():
+            op.operands = operands
+            return
+        case ForwardOp():
+            call = _call(halves[op.residuals].forward, operands)
+        case PullbackOp():
+            call = _call(halves[op.residuals].pullback, operands)
+        case func.CallOp():
+            call = func.CallOp(op.callee, operands, _types(list(op.result_types), halves))
+        case _:
+            raise DifferentiationError(
+                f"{op.name} cannot carry what a pullback needs; only calls and returns can",
+                types.from_location(op.location),
+            )
+    call.location = op.location
+    given = iter(call.results)
+    kept: list[SSAValue | None] = []
+    for result in op.results:
+        if result.type in halves:
+            stands_for[result] = tuple(next(given) for _ in halves[result.type].crossing)
+            kept.append(None)
+        else:
+            kept.append(next(given))
+    assert op.parent is not None
+    op.parent.insert_op_before(call, op)
+    for result, new in zip(op.results, kept, strict=True):
+        if new is not None:
+            result.replace_all_uses_with(new)
+    op.detach()
+    # The uses of its residuals are converted after it.
+    op.erase(safe_erase=False)
+
+
+def _call(function: func.FuncOp, operands: Sequence[SSAValue]) -> func.CallOp:
+    return func.CallOp(function.sym_name.data, operands, function.function_type.outputs.data)
