@@ -37,7 +37,7 @@ def gather(inputs: Sequence[Input], leaves: Sequence[Any]) -> list[Any]:
 def check_aliasing(inputs: Sequence[Input], values: Sequence[Any]) -> None:
     """Raises ValueError where an array that is written shares memory with another one, or is read-only.
 
-    Compiled code treats its arguments as separate arrays: what it would do with overlapping ones is not what NumPy does.
+    Compiled code treats its arguments as separate arrays: with overlapping ones it would not do what NumPy does.
     """
     for index, (written, array) in enumerate(zip(inputs, values, strict=True)):
         if not written.is_written:

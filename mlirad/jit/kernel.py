@@ -80,9 +80,10 @@ class Kernel:
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The function for arguments like these, on its way to the target; nothing is run."""
-        from mlirad.jit.specialization import lower
+        from mlirad.jit.specialization import leaves_of, lower
 
-        return lower(self.__mlirad_function__, self._signature(args, kwargs), self.options)
+        signature = self._signature(args, kwargs)
+        return lower(self.__mlirad_function__, signature, leaves_of(signature, args, kwargs), self.options)
 
     @property
     def signatures(self) -> list[Signature]:

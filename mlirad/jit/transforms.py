@@ -10,6 +10,7 @@ from mlirad import requests
 from mlirad.jit.kernel import Kernel
 from mlirad.options import Options
 
+
 @overload
 def jit(function: Callable[..., Any], /) -> Kernel: ...
 @overload
@@ -113,7 +114,7 @@ def value_and_grad(
 def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """(out, tangent of out): `function` at `primals`, and its derivative along `tangents`, in one forward sweep.
 
-    primals, tangents: tuples of the same structure, shapes and dtypes. Raises TypeError or ValueError where they differ.
+    primals, tangents: tuples of the same structure, shapes and dtypes. Raises TypeError or ValueError if they differ.
     """
     return _kernel(requests.Jvp(requests.plain(_callable(function))), _inherited(function))(
         tuple(primals), tuple(tangents)
@@ -124,9 +125,9 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     """(out, pullback): `function` at `primals`, and a function from a cotangent of out to a tuple of cotangents.
 
     The forward sweep runs once, here; the pullback may be called any number of times, and runs only the reverse sweep.
-    A cotangent has the structure, shapes and dtypes of out. With has_aux the function returns (out, aux), and the result
-    is (out, pullback, aux).
+    A cotangent has the structure, shapes and dtypes of out. With has_aux the function returns (out, aux), and the
+    result is (out, pullback, aux).
 
     Raises mlirad.DifferentiationError (a TypeError) for primals that are not of floats.
     """
-    return _kernel(requests.Vjp(requests.plain(_callable(function)), has_aux), _inherited(function)).vjp(primals)
+    return _kernel(requests.Vjp(requests.plain(_callable(function)), has_aux), _inherited(function))(*primals)
