@@ -19,7 +19,7 @@ from xdsl.printer import Printer
 
 from mlirad import stages
 from mlirad.autodiff.differentiate import Differentiate, has_requests
-from mlirad.autodiff.normalize import NormalizeWhile
+from mlirad.autodiff.split import Split
 from mlirad.autodiff.tape import Tape
 from mlirad.dialect.verify import verify_dominance
 from mlirad.lowering.canonicalize import Canonicalize
@@ -45,7 +45,7 @@ def apply(passes: Iterable[ModulePass], module: ModuleOp) -> ModuleOp:
 def differentiate(module: ModuleOp) -> ModuleOp:
     """Expand the requests, innermost first, cleaning up before and after each step."""
     while has_requests(module):
-        apply((*CLEAN, NormalizeWhile(), Differentiate(), Dce(), Tape(), Inline(), *CLEAN), module)
+        apply((Inline(), *CLEAN, Differentiate(), Dce(), Tape(), Split(), Inline(), *CLEAN), module)
     return module
 
 
