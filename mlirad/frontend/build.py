@@ -196,7 +196,7 @@ def _from_data(need: NeedStatic) -> CompileError:
 
 def _used(poison: Poison, place: SourceLocation | None) -> CompileError:
     message = poison.why if poison.where is None else f"{poison.why} (joined at line {poison.where.lineno})"
-    return UnsupportedSyntaxError(message, place, poison.hint)
+    return UnsupportedSyntaxError(message, place or poison.where, poison.hint)
 
 
 def _place(error: Exception) -> SourceLocation | None:

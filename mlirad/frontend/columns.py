@@ -74,6 +74,8 @@ class Columns:
         if share and not self.is_loop and (shared := self._complement(type, left, right)) is not None:
             return shared
         placeholder = self.scratch.insert_arg(type, len(self.scratch.args))
+        # The branches of an if are merged once for each exit, and a place may stand in several.
+        slot = slot if self.is_loop else (len(self.columns), slot)
         self.columns[slot] = column = Column(type, left, right, placeholder, filler)
         if share and (left is None or right is None):
             self.open.setdefault(type, []).append(column)

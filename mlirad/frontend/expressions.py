@@ -6,6 +6,7 @@ Reads: ast and the state. Writes: ops, through Traced values' operators. Leaves:
 from __future__ import annotations
 
 import ast
+import dataclasses
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -13,15 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.dialect.expr import Expr
-from mlirad.errors import StaticValueError
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, apply, constant, where
+from mlirad.dialect.movement import reshape
+from mlirad.errors import StaticIndexError, StaticOverflowError, StaticValueError, StaticZeroDivisionError
 from mlirad.frontend import layout, view_functions
-from mlirad.frontend.core import Bottom, Core, Frame
+from mlirad.frontend.core import Core, Frame
 from mlirad.frontend.indexing import compose, is_basic
-from mlirad.frontend.merge import kind_of
+from mlirad.frontend.merge import kind_of, renumbered
 from mlirad.frontend.promotion import numpys_refusal
 from mlirad.frontend.scope import ScopeNode, scope_of
-from mlirad.frontend.traced import NeedStatic, Traced, is_static, require_static
+from mlirad.frontend.traced import Traced, is_static, require_static
 from mlirad.frontend.values import (
     Alternative,
     Bound,
@@ -125,8 +128,6 @@ class Expressions(Core):
             self.certain_error(error)
 
     def certain_error(self, error: Exception) -> Any:
-        from mlirad.errors import StaticIndexError, StaticOverflowError, StaticZeroDivisionError
-
         for kind, name in (
             (StaticZeroDivisionError, "ZeroDivisionError"),
             (StaticIndexError, "IndexError"),
@@ -163,8 +164,6 @@ class Expressions(Core):
             truth = self.truth(value)
             if isinstance(truth, bool):
                 return Static(not truth)
-            from mlirad.dialect.expr import apply
-
             return Traced(apply(np.logical_not, truth.expr), weak=True, origins=truth.origins)
         operand = self.operand(value)
         function = _UNARY[type(node.op)]
@@ -191,8 +190,6 @@ class Expressions(Core):
                         self.location,
                         "use np.any(...) or np.all(...)",
                     )
-                from mlirad.dialect.movement import reshape
-
                 contents = self.read(value).expr
                 value = Traced(reshape(contents, contents.element), origins=frozenset({"data"}))
             case Traced():
@@ -524,11 +521,40 @@ class Expressions(Core):
         return self.distinct(Ref(tuple(Alternative(a.cell, view) for a, view in pairs), array.selector))
 
     def distinct(self, array: Ref) -> Ref:
-        """The array; refused where two alternatives have become views of one cell by the same steps."""
-        keys = {(a.cell, a.view.steps) for a in array.alternatives}
-        if len(keys) != len(array.alternatives):
-            self.refuse("the arrays that this may stand for overlap in a way that is not followed", ".copy() one of them")
-        return array
+        """The array, with alternatives that have become one view of one cell, at several starts, made one."""
+        groups: dict[tuple[int, Any], list[int]] = {}
+        for position, alternative in enumerate(array.alternatives):
+            groups.setdefault((alternative.cell, alternative.view.steps), []).append(position)
+        if array.selector is None or len(groups) == len(array.alternatives):
+            return array
+        made: list[Alternative] = []
+        numbers = [0] * len(array.alternatives)
+        for group, positions in enumerate(groups.values()):
+            chosen = [array.alternatives[position].view for position in positions]
+            for position in positions:
+                numbers[position] = group
+            params = tuple(
+                self.selected(array.selector, positions, starts)
+                for starts in zip(*(view.params for view in chosen), strict=True)
+            )
+            known = all(view.strides == chosen[0].strides for view in chosen)
+            strides = chosen[0].strides if known else layout.unknown_strides(chosen[0].shape)
+            readonly = any(view.readonly for view in chosen)
+            view = dataclasses.replace(chosen[0], params=params, strides=strides, readonly=readonly)
+            made.append(Alternative(array.alternatives[positions[0]].cell, view))
+        return Ref(tuple(made), None if len(made) == 1 else renumbered(array.selector, numbers))
+
+    @staticmethod
+    def selected(selector: Expr, positions: Sequence[int], starts: Sequence[int | Expr]) -> int | Expr:
+        """The start of the alternative that is taken, of those at `positions`."""
+        first = starts[0]
+        if all(start is first or (isinstance(first, int) and not isinstance(start, Expr) and start == first) for start in starts):
+            return first
+        exprs = [start if isinstance(start, Expr) else constant(start, types.I64) for start in starts]
+        result = exprs[-1]
+        for position, expr in zip(reversed(positions[:-1]), reversed(exprs[:-1]), strict=True):
+            result = where(selector == position, expr, result)
+        return result
 
     def _subscript(self, node: ast.Subscript) -> Value:
         base, index = self.evaluate_all([lambda: self.expression(node.value), lambda: self.index(node.slice)])

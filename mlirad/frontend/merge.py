@@ -168,7 +168,8 @@ class Merge:
                 entry_a, entry_b = self.entry_of(self.left, number_a), self.entry_of(self.right, number_b)
                 yield from self._walk_items(place, entry_a, entry_b, seen)
         elif a is None or b is None or _head(a) == _head(b):
-            parts_a, parts_b = parts_of(a) if a else (), parts_of(b) if b else ()
+            parts_a = () if a is None else parts_of(a)
+            parts_b = () if b is None else parts_of(b)
             for index in range(max(len(parts_a), len(parts_b))):
                 yield from self.walk(
                     (*place, index),
