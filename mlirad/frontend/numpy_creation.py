@@ -88,9 +88,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Tr
     return Traced(assignable(value, sizes, asked))
 
 
-def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", *, shape: Any = None
-) -> Any:
+def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", *, shape: Any = None) -> Any:
     model = as_operand(a)
     dtype = promotion.strong(stand_in(model)) if dtype is None else dtype
     return full(shape_of(model) if shape is None else shape, fill_value, dtype, order)

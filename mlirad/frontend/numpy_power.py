@@ -49,8 +49,8 @@ def power(x: Traced | Number, y: Traced | Number, of_numpy: bool = False) -> Tra
     if count is not None:
         chain = _multiplied(base, abs(count))
         return result(1.0 / chain if count < 0 else chain)
-    if exponent == 0.5 and shape:
-        return result(apply(np.sqrt, base))  # as NumPy does for arrays, -inf and -0.0 included
+    if exponent == 0.5 and (shape or of_numpy):
+        return result(apply(np.sqrt, base))  # as NumPy does, -inf and -0.0 included
     return result(apply(np.power, base, in_type(y, second, shape)))
 
 

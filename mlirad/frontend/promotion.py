@@ -148,4 +148,4 @@ def normalize_axes(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ..
     if axis is None:
         return tuple(range(rank))
     with numpys_refusal():
-        return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, rank, "axis")))
+        return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, rank)))
