@@ -70,7 +70,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class ErrorEntry:
-    """One way in which a compiled function can fail: Python's exception, its message ({0}, {1}: arguments), the place."""
+    """One way in which a compiled function can fail: Python's exception, its message (with {0} and {1}), the place."""
 
     exception: str
     message: str

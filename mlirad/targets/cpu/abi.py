@@ -1,6 +1,6 @@
 """Calling compiled code: contexts, arenas, slots, and Python's exceptions.
 
-Reads: numpy arrays and scalars. Writes: results, and the written arguments in place. Leaves: no memory that nobody owns.
+Reads: numpy arrays and scalars. Writes: results, and written arguments in place. Leaves: no memory without an owner.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mlirad.errors import format_located
 from mlirad.targets.cpu.engine import Library, runtime_symbols
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
 from mlirad.targets.cpu.runtime import CONTEXT_BYTES, HEADER_BYTES
-from mlirad.targets.target import Artifact, Entry, Slot
+from mlirad.targets.target import Artifact, Entry, ErrorEntry, Slot
 
 _ALIGNMENT = 64
 _MEMORY_ERROR, _RECURSION_ERROR = -1, -2
@@ -50,11 +50,12 @@ class _ContextStruct(ctypes.Structure):
 
 assert ctypes.sizeof(_ContextStruct) == CONTEXT_BYTES
 
+_Function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)  # releases the GIL
 _free: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(runtime_symbols()["free"])
 
 
 class Context:
-    """What one running call owns: its arena, and its table of growable blocks. Both outlast the call, for the next one."""
+    """What a running call owns: its arena, and its table of growable blocks. Both outlast it, for the next call."""
 
     def __init__(self, arena_size: int):
         self.struct = _ContextStruct()
@@ -86,15 +87,23 @@ class Context:
 
 
 class _Lease:
-    """A context on loan. Results of unknown size stand in its blocks, so they keep it; then it goes back to the pool."""
+    """A context on loan. Results of unknown size stand in its blocks, and keep it; then it goes back to the pool."""
 
-    __slots__ = ("context", "pool", "kept")
+    __slots__ = ("context", "kept", "pool")
 
     def __init__(self, pool: deque[Context], context: Context, kept: object):
         self.pool, self.context, self.kept = pool, context, kept
 
     def __del__(self) -> None:
         self.pool.append(self.context)
+
+
+class _Memory:
+    """An array in memory that a lease owns: NumPy's view of it keeps this object as its base."""
+
+    def __init__(self, address: int, shape: tuple[int, ...], dtype: np.dtype, lease: _Lease):
+        self.lease = lease
+        self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "typestr": dtype.str}
 
 
 class CpuArtifact(Artifact):
@@ -118,7 +127,8 @@ class CpuArtifact(Artifact):
         """The Python-level call of an entry; made once."""
         with self._lock:
             if name not in self._callables:
-                self._callables[name] = EntryPoint(self, self.entries[name])
+                entry = self.entries[name]
+                self._callables[name] = EntryPoint(self._library, self.address(name), entry, self.errors)
             return self._callables[name]
 
     def invoke(
@@ -126,18 +136,23 @@ class CpuArtifact(Artifact):
     ) -> tuple[Any, ...]:
         return self.entry_point(name)(values, dtypes)
 
-    def exception(self, code: int, context: Context) -> Exception:
-        """The Python exception for the code that a call returned."""
-        if code == _MEMORY_ERROR:
-            return MemoryError("no memory for the arrays of a compiled function")
-        if code == _RECURSION_ERROR:
-            return RecursionError("compiled functions call one another too deeply")
-        entry = self.errors[code - 1]
-        message = entry.message.format(context.struct.error_argument_0, context.struct.error_argument_1)
-        cls = getattr(builtins, entry.exception, None)
-        if not (isinstance(cls, type) and issubclass(cls, Exception)):
-            raise TypeError(f"{entry.exception} in an error table is no exception of Python")
-        return cls(format_located(message, entry.location))
+
+def exception_of(errors: Sequence[ErrorEntry], code: int, context: Context) -> Exception:
+    """The Python exception for the code that a call returned. Its `location` is the place in the user's source."""
+    if code == _MEMORY_ERROR:
+        return MemoryError("no memory for the arrays of a compiled function")
+    if code == _RECURSION_ERROR:
+        return RecursionError("compiled functions call one another too deeply")
+    entry = errors[code - 1]
+    # Not str.format: the rest of a message is the user's, braces included.
+    message = entry.message.replace("{0}", str(context.struct.error_argument_0))
+    message = message.replace("{1}", str(context.struct.error_argument_1))
+    cls = getattr(builtins, entry.exception, None)
+    if not (isinstance(cls, type) and issubclass(cls, Exception)):
+        raise TypeError(f"{entry.exception} in an error table is no exception of Python")
+    error = cls(format_located(message, entry.location))
+    error.location = entry.location  # pyright: ignore[reportAttributeAccessIssue]
+    return error
 
 
 class EntryPoint:
@@ -146,10 +161,12 @@ class EntryPoint:
     The caller sees to it that an argument that is written shares no memory with any other argument.
     """
 
-    def __init__(self, artifact: CpuArtifact, entry: Entry):
+    def __init__(self, library: Library, address: int, entry: Entry, errors: Sequence[ErrorEntry]):
         self.entry = entry
-        self._artifact_errors = artifact.exception
-        self._function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(artifact.address(entry.name))
+        self._inputs = len(entry.inputs)
+        self._errors = errors
+        self._library = library  # keeps the code
+        self._function = _Function(address)
         self._contexts: deque[Context] = deque()
         width = sum(slot.width for slot in (*entry.arguments, *entry.returns))
         self._slots_type = ctypes.c_int64 * max(1, width)
@@ -167,8 +184,8 @@ class EntryPoint:
 
     def __call__(self, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None) -> tuple[Any, ...]:
         entry = self.entry
-        if len(values) != len(entry.inputs):
-            raise TypeError(f"{entry.name} takes {len(entry.inputs)} arguments, not {len(values)}")
+        if len(values) != self._inputs:
+            raise TypeError(f"{entry.name} takes {self._inputs} arguments, not {len(values)}")
         slots = self._slots_type()
         results: list[Any] = [None] * entry.result_count
         wanted = dtypes if dtypes is not None else (None,) * entry.result_count
@@ -187,7 +204,10 @@ class EntryPoint:
         lease = self._lend(values)
         code = self._function(lease.context.address, ctypes.addressof(slots))
         if code:
-            raise self._artifact_errors(code, lease.context)
+            error = exception_of(self._errors, code, lease.context)
+            # The traceback keeps this frame; the context shall not wait for it.
+            del lease
+            raise error
         for slot in entry.returns:
             assert slot.result is not None
             dtype = wanted[slot.result] or _DTYPES[slot.element]
@@ -249,7 +269,4 @@ def _get(slots: Any, place: int, slot: Slot, dtype: np.dtype, lease: _Lease) -> 
         return np.ctypeslib.as_ctypes_type(dtype).from_address(at).value
     sizes = iter(slots[place + 1 : place + slot.width])
     shape = tuple(next(sizes) if size == -1 else size for size in slot.shape)
-    count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    memory = (ctypes.c_char * count).from_address(slots[place])
-    memory.lease = lease
-    return np.ndarray(shape, dtype, memory)
+    return np.asarray(_Memory(slots[place], shape, dtype, lease))

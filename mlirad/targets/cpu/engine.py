@@ -1,6 +1,6 @@
 """The one place that talks to LLVM: optimise, compile, link into the process, unload. Safe to use from several threads.
 
-Reads: LLVM IR text, or object code. Writes: IR text, assembly, object code, addresses. Leaves: nothing behind once a `Library` is freed.
+Reads: LLVM IR text, or object code. Writes: IR, assembly, object code, addresses. Leaves: nothing of a freed `Library`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import llvmlite.binding as llvm
 _OPTIMISATION = 2
 
 # What LLVM's code generator may call, besides what the emitter calls by name. Each also as `...f`, for float.
-_MATH = (
-    "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf exp exp10 exp2 expm1 floor fma fmax fmin fmod "
-    "ldexp log log10 log1p log2 nearbyint pow rint round roundeven sin sincos sinh sqrt tan tanh trunc"
-).split()
-_LIBC = "aligned_alloc bcmp free memcmp memcpy memmove memset realloc".split()
+_MATH = """
+    acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf exp exp10 exp2 expm1 floor fma fmax fmin fmod
+    ldexp log log10 log1p log2 nearbyint pow rint round roundeven sin sincos sinh sqrt tan tanh trunc
+"""
+_LIBC = ("aligned_alloc", "bcmp", "free", "memcmp", "memcpy", "memmove", "memset", "realloc")
 _LIBRARIES = {"linux": "libm.so.6", "darwin": "libSystem.B.dylib"}
 
 _lock = threading.Lock()
@@ -68,7 +68,7 @@ def _symbols() -> dict[str, int]:
     if name := _LIBRARIES.get(sys.platform):
         libraries.append(ctypes.CDLL(name))
     found: dict[str, int] = {}
-    for symbol in (*_LIBC, *_MATH, *[f"{name}f" for name in _MATH]):
+    for symbol in (*_LIBC, *_MATH.split(), *[f"{name}f" for name in _MATH.split()]):
         for library in libraries:
             # An older C library lacks some (exp10, roundeven); linking tells if one of those is really needed.
             if hasattr(library, symbol):

@@ -2,9 +2,10 @@
 
 Reads: the names that an emitted module uses. Writes: their text, with what they need in turn. Leaves: nothing.
 
-A call's dynamic memory is a table of blocks in its context. Blocks are taken in order, grown in place where their capacity
-allows, and given back all at once by setting the number in use to 0: the next call finds them, at their largest size, in the
-same order. A block is a header of 64 bytes (capacity, place in the table, a mark) and 64-byte aligned data.
+A call's dynamic memory is a table of blocks in its context. Blocks are taken in order, grown in place where their
+capacity allows, and given back all at once by setting the number in use to 0: the next call finds them, at their
+largest size, in the same order. A block is a header of 64 bytes (capacity, place in the table, a mark) and its data, on
+64 bytes too.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _LIBC = {
 }
 
 _PARTS: dict[str, _Part] = {
-    # A new block of at least so many bytes, accounted for in the context but not in its table; null if there is no memory.
+    # A new block of at least so many bytes, counted in the context but not in its table; null if there is no memory.
     "mlirad.block": _Part(
         f"""
 define internal ptr @mlirad.block(ptr %ctx, i64 %bytes) noinline nounwind {{
@@ -153,7 +154,7 @@ none:
 }}""",
         ("mlirad.block", "mlirad.drop", "realloc", "llvm.memset.p0.i64"),
     ),
-    # The data of a block with room for %new bytes, of which the first %old are kept. Data that is in no block (the arena's)
+    # The data of a block with room for %new bytes, of which the first %old are kept. What is in no block (the arena's)
     # is copied into one. Null if there is no memory; then the old block is still the call's.
     "mlirad.grow": _Part(
         f"""

@@ -1,4 +1,4 @@
-"""Reads: the module of stage `optimized`. Writes: stages linalg to asm, object code, a loaded artifact. Leaves: nothing."""
+"""Reads: the module of stage `optimized`. Writes: stages linalg to asm, object code, an artifact. Leaves: nothing."""
 
 from __future__ import annotations
 
@@ -50,9 +50,8 @@ class CpuTarget(Target):
             place = from_location(op.location)
             if op.name.startswith("ad."):
                 problems.append(TargetError(f"{op.name} reached the cpu target, which does not differentiate", place))
-            for type in dict.fromkeys([*op.operand_types, *op.result_types]):
-                if not _is_supported(type):
-                    problems.append(TargetError(f"the cpu target has no {type} ({op.name})", place))
+            odd = [type for type in dict.fromkeys([*op.operand_types, *op.result_types]) if not _is_supported(type)]
+            problems += [TargetError(f"the cpu target has no {type} ({op.name})", place) for type in odd]
         return problems
 
     def stages(self) -> tuple[Stage, ...]:

@@ -6,7 +6,7 @@
 // CHECK: {{^}}for
 // CHECK: {{^}}for
 // CHECK: br i1 {{%v[0-9]+}}, label %ok{{[0-9]+}}, label %[[FIRST:fail[0-9]+]], !prof !0
-// CHECK: br i1 {{%v[0-9]+}}, label %ok{{[0-9]+}}, label %[[SECOND:fail[0-9]+]], !prof !0
+// CHECK: br i1 {{%[av][0-9]+}}, label %ok{{[0-9]+}}, label %[[SECOND:fail[0-9]+]], !prof !0
 // CHECK: ret i32 0
 // CHECK-NEXT: {{^}}[[FIRST]]:
 // CHECK-NEXT: [[A:%v[0-9]+]] = getelementptr inbounds i8, ptr %ctx, i64 8

@@ -65,7 +65,11 @@ def test_the_signature_can_be_read(load) -> None:
     [
         ([1.0, np.zeros(3)], TypeError, "takes 3 arguments, not 2"),
         ([1.0, [1.0, 2.0], np.zeros(2)], TypeError, "argument 1 must be an array, not list"),
-        ([1.0, np.zeros(3, np.float32), np.zeros(3)], TypeError, "argument 1 must be an array of float64, not of float32"),
+        (
+            [1.0, np.zeros(3, np.float32), np.zeros(3)],
+            TypeError,
+            "argument 1 must be an array of float64, not of float32",
+        ),
         ([1.0, np.zeros(3, ">f8"), np.zeros(3)], TypeError, "argument 1 must be an array of float64"),
         ([1.0, np.zeros((3, 1)), np.zeros(3)], ValueError, "argument 1 has the shape"),
         ([1.0, np.zeros(6)[::2], np.zeros(3)], ValueError, "C-contiguous"),
@@ -178,7 +182,7 @@ def test_threads_call_one_artifact_at_once(load) -> None:
         x = np.full(64, float(number))
         trips = 2000 + number
         if number % 3 == 0:
-            with pytest.raises(ValueError, match=f"^{number}$"):
+            with pytest.raises(ValueError, match=rf"^{number}$"):
                 artifact.invoke("f", [x, trips, number])
             return True
         result, tape = artifact.invoke("f", [x, trips, -1])
@@ -222,7 +226,6 @@ def test_code_lives_as_long_as_its_entry_points(load) -> None:
     entry([1.0, np.ones(2), y])
     np.testing.assert_array_equal(y, 2)
     del entry
-    gc.collect()
     assert library() is None
 
 

@@ -206,7 +206,8 @@ def test_float_to_integer_saturates(load, kind, width) -> None:
 
 def test_conversions(load) -> None:
     artifact = load("""
-      func.func public @f(%b: i1, %s: i8, %x: f32, %d: f64, %k: index) -> (f64, f64, f64, f32, i64, i64, i8, i32, f64, i64) {
+      func.func public @f(%b: i1, %s: i8, %x: f32, %d: f64, %k: index)
+          -> (f64, f64, f64, f32, i64, i64, i8, i32, f64, i64) {
         %0 = arith.uitofp %b : i1 to f64
         %1 = arith.sitofp %s : i8 to f64
         %2 = arith.uitofp %s : i8 to f64
@@ -249,3 +250,15 @@ def test_fastmath_only_where_the_op_says_so(emit) -> None:
       }""")
     assert "fadd double" in text
     assert "fmul nnan reassoc double" in text
+
+
+def test_products_and_sums_are_not_contracted(load) -> None:
+    """x * x - y rounds twice, as in NumPy, although the processor could round once."""
+    artifact = load("""
+      func.func public @f(%x: f64, %y: f64) -> f64 {
+        %p = arith.mulf %x, %x : f64
+        %d = arith.subf %p, %y : f64
+        func.return %d : f64
+      }""")
+    x = 1 + 2.0**-30
+    assert artifact.invoke("f", [x, x * x]) == (0.0,)

@@ -100,7 +100,8 @@ def test_bad_text_is_an_error_and_not_a_crash() -> None:
     with pytest.raises(RuntimeError):
         engine.compile_object("define i32 @f() { ret i64 0 }")
     # Parses, and is not valid: %x does not dominate its use.
-    bad = "define i32 @f(i1 %c) {\n br i1 %c, label %a, label %b\na:\n %x = add i32 1, 2\n br label %b\nb:\n ret i32 %x\n}"
+    start = "define i32 @f(i1 %c) {\n br i1 %c, label %a, label %b\n"
+    bad = start + "a:\n %x = add i32 1, 2\n br label %b\nb:\n ret i32 %x\n}"
     with pytest.raises(RuntimeError, match="dominate"):
         engine.compile_object(bad)
 

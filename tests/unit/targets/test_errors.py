@@ -1,4 +1,4 @@
-"""Checks that fail: from inside nested loops, with the right exception, message and place, and with nothing left behind."""
+"""Checks that fail, from inside nested loops too: the right exception, message and place, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ func.func public @f(%a: memref<4xf64> {mlirad.written = 0 : i64}, %n: index, %di
       %k = arith.index_cast %j : index to i64
       %ok = arith.cmpi slt, %k, %four : i64
       func.call @mlirad_check(%ok, %k, %four) {mlirad.error = "IndexError",
-        mlirad.message = "index {0} is out of bounds for axis 0 with size {1}"} : (i1, i64, i64) -> () loc("kernel.py":3:18)
+        mlirad.message = "index {0} is out of bounds for axis 0 with size {1}"}
+        : (i1, i64, i64) -> () loc("kernel.py":3:18)
       %v = memref.load %a[%j] : memref<4xf64>
       %w = arith.addf %v, %one : f64
       memref.store %w, %a[%j] : memref<4xf64>
@@ -73,8 +74,31 @@ def test_exceptions_by_name(load, exception) -> None:
         func.return
       }}""")
     assert artifact.invoke("f", [True]) == ()
-    with pytest.raises(exception, match="^no -3$"):
+    with pytest.raises(exception, match=r"^no -3$"):
         artifact.invoke("f", [False])
+
+
+def test_a_message_may_hold_braces(load) -> None:
+    artifact = load("""
+      func.func private @mlirad_check(i1, i64, i64)
+      func.func public @f(%k: i64) {
+        %no = arith.constant false
+        func.call @mlirad_check(%no, %k, %k) {mlirad.error = "ValueError", mlirad.message = "{x} {} {0} {"}
+          : (i1, i64, i64) -> ()
+        func.return
+      }""")
+    with pytest.raises(ValueError) as caught:
+        artifact.invoke("f", [5])
+    assert str(caught.value) == "{x} {} 5 {"
+
+
+def test_a_failed_call_gives_its_context_back(load) -> None:
+    """Also while its exception, and so its traceback, is alive."""
+    artifact = load(_NESTED)
+    with pytest.raises(IndexError) as caught:
+        artifact.invoke("f", [np.zeros(4), 7, 2])
+    assert len(artifact.entry_point("f")._contexts) == 1
+    assert caught.value.location.lineno == 3
 
 
 def test_a_check_without_its_message_is_refused(emit) -> None:
@@ -109,7 +133,7 @@ def test_check_inside_a_while(load) -> None:
         func.return %r : i64
       }""")
     assert artifact.invoke("f", [-1]) == (100,)
-    with pytest.raises(ValueError, match="^63 63$"):
+    with pytest.raises(ValueError, match=r"^63 63$"):
         artifact.invoke("f", [63])
 
 
@@ -149,7 +173,7 @@ def test_recursion_gives_each_call_its_own_arena(load) -> None:
     artifact = load(_FACTORIAL)
     x = np.full(4, 0.25)
     assert artifact.invoke("f", [10, x]) == (3628800, 55.25)
-    with pytest.raises(ValueError, match="^-1 is negative$"):
+    with pytest.raises(ValueError, match=r"^-1 is negative$"):
         artifact.invoke("f", [-1, x])
 
 

@@ -96,9 +96,7 @@ def test_unary(load, name, element, is_vector) -> None:
 
 
 @pytest.mark.parametrize("is_vector", [False, True], ids=["scalar", "vector"])
-@pytest.mark.parametrize(
-    ("name", "reference"), [("atan2", np.arctan2), ("powf", np.power), ("copysign", np.copysign)]
-)
+@pytest.mark.parametrize(("name", "reference"), [("atan2", np.arctan2), ("powf", np.power), ("copysign", np.copysign)])
 def test_binary(load, name, reference, is_vector) -> None:
     a = np.array([0.5, 2.0, 3.5, 1.0, 7.0, 0.1, 4.0, 9.0])
     b = np.array([2.0, -0.5, 0.0, 3.0, 1.0, -3.0, 0.5, -2.0])
@@ -158,3 +156,17 @@ def test_special_values(load, name) -> None:
     with np.errstate(all="ignore"):
         reference, _ = _UNARY[name]
         np.testing.assert_allclose(result, reference(x), rtol=4e-16)
+
+
+@pytest.mark.parametrize("element", ["f32", "f64"])
+def test_sine_and_cosine_of_one_argument(load, element) -> None:
+    """LLVM makes one call of the two."""
+    artifact = load(f"""
+      func.func public @f(%x: {element}) -> ({element}, {element}) {{
+        %s = math.sin %x : {element}
+        %c = math.cos %x : {element}
+        func.return %s, %c : {element}, {element}
+      }}""")
+    sine, cosine = artifact.invoke("f", [0.5])
+    assert sine == pytest.approx(math.sin(0.5), rel=1e-6)
+    assert cosine == pytest.approx(math.cos(0.5), rel=1e-6)

@@ -23,7 +23,8 @@ def _copy_of_view(load, view: str, type: str, source: str, result: str, x: np.nd
     ("view", "type", "result", "expected"),
     [
         (
-            "memref.subview %x[5, 6] [6, 7] [-1, -1] : memref<6x7xf64> to memref<6x7xf64, strided<[-7, -1], offset: 41>>",
+            "memref.subview %x[5, 6] [6, 7] [-1, -1] :"
+            " memref<6x7xf64> to memref<6x7xf64, strided<[-7, -1], offset: 41>>",
             "6x7xf64, strided<[-7, -1], offset: 41>",
             "6x7xf64",
             lambda x: x[::-1, ::-1],
@@ -54,13 +55,13 @@ def _copy_of_view(load, view: str, type: str, source: str, result: str, x: np.nd
             lambda x: x.T,
         ),
         (
-            'memref.collapse_shape %x [[0 : i64, 1 : i64]] : memref<6x7xf64> into memref<42xf64>',
+            "memref.collapse_shape %x [[0 : i64, 1 : i64]] : memref<6x7xf64> into memref<42xf64>",
             "42xf64",
             "42xf64",
             lambda x: x.ravel(),
         ),
         (
-            'memref.expand_shape %x [[0 : i64, 1 : i64], [2 : i64]] output_shape [2, 3, 7] :'
+            "memref.expand_shape %x [[0 : i64, 1 : i64], [2 : i64]] output_shape [2, 3, 7] :"
             " memref<6x7xf64> into memref<2x3x7xf64>",
             "2x3x7xf64",
             "2x3x7xf64",
@@ -232,7 +233,8 @@ def test_copies_between_strided_views(load) -> None:
       func.func public @f(%x: memref<4x6xf64>, %y: memref<2x7xf64> {mlirad.written = 0 : i64}, %n: index) {
         %a = memref.subview %x[1, 0] [2, %n] [1, 2] : memref<4x6xf64> to memref<2x?xf64, strided<[6, 2], offset: 6>>
         %b = memref.subview %y[1, 1] [2, %n] [-1, 2] : memref<2x7xf64> to memref<2x?xf64, strided<[-7, 2], offset: 8>>
-        "memref.copy"(%a, %b) : (memref<2x?xf64, strided<[6, 2], offset: 6>>, memref<2x?xf64, strided<[-7, 2], offset: 8>>) -> ()
+        "memref.copy"(%a, %b)
+          : (memref<2x?xf64, strided<[6, 2], offset: 6>>, memref<2x?xf64, strided<[-7, 2], offset: 8>>) -> ()
         func.return
       }""")
     x = np.arange(24.0).reshape(4, 6)
@@ -241,3 +243,24 @@ def test_copies_between_strided_views(load) -> None:
         expected[::-1, 1 : 1 + 2 * n : 2] = x[1:3, : 2 * n : 2]
         artifact.invoke("f", [x, y, n])
         np.testing.assert_array_equal(y, expected)
+
+
+def test_little_goes_on_the_stack(load) -> None:
+    """A hundred buffers of 8 KB do not: most are taken from the call's blocks."""
+    stores = "\n".join(
+        f"%s{k} = memref.alloca() : memref<1024xf64>\nmemref.store %x, %s{k}[%c] : memref<1024xf64>" for k in range(100)
+    )
+    loads = "\n".join(
+        f"%v{k} = memref.load %s{k}[%c] : memref<1024xf64>\n%t{k + 1} = arith.addf %t{k}, %v{k} : f64"
+        for k in range(100)
+    )
+    artifact = load(f"""
+      func.func public @f(%x: f64, %c: index) -> f64 {{
+        %t0 = arith.constant 0.0 : f64
+        {stores}
+        {loads}
+        func.return %t100 : f64
+      }}""")
+    assert artifact.invoke("f", [1.5, 1023]) == (150.0,)
+    (context,) = artifact.entry_point("f")._contexts
+    assert context.segment_bytes >= 98 * 8192

@@ -8,7 +8,8 @@ import pytest
 
 def test_nested_loops(load) -> None:
     artifact = load("""
-      func.func public @matmul(%a: memref<3x4xf64>, %b: memref<4x5xf64>, %r: memref<3x5xf64> {mlirad.result = 0 : i64}) {
+      func.func public @matmul(%a: memref<3x4xf64>, %b: memref<4x5xf64>,
+          %r: memref<3x5xf64> {mlirad.result = 0 : i64}) {
         %zero = arith.constant 0.0 : f64
         %c0 = arith.constant 0 : index
         %c1 = arith.constant 1 : index

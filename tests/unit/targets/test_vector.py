@@ -7,7 +7,10 @@ import pytest
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 31])
-@pytest.mark.parametrize(("element", "dtype", "add"), [("f64", np.float64, "addf"), ("f32", np.float32, "addf"), ("i32", np.int32, "addi"), ("i8", np.int8, "addi")])
+@pytest.mark.parametrize(
+    ("element", "dtype", "add"),
+    [("f64", np.float64, "addf"), ("f32", np.float32, "addf"), ("i32", np.int32, "addi"), ("i8", np.int8, "addi")],
+)
 def test_masked_tail(load, element, dtype, add, n) -> None:
     """A main loop of 8 lanes and one masked step: guards before and behind the data stay as they are."""
     artifact = load(f"""
@@ -26,7 +29,8 @@ def test_masked_tail(load, element, dtype, add, n) -> None:
         }}
         %m = vector.create_mask %rest : vector<8xi1>
         %k = arith.addi %main, %c1 : index
-        %v = vector.maskedload %x[%k], %m, %zero : memref<?x{element}>, vector<8xi1>, vector<8x{element}> into vector<8x{element}>
+        %v = vector.maskedload %x[%k], %m, %zero
+          : memref<?x{element}>, vector<8xi1>, vector<8x{element}> into vector<8x{element}>
         %w = arith.{add} %v, %v : vector<8x{element}>
         vector.maskedstore %r[%k], %m, %w : memref<?x{element}>, vector<8xi1>, vector<8x{element}>
         func.return
@@ -177,7 +181,8 @@ def test_bitcast_select_and_constant_vectors(load) -> None:
 
 def test_vectors_of_bool_are_bytes(load) -> None:
     artifact = load("""
-      func.func public @f(%x: memref<8xi1>, %r: memref<8xi1> {mlirad.result = 0 : i64}, %q: memref<8xi1> {mlirad.result = 1 : i64}) {
+      func.func public @f(%x: memref<8xi1>, %r: memref<8xi1> {mlirad.result = 0 : i64},
+          %q: memref<8xi1> {mlirad.result = 1 : i64}) {
         %c0 = arith.constant 0 : index
         %c5 = arith.constant 5 : index
         %ones = arith.constant dense<true> : vector<8xi1>

@@ -1,7 +1,7 @@
-"""Reads: arith on scalars and vectors. Writes: instructions that are total: no operand traps or makes poison. Leaves: no arith op.
+"""Reads: arith on scalars and vectors. Writes: total instructions: nothing traps or makes poison. Leaves: no arith op.
 
-Where arith leaves a result open, it is: x / 0 = x, x % 0 = 0, MIN / -1 = MIN (the lowering above selects what NumPy says);
-shifts by the width or more give 0, or the sign; a float out of an integer's range saturates, nan gives 0.
+Where arith leaves a result open, it is: x / 0 = x, x % 0 = 0, MIN / -1 = MIN (the lowering above selects what NumPy
+says); shifts by the width or more give 0, or the sign; a float out of an integer's range saturates, nan gives 0.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _division(instruction: str, *, is_signed: bool) -> Rule:
 
 
 def _rounded_division(direction: str) -> Rule:
-    """Signed division rounded down ("sub") or up ("add"): the truncated quotient, put right where a remainder is left."""
+    """Signed division rounded down ("sub") or up ("add"): the truncated quotient, put right if a remainder is left."""
 
     def rule(e: FunctionEmitter, op: Operation) -> None:
         type, a, b = safe_divisor(e, op, is_signed=True)

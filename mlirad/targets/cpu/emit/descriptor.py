@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import (
     StridedLayoutAttr,
 )
 from xdsl.ir import Attribute
+from xdsl.ir.affine import AffineMap
 
 from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit.types import llvm_type, memory_type
@@ -80,7 +81,7 @@ def layout_of(type: MemRefType) -> Layout:
         return Layout(type.element_type, sizes, 0, None)
     if isinstance(layout, StridedLayoutAttr):
         return Layout(type.element_type, sizes, layout.get_offset(), tuple(layout.get_strides()))
-    if isinstance(layout, AffineMapAttr) and layout.data.is_identity():
+    if isinstance(layout, AffineMapAttr) and layout.data == AffineMap.identity(len(sizes)):
         return Layout(type.element_type, sizes, 0, None)
     raise TargetError(f"the cpu target has no memrefs laid out as {type}")
 

@@ -1,7 +1,7 @@
 """Reads: func.func, call, return. Writes: LLVM functions. Leaves: no func op.
 
-A function `f` becomes `mlirad.body.f`, which takes its arguments in registers; a public one also `mlirad.entry.f`, the ABI:
-`i32 (ptr context, ptr slots)`, which takes them from 64-bit slots. Both return 0, or the code of an error.
+A function `f` becomes `mlirad.body.f`, which takes its arguments in registers; a public one also `mlirad.entry.f`, the
+ABI: `i32 (ptr context, ptr slots)`, which takes them from 64-bit slots. Both return 0, or the code of an error.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from xdsl.dialects import func, memref, scf
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, StringAttr, VectorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from mlirad.dialect.types import from_location
@@ -26,7 +26,7 @@ from mlirad.targets.cpu.emit.function import (
 )
 from mlirad.targets.cpu.emit.memref import ALIGNMENT, allocate, from_memory
 from mlirad.targets.cpu.emit.scf import may_release
-from mlirad.targets.cpu.emit.types import byte_size, element_name, llvm_type, memory_type
+from mlirad.targets.cpu.emit.types import byte_size, element_name, memory_type
 from mlirad.targets.cpu.runtime import (
     ARENA,
     ERROR_ARGUMENT_0,
@@ -67,6 +67,8 @@ def arena_size(op: func.FuncOp) -> int:
 
 
 def _slot(type: Attribute, result: int | None, *, is_written: bool = False, is_output: bool = False) -> Slot:
+    if isinstance(type, VectorType):
+        raise TargetError(f"a {type} crosses the boundary of a function")
     if not isinstance(type, MemRefType):
         return Slot(element_name(type), None, result)
     layout = layout_of(type)
@@ -182,7 +184,7 @@ def _find_releasing_loops(e: FunctionEmitter, function: func.FuncOp) -> None:
 
 
 def _arena_scopes(e: FunctionEmitter, function: func.FuncOp) -> list[str]:
-    """Tell LLVM which of the arena's buffers never share a byte, by metadata on what is accessed through their names."""
+    """Tell LLVM which of the arena's buffers share no byte, by metadata on what is accessed through their names."""
     buffers: list[tuple[SSAValue, int, int]] = []
     for op in ops_in(function):
         offset = op.attributes.get("mlirad.offset") if isinstance(op, memref.AllocOp) else None
@@ -235,7 +237,7 @@ def emit_call(e: FunctionEmitter, op: func.CallOp) -> None:
 
 
 def _call_defined(e: FunctionEmitter, op: func.CallOp, callee: func.FuncOp) -> None:
-    """A call inside the module: its own piece of memory as arena, its results through the stack, its error passed on."""
+    """A call inside the module: a block of memory as its arena, its results through the stack, its error passed on."""
     limit = e.assign(f"load ptr, ptr {e.assign(f'getelementptr i8, ptr %ctx, i64 {STACK_LIMIT}')}, align 8")
     frame = e.module.declare("llvm.frameaddress.p0", "declare ptr @llvm.frameaddress.p0(i32 immarg)")
     here = e.assign(f"call ptr {frame}(i32 0)")

@@ -1,6 +1,6 @@
 """The walk: one function of MLIR to one function's lines of LLVM IR.
 
-Reads: ops, through a table (op class -> rule). Writes: lines. Leaves: no op unvisited; nested blocks do not nest Python's stack.
+Reads: ops, through a table (op class -> rule). Writes: lines. Leaves: no op unvisited. Depth costs no Python stack.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from mlirad.targets.target import Entry, ErrorEntry
 
 Rule = Callable[["FunctionEmitter", Any], Iterator[Block] | None]
 """Emits one op. A rule for an op with regions is a generator that yields each block where its lines belong."""
+
 
 def ops_in(root: Operation) -> Iterator[Operation]:
     """All ops nested in `root`, in order. (xDSL's `walk` recurses, and ifs may nest as deep as a function is long.)"""
@@ -85,6 +86,7 @@ class FunctionEmitter:
         self.cold: list[str] = []
         self.exits: list[tuple[str, str]] = []
         self.current = "entry"
+        self.stack_bytes = 0
         self.arena_scopes: dict[SSAValue, str] = {}
         self.releasing: set[Operation] = set()
         self._values: dict[SSAValue, Value] = {}
@@ -156,7 +158,7 @@ class FunctionEmitter:
         return [self.phi(part) for type in types for part in part_types(type)]
 
     def bind_phis(self, targets: Sequence[Sequence[SSAValue]], types: Sequence[Attribute], phis: Sequence[Phi]) -> None:
-        """Bind lists of SSA values, one value of each type, to what the phis carry. Comes after all phis of the block."""
+        """Bind lists of SSA values, one value of each type, to what the phis carry. After all phis of the block."""
         words = iter([phi.name for phi in phis])
         values = [from_parts(self, type, words) for type in types]
         for target in targets:

@@ -1,4 +1,4 @@
-"""Reads: math on scalars and vectors. Writes: LLVM intrinsics, or calls of the C library lane by lane. Leaves: no math op."""
+"""Reads: math on scalars and vectors. Writes: LLVM intrinsics, or C library calls lane by lane. Leaves: no math op."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads: memref ops. Writes: typed GEPs, loads, stores, and calls of the runtime for dynamic memory. Leaves: no memref op.
+"""Reads: memref ops. Writes: typed GEPs, loads, stores, and runtime calls for dynamic memory. Leaves: no memref op.
 
 A view costs nothing: it is another descriptor over the same pointer.
 """
@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     IntegerAttr,
+    IntegerType,
     MemRefType,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -32,7 +33,8 @@ from mlirad.targets.cpu.emit.function import MEMORY_ERROR, FunctionEmitter, Modu
 from mlirad.targets.cpu.emit.types import bits_of, byte_size, constant_bytes, llvm_type, memory_type
 
 ALIGNMENT = 64
-LARGEST_ON_STACK = 1 << 14
+LARGEST_STACK = 1 << 14  # bytes that a function may take of the stack for arrays
+_ESCAPED = [f"\\{byte:02X}" for byte in range(256)]
 
 
 # elements
@@ -129,7 +131,7 @@ def emit_alloc(e: FunctionEmitter, op: memref.AllocOp) -> None:
 
 
 def emit_alloca(e: FunctionEmitter, op: memref.AllocaOp) -> None:
-    """On the stack if it is small and its size is known: reserved once, at the function's entry, also inside a loop."""
+    """On the stack while there is little there: reserved once, at the function's entry, also inside a loop."""
     type = op.memref.type
     sizes = _sizes(e, type, op.dynamic_sizes)
     if not all(map(is_literal, sizes)):
@@ -137,7 +139,8 @@ def emit_alloca(e: FunctionEmitter, op: memref.AllocaOp) -> None:
     else:
         count = prod(map(int, sizes))
         bytes = count * byte_size(type.element_type)
-        if bytes > LARGEST_ON_STACK:
+        e.stack_bytes += bytes
+        if e.stack_bytes > LARGEST_STACK:
             pointer = allocate(e, str(bytes))
         else:
             pointer = f"%{e.fresh('stack')}"
@@ -156,7 +159,7 @@ def emit_global(module: ModuleEmitter, op: memref.GlobalOp) -> None:
     text = "zeroinitializer"
     size = prod(op.type.get_shape()) * byte_size(op.type.element_type)
     if isinstance(value, DenseIntOrFPElementsAttr) and any(data := constant_bytes(value)):
-        text = 'c"' + "".join([f"\\{byte:02X}" for byte in data]) + '"'
+        text = 'c"' + "".join([_ESCAPED[byte] for byte in data]) + '"'
     module.chunks.append(f"{global_symbol(op.sym_name.data)} = private {kind} [{size} x i8] {text}, align {ALIGNMENT}")
 
 
@@ -173,7 +176,7 @@ def emit_get_global(e: FunctionEmitter, op: memref.GetGlobalOp) -> None:
 # views
 
 
-def _mixed(e: FunctionEmitter, static: DenseArrayBase, dynamic: Sequence[SSAValue]) -> list[str]:
+def _mixed(e: FunctionEmitter, static: DenseArrayBase[IntegerType], dynamic: Sequence[SSAValue]) -> list[str]:
     words = iter(e.words(dynamic))
     return [next(words) if value == DYNAMIC_INDEX else str(value) for value in static.get_values()]
 
@@ -229,9 +232,7 @@ def emit_cast(e: FunctionEmitter, op: memref.CastOp) -> None:
     if not isinstance(type, MemRefType):
         raise TargetError("the cpu target has no unranked memrefs")
     layout = layout_of(type)
-    sizes = tuple(
-        known if size is None else str(size) for known, size in zip(source.sizes, layout.sizes, strict=True)
-    )
+    sizes = tuple(known if size is None else str(size) for known, size in zip(source.sizes, layout.sizes, strict=True))
     _view(e, op, op.source, MemRef(source.element, source.pointer, source.offset, sizes, source.strides))
 
 

@@ -13,8 +13,7 @@ from mlirad.targets.cpu.emit.arith import fast_flags
 from mlirad.targets.cpu.emit.descriptor import MemRef, address
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Rule
 from mlirad.targets.cpu.emit.memref import access, from_memory, to_memory
-from mlirad.targets.cpu.emit.types import bits_of, byte_size, filled, is_float, lanes_of, llvm_type
-from mlirad.targets.cpu.emit.types import memory_type, suffix
+from mlirad.targets.cpu.emit.types import bits_of, byte_size, filled, is_float, lanes_of, llvm_type, memory_type, suffix
 
 
 def _place(e: FunctionEmitter, base: SSAValue, indices: Sequence[SSAValue], type: Attribute, *, is_masked: bool) -> str:
@@ -159,7 +158,8 @@ def _position(e: FunctionEmitter, op: vector.ExtractOp | vector.InsertOp) -> str
 
 
 def emit_extract(e: FunctionEmitter, op: vector.ExtractOp) -> None:
-    e.bind(op.result, e.assign(f"extractelement {llvm_type(op.vector.type)} {e.word(op.vector)}, i64 {_position(e, op)}"))
+    source = f"{llvm_type(op.vector.type)} {e.word(op.vector)}"
+    e.bind(op.result, e.assign(f"extractelement {source}, i64 {_position(e, op)}"))
 
 
 def emit_insert(e: FunctionEmitter, op: vector.InsertOp) -> None:
