@@ -49,10 +49,13 @@ class Differentiate(ModulePass):
         requests = [request for request in op.walk() if isinstance(request, RequestOp)]
         asking = {function for request in requests if (function := _function_of(request)) is not None}
         derivatives: dict[Key, func.FuncOp] = {}
-        for request in requests:
-            callee = _callee(op, request)
-            if callee in asking:
-                continue
+        innermost = [(r, callee) for r in requests if (callee := _callee(op, r)) not in asking]
+        if requests and not innermost:
+            name = requests[0].callee.root_reference.data
+            raise DifferentiationError(
+                f"@{name} asks for a derivative of itself", types.from_location(requests[0].location)
+            )
+        for request, callee in innermost:
             with located(request.location):
                 _expand(op, request, callee, derivatives)
 

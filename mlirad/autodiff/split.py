@@ -59,11 +59,10 @@ def _cut(module: ModuleOp, joined: func.FuncOp, name: str) -> Halves:
     """Move what follows the turn into a function of its own."""
     entry = joined.body.block
     turn = next(op for op in entry.ops if isinstance(op, TurnOp))
-    after: list[Operation] = []
-    while (last := terminator(entry)) is not turn:
-        last.detach()
-        after.insert(0, last)
-    crossing, copied = _crossing(entry, after)
+    after = [op for op in entry.ops if turn.is_before_in_block(op)]
+    crossing, copied = _crossing(entry, turn, after)
+    for op in after:
+        op.detach()
     given = [*crossing, *turn.cotangents]
     body = Block([op.clone() for op in copied], arg_types=[value.type for value in given])
     body.add_ops(after)
@@ -83,17 +82,20 @@ def _cut(module: ModuleOp, joined: func.FuncOp, name: str) -> Halves:
     return Halves(forward, pullback, tuple(value.type for value in crossing))
 
 
-def _crossing(entry: Block, after: Sequence[Operation]) -> tuple[list[SSAValue], list[Operation]]:
-    """The values of `entry` that the detached ops use, but for constants: those are copied."""
+def _crossing(entry: Block, turn: TurnOp, after: Sequence[Operation]) -> tuple[list[SSAValue], list[Operation]]:
+    """The values from before the turn that the ops after it use; but for constants, which are copied."""
+    own = {turn, *after}
     values: dict[SSAValue, None] = {}
     constants: dict[Operation, None] = {}
     for op in after:
         for inner in op.walk():
             for operand in inner.operands:
                 owner = operand.owner
-                if isinstance(owner, Operation) and owner.parent is entry and _is_constant(owner):
+                if block_of(operand) is not entry or owner in own:
+                    continue
+                if isinstance(owner, Operation) and _is_constant(owner):
                     constants[owner] = None
-                elif block_of(operand) is entry and not isinstance(owner, TurnOp):
+                else:
                     values[operand] = None
     return list(values), list(constants)
 
@@ -126,9 +128,14 @@ def _convert(function: func.FuncOp, halves: Mapping[Attribute, Halves]) -> None:
         if arg.type in halves:
             new = [entry.insert_arg(t, arg.index + 1 + n) for n, t in enumerate(halves[arg.type].crossing)]
             stands_for[arg] = tuple(new)
-    for op in list(function.walk()):
-        if any(value.type in halves for value in (*op.operands, *op.results)):
-            _convert_op(op, halves, stands_for)
+    replaced = [
+        op
+        for op in list(function.walk())
+        if any(value.type in halves for value in (*op.operands, *op.results)) and _convert_op(op, halves, stands_for)
+    ]
+    for op in reversed(replaced):
+        op.detach()
+        op.erase()
     for arg in list(entry.args):
         if arg in stands_for:
             entry.erase_arg(arg)
@@ -140,12 +147,13 @@ def _types(types_before: Sequence[Attribute], halves: Mapping[Attribute, Halves]
     return [new for old in types_before for new in (halves[old].crossing if old in halves else (old,))]
 
 
-def _convert_op(op: Operation, halves: Mapping[Attribute, Halves], stands_for: dict[SSAValue, Values]) -> None:
+def _convert_op(op: Operation, halves: Mapping[Attribute, Halves], stands_for: dict[SSAValue, Values]) -> bool:
+    """Put what an op becomes ahead of it. Gives whether the op itself is to go."""
     operands = [new for old in op.operands for new in stands_for.get(old, (old,))]
     match op:
         case func.ReturnOp():
             op.operands = operands
-            return
+            return False
         case ForwardOp():
             call = _call(halves[op.residuals].forward, operands)
         case PullbackOp():
@@ -171,9 +179,7 @@ def _convert_op(op: Operation, halves: Mapping[Attribute, Halves], stands_for: d
     for result, new in zip(op.results, kept, strict=True):
         if new is not None:
             result.replace_all_uses_with(new)
-    op.detach()
-    # The uses of its residuals are converted after it.
-    op.erase(safe_erase=False)
+    return True
 
 
 def _call(function: func.FuncOp, operands: Sequence[SSAValue]) -> func.CallOp:

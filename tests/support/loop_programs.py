@@ -1,4 +1,4 @@
-"""Small programs with loops, each with the NumPy arguments to differentiate it at. Built, not parsed: see `programs`."""
+"""Small programs with loops, each with the NumPy arguments to differentiate it at: see `programs`."""
 
 from __future__ import annotations
 

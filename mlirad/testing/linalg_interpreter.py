@@ -1,0 +1,341 @@
+"""Runs a module of stage `linalg` with NumPy: the oracle of the lowering from nd, before there are buffers.
+
+Reads: func, scf, arith, math, tensor, and linalg.generic, fill and copy on tensors. Gives: NumPy values. A generic is
+evaluated point by point, every write makes a new array, and whoever reads a tensor that is still empty reads nan.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, func, math, scf, tensor
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, IndexType, IntegerAttr, IntegerType, ModuleOp, TensorType
+from xdsl.dialects.linalg.ops import CopyOp, FillOp, GenericOp, IndexOp, YieldOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.traits import SymbolTable
+
+from mlirad.dialect import types
+from mlirad.dialect.check import CheckFailed
+from mlirad.dialect.constant import value_of
+from mlirad.dialect.remf import RemfOp
+
+Value = Any
+Environment = dict[SSAValue, Value]
+
+_TERMINATORS = (func.ReturnOp, scf.YieldOp, scf.ConditionOp, YieldOp)
+
+
+def run(module: ModuleOp, name: str, *arguments: Value) -> tuple[Value, ...]:
+    """Call the function `name` of the module. Arguments and results are NumPy arrays and scalars."""
+    with np.errstate(all="ignore"):
+        return _Run(module).call(name, arguments)
+
+
+def _dtype(type: Attribute) -> np.dtype:
+    element = types.element_type(type)
+    return np.dtype(np.int64) if isinstance(element, IndexType) else types.to_dtype(element)
+
+
+def _unsigned(value: Value) -> Value:
+    """The bits of an integer as an unsigned one."""
+    return value if value.dtype.kind == "b" else value.view(value.dtype.str.replace("i", "u"))
+
+
+def _unsigned_op(function: Callable[..., Value]) -> Callable[..., Value]:
+    def apply(x: Value, y: Value) -> Value:
+        result = function(_unsigned(x), _unsigned(y))
+        return result if result.dtype.kind == "b" else result.view(x.dtype)
+
+    return apply
+
+
+def _truncated(x: Value, y: Value) -> Value:
+    """C's division."""
+    return x.dtype.type(int(abs(int(x)) // abs(int(y))) * (-1 if (x < 0) != (y < 0) else 1))
+
+
+def _select(condition: Value, x: Value, y: Value) -> Value:
+    return x if condition else y
+
+
+_FUNCTIONS: dict[type[Operation], Callable[..., Value]] = {
+    arith.AddfOp: operator.add,
+    arith.SubfOp: operator.sub,
+    arith.MulfOp: operator.mul,
+    arith.DivfOp: operator.truediv,
+    arith.NegfOp: operator.neg,
+    arith.MaximumfOp: np.maximum,
+    arith.MinimumfOp: np.minimum,
+    arith.AddiOp: np.add,
+    arith.SubiOp: np.subtract,
+    arith.MuliOp: np.multiply,
+    arith.DivSIOp: _truncated,
+    arith.RemSIOp: lambda x, y: x - _truncated(x, y) * y,
+    arith.DivUIOp: _unsigned_op(operator.floordiv),
+    arith.RemUIOp: _unsigned_op(operator.mod),
+    arith.MaxSIOp: np.maximum,
+    arith.MinSIOp: np.minimum,
+    arith.MaxUIOp: _unsigned_op(np.maximum),
+    arith.MinUIOp: _unsigned_op(np.minimum),
+    arith.AndIOp: np.bitwise_and,
+    arith.OrIOp: np.bitwise_or,
+    arith.XOrIOp: np.bitwise_xor,
+    arith.SelectOp: _select,
+    math.ExpOp: np.exp,
+    math.LogOp: np.log,
+    math.SinOp: np.sin,
+    math.CosOp: np.cos,
+    math.TanhOp: np.tanh,
+    math.SqrtOp: np.sqrt,
+    math.AbsFOp: np.abs,
+    math.FloorOp: np.floor,
+    math.PowFOp: np.power,
+    math.CopySignOp: np.copysign,
+    RemfOp: np.fmod,
+}
+
+_COMPARE_INTEGERS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
+_COMPARE_FLOATS = (operator.eq, operator.gt, operator.ge, operator.lt, operator.le, operator.ne)
+
+
+def _compare_integers(op: arith.CmpiOp, x: Value, y: Value) -> Value:
+    predicate = op.predicate.value.data
+    if predicate >= len(_COMPARE_INTEGERS):
+        predicate, x, y = predicate - 4, _unsigned(x), _unsigned(y)
+    return np.bool_(_COMPARE_INTEGERS[predicate](x, y))
+
+
+def _compare_floats(op: arith.CmpfOp, x: Value, y: Value) -> Value:
+    """Predicates 1 to 6 are false where an operand is nan, 8 to 13 true."""
+    predicate = op.predicate.value.data
+    is_unordered = bool(np.isnan(x) or np.isnan(y))
+    if predicate in (7, 14):
+        return np.bool_(is_unordered == (predicate == 14))
+    if predicate >= 8:
+        return np.bool_(is_unordered or _COMPARE_FLOATS[predicate - 8](x, y))
+    return np.bool_(not is_unordered and _COMPARE_FLOATS[predicate - 1](x, y))
+
+
+def _convert(op: Operation, x: Value) -> Value:
+    """A cast; from an unsigned integer where the op says so."""
+    if isinstance(op, arith.ExtUIOp | arith.UIToFPOp):
+        x = _unsigned(x)
+    if isinstance(op, arith.FPToUIOp):
+        target = _dtype(op.results[0].type)
+        return np.asarray(x).astype(target.str.replace("i", "u")).view(target)[()]
+    return np.asarray(x).astype(_dtype(op.results[0].type))[()]
+
+
+_CONVERSIONS = (
+    arith.ExtFOp,
+    arith.TruncFOp,
+    arith.ExtSIOp,
+    arith.ExtUIOp,
+    arith.TruncIOp,
+    arith.SIToFPOp,
+    arith.UIToFPOp,
+    arith.FPToSIOp,
+    arith.FPToUIOp,
+    arith.IndexCastOp,
+)
+
+
+class _Run:
+    def __init__(self, module: ModuleOp):
+        self.module = module
+        self.point: Sequence[int] = ()
+
+    def call(self, name: str, arguments: Sequence[Value]) -> tuple[Value, ...]:
+        function = SymbolTable.lookup_symbol(self.module, name)
+        if not isinstance(function, func.FuncOp):
+            raise KeyError(f"no function @{name}")
+        values = [_bits_as(value, type) for value, type in zip(arguments, function.function_type.inputs, strict=True)]
+        return self._block(function.body.block, values, {})
+
+    def _block(self, block: Block, arguments: Sequence[Value], environment: Environment) -> tuple[Value, ...]:
+        environment.update(zip(block.args, arguments, strict=True))
+        for op in block.ops:
+            operands = [environment[operand] for operand in op.operands]
+            if isinstance(op, _TERMINATORS):
+                return tuple(operands)
+            results = self._op(op, operands, environment)
+            for result, value in zip(op.results, results, strict=True):
+                _require_shape(op, result.type, value)
+                environment[result] = value
+        return ()
+
+    def _op(self, op: Operation, operands: Sequence[Value], environment: Environment) -> Sequence[Value]:
+        function = _FUNCTIONS.get(type(op))
+        if function is not None:
+            return [_dtype(op.results[0].type).type(function(*operands))]
+        match op:
+            case arith.ConstantOp():
+                return [_constant(op)]
+            case arith.CmpiOp():
+                return [_compare_integers(op, operands[0], operands[1])]
+            case arith.CmpfOp():
+                return [_compare_floats(op, operands[0], operands[1])]
+            case scf.ForOp():
+                return self._for(op, operands, environment)
+            case scf.WhileOp():
+                return self._while(op, operands, environment)
+            case scf.IfOp():
+                region = op.true_region if operands[0] else op.false_region
+                return self._block(region.block, (), environment) if region.blocks else ()
+            case func.CallOp():
+                return self._call(op, operands)
+            case GenericOp():
+                return self._generic(op, operands, environment)
+            case IndexOp():
+                return [np.int64(self.point[op.dim.value.data])]
+            case _ if isinstance(op, _CONVERSIONS):
+                return [_convert(op, operands[0])]
+        return _tensor_op(op, operands)
+
+    def _for(self, op: scf.ForOp, operands: Sequence[Value], environment: Environment) -> Sequence[Value]:
+        lower, upper, step, *carried = operands
+        for index in range(int(lower), int(upper), int(step)):
+            carried = self._block(op.body.block, (np.int64(index), *carried), environment)
+        return carried
+
+    def _while(self, op: scf.WhileOp, operands: Sequence[Value], environment: Environment) -> Sequence[Value]:
+        carried: Sequence[Value] = operands
+        while True:
+            condition, *carried = self._block(op.before_region.block, carried, environment)
+            if not condition:
+                return carried
+            carried = self._block(op.after_region.block, carried, environment)
+
+    def _call(self, op: func.CallOp, operands: Sequence[Value]) -> Sequence[Value]:
+        """A run-time function, or one of the module's own."""
+        name = op.callee.string_value()
+        if name == "mlirad_check":
+            ok, *arguments = operands
+            if not ok:
+                error, message = (op.attributes[f"mlirad.{part}"] for part in ("error", "message"))
+                raise CheckFailed(_text(error), _text(message).format(*(int(a) for a in arguments)))
+            return []
+        if name.startswith("mlirad_grow"):
+            array, index = operands
+            size = max(len(array), 1)
+            while size <= index:
+                size *= 2
+            return [np.concatenate([array, np.zeros(size - len(array), array.dtype)])]
+        return self.call(name, operands)
+
+    def _generic(self, op: GenericOp, operands: Sequence[Value], environment: Environment) -> Sequence[Value]:
+        maps = [attribute.data for attribute in op.indexing_maps.data]
+        outs = [np.array(value) for value in operands[len(op.inputs) :]]
+        arrays = [*operands[: len(op.inputs)], *outs]
+        for point in product(*map(range, _bounds(maps, arrays))):
+            places = [tuple(affine_map.eval(point, [])) for affine_map in maps]
+            elements = [
+                array[place] if isinstance(array, np.ndarray) else array
+                for array, place in zip(arrays, places, strict=True)
+            ]
+            outer, self.point = self.point, point
+            yielded = self._block(op.body.block, elements, environment)
+            self.point = outer
+            for out, place, value in zip(outs, places[len(op.inputs) :], yielded, strict=True):
+                out[place] = value
+        return outs
+
+
+def _bounds(maps: Sequence[AffineMap], arrays: Sequence[Value]) -> list[int]:
+    """How far each dimension of a generic runs, from the shapes of what runs along it."""
+    found: dict[int, int] = {}
+    for affine_map, array in zip(maps, arrays, strict=True):
+        for expr, size in zip(affine_map.results, np.shape(array), strict=True):
+            dim = int(str(expr).removeprefix("d"))
+            if found.setdefault(dim, size) != size:
+                raise ValueError(f"dimension {dim} runs to {found[dim]} and to {size}")
+    return [found[dim] for dim in range(maps[0].num_dims)]
+
+
+def _constant(op: arith.ConstantOp) -> Value:
+    if isinstance(op.value, IntegerAttr | FloatAttr):
+        number = op.value.value.data
+        dtype = _dtype(op.result.type)
+        return np.array(number).astype(dtype)[()] if dtype.kind != "b" else np.bool_(number != 0)
+    return value_of(op.value, op.result.type)
+
+
+def _tensor_op(op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    match op:
+        case tensor.EmptyOp():
+            return [_empty(op, operands)]
+        case tensor.DimOp():
+            return [np.int64(operands[0].shape[int(operands[1])])]
+        case tensor.ExtractOp():
+            return [operands[0][tuple(int(i) for i in operands[1:])]]
+        case tensor.InsertOp():
+            value, array, *indices = operands
+            changed = array.copy()
+            changed[_inside(array, indices)] = value
+            return [changed]
+        case tensor.ExtractSliceOp():
+            return [operands[0][_slices(op, operands[1:])].copy()]
+        case tensor.InsertSliceOp():
+            changed = operands[1].copy()
+            changed[_slices(op, operands[2:])] = operands[0]
+            return [changed]
+        case tensor.CollapseShapeOp() | tensor.ExpandShapeOp():
+            return [operands[0].reshape(types.shape(op.results[0].type))]
+        case FillOp():
+            return [np.full_like(operands[1], operands[0])]
+        case CopyOp():
+            return [operands[0].copy()]
+    raise NotImplementedError(f"the interpreter does not know {op.name}")
+
+
+def _empty(op: tensor.EmptyOp, sizes: Sequence[Value]) -> Value:
+    given = iter(sizes)
+    assert isinstance(op.tensor.type, TensorType)
+    shape = [int(next(given)) if size == DYNAMIC_INDEX else size for size in op.tensor.type.get_shape()]
+    dtype = _dtype(op.tensor.type)
+    return np.full(shape, np.nan if dtype.kind == "f" else 77, dtype)
+
+
+def _inside(array: Value, indices: Sequence[Value]) -> tuple[int, ...]:
+    """The indices, which are never negative here."""
+    place = tuple(int(i) for i in indices)
+    if not all(0 <= i < size for i, size in zip(place, array.shape, strict=True)):
+        raise IndexError(f"{place} is outside {array.shape}")
+    return place
+
+
+def _slices(op: tensor.ExtractSliceOp | tensor.InsertSliceOp, starts: Sequence[Value]) -> tuple[slice, ...]:
+    """Dynamic starts, static sizes and strides: what the dialect emits."""
+    result = []
+    for start, size, stride in zip(starts, op.static_sizes.get_values(), op.static_strides.get_values(), strict=True):
+        end = int(start) + size * stride
+        result.append(slice(int(start), end if end >= 0 else None, stride))
+    return tuple(result)
+
+
+def _text(attribute: Attribute) -> str:
+    return str(getattr(attribute, "data", attribute))
+
+
+def _require_shape(op: Operation, type: Attribute, value: Value) -> None:
+    sizes = types.shape(type)
+    if types.is_tensor(type) != isinstance(value, np.ndarray) or any(
+        size not in (-1, have) for size, have in zip(sizes, np.shape(value), strict=True)
+    ):
+        raise TypeError(f"{op.name} gave a value of shape {np.shape(value)} for {type}")
+
+
+def _bits_as(value: Value, type: Attribute) -> Value:
+    """The value as an argument of a signless type: unsigned integers keep their bits."""
+    dtype = _dtype(type)
+    array = np.asarray(value)
+    if array.dtype.kind == "u" and dtype.kind == "i":
+        array = array.view(dtype)
+    assert isinstance(types.element_type(type), IntegerType | IndexType) or array.dtype == dtype or array.ndim == 0
+    array = array.astype(dtype)
+    return array if types.is_tensor(type) else array[()]
