@@ -1,10 +1,10 @@
-"""Products of arrays as tiles of accumulators in registers: c[i, j] += a[i, k] * b[k, j], whatever the layout of a and b.
+"""Products of arrays as tiles of accumulators in registers: c[i, j] += a[i, k] * b[k, j], a and b of any layout.
 
 Reads: nests whose body multiplies two inputs and adds. Writes: scf, memref, vector ops with fused multiply-adds.
 Leaves: nests without an i, a j and a k, which the general loops do as well.
 
-A tile is `rows` x `VECTORS` vectors of c, held in registers while k runs: each step broadcasts `rows` elements of a. A row
-past the end is the last row again: it computes and stores the same values. Columns past the end are masked.
+A tile is `rows` x `VECTORS` vectors of c, held in registers while k runs: each step broadcasts `rows` elements of a.
+A row past the end is the last row again: it computes and stores the same values. Columns past the end are masked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ARENA_ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Contraction:
-    """c[.. i .. j] += a[.. i .. k ..] * b[.. k .. j ..]: c is contiguous along j. `others` are loops around the tiles."""
+    """c[.. i .. j] += a[.. i .. k ..] * b[.. k .. j ..]; c is contiguous along j. `others` are loops around tiles."""
 
     a: Operand
     b: Operand

@@ -136,7 +136,7 @@ class Lanes:
         return Bits(self.builder, self.builder.op(arith.BitcastOp, [self.value], type))
 
     def polynomial(self, coefficients: Sequence[float]) -> Lanes:
-        """Lowest coefficient first. Long ones in two halves, of even and odd powers, that do not wait for one another."""
+        """Lowest coefficient first. Long ones as two of even and of odd powers, which do not wait for one another."""
         if len(coefficients) >= _LONG:
             square = self * self
             return self.times_plus(square._horner(coefficients[1::2]), square._horner(coefficients[::2]))

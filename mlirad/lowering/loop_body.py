@@ -14,12 +14,14 @@ from xdsl.dialects.builtin import (
     Float64Type,
     IndexType,
     IntegerType,
+    LocationAttr,
     UnknownLoc,
     VectorType,
 )
 from xdsl.dialects.linalg.ops import IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirad.dialect.remf import RemfOp
 from mlirad.lowering.loop_builder import INDEX, LoopBuilder, vector_of
 
 TRAPPING = (
@@ -34,12 +36,13 @@ TRAPPING = (
 """Integer divisions: no processor has them on vectors, and a masked-out lane would divide by zero."""
 SCALAR_ONLY = (*TRAPPING, math.IPowIOp, math.FPowIOp)
 
+_FUNCTION_COST = 30
 _COSTS: dict[type[Operation], int] = {
     **dict.fromkeys((math.AbsFOp, math.CopySignOp, math.FloorOp, math.CeilOp, math.TruncOp, math.RoundEvenOp), 1),
     **dict.fromkeys((math.FmaOp, math.AbsIOp), 1),
     **dict.fromkeys((math.SqrtOp, arith.DivfOp), 4),
+    RemfOp: _FUNCTION_COST,
 }
-_FUNCTION_COST = 30
 
 
 @dataclass(frozen=True)
@@ -234,7 +237,7 @@ def _cast_integer(builder: LoopBuilder, value: SSAValue, result: VectorType) -> 
     return builder.op(arith.ExtSIOp if have < want else arith.TruncIOp, [value], result)
 
 
-def _location(builder: LoopBuilder, op: Operation) -> Attribute:
+def _location(builder: LoopBuilder, op: Operation) -> LocationAttr:
     return builder.location if isinstance(op.location, UnknownLoc) else op.location
 
 

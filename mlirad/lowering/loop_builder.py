@@ -11,6 +11,7 @@ from functools import cache, reduce
 from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    I64,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     FloatAttr,
@@ -40,10 +41,15 @@ def _index_attr(value: int) -> IntegerAttr:
     return IntegerAttr(value, INDEX)
 
 
+def _dense(type: VectorType, values: Sequence[float]) -> DenseIntOrFPElementsAttr:
+    """The lanes' values; one stands for all."""
+    return DenseIntOrFPElementsAttr.from_list(type, values)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
 def number_attr(value: float, type: Attribute) -> Attribute:
     """The attribute of a scalar constant, or of a vector that has it in all lanes."""
     if isinstance(type, VectorType):
-        return DenseIntOrFPElementsAttr.from_list(type, [value] * type.get_shape()[0])
+        return _dense(type, [value])
     if isinstance(type, IntegerType):
         return IntegerAttr(int(value), type)
     if isinstance(type, IndexType):
@@ -107,7 +113,7 @@ class LoopBuilder:
 
     def lanes_constant(self, values: Sequence[float], element: Attribute) -> SSAValue:
         type = vector_of(element, len(values))
-        return self.constant(DenseIntOrFPElementsAttr.from_list(type, values), type)
+        return self.constant(_dense(type, values), type)
 
     # -- index arithmetic ------------------------------------------------------------------------------------------
 
@@ -287,7 +293,7 @@ class LoopBuilder:
         return self.insert(vector.InsertOp(scalar, value, [lane])).results[0]
 
 
-def _positions(lanes: Sequence[int]) -> Attribute:
+def _positions(lanes: Sequence[int]) -> DenseArrayBase[I64]:
     return DenseArrayBase.from_list(i64, list(lanes))
 
 

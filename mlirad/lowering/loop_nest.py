@@ -247,10 +247,11 @@ def _pairs(nest: Nest, kept: set[int]) -> Iterator[tuple[int, int]]:
     seen: set[tuple[int, int]] = set()
     for operand in sorted(nest.operands, key=lambda operand: -len(operand.subscripts)):
         plain = [s.dimension for s in operand.subscripts if s.terms]
-        for pair in pairwise(plain):
-            if None not in pair and not kept.intersection(pair) and pair not in seen:
-                seen.add(pair)
-                yield pair
+        for outer, inner in pairwise(plain):
+            if outer is None or inner is None or kept.intersection((outer, inner)) or (outer, inner) in seen:
+                continue
+            seen.add((outer, inner))
+            yield outer, inner
 
 
 def _is_identity(operand: Operand) -> bool:

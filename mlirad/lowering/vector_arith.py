@@ -12,16 +12,16 @@ from typing import Any
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloatConstr, IntegerType, VectorType, container_of, i1
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import SingleOf, base
+from xdsl.irdl import RangeConstraint, RangeOf, base
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-_INTEGERS = SingleOf(container_of(base(IntegerType)))
-_FLOATS = SingleOf(container_of(AnyFloatConstr))
-_BOOLS = SingleOf(container_of(base(IntegerType(1))))
+_INTEGERS = RangeOf(container_of(base(IntegerType))).of_length(1)
+_FLOATS = RangeOf(container_of(AnyFloatConstr)).of_length(1)
+_BOOLS = RangeOf(arith.boolLike).of_length(1)
 
-_CASTS: dict[type[Any], tuple[SingleOf, SingleOf]] = {
+_CASTS: dict[type[Any], tuple[RangeConstraint, RangeConstraint]] = {
     arith.FPToSIOp: (_FLOATS, _INTEGERS),
     arith.FPToUIOp: (_FLOATS, _INTEGERS),
     arith.SIToFPOp: (_INTEGERS, _FLOATS),

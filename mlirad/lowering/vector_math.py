@@ -25,8 +25,8 @@ from mlirad.lowering.polynomials import TABLES, Table
 class Format:
     """A binary format.
 
-    `shifter` added to a small number rounds it to an integer, which is then in the low bits. exp is 0 at `lowest` and inf
-    at `highest`, tanh(x/2) is 1 at `flat`, and `widest` is the largest angle to be reduced.
+    `shifter` added to a small number rounds it to an integer, which is then in the low bits. exp is 0 at `lowest` and
+    inf at `highest`, tanh(x/2) is 1 at `flat`, and `widest` is the largest angle to be reduced.
     """
 
     table: Table
@@ -92,7 +92,7 @@ def exp(x: Lanes) -> Lanes:
 
 
 def tanh(x: Lanes) -> Lanes:
-    """t / (t + 2) with t = e^(2|x|) - 1, which keeps its accuracy near 0; t, t + 2 and the quotient to twice the precision."""
+    """t / (t + 2) with t = e^(2|x|) - 1, which is accurate near 0; t, t + 2 and the quotient to twice the precision."""
     format = FORMATS[x.width]
     high, low = format.table.ln2
     y = abs(x) + abs(x)

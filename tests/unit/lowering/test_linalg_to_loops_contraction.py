@@ -1,0 +1,168 @@
+"""Products of arrays: every layout and every ragged size, exactly, on integers small enough to be exact."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from run_loops import kernel, lowered, parse
+from xdsl.context import Context
+from xdsl.dialects import func, memref, vector
+from xdsl.dialects.builtin import IntegerAttr
+
+from mlirad.lowering.linalg_to_loops import LinalgToLoops
+
+RNG = np.random.default_rng(11)
+Sizes = dict[str, int]
+
+
+def einsum(spec: str, sizes: dict[str, int | str], element: str) -> str:
+    """The linalg.generic of a contraction; a size is a number or "?"."""
+    inputs, output = spec.split("->")
+    labels = list(dict.fromkeys(spec.replace(",", "").replace("->", "")))
+    groups = [*inputs.split(","), output]
+    types = ["memref<" + "".join(f"{sizes[label]}x" for label in group) + f"{element}>" for group in groups]
+    maps = ", ".join(f"affine_map<({', '.join(labels)}) -> ({', '.join(group)})>" for group in groups)
+    kinds = ", ".join('"parallel"' if label in output else '"reduction"' for label in labels)
+    return (
+        f"func.func @f(%a: {types[0]}, %b: {types[1]}, %c: {types[2]}) {{\n"
+        f"  linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}}"
+        f" ins(%a, %b : {types[0]}, {types[1]}) outs(%c : {types[2]}) {{\n"
+        f"  ^bb0(%x: {element}, %y: {element}, %z: {element}):\n    %p = arith.mulf %x, %y : {element}\n"
+        f"    %q = arith.addf %z, %p : {element}\n    linalg.yield %q : {element}\n  }}\n  func.return\n}}\n"
+    )
+
+
+def arrays(spec: str, sizes: Sizes, dtype: Any) -> list[np.ndarray[Any, Any]]:
+    groups = spec.replace("->", ",").split(",")
+    return [RNG.integers(-8, 9, [sizes[label] for label in group]).astype(dtype) for group in groups]
+
+
+def check(spec: str, sizes: Sizes, *, unknown: str = "", element: str = "f64", vector_bytes: int = 32) -> None:
+    written: dict[str, int | str] = {label: "?" if label in unknown else size for label, size in sizes.items()}
+    a, b, c = arrays(spec, sizes, {"f64": np.float64, "f32": np.float32}[element])
+    expected = c + np.einsum(spec, a, b)
+    kernel(einsum(spec, written, element), vector_bytes)(a, b, c)
+    np.testing.assert_array_equal(c, expected)
+
+
+LAYOUTS = [f"{a},{b}->{c}" for a in ("ik", "ki") for b in ("kj", "jk") for c in ("ij", "ji")]
+
+
+@pytest.mark.parametrize("spec", LAYOUTS)
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (2, 3, 5), (7, 9, 11), (13, 17, 3), (33, 20, 40), (6, 64, 300)])
+def test_matrix_product(spec: str, sizes: Sequence[int]) -> None:
+    for element, vector_bytes in (("f64", 32), ("f32", 64)):
+        check(spec, dict(zip("ijk", sizes, strict=True)), element=element, vector_bytes=vector_bytes)
+
+
+@pytest.mark.parametrize("spec", LAYOUTS)
+def test_matrix_product_of_unknown_sizes(spec: str) -> None:
+    for sizes in ((0, 3, 3), (3, 0, 3), (3, 3, 0), (1, 1, 1), (1, 20, 2), (20, 1, 2), (7, 8, 9), (31, 35, 270)):
+        check(spec, dict(zip("ijk", sizes, strict=True)), unknown="ijk")
+
+
+@pytest.mark.parametrize("n", range(1, 36))
+def test_every_ragged_size(n: int) -> None:
+    check("ik,kj->ij", {"i": n, "j": n + 1, "k": 5}, unknown="ij")
+    check("ik,jk->ij", {"i": n + 2, "j": n, "k": 3}, unknown="ij", vector_bytes=64)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "k,k->",
+        "ik,k->i",
+        "ki,k->i",
+        "k,kj->j",
+        "k,jk->j",
+        "i,j->ij",
+        "j,i->ij",
+        "bik,bkj->bij",
+        "bik,kj->bij",
+        "ik,bkj->ibj",
+        "bi,bi->b",
+        "bi,bi->bi",
+        "ikl,klj->ij",
+        "ikl,ljk->ij",
+        "abk,ck->abc",
+        "ij,kj->ikj",
+        "ik,kj->jki",
+    ],
+)
+@pytest.mark.parametrize("scale", [1, 2, 9])
+def test_other_contractions(spec: str, scale: int) -> None:
+    sizes = {label: scale * size for label, size in zip("abcijkl", (1, 3, 2, 5, 2, 7, 3), strict=True)}
+    check(spec, sizes)
+    check(spec, sizes, unknown="".join(sizes), element="f32", vector_bytes=64)
+
+
+def test_strided_operands() -> None:
+    """Columns of a larger array, every other row, a reversed one: views of whatever the caller has."""
+    types = {
+        "a": ("20x8xf64", "9x5xf64, strided<[16, 1], offset: 10>", "[1, 2][9, 5][2, 1]"),
+        "b": ("8x30xf64", "5x13xf64, strided<[-30, 2], offset: 150>", "[5, 0][5, 13][-1, 2]"),
+        "c": ("9x17xf64", "9x13xf64, strided<[17, 1], offset: 3>", "[0, 3][9, 13][1, 1]"),
+    }
+    arguments = ", ".join(f"%whole_{name}: memref<{whole}>" for name, (whole, _, _) in types.items())
+    body = einsum("ik,kj->ij", {"i": 9, "j": 13, "k": 5}, "f64").split("\n", 1)[1]
+    views = ""
+    for name, (whole, view, place) in types.items():
+        body = body.replace(f"memref<{view.split(',')[0]}>", f"memref<{view}>")
+        views += f"%{name} = memref.subview %whole_{name}{place} : memref<{whole}> to memref<{view}>\n"
+    a, b, c = (RNG.integers(-8, 9, shape).astype(float) for shape in ((20, 8), (8, 30), (9, 17)))
+    expected = c.copy()
+    expected[:, 3:16] += a[1:19:2, 2:7] @ b[5:0:-1, 0:26:2]
+    kernel(f"func.func @f({arguments}) {{\n{views}{body}")(a, b, c)
+    np.testing.assert_array_equal(c, expected)
+
+
+def test_a_large_product_is_within_rounding_of_numpys() -> None:
+    a, b = RNG.normal(size=(130, 515)), RNG.normal(size=(515, 71))
+    c = np.zeros((130, 71))
+    kernel(einsum("ik,kj->ij", {"i": 130, "j": 71, "k": 515}, "f64"), 64)(a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=0, atol=1e-12)
+
+
+def test_nan_and_inf_do_not_leak_from_masked_lanes() -> None:
+    """0 * inf is nan: a lane past the end must not reach the result."""
+    a, b = np.full((5, 3), np.inf), np.ones((3, 6))
+    b[:, 5] = np.nan
+    c = np.zeros((5, 6))
+    kernel(einsum("ik,kj->ij", {"i": 5, "j": 6, "k": 3}, "f64"))(a, b, c)
+    assert np.isposinf(c[:, :5]).all() and np.isnan(c[:, 5]).all()
+
+
+def test_a_tile_is_made_of_fused_multiply_adds() -> None:
+    module = lowered(einsum("ik,kj->ij", {"i": 64, "j": 64, "k": 64}, "f64"))
+    fused = [op for op in module.walk() if isinstance(op, vector.FMAOp)]
+    assert len(fused) == 6 * 2
+    assert not any(op.name == "arith.mulf" for op in module.walk())
+
+
+@pytest.mark.parametrize("sizes", [(64, 64, 64), (61, 67, 59), (3, 3, 3)])
+def test_the_code_stays_small(sizes: Sequence[int]) -> None:
+    module = lowered(einsum("ik,jk->ij", dict(zip("ijk", sizes, strict=True)), "f64"), 64)
+    assert sum(1 for _ in module.walk()) < 330
+
+
+def test_scratch_lies_behind_the_planned_arena_and_is_shared() -> None:
+    text = einsum("ik,jk->ij", {"i": 40, "j": 40, "k": 40}, "f64")
+    start = text.index("  linalg.generic")
+    end = text.index("  func.return")
+    module = parse(text[:end] + text[start:end] + text[end:])
+    function = next(iter(module.ops))
+    assert isinstance(function, func.FuncOp)
+    function.attributes["mlirad.arena_size"] = IntegerAttr(100, 64)
+    LinalgToLoops(32).apply(Context(), module)
+    allocs = [op for op in module.walk() if isinstance(op, memref.AllocOp)]
+    assert [op.attributes["mlirad.offset"] for op in allocs] == [IntegerAttr(128, 64)] * 2
+    assert function.attributes["mlirad.arena_size"] == IntegerAttr(128 + 40 * 8 * 8, 64)
+
+
+def test_mlir_accepts_the_tiles(mlir_opt: Callable[..., str]) -> None:
+    for spec in ("ik,kj->ij", "ki,jk->ij", "ik,k->i"):
+        for size in ("?", 13):
+            mlir_opt(str(lowered(einsum(spec, dict.fromkeys("ijk", size), "f64"))))
