@@ -158,7 +158,7 @@ def unsupported(function: Any) -> UnsupportedSyntaxError:
         hint: str | None = "draw the random numbers outside, and pass them in"
     else:
         hint = _HINTS.get(name)
-        alike = difflib.get_close_matches(name, _supported_names(), n=1, cutoff=0.75)
+        alike = difflib.get_close_matches(name, supported_names(), n=1, cutoff=0.75)
         if hint is None and alike:
             hint = f"{alike[0]} is"
     return UnsupportedSyntaxError(f"{name} is not supported", hint=hint)
@@ -170,9 +170,10 @@ def spelling(function: Any) -> str:
     for prefix, module in (("np", np), ("np.linalg", np.linalg), ("np.random", np.random), ("math", math)):
         if _is_of(module, name, function):
             return f"{prefix}.{name}"
-    if isinstance(getattr(function, "__self__", None), np.random.Generator | np.random.RandomState):
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.random.Generator | np.random.RandomState):
         return f"np.random.{name}"
-    return name
+    return f"np.{owner.__name__}.{name}" if isinstance(owner, np.ufunc) else name
 
 
 def _is_of(module: Any, name: str, function: Any) -> bool:
@@ -181,7 +182,8 @@ def _is_of(module: Any, name: str, function: Any) -> bool:
 
 
 @cache
-def _supported_names() -> tuple[str, ...]:
+def supported_names() -> tuple[str, ...]:
+    """How users write the functions that are compiled."""
     functions = [*_FUNCTIONS, *numpy_elementwise.supported(), *spelled(), *view_functions.functions()]
     return tuple(sorted({spelling(function) for function in functions}))
 

@@ -31,10 +31,11 @@ from mlirad.frontend.traced import (
 assert nd.Nd.name == "nd"  # all the families' ops are spelled now
 
 _BOOL = np.dtype(bool)
-_COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 # What arithmetic on two bools is, where NumPy has it.
 _OF_BOOLS = {np.add: np.logical_or, np.multiply: np.logical_and}
-_BITWISE = {
+# What the operators on bits are, on bools.
+BITWISE = {
     np.bitwise_and: np.logical_and,
     np.bitwise_or: np.logical_or,
     np.bitwise_xor: np.not_equal,
@@ -61,7 +62,7 @@ def call(ufunc: np.ufunc, *operands: Any) -> Any:
     values = tuple(as_operand(operand) for operand in operands)
     if len(values) != ufunc.nin:
         raise DTypeError(f"{ufunc.__name__}() takes {ufunc.nin} positional arguments but {len(values)} were given")
-    if ufunc in _COMPARISONS:
+    if ufunc in COMPARISONS:
         return _compare(ufunc, *values)
     special = _SPECIAL.get(ufunc)
     return special(*values) if special is not None else _by_op(ufunc, *values)
@@ -92,16 +93,12 @@ def _compare(ufunc: np.ufunc, x: Traced | Number, y: Traced | Number) -> Traced:
     shape = promotion.broadcast_shapes(shape_of(x), shape_of(y))
     first, second, _ = promotion.loop_dtypes(ufunc, [stand_in(x), stand_in(y)])
     first, second = _exact_types(x, first, y, second)
-    if first != second and first.kind in "iu" and second.kind in "iu":
-        signs = (_sign_beyond(x, first), _sign_beyond(y, second))
-        if signs == (0, 0):
-            return result(_compare_signs(ufunc, in_type(x, first, shape), in_type(y, second, shape)), x, y)
-    else:
-        signs = (_sign_beyond(x, first), _sign_beyond(y, second))
+    signs = (_sign_beyond(x, first), _sign_beyond(y, second))
     if signs != (0, 0):
         known = bool(ufunc(*signs))  # where one is beyond the other's range, its sign decides
         return result(constant(known, types.of_shape(shape, types.I1)), x, y)
-    return result(apply(ufunc, in_type(x, first, shape), in_type(y, second, shape)), x, y)
+    exprs = in_type(x, first, shape), in_type(y, second, shape)
+    return result(apply(ufunc, *exprs) if first == second else _compare_signs(ufunc, *exprs), x, y)
 
 
 def _exact_types(
@@ -198,7 +195,7 @@ def _bitwise(ufunc: np.ufunc) -> Callable[..., Traced]:
         exprs, dtype = in_loop(ufunc, *values)
         if dtype != _BOOL:
             raise UnsupportedSyntaxError(f"np.{ufunc.__name__} is compiled for bools only, not for {dtype}")
-        return result(apply(_BITWISE[ufunc], *exprs), *values)
+        return result(apply(BITWISE[ufunc], *exprs), *values)
 
     return of_bools
 
@@ -253,7 +250,7 @@ _SPECIAL: Mapping[np.ufunc, Callable[..., Any]] = {
     np.logical_or: _logical(np.logical_or),
     np.logical_not: _logical(np.logical_not),
     np.logical_xor: _logical_xor,
-    **{ufunc: _bitwise(ufunc) for ufunc in _BITWISE},
+    **{ufunc: _bitwise(ufunc) for ufunc in BITWISE},
     np.isnan: _classify(np.isnan, lambda x: x != x, False),
     np.isinf: _classify(np.isinf, lambda x: _magnitude(x) == np.inf, False),
     np.isfinite: _classify(np.isfinite, lambda x: _magnitude(x) < np.inf, True),

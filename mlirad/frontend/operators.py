@@ -5,6 +5,7 @@ Reads: Traced values and numbers, at least one of them traced. Writes: nd ops. L
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,10 @@ from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import Expr, apply
 from mlirad.errors import DTypeError, StaticZeroDivisionError, UnsupportedSyntaxError
 from mlirad.frontend import numpy_elementwise, promotion
+from mlirad.frontend.numpy_elementwise import BITWISE, COMPARISONS
 from mlirad.frontend.numpy_power import power
 from mlirad.frontend.traced import Number, Traced, as_operand, in_type, is_python_number, origins_of, stand_in
 
-COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
-BITWISE = {np.bitwise_and: np.logical_and, np.bitwise_or: np.logical_or, np.bitwise_xor: np.not_equal}
 _SYMBOLS = {
     np.bitwise_and: "&",
     np.bitwise_or: "|",
@@ -67,8 +67,7 @@ def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | N
         flags = (in_type(x, np.dtype(bool), ()) for x in (left, right))
         return Traced(apply(BITWISE[ufunc], *flags), weak=True, origins=origins)
     if ufunc in COMPARISONS:
-        dtype = promotion.weak_dtype(kind)
-        return Traced(apply(ufunc, in_type(left, dtype, ()), in_type(right, dtype, ())), weak=True, origins=origins)
+        return replace(numpy_elementwise.call(ufunc, left, right), weak=True)
     if ufunc is np.power:
         return power(_plain(left), _plain(right))
     if kind is not float and ufunc in (np.divide, np.floor_divide, np.remainder):

@@ -283,6 +283,10 @@ def origins_of(*values: Any) -> frozenset[Hashable]:
                 found.add(DATA)
         elif isinstance(value, list | tuple):
             found |= origins_of(*value)
+        elif isinstance(value, dict):
+            found |= origins_of(*value.values())
+        elif isinstance(value, slice):
+            found |= origins_of(value.start, value.stop, value.step)
     return frozenset(found)
 
 
@@ -300,7 +304,8 @@ def as_operand(x: Any) -> Traced | Number:
         return array(x)
     if isinstance(x, complex):
         raise DTypeError("complex numbers are not compiled")
-    raise DTypeError(f"an operand of type '{type(x).__name__}' is neither a number nor an array")
+    hint = "use `is None`" if x is None else None
+    raise DTypeError(f"an operand of type '{type(x).__name__}' is neither a number nor an array", hint=hint)
 
 
 def as_traced(x: Any) -> Traced:
@@ -321,13 +326,13 @@ def of_array(x: np.ndarray) -> Traced:
 def stand_in(x: Traced | Number) -> StandIn:
     """What stands for x where NumPy is asked for a dtype."""
     if is_python_number(x):
-        return x.kind if isinstance(x, Traced) else type(x) if type(x) in (bool, int, float) else weak_subclass(x)
+        return x.kind if isinstance(x, Traced) else _number_kind(x)
     return x.dtype  # type: ignore[union-attr]
 
 
-def weak_subclass(x: Any) -> type:
-    """bool, int or float, for an IntEnum, say."""
-    return int if isinstance(x, int) else float
+def _number_kind(x: Any) -> type:
+    """bool, int or float, also for an IntEnum."""
+    return next(kind for kind in (bool, int, float) if isinstance(x, kind))
 
 
 def shape_of(x: Traced | Number) -> tuple[int, ...]:

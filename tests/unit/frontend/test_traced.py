@@ -116,6 +116,13 @@ def test_logic_of_bools(op):
         compiled(op, np.array([5]), 3)
 
 
+def test_python_ints_are_compared_with_ints_of_any_size():
+    for op in (operator.lt, operator.ge, operator.eq, operator.ne):
+        for number in (2**70, -(2**70), 2.5, 2**63 - 1):
+            agrees(op, 3, Known(number))
+            agrees(op, Known(number), 3)
+
+
 def test_arithmetic_of_bools():
     b = np.array([True, False])
     for op in (operator.add, operator.mul, operator.sub, operator.truediv):
@@ -163,7 +170,7 @@ def test_origins_are_united_and_elements_are_data():
         assert (number < other).origins == {"i", "j"}
         assert np.sum(Traced(x)).origins == {DATA}
         assert (np.sum(Traced(x)) + number).origins == {"i", DATA}
-        assert origins_of([number, (1, other)]) == {"i", "j"}
+        assert origins_of([number, (1, other)]) == origins_of({"a": slice(number, 1, other)}) == {"i", "j"}
         return [i]
 
     evaluate(build, 2, np.array([1, 2]))
