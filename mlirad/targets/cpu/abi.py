@@ -163,13 +163,22 @@ class EntryPoint:
 
     def __init__(self, library: Library, address: int, entry: Entry, errors: Sequence[ErrorEntry]):
         self.entry = entry
-        self._inputs = len(entry.inputs)
-        self._errors = errors
         self._library = library  # keeps the code
         self._function = _Function(address)
+        self._errors = errors
         self._contexts: deque[Context] = deque()
-        width = sum(slot.width for slot in (*entry.arguments, *entry.returns))
-        self._slots_type = ctypes.c_int64 * max(1, width)
+        self._arguments: list[tuple[Slot, _Writer]] = []
+        self._returns: list[tuple[Slot, int]] = []
+        place = 0
+        for number, slot in enumerate(entry.arguments):
+            self._arguments.append((slot, _Writer(slot, place, number)))
+            place += slot.width
+        for slot in entry.returns:
+            self._returns.append((slot, place))
+            place += slot.width
+        self._slots_type = ctypes.c_int64 * max(1, place)
+        self._input_count = len(entry.inputs)
+        self._no_dtypes = (None,) * entry.result_count
 
     def trim(self) -> None:
         """Free what calls left for later ones: the contexts that no call and no result is using."""
@@ -183,24 +192,22 @@ class EntryPoint:
         return _Lease(self._contexts, context, kept)
 
     def __call__(self, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None) -> tuple[Any, ...]:
-        entry = self.entry
-        if len(values) != self._inputs:
-            raise TypeError(f"{entry.name} takes {self._inputs} arguments, not {len(values)}")
+        if len(values) != self._input_count:
+            raise TypeError(f"{self.entry.name} takes {self._input_count} arguments, not {len(values)}")
         slots = self._slots_type()
-        results: list[Any] = [None] * entry.result_count
-        wanted = dtypes if dtypes is not None else (None,) * entry.result_count
+        wanted = self._no_dtypes if dtypes is None else dtypes
+        results: list[Any] = [None] * len(wanted)
         supply = iter(values)
-        place = 0
-        for number, slot in enumerate(entry.arguments):
+        for slot, writer in self._arguments:
+            number = slot.result
             if slot.is_output:
-                assert slot.shape is not None and slot.result is not None
-                value = np.empty(slot.shape, wanted[slot.result] or _DTYPES[slot.element])
+                assert slot.shape is not None and number is not None
+                value = np.empty(slot.shape, wanted[number] or writer.dtype)
             else:
                 value = next(supply)
-            _put(slots, place, slot, value, number)
-            if slot.result is not None:
-                results[slot.result] = value
-            place += slot.width
+            writer.write(slots, value)
+            if number is not None:
+                results[number] = value
         lease = self._lend(values)
         code = self._function(lease.context.address, ctypes.addressof(slots))
         if code:
@@ -208,39 +215,50 @@ class EntryPoint:
             # The traceback keeps this frame; the context shall not wait for it.
             del lease
             raise error
-        for slot in entry.returns:
-            assert slot.result is not None
-            dtype = wanted[slot.result] or _DTYPES[slot.element]
-            results[slot.result] = _get(slots, place, slot, dtype, lease)
-            place += slot.width
+        for slot, place in self._returns:
+            number = slot.result
+            assert number is not None
+            results[number] = _read(slots, place, slot, wanted[number] or _DTYPES[slot.element], lease)
         return tuple(results)
 
 
-def _put(slots: Any, place: int, slot: Slot, value: Any, number: int) -> None:
-    """Write an argument into its slots, or raise TypeError or ValueError: nothing unfit may reach compiled code."""
-    dtype = _DTYPES[slot.element]
-    at = ctypes.addressof(slots) + 8 * place
-    if slot.shape is None:
-        _put_scalar(at, slot, value, number)
-        return
-    if not isinstance(value, np.ndarray):
-        raise TypeError(f"argument {number} must be an array, not {type(value).__name__}")
-    fits = value.dtype == dtype or (dtype.kind == "i" and value.dtype == np.dtype(f"u{dtype.itemsize}"))
-    if not fits or not value.dtype.isnative:
-        raise TypeError(f"argument {number} must be an array of {dtype}, not of {value.dtype}")
-    if len(value.shape) != len(slot.shape) or any(
-        size not in (-1, given) for size, given in zip(slot.shape, value.shape, strict=True)
-    ):
-        raise ValueError(f"argument {number} has the shape {value.shape}, not {slot.shape}")
-    flags = value.flags
-    if not (flags.c_contiguous and flags.aligned):
-        raise ValueError(f"argument {number} must be aligned and C-contiguous")
-    if slot.is_written and not flags.writeable:
-        raise ValueError("assignment destination is read-only")
-    slots[place] = value.ctypes.data
-    dynamic = [given for size, given in zip(slot.shape, value.shape, strict=True) if size == -1]
-    for position, size in enumerate(dynamic):
-        slots[place + 1 + position] = size
+class _Writer:
+    """Writes one argument into its slots, or raises TypeError or ValueError: nothing unfit may reach compiled code."""
+
+    __slots__ = ("dtype", "dynamic", "number", "place", "slot", "unsigned")
+
+    def __init__(self, slot: Slot, place: int, number: int):
+        self.slot, self.place, self.number = slot, place, number
+        self.dtype = _DTYPES[slot.element]
+        self.unsigned = np.dtype(f"u{self.dtype.itemsize}") if self.dtype.kind == "i" else self.dtype
+        self.dynamic = [axis for axis, size in enumerate(slot.shape or ()) if size == -1]
+
+    def write(self, slots: Any, value: Any) -> None:
+        slot = self.slot
+        if slot.shape is None:
+            _put_scalar(ctypes.addressof(slots) + 8 * self.place, slot, value, self.number)
+            return
+        if not isinstance(value, np.ndarray):
+            raise TypeError(f"argument {self.number} must be an array, not {type(value).__name__}")
+        if value.dtype not in (self.dtype, self.unsigned) or not value.dtype.isnative:
+            raise TypeError(f"argument {self.number} must be an array of {self.dtype}, not of {value.dtype}")
+        shape = value.shape
+        if shape != slot.shape and not self._is_instance(shape):
+            raise ValueError(f"argument {self.number} has the shape {shape}, not {slot.shape}")
+        flags = value.flags
+        if not flags.carray:  # C-contiguous, aligned and writeable
+            if not (flags.c_contiguous and flags.aligned):
+                raise ValueError(f"argument {self.number} must be aligned and C-contiguous")
+            if slot.is_written:
+                raise ValueError("assignment destination is read-only")
+        slots[self.place] = value.ctypes.data
+        for position, axis in enumerate(self.dynamic, self.place + 1):
+            slots[position] = shape[axis]
+
+    def _is_instance(self, shape: tuple[int, ...]) -> bool:
+        """Whether a shape is the slot's, whose -1 stands for any size."""
+        pattern = self.slot.shape or ()
+        return len(shape) == len(pattern) and all(p in (-1, n) for p, n in zip(pattern, shape, strict=True))
 
 
 def _put_scalar(at: int, slot: Slot, value: Any, number: int) -> None:
@@ -262,7 +280,7 @@ def _put_scalar(at: int, slot: Slot, value: Any, number: int) -> None:
         ctypes.c_int64.from_address(at).value = integer
 
 
-def _get(slots: Any, place: int, slot: Slot, dtype: np.dtype, lease: _Lease) -> Any:
+def _read(slots: Any, place: int, slot: Slot, dtype: np.dtype, lease: _Lease) -> Any:
     """A result: a Python number, or an array in the call's own memory, which keeps the call's context."""
     at = ctypes.addressof(slots) + 8 * place
     if slot.shape is None:
