@@ -1,0 +1,86 @@
+// RUN: mlirad-opt %s -p 'mlirad-linalg-to-loops' | filecheck %s
+
+// Along the contiguous dimension: four vectors of partial sums, which start at -0; past the end they stay as they are.
+// CHECK-LABEL: func.func @inner
+// CHECK:       %[[ZERO:.*]] = arith.constant dense<-0.000000e+00> : vector<4xf64>
+// CHECK:       %[[START:.*]] = memref.load %o[%{{.*}}]
+// CHECK:       iter_args(%{{.*}} = %[[ZERO]], %{{.*}} = %[[ZERO]], %{{.*}} = %[[ZERO]], %{{.*}} = %[[ZERO]])
+// CHECK-COUNT-4: arith.addf %{{.*}} : vector<4xf64>
+// CHECK:       %[[MASK:.*]] = vector.create_mask
+// CHECK:       %[[NEW:.*]] = arith.addf %{{.*}}, %[[OLD:.*]] : vector<4xf64>
+// CHECK-NEXT:  arith.select %[[MASK]], %[[NEW]], %[[OLD]] : vector<4xi1>, vector<4xf64>
+// The lanes are added as a tree, always in the same order, and last of all to what was there.
+// CHECK:       vector.shuffle %{{.*}} [0, 1] : vector<4xf64>
+// CHECK-NEXT:  vector.shuffle %{{.*}} [2, 3] : vector<4xf64>
+// CHECK:       %[[SUM:.*]] = arith.addf %{{.*}} : f64
+// CHECK-NEXT:  %[[TOTAL:.*]] = arith.addf %[[START]], %[[SUM]] : f64
+// CHECK-NEXT:  memref.store %[[TOTAL]], %o
+func.func @inner(%a: memref<5x1003xf64>, %o: memref<5xf64>) {
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>],
+    iterator_types = ["parallel", "reduction"]
+  } ins(%a : memref<5x1003xf64>) outs(%o : memref<5xf64>) {
+  ^bb0(%x: f64, %z: f64):
+    %s = arith.addf %x, %z : f64
+    linalg.yield %s : f64
+  }
+  func.return
+}
+
+// Along an outer dimension: neighbouring results in vectors, each summed in order.
+// CHECK-LABEL: func.func @outer
+// CHECK:       scf.for %[[J:.*]] =
+// CHECK-COUNT-4: vector.load %o[
+// CHECK:       scf.for %[[I:.*]] = {{.*}} iter_args
+// CHECK:         vector.load %a[%[[I]], %[[J]]]
+// CHECK:         scf.yield
+// CHECK:       vector.store %{{.*}}, %o[%[[J]]]
+// CHECK:       vector.maskedstore
+// CHECK-NOT:   vector.shuffle
+// CHECK:       func.return
+func.func @outer(%a: memref<?x?xf64>, %o: memref<?xf64>) {
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>],
+    iterator_types = ["reduction", "parallel"]
+  } ins(%a : memref<?x?xf64>) outs(%o : memref<?xf64>) {
+  ^bb0(%x: f64, %z: f64):
+    %s = arith.addf %x, %z : f64
+    linalg.yield %s : f64
+  }
+  func.return
+}
+
+// Over both, contiguous: one loop. The maximum keeps nan, and starts at -inf.
+// CHECK-LABEL: func.func @both
+// CHECK:       memref.collapse_shape
+// CHECK:       arith.constant dense<0xff800000> : vector<8xf32>
+// CHECK:       arith.maximumf %{{.*}} : vector<8xf32>
+func.func @both(%a: memref<?x?xf32>, %o: memref<f32>) {
+  linalg.generic {
+    indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ()>],
+    iterator_types = ["reduction", "reduction"]
+  } ins(%a : memref<?x?xf32>) outs(%o : memref<f32>) {
+  ^bb0(%x: f32, %z: f32):
+    %s = arith.maximumf %x, %z : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}
+
+// A sum of unknown length restarts its partial sums every 256 steps.
+// CHECK-LABEL: func.func @long
+// CHECK:       scf.for %[[B:.*]] = {{.*}} iter_args
+// CHECK:         arith.minsi
+// CHECK:         scf.for {{.*}} = %[[B]] to {{.*}} iter_args
+// CHECK:         arith.addf %{{.*}} : vector<4xf64>
+func.func @long(%a: memref<?xf64>, %o: memref<f64>) {
+  linalg.generic {
+    indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>],
+    iterator_types = ["reduction"]
+  } ins(%a : memref<?xf64>) outs(%o : memref<f64>) {
+  ^bb0(%x: f64, %z: f64):
+    %s = arith.addf %z, %x : f64
+    linalg.yield %s : f64
+  }
+  func.return
+}
