@@ -1,0 +1,161 @@
+"""A slice that is computed to be put into an array is computed where it will stand.
+
+Reads: moved tensors and their webs. Writes: slices of the array as the memory that the computation begins with, where
+it begins with empty memory, nothing else looks at the array meanwhile, and nothing looks at the result afterwards.
+Leaves: the tensor.insert_slice ops that have nothing to copy any more; they are given back.
+
+`a[i] = f(a[i])` is the usual case: the slice read, changed and put back is a loan, and nothing is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects import func, tensor
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
+from xdsl.dialects.linalg.ops import CopyOp
+from xdsl.ir import Operation, SSAValue
+
+from mlirad.dialect.expr import insert
+from mlirad.lowering.buffer_webs import Webs
+from mlirad.lowering.rewriting import erase, in_place_of, replace
+from mlirad.lowering.tensor_memory import (
+    VIEWS,
+    is_empty,
+    is_same_slice,
+    is_written_where_read,
+    ties,
+)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The values that become one another up to the one put into the array: `first` op writes empty memory `start`."""
+
+    start: SSAValue
+    first: Operation
+    index: int
+    values: tuple[SSAValue, ...]
+
+
+def borrow_slices(webs: Webs) -> set[Operation]:
+    """The insert_slice ops whose source is now computed in its place."""
+    candidates = [op for op in webs.place if isinstance(op, tensor.InsertSliceOp)]
+    return {op for op in candidates if _borrow(op, webs)}
+
+
+def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> bool:
+    chain = _chain(op)
+    if chain is None or not _is_exclusive(op, chain, webs):
+        return False
+    loan = _loan(op, chain)
+    with in_place_of(chain.first):
+        if loan is None:
+            loan = insert(_extract_slice(op)).result
+            webs.join(loan, op.dest)
+    webs.forget(chain.start)
+    webs.join(op.dest, chain.values[0])
+    if isinstance(chain.first, CopyOp) and chain.first.inputs[0] is loan:
+        replace(chain.first, [loan])
+    else:
+        chain.first.operands[chain.index] = loan
+    assert isinstance(chain.start.owner, Operation)
+    erase(chain.start.owner)
+    return True
+
+
+def _chain(op: tensor.InsertSliceOp) -> Chain | None:
+    """From op's source up to empty memory, through ops of one block that overwrite their operand."""
+    values = [op.source]
+    first, index = None, 0
+    while not is_empty(values[-1]):
+        value = values[-1]
+        owner = value.owner
+        if not isinstance(owner, Operation) or owner.parent is not op.parent:
+            return None
+        first = owner
+        operand = next((operand for operand, result in ties(owner) if result is value), None)
+        if operand is None or isinstance(owner, func.CallOp):
+            return None
+        index = operand
+        values.append(owner.operands[operand])
+    start = values.pop()
+    if first is None or not values or not start.has_one_use():
+        return None
+    return Chain(start, first, index, tuple(values))
+
+
+def _is_exclusive(op: tensor.InsertSliceOp, chain: Chain, webs: Webs) -> bool:
+    """Whether from the chain's first op to `op` nothing but the chain looks at the array, and afterwards none at it."""
+    begin, end = webs.place.get(chain.first), webs.place[op]
+    if begin is None:
+        return False
+    for value in (op.dest, *op.offsets, *op.sizes, *op.strides):
+        if isinstance(value.owner, Operation) and webs.place.get(value.owner, begin) >= begin:
+            return False
+    for user, index in _accesses(op.dest):
+        if user is op and index == 1:
+            continue
+        place = webs.place.get(user, end)
+        if place > begin or (place == begin and not _is_same_place(op, chain, index)):
+            return False
+    for value in chain.values:
+        for user, _ in _accesses(value):
+            if isinstance(user, func.CallOp) or webs.place.get(user, end + 1) > end:
+                return False
+    return True
+
+
+def _accesses(value: SSAValue) -> Iterator[tuple[Operation, int]]:
+    """The uses of a tensor's contents, by its views too; -1 is no operand, but a read in a linalg op's body."""
+    for use in value.uses:
+        user = use.operation
+        if isinstance(user, tensor.DimOp):
+            continue
+        around = user.parent_op()
+        if type(user) in VIEWS and use.index == 0:
+            yield from _accesses(user.results[0])
+        elif isinstance(around, LinalgStructuredOperation):
+            yield around, -1
+        else:
+            yield user, use.index
+
+
+def _is_same_place(op: tensor.InsertSliceOp, chain: Chain, index: int) -> bool:
+    """Whether the chain's first op reads by its operand `index`, at each place, what it writes there."""
+    first = chain.first
+    if not isinstance(first, LinalgStructuredOperation) or not 0 <= index < len(first.inputs):
+        return False
+    value = first.operands[index]
+    slice = value.owner
+    return (
+        isinstance(slice, tensor.ExtractSliceOp)
+        and slice.source is op.dest
+        and value.type == chain.start.type
+        and is_same_slice(slice, op)
+        and is_written_where_read(first, index, chain.index)
+    )
+
+
+def _loan(op: tensor.InsertSliceOp, chain: Chain) -> SSAValue | None:
+    """The slice itself, where the chain's first op reads it."""
+    for operand in chain.first.operands:
+        slice = operand.owner
+        if not isinstance(slice, tensor.ExtractSliceOp) or slice.source is not op.dest:
+            continue
+        if operand.type == chain.start.type and is_same_slice(slice, op):
+            return operand
+    return None
+
+
+def _extract_slice(op: tensor.InsertSliceOp) -> tensor.ExtractSliceOp:
+    return tensor.ExtractSliceOp.build(
+        operands=[op.dest, op.offsets, op.sizes, op.strides],
+        result_types=[op.source.type],
+        properties={
+            "static_offsets": op.static_offsets,
+            "static_sizes": op.static_sizes,
+            "static_strides": op.static_strides,
+        },
+    )

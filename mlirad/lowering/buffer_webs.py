@@ -1,0 +1,148 @@
+"""Webs: the tensors that share a buffer, or may at run time, because one's memory becomes another's.
+
+Reads: a function whose tensors move. Writes: nothing. Leaves: for each web where its memory comes from, which results
+it ends in, and the place of its last use; and for each loop what memory is made anew in its body.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from xdsl.dialects import func, scf, tensor
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirad.lowering.carries import Carries
+from mlirad.lowering.rewriting import terminator
+from mlirad.lowering.tensor_memory import LOOPS, VIEWS, block_of, is_empty, is_tensor, ties
+
+
+@dataclass
+class Web:
+    """Tensors that may share a buffer.
+
+    sources: what their memory is before any of them: empty tensors, arguments, constants, results of calls.
+    slots: the numbers of the function's results among them. last: the place of the last op that uses one.
+    """
+
+    sources: list[SSAValue]
+    slots: set[int] = field(default_factory=set)
+    last: int = 0
+
+
+class Webs:
+    """The webs of a function, by union and find.
+
+    place: a number for each op, in the order of the text. loops: every loop, inner ones first. made_in: for each loop,
+    the empty tensors of its body, bodies of inner loops left out.
+    """
+
+    def __init__(self, entry: Block) -> None:
+        self.place: dict[Operation, int] = {}
+        self.loops: list[Operation] = []
+        self.made_in: dict[Operation, list[SSAValue]] = defaultdict(list)
+        self._loop_of: dict[Block, Operation | None] = {}
+        self._parent: dict[SSAValue, SSAValue] = {}
+        self._web: dict[SSAValue, Web] = {}
+        for arg in entry.args:
+            self._start(arg)
+        self._walk(entry, None)
+
+    def of(self, value: SSAValue) -> Web:
+        return self._web[self._root(value)]
+
+    def loop_of(self, value: SSAValue) -> Operation | None:
+        """The innermost loop that value is defined in."""
+        return self._loop_of[block_of(value)]
+
+    def add_source(self, memory: SSAValue, *, like: SSAValue) -> None:
+        """A new empty tensor, in a block that was there before, of the web that another belongs to."""
+        self._start(memory)
+        self.join(memory, like)
+        loop = self.loop_of(memory)
+        if loop is not None:
+            self.made_in[loop].append(memory)
+
+    def join(self, value: SSAValue, other: SSAValue) -> None:
+        one, two = self._root(value), self._root(other)
+        if one is two:
+            return
+        small, large = sorted((one, two), key=lambda root: len(self._web[root].sources))
+        web, absorbed = self._web[large], self._web.pop(small)
+        web.sources += absorbed.sources
+        web.slots |= absorbed.slots
+        web.last = max(web.last, absorbed.last)
+        self._parent[small] = large
+
+    def forget(self, source: SSAValue) -> None:
+        """A source that is replaced by other memory."""
+        self.of(source).sources.remove(source)
+
+    def _root(self, value: SSAValue) -> SSAValue:
+        parent = self._parent
+        if value not in parent:
+            parent[value] = value
+            self._web[value] = Web([])
+            return value
+        while parent[value] is not value:
+            parent[value] = parent[parent[value]]
+            value = parent[value]
+        return value
+
+    def _start(self, value: SSAValue) -> None:
+        if is_tensor(value):
+            self.of(value).sources.append(value)
+
+    def _walk(self, block: Block, loop: Operation | None) -> None:
+        self._loop_of[block] = loop
+        for op in block.ops:
+            place = self.place[op] = len(self.place)
+            for operand in op.operands:
+                if is_tensor(operand):
+                    self.of(operand).last = place
+            if op.regions:
+                self._regions(op, loop)
+            self._define(op, loop)
+            if isinstance(op, func.ReturnOp):
+                for number, operand in enumerate(op.operands):
+                    if is_tensor(operand):
+                        self.of(operand).slots.add(number)
+
+    def _regions(self, op: Operation, loop: Operation | None) -> None:
+        if not isinstance(op, (scf.IfOp, *LOOPS)):
+            # The body of a linalg op: it may read elements of tensors.
+            for inner in op.regions[0].block.ops:
+                if isinstance(inner, tensor.ExtractOp):
+                    self.of(inner.tensor).last = self.place[op]
+            return
+        inside = loop if isinstance(op, scf.IfOp) else op
+        for region in op.regions:
+            if region.blocks:
+                self._walk(region.block, inside)
+        carries = Carries(op)
+        for number, result in enumerate(op.results):
+            if is_tensor(result):
+                for value in carries.values(number):
+                    self.join(value, result)
+        if isinstance(op, scf.WhileOp):
+            # In whatever order the condition passes them on.
+            passed = terminator(op.before_region.block).operands[1:]
+            for value, result in zip(passed, op.results, strict=True):
+                if is_tensor(result):
+                    self.join(value, result)
+        if inside is op:
+            self.loops.append(op)
+
+    def _define(self, op: Operation, loop: Operation | None) -> None:
+        if type(op) in VIEWS:
+            self.join(op.results[0], op.operands[0])
+            return
+        tied = ties(op)
+        for operand, result in tied:
+            self.join(result, op.operands[operand])
+        if (tied and not isinstance(op, func.CallOp)) or isinstance(op, (scf.IfOp, *LOOPS)):
+            return
+        for result in op.results:
+            self._start(result)
+            if loop is not None and is_empty(result):
+                self.made_in[loop].append(result)

@@ -1,0 +1,90 @@
+"""Tensors become memrefs, in place wherever a tensor's last use allows it.
+
+Reads: stage `linalg` (func, scf, arith, math, tensor and linalg on tensors). Writes: stage `bufferized`, the same on
+memrefs. Leaves: no tensor type; results of static shape in arguments of their own (`mlirad.result`) or in the written
+argument that they are the final content of (`mlirad.written`).
+
+The steps, each in its file: tensors are made of empty memory (prepare_tensors), whoever overwrites moves or copies
+(last_use), slices are computed where they will stand (borrow_slices), elementwise ops write over what dies
+(reuse_buffers), loops alternate between buffers (spare_buffers), results go straight to the caller (place_results).
+After each step the IR is right as IR on tensors; the last step (bufferize_ops) only respells it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, TensorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.passes import ModulePass
+
+from mlirad.lowering.borrow_slices import borrow_slices
+from mlirad.lowering.buffer_webs import Webs
+from mlirad.lowering.bufferize_ops import Constants, ToMemRefs
+from mlirad.lowering.last_use import LastUses
+from mlirad.lowering.place_results import WRITTEN, place_results
+from mlirad.lowering.prepare_tensors import prepare_tensors
+from mlirad.lowering.reuse_buffers import reuse_buffers
+from mlirad.lowering.rewriting import terminator
+from mlirad.lowering.spare_buffers import carry_spare_buffers
+from mlirad.lowering.strided import identity
+from mlirad.lowering.tensor_memory import is_static
+
+
+@dataclass(frozen=True)
+class Bufferize(ModulePass):
+    """See the module."""
+
+    name = "mlirad-bufferize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        constants = Constants(op)
+        for function in list(op.body.block.ops):
+            if not isinstance(function, func.FuncOp):
+                continue
+            if function.is_declaration:
+                inputs, outputs = function.function_type.inputs, function.function_type.outputs
+                function.function_type = FunctionType.from_lists(_memrefs(inputs.data), _memrefs(outputs.data))
+            else:
+                bufferize_function(function, constants)
+
+
+def bufferize_function(function: func.FuncOp, constants: Constants) -> None:
+    entry = function.body.block
+    written = written_arguments(function)
+    prepare_tensors(entry)
+    moves = LastUses(function, written)
+    webs = Webs(entry)
+    borrowed = borrow_slices(webs)
+    reuse_buffers(moves.reusable[::-1], webs, written)
+    carry_spare_buffers(webs)
+    destinations = place_results(function, webs, written)
+
+    end = terminator(entry)
+    tied = set(written.values())
+    returned = [
+        number
+        for number, value in enumerate(end.operands)
+        if not isinstance(value.type, TensorType) or (number not in tied and not is_static(value.type))
+    ]
+    ToMemRefs(constants, borrowed, destinations).walk(entry)
+    end.operands = [end.operands[number] for number in returned]
+    function.function_type = FunctionType.from_lists(
+        [arg.type for arg in entry.args], [value.type for value in end.operands]
+    )
+
+
+def written_arguments(function: func.FuncOp) -> dict[SSAValue, int]:
+    """The arguments that may be overwritten, each with the number of the result that is its final content."""
+    written: dict[SSAValue, int] = {}
+    for arg, attributes in zip(function.body.block.args, function.arg_attrs or (), strict=False):
+        number = attributes.data.get(WRITTEN)
+        if isinstance(number, IntegerAttr):
+            written[arg] = number.value.data
+    return written
+
+
+def _memrefs(types: tuple[Attribute, ...]) -> list[Attribute]:
+    return [identity(type) if isinstance(type, TensorType) else type for type in types]

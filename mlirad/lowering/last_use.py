@@ -1,0 +1,306 @@
+"""Moves: what overwrites a tensor, or hands it on, takes its memory where that is the tensor's last use.
+
+Reads: a function of stage `linalg`. Writes: copies, before the uses that are not the last, and after the views whose
+source is overwritten while they live. Leaves: tensors each of whose buffers has one owner at a time, so that every
+overwriting op may work in place.
+
+One walk backwards. An owner moves where nothing uses it later (the other branch of an `if` is not later), no loop lies
+between its definition and the use, and it is not the caller's. Asking for a shape is no use. A view that is read only
+borrows: it does not stand in the way of a move, but becomes a copy itself if its source is overwritten while it lives,
+since a slice is never dearer than the whole. A view that is overwritten takes its source's memory over, or is a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects import arith, func, scf, tensor
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
+from xdsl.dialects.linalg.ops import CopyOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from mlirad.dialect.expr import building, insert, located
+from mlirad.lowering.rewriting import in_place_of
+from mlirad.lowering.strided import is_identity, type_of_view
+from mlirad.lowering.tensor_memory import (
+    VIEWS,
+    block_of,
+    captured_reads,
+    is_argument_of,
+    is_empty,
+    is_grow,
+    is_output_read,
+    is_tensor,
+    is_view,
+    is_written_where_read,
+    viewed,
+    views_of,
+)
+
+
+@dataclass(frozen=True)
+class Reusable:
+    """Result `number` of an op may be computed into any of `dying`, whose contents nothing needs after the op."""
+
+    op: LinalgStructuredOperation
+    number: int
+    dying: tuple[SSAValue, ...]
+
+
+def empty_like(value: SSAValue) -> SSAValue:
+    """New memory, at the insertion point, of value's shape."""
+    assert isinstance(value.type, TensorType)
+    sizes: list[SSAValue] = []
+    if is_empty(value):
+        assert isinstance(value.owner, Operation)
+        sizes = list(value.owner.operands)
+    else:
+        for axis, size in enumerate(value.type.get_shape()):
+            if size == DYNAMIC_INDEX:
+                index = insert(arith.ConstantOp(IntegerAttr.from_index_int_value(axis))).result
+                sizes.append(insert(tensor.DimOp(value, index)).result)
+    return insert(tensor.EmptyOp(sizes, value.type)).tensor
+
+
+def copied(value: SSAValue) -> SSAValue:
+    """A copy of value, at the insertion point; memory without contents is only replaced."""
+    memory = empty_like(value)
+    return memory if is_empty(value) else insert(CopyOp([value], [memory])).results[0]
+
+
+class LastUses:
+    """The walk over one function. `written` are the arguments that may be overwritten, in the order of their results.
+
+    reusable: in the order of the walk, what was found out about elementwise ops on dying operands.
+    """
+
+    def __init__(self, function: func.FuncOp, written: dict[SSAValue, int]) -> None:
+        self.entry = function.body.block
+        self.written = written
+        self.reusable: list[Reusable] = []
+        self._loop_of: dict[Block, Operation | None] = {}
+        # What has a later use of its own, and what a view with a later use looks at; both undone between branches.
+        self._live: set[SSAValue] = set()
+        self._looked_at: set[SSAValue] = set()
+        self._log: list[tuple[set[SSAValue], SSAValue]] = []
+        # Views whose memory an op takes, and views that must be copies.
+        self._taken: set[SSAValue] = set()
+        self._copies: set[SSAValue] = set()
+        self._walk(self.entry, None)
+
+    def _walk(self, block: Block, loop: Operation | None) -> None:
+        self._loop_of[block] = loop
+        op = block.last_op
+        while op is not None:
+            # What a visit inserts stands around `op`, and is done with.
+            previous = op.prev_op
+            visit = _VISITS.get(type(op))
+            if visit is not None:
+                visit(self, op)
+            elif isinstance(op, LinalgStructuredOperation):
+                self._linalg(op)
+            op = previous
+
+    # Uses.
+
+    def _mark(self, value: SSAValue) -> None:
+        self._add(self._live, value)
+        while is_view(value):
+            assert isinstance(value.owner, Operation)
+            value = value.owner.operands[0]
+            if value in self._looked_at:
+                return
+            self._add(self._looked_at, value)
+
+    def _add(self, where: set[SSAValue], value: SSAValue) -> None:
+        if value not in where:
+            where.add(value)
+            self._log.append((where, value))
+
+    def _is_live(self, value: SSAValue) -> bool:
+        """Whether value, or a view of it, has a later use."""
+        return value in self._live or value in self._looked_at
+
+    def _is_movable(self, value: SSAValue, op: Operation) -> bool:
+        """Whether `op` may have value's memory, as far as value's own uses tell."""
+        if value in self._live:
+            return False
+        if is_argument_of(value, self.entry) and value not in self.written:
+            return False
+        if isinstance(value.owner, arith.ConstantOp):
+            return False
+        assert op.parent is not None
+        return self._loop_of[block_of(value)] is self._loop_of[op.parent]
+
+    def _take(self, value: SSAValue, is_whole: bool, by: SSAValue | None = None) -> None:
+        """Value's memory is overwritten or handed on; is_whole: to one who wants it as C arrays lie."""
+        if is_view(value):
+            self._taken.add(value)
+            layout = type_of_view(value)
+            if is_whole and (layout is None or not is_identity(layout)):
+                self._copies.add(value)
+        self._copies.update(view for view in views_of(value) if view is not by and self._is_live(view))
+
+    def _consume(self, op: Operation, index: int, is_whole: bool = True) -> None:
+        value = op.operands[index]
+        if self._is_movable(value, op):
+            self._take(value, is_whole)
+        else:
+            with in_place_of(op):
+                op.operands[index] = copied(value)
+            if is_empty(value):
+                return
+        self._mark(value)
+
+    def _consume_all(self, op: Operation, indices: Sequence[int]) -> None:
+        for index in indices:
+            if is_tensor(op.operands[index]):
+                self._consume(op, index)
+
+    # What each op does.
+
+    def _extract(self, op: tensor.ExtractOp) -> None:
+        self._mark(op.tensor)
+
+    def _insert(self, op: tensor.InsertOp) -> None:
+        self._consume(op, 1, is_whole=False)
+
+    def _insert_slice(self, op: tensor.InsertSliceOp) -> None:
+        self._mark(op.source)
+        self._consume(op, 1, is_whole=False)
+
+    def _view(self, op: Operation) -> None:
+        result, source = op.results[0], op.operands[0]
+        if result in self._taken and result not in self._copies:
+            if self._is_movable(source, op):
+                self._take(source, is_whole=False, by=result)
+            else:
+                self._copies.add(result)
+        if is_view(source) and type_of_view(source) is not None and type_of_view(result) is None:
+            self._copies.add(source)
+        is_used = self._is_live(result)
+        if result in self._copies:
+            assert op.parent is not None
+            with building(InsertPoint.after(op)), located(op.location):
+                copy = copied(result)
+            result.replace_uses_with_if(copy, lambda use: use.operation is not copy.owner)
+        if is_used:
+            self._mark(source)
+
+    def _linalg(self, op: LinalgStructuredOperation) -> None:
+        first = len(op.inputs)
+        read: list[int] = []
+        for index in range(first, len(op.operands)):
+            if is_output_read(op, index):
+                read.append(index)
+                continue
+            dying = self._dying(op, index)
+            memory = op.operands[index]
+            if not (is_empty(memory) and memory.has_one_use() and self._is_movable(memory, op)):
+                with in_place_of(op):
+                    op.operands[index] = empty_like(memory)
+            if dying:
+                self.reusable.append(Reusable(op, index - first, dying))
+        overwritten: dict[SSAValue, int] = {}
+        for index in read:
+            overwritten.setdefault(op.operands[index], index)
+        for index, value in enumerate(op.inputs):
+            is_in_place = value in overwritten and is_written_where_read(op, index, overwritten[value])
+            if is_tensor(value) and not is_in_place:
+                self._mark(value)
+        for value in captured_reads(op):
+            self._mark(value)
+        for index in read:
+            self._consume(op, index, is_whole=False)
+        # In place or not, the inputs are read.
+        for value in overwritten:
+            if value in tuple(op.inputs):
+                self._mark(value)
+
+    def _dying(self, op: LinalgStructuredOperation, index: int) -> tuple[SSAValue, ...]:
+        """The operands whose memory the output `index` might have: their contents are read in place, or not at all."""
+        found: list[SSAValue] = []
+        inputs = tuple(op.inputs)
+        outputs = [other for number, other in enumerate(op.operands) if number >= len(inputs) and number != index]
+        captured = [viewed(value) for value in captured_reads(op)]
+        for value in dict.fromkeys((*inputs, op.operands[index])):
+            if value.type != op.operands[index].type or is_view(value) or is_empty(value) or self._is_live(value):
+                continue
+            if not self._is_movable(value, op) or value in captured or value in outputs:
+                continue
+            readers = [number for number, other in enumerate(inputs) if viewed(other) is value]
+            if all(inputs[number] is value and is_written_where_read(op, number, index) for number in readers):
+                found.append(value)
+        return tuple(found)
+
+    def _call(self, op: func.CallOp) -> None:
+        for index, value in enumerate(op.operands):
+            if not is_tensor(value):
+                continue
+            if is_grow(op) and index == 0:
+                self._consume(op, index)
+                continue
+            layout = type_of_view(value)
+            if layout is None or not is_identity(layout):
+                self._copies.add(value)
+            self._mark(value)
+
+    def _if(self, op: scf.IfOp) -> None:
+        assert op.parent is not None
+        loop, start = self._loop_of[op.parent], len(self._log)
+        self._walk(op.true_region.block, loop)
+        used = self._log[start:]
+        del self._log[start:]
+        for where, value in used:
+            where.discard(value)
+        if op.false_region.blocks:
+            self._walk(op.false_region.block, loop)
+        for where, value in used:
+            self._add(where, value)
+
+    def _for(self, op: scf.ForOp) -> None:
+        self._walk(op.body.block, op)
+        self._consume_all(op, range(len(op.operands) - 1, 2, -1))
+
+    def _while(self, op: scf.WhileOp) -> None:
+        self._walk(op.after_region.block, op)
+        self._walk(op.before_region.block, op)
+        self._consume_all(op, range(len(op.operands) - 1, -1, -1))
+
+    def _yield(self, op: scf.YieldOp) -> None:
+        block = op.parent
+        assert block is not None
+        shift = 1 if isinstance(op.parent_op(), scf.ForOp) else 0
+
+        def is_elsewhere(index: int) -> bool:
+            value = op.operands[index]
+            return not (isinstance(value, BlockArgument) and value.block is block and value.index == index + shift)
+
+        # What stays in its place is moved first: if it is yielded twice, the other one is the copy.
+        self._consume_all(op, sorted(range(len(op.operands)), key=is_elsewhere))
+
+    def _condition(self, op: scf.ConditionOp) -> None:
+        self._consume_all(op, range(1, len(op.operands)))
+
+    def _return(self, op: func.ReturnOp) -> None:
+        tied: Collection[int] = self.written.values()
+        self._consume_all(op, sorted(range(len(op.operands)), key=lambda index: index not in tied))
+
+
+_VISITS: dict[type[Operation], Callable[[LastUses, Any], None]] = {
+    tensor.ExtractOp: LastUses._extract,
+    tensor.InsertOp: LastUses._insert,
+    tensor.InsertSliceOp: LastUses._insert_slice,
+    **dict.fromkeys(VIEWS, LastUses._view),
+    func.CallOp: LastUses._call,
+    scf.IfOp: LastUses._if,
+    scf.ForOp: LastUses._for,
+    scf.WhileOp: LastUses._while,
+    scf.YieldOp: LastUses._yield,
+    scf.ConditionOp: LastUses._condition,
+    func.ReturnOp: LastUses._return,
+}

@@ -1,0 +1,137 @@
+"""The memref types of tensors, and of views of memrefs: what layout MLIR infers for each.
+
+Reads: types, and the ops that make views. Writes: nothing. Leaves: memref types, of identity layout where they may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    IntegerAttr,
+    MemRefType,
+    NoneAttr,
+    StridedLayoutAttr,
+    TensorType,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirad.lowering.tensor_memory import Slice, is_view
+
+Strides = list[int | None]
+
+
+def identity(type: Attribute) -> MemRefType:
+    """A memref of the tensor's shape that lies as C arrays lie."""
+    assert isinstance(type, TensorType)
+    return MemRefType(type.element_type, type.shape)
+
+
+def is_identity(type: MemRefType) -> bool:
+    return isinstance(type.layout, NoneAttr)
+
+
+def subview_type(source: MemRefType, slice: Slice, shape: Sequence[int]) -> MemRefType:
+    """The type of `slice` of a memref; `shape` may lack dimensions of size 1 that the slice has."""
+    strides: Strides = []
+    offset = source.get_offset()
+    steps = zip(
+        _strides(source), slice.static_offsets.get_values(), slice.static_strides.get_values(), strict=True
+    )
+    for stride, start, step in steps:
+        strides.append(None if stride is None or step == DYNAMIC_INDEX else stride * step)
+        if start == 0 or offset is None:
+            continue
+        offset = None if stride is None or start == DYNAMIC_INDEX else offset + stride * start
+    kept = _kept_dimensions(slice.static_sizes.get_values(), shape)
+    return _strided(source, shape, [strides[number] for number in kept], offset)
+
+
+def collapsed_type(source: MemRefType, op: tensor.CollapseShapeOp) -> MemRefType | None:
+    """The type of a memref with dimensions merged, or None where no one stride leads through them."""
+    shape = _shape(op)
+    if is_identity(source):
+        return MemRefType(source.element_type, shape)
+    sizes, strides = source.get_shape(), _strides(source)
+    merged: Strides = []
+    for group in _groups(op.reassociation):
+        wide = [number for number in group if sizes[number] != 1] or [group[0]]
+        inner = wide[-1]
+        expected = strides[inner]
+        for number in reversed(wide):
+            if strides[number] != expected or (expected is None and number != inner):
+                return None
+            expected = None if expected is None or sizes[number] < 0 else expected * sizes[number]
+        merged.append(strides[inner])
+    return _strided(source, shape, merged, source.get_offset())
+
+
+def expanded_type(source: MemRefType, op: tensor.ExpandShapeOp) -> MemRefType:
+    """The type of a memref with dimensions split."""
+    shape = _shape(op)
+    if is_identity(source):
+        return MemRefType(source.element_type, shape)
+    split: Strides = []
+    for stride, group in zip(_strides(source), _groups(op.reassociation), strict=True):
+        for place in range(len(group)):
+            inner = [shape[number] for number in group[place + 1 :]]
+            split.append(None if stride is None or min(inner, default=0) < 0 else stride * prod(inner))
+    return _strided(source, shape, split, source.get_offset())
+
+
+def type_of_view(value: SSAValue) -> MemRefType | None:
+    """The memref type of a tensor if every view is one; None where its layout could not be said."""
+    if not is_view(value):
+        return identity(value.type)
+    op = value.owner
+    assert isinstance(op, Operation)
+    source = type_of_view(op.operands[0])
+    return None if source is None else view_type(source, op)
+
+
+def view_type(source: MemRefType, op: Operation) -> MemRefType | None:
+    """The type of the view that `op` takes of a memref, or None where there is none without a copy."""
+    match op:
+        case tensor.ExtractSliceOp():
+            return subview_type(source, op, _shape(op))
+        case tensor.CollapseShapeOp():
+            return collapsed_type(source, op)
+        case tensor.ExpandShapeOp():
+            return expanded_type(source, op)
+        case tensor.ReshapeOp() if is_identity(source):
+            return identity(op.result.type)
+        case tensor.CastOp():
+            assert isinstance(op.dest.type, TensorType)
+            return MemRefType(source.element_type, op.dest.type.shape, source.layout)
+    return None
+
+
+def _shape(op: tensor.ExtractSliceOp | tensor.CollapseShapeOp | tensor.ExpandShapeOp) -> tuple[int, ...]:
+    assert isinstance(op.result.type, TensorType)
+    return op.result.type.get_shape()
+
+
+def _groups(reassociation: ArrayAttr[ArrayAttr[IntegerAttr]]) -> list[list[int]]:
+    return [[number.value.data for number in group] for group in reassociation]
+
+
+def _strides(type: MemRefType) -> Sequence[int | None]:
+    strides = type.get_strides()
+    assert strides is not None
+    return strides
+
+
+def _kept_dimensions(sizes: Sequence[int], shape: Sequence[int]) -> list[int]:
+    kept: list[int] = []
+    for number, size in enumerate(sizes):
+        if len(kept) < len(shape) and size == shape[len(kept)]:
+            kept.append(number)
+    return kept
+
+
+def _strided(source: MemRefType, shape: Sequence[int], strides: Strides, offset: int | None) -> MemRefType:
+    return MemRefType(source.element_type, shape, StridedLayoutAttr(strides, offset))

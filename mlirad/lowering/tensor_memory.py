@@ -1,0 +1,166 @@
+"""What upstream ops do with their tensors' memory: which operand they overwrite, which they only look at from afar.
+
+Reads: ops of stage `linalg`. Writes: nothing. Leaves: the answers that last uses, webs and rewriting all build on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xdsl.dialects import arith, func, scf, tensor
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, TensorType
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.dialects.linalg.ops import GenericOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue, Use
+from xdsl.ir.affine import AffineDimExpr
+
+from mlirad.dialect import types
+from mlirad.errors import CompileError
+
+# Results that look at their first operand's memory, unless they are made a copy.
+VIEWS = frozenset(
+    {tensor.ExtractSliceOp, tensor.CollapseShapeOp, tensor.ExpandShapeOp, tensor.ReshapeOp, tensor.CastOp}
+)
+Slice = tensor.ExtractSliceOp | tensor.InsertSliceOp
+LOOPS = (scf.ForOp, scf.WhileOp)
+# The run-time function, one an element type, that takes over its first operand's memory.
+GROW = "mlirad_grow"
+
+# Where an op's carried operands begin.
+_FIRST_CARRIED: dict[type[Operation], int] = {
+    scf.ForOp: 3,
+    scf.WhileOp: 0,
+    scf.YieldOp: 0,
+    scf.ConditionOp: 1,
+    func.ReturnOp: 0,
+}
+
+
+def is_tensor(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType)
+
+
+def is_static(type: Attribute) -> bool:
+    return isinstance(type, TensorType) and DYNAMIC_INDEX not in type.get_shape()
+
+
+def is_view(value: SSAValue) -> bool:
+    return type(value.owner) in VIEWS
+
+
+def is_empty(value: SSAValue) -> bool:
+    """Whether value is memory that nothing has been written into."""
+    return isinstance(value.owner, tensor.EmptyOp)
+
+
+def viewed(value: SSAValue) -> SSAValue:
+    """What a view looks at, through any number of views."""
+    while is_view(value):
+        assert isinstance(value.owner, Operation)
+        value = value.owner.operands[0]
+    return value
+
+
+def views_of(value: SSAValue) -> Iterator[OpResult]:
+    for use in value.uses:
+        if use.index == 0 and type(use.operation) in VIEWS:
+            yield use.operation.results[0]
+
+
+def block_of(value: SSAValue) -> Block:
+    """The block that a value is defined in."""
+    owner = value.owner
+    block = owner if isinstance(owner, Block) else owner.parent
+    assert block is not None
+    return block
+
+
+def is_grow(op: Operation) -> bool:
+    return isinstance(op, func.CallOp) and op.callee.string_value().startswith(GROW)
+
+
+def ties(op: Operation) -> Sequence[tuple[int, OpResult]]:
+    """The operands that an op without regions of its own to run overwrites, each with the result that it becomes."""
+    match op:
+        case tensor.InsertOp() | tensor.InsertSliceOp():
+            return ((1, op.results[0]),)
+        case LinalgStructuredOperation():
+            first = len(op.inputs)
+            return tuple((first + number, result) for number, result in enumerate(op.results))
+        case func.CallOp() if is_grow(op):
+            return ((0, op.results[0]),)
+    return ()
+
+
+def is_consumed(use: Use) -> bool:
+    """Whether this use overwrites the tensor, or hands it on to a loop, a branch's end or the caller."""
+    op, index = use.operation, use.index
+    first = _FIRST_CARRIED.get(type(op))
+    if first is not None:
+        return index >= first
+    return any(operand == index for operand, _ in ties(op))
+
+
+def is_shape_use(use: Use) -> bool:
+    """Whether this use asks for the tensor's shape only."""
+    op = use.operation
+    if isinstance(op, tensor.DimOp):
+        return True
+    return isinstance(op, LinalgStructuredOperation) and _is_unread_output(op, use.index)
+
+
+def _is_unread_output(op: LinalgStructuredOperation, index: int) -> bool:
+    return index >= len(op.inputs) and not is_output_read(op, index)
+
+
+def is_output_read(op: LinalgStructuredOperation, index: int) -> bool:
+    """Whether the op's body reads what operand `index`, an output, held before."""
+    return op.body.block.args[index].first_use is not None
+
+
+def captured_reads(op: LinalgStructuredOperation) -> Iterator[SSAValue]:
+    """The tensors that the body of a generic reads elements of by subscript."""
+    if isinstance(op, GenericOp):
+        for inner in op.body.block.ops:
+            if isinstance(inner, tensor.ExtractOp):
+                yield inner.tensor
+
+
+def is_written_where_read(op: LinalgStructuredOperation, read: int, written: int) -> bool:
+    """Whether each element of operand `read` is read only by the iteration that writes that element of `written`."""
+    if any(iterator.data is not IteratorType.PARALLEL for iterator in op.get_iterator_types()):
+        return False
+    maps = op.get_indexing_maps().data
+    source, target = maps[read].data, maps[written].data
+    dims = {expr.position for expr in target.results if isinstance(expr, AffineDimExpr)}
+    return source == target and len(dims) == len(target.results) == target.num_dims
+
+
+def is_same_slice(first: Slice, second: Slice) -> bool:
+    """Whether two slices are of the same places (of whatever tensor)."""
+    names = ("static_offsets", "static_sizes", "static_strides")
+    if any(first.properties[name] != second.properties[name] for name in names):
+        return False
+    mine = (*first.offsets, *first.sizes, *first.strides)
+    others = (*second.offsets, *second.sizes, *second.strides)
+    return len(mine) == len(others) and all(is_same_scalar(a, b) for a, b in zip(mine, others, strict=True))
+
+
+def is_same_scalar(first: SSAValue, second: SSAValue) -> bool:
+    if first is second:
+        return True
+    one, other = first.owner, second.owner
+    return isinstance(one, arith.ConstantOp) and isinstance(other, arith.ConstantOp) and one.value == other.value
+
+
+def is_splat(op: arith.ConstantOp) -> bool:
+    return isinstance(op.value, DenseIntOrFPElementsAttr) and op.value.is_splat()
+
+
+def refuse(op: Operation, why: str) -> CompileError:
+    return CompileError(f"{op.name}: {why}", types.from_location(op.location))
+
+
+def is_argument_of(value: SSAValue, block: Block) -> bool:
+    return isinstance(value, BlockArgument) and value.block is block
