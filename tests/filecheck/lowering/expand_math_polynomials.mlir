@@ -29,7 +29,7 @@ func.func @exp(%v: vector<8xf32>) -> vector<8xf32> {
 // CHECK-LABEL: func.func @sin
 // CHECK:       %[[ANY:.*]] = vector.reduction <or>, %[[WIDE:.*]] : vector<4xi1> into i1
 // CHECK-NEXT:  scf.if %[[ANY]] -> (vector<4xf64>) {
-// CHECK:         scf.for %[[LANE:.*]] =
+// CHECK:         scf.for %[[LANE:[a-z0-9]+]] =
 // CHECK-NEXT:      vector.extract %v[%[[LANE]]] : f64 from vector<4xf64>
 // CHECK-NEXT:      math.sin %{{.*}} : f64
 // CHECK-NEXT:      vector.insert
