@@ -35,6 +35,7 @@ class NestEmitter:
         self.builder = builder
         self.subscripts: dict[int, Index] = {d: 0 for d in range(len(nest.sizes)) if d not in nest.live}
         self.hoisted: dict[int, SSAValue] = {}
+        self.bounds: dict[int, tuple[Index, Index]] = {d: (0, size) for d, size in enumerate(nest.sizes)}
 
     def emit(self) -> None:
         plan = self.plan
@@ -47,7 +48,7 @@ class NestEmitter:
         elif plan.vector in plan.reduced:
             self._loops(outer, (), lambda _: self._fold())
         else:
-            self._loops(outer, (), lambda _: self._along(plan.unroll, self._accumulate))
+            self._loops(outer, (), lambda _: self._columns())
 
     # -- loops -----------------------------------------------------------------------------------------------------
 
@@ -69,9 +70,8 @@ class NestEmitter:
         if not dimensions:
             return inner(carried)
         first, *others = dimensions
-        return self._loop(
-            first, 0, self.nest.sizes[first], 1, carried, lambda values: self._loops(others, values, inner)
-        )
+        lower, upper = self.bounds[first]
+        return self._loop(first, lower, upper, 1, carried, lambda values: self._loops(others, values, inner))
 
     def _along(self, unroll: int, inner: Callable[[int, SSAValue | None], object]) -> Values:
         """Runs `inner(unroll, no mask)` along the vector dimension while it fits, then `inner(1, mask)` to the end."""
@@ -112,6 +112,23 @@ class NestEmitter:
         self._loops(outer, (), strips)
 
     # -- reductions ------------------------------------------------------------------------------------------------
+
+    def _columns(self) -> Values:
+        """Reduces along dimensions that lie further apart than the results. Long ones in strips of rows.
+
+        A strip is read row by row, as memory likes it; between strips the results are in memory.
+        """
+        plan, builder = self.plan, self.builder
+        rows = plan.reduced[0]
+        size = self.nest.sizes[rows]
+        if plan.vector is None or (isinstance(size, int) and size <= 2 * TILE):
+            return self._along(plan.unroll, self._accumulate)
+
+        def strip(start: Index, _: Values) -> Values:
+            self.bounds[rows] = start, builder.minimum(builder.add(start, TILE), size)
+            return self._along(plan.unroll, self._accumulate)
+
+        return builder.loop(0, size, TILE, (), strip)
 
     def _accumulate(self, unroll: int, mask: SSAValue | None) -> None:
         """Reduces for one element, or for neighbouring elements in `unroll` vectors."""

@@ -27,11 +27,13 @@ func.func @inner(%a: memref<5x1003xf64>, %o: memref<5xf64>) {
   func.return
 }
 
-// Along an outer dimension: neighbouring results in vectors, each summed in order.
+// Along an outer dimension: neighbouring results in vectors, each summed in order, some rows at a time.
 // CHECK-LABEL: func.func @outer
-// CHECK:       scf.for %[[J:.*]] =
+// CHECK:       scf.for %[[S:[0-9]+]] =
+// CHECK:         %[[END:.*]] = arith.minsi
+// CHECK:         scf.for %[[J:[0-9]+]] =
 // CHECK-COUNT-4: vector.load %o[
-// CHECK:       scf.for %[[I:.*]] = {{.*}} iter_args
+// CHECK:       scf.for %[[I:[0-9]+]] = %[[S]] to %[[END]] step {{.*}} iter_args
 // CHECK:         vector.load %a[%[[I]], %[[J]]]
 // CHECK:         scf.yield
 // CHECK:       vector.store %{{.*}}, %o[%[[J]]]
