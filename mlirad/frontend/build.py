@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -255,9 +255,7 @@ class Build:
         attributes: list[DictionaryAttr] = []
         for key in self.keys:
             number = written.get(key)
-            attributes.append(
-                DictionaryAttr({} if number is None else {"mlirad.written": IntegerAttr(number, i64)})
-            )
+            attributes.append(DictionaryAttr({} if number is None else {"mlirad.written": IntegerAttr(number, i64)}))
         inputs = [argument.type for argument in block.args]
         main = func.FuncOp(
             name,
@@ -389,9 +387,7 @@ class Build:
     def new_array(self, array: Ref) -> ArrayResult:
         return ArrayResult(self.result(self.interpreter.read(array).contents), array.shape, array.dtype)
 
-    def choice(
-        self, array: Ref, overlapping: list[tuple[ArgumentAlias | CaptureAlias, Ref]]
-    ) -> ChoiceResult:
+    def choice(self, array: Ref, overlapping: list[tuple[ArgumentAlias | CaptureAlias, Ref]]) -> ChoiceResult:
         """An array that is one of several of the caller's, or a new one, as the program runs."""
         identity = _identity(array)
         number = constant(len(overlapping), types.I64)
@@ -491,7 +487,9 @@ def _is_same(a: Ref, b: Ref) -> bool:
         x.cell == y.cell
         and x.view.steps == y.view.steps
         and all(
-            (p.value is q.value) if isinstance(p, Expr) and isinstance(q, Expr) else p is q or (type(p) is int and p == q)
+            (p.value is q.value)
+            if isinstance(p, Expr) and isinstance(q, Expr)
+            else p is q or (type(p) is int and p == q)
             for p, q in zip(x.view.params, y.view.params, strict=True)
         )
         for x, y in zip(a.alternatives, b.alternatives, strict=True)
@@ -512,5 +510,3 @@ def _definition(function: Any) -> SourceLocation | None:
         function = plain(function.function)
     code = getattr(function, "__code__", None)
     return None if code is None else SourceLocation(code.co_filename, code.co_firstlineno)
-
-

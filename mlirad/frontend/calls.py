@@ -23,8 +23,8 @@ from mlirad.frontend.scope import scope_of
 from mlirad.frontend.source import FunctionNode, Source, source_of
 from mlirad.frontend.state import State
 from mlirad.frontend.statements import Statements
-from mlirad.frontend.traced import NeedStatic, Traced, as_traced, is_static, origins_of
-from mlirad.frontend.values import Bound, Closure, Entry, Object, Pullback, Ref, Static, Transformed, Tuple, Value
+from mlirad.frontend.traced import NeedStatic, Traced, is_static, origins_of
+from mlirad.frontend.values import Bound, Closure, Entry, Pullback, Ref, Static, Transformed, Tuple, Value
 from mlirad.requests import Request, plain
 
 # Functions that are inlined in one another; more is recursion that does not end.
@@ -49,9 +49,7 @@ class Calls(Statements, Objects):
     def call_pullback(self, function: Pullback, args: Sequence[Value]) -> Value: ...
 
     @abstractmethod
-    def make_transformed(
-        self, transform: Any, args: Sequence[Value], kwargs: dict[str, Value]
-    ) -> Value: ...
+    def make_transformed(self, transform: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value: ...
 
     def _call(self, node: ast.Call) -> Value:
         self.push(self.expression(node.func))
@@ -76,7 +74,9 @@ class Calls(Statements, Objects):
             case Static():
                 return self.call_static(function, args, kwargs)
             case Closure():
-                return self.inline(function.node, function.source, function.frame, args, kwargs, self.defaults(function))
+                return self.inline(
+                    function.node, function.source, function.frame, args, kwargs, self.defaults(function)
+                )
             case Bound():
                 if function.function is not None:
                     return self.call(Static(function.function), (function.receiver, *args), kwargs)
@@ -92,6 +92,8 @@ class Calls(Statements, Objects):
         if isinstance(callee, Request):
             return self.call(Transformed(Static(callee.function), callee), args, kwargs)
         transform = getattr(callee, "__mlirad_transform__", None)
+        if transform is None and isinstance(callee, type) and issubclass(callee, Request):
+            transform = callee
         if transform is not None:
             return self.make_transformed(transform, args, kwargs)
         made = self.call_builtin(callee, args, kwargs)

@@ -24,7 +24,7 @@ class Path:
     AttributeError, LookupError or TypeError where there is none any more.
     """
 
-    function: FunctionType
+    function: Any  # a Python function
     name: str
     steps: tuple[tuple[str, Hashable], ...] = ()
 

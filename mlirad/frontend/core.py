@@ -408,9 +408,7 @@ class Core(ABC):
 
     def choose(self, condition: Traced, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
         """The value of `then() if condition else otherwise()`."""
-        self.proceed(
-            self.branch(condition, lambda: self.value_outcome(then), lambda: self.value_outcome(otherwise))
-        )
+        self.proceed(self.branch(condition, lambda: self.value_outcome(then), lambda: self.value_outcome(otherwise)))
         return self.pop()
 
     # Names.
@@ -445,7 +443,9 @@ class Core(ABC):
         names = self.state.frames.get(frame.number, {})
         value = names.get(name)
         if value is None:
-            self.fail("UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value")
+            self.fail(
+                "UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value"
+            )
         if isinstance(value, Maybe):
             message = f"cannot access local variable '{name}' where it is not associated with a value"
             check(value.flag, "UnboundLocalError", message)
@@ -462,4 +462,3 @@ class Core(ABC):
     @property
     def current_block(self) -> Block:
         return insertion_point().block
-

@@ -429,7 +429,9 @@ class Expressions(Core):
     def _formatted(self, part: ast.FormattedValue) -> str:
         value = self.static(self.expression(part.value), "a formatted value")
         spec = self._joinedstr(part.format_spec).value if isinstance(part.format_spec, ast.JoinedStr) else ""  # type: ignore[union-attr]
-        value = {"s": str, "r": repr, "a": ascii}.get(chr(part.conversion) if part.conversion > 0 else "", lambda x: x)(value)
+        value = {"s": str, "r": repr, "a": ascii}.get(chr(part.conversion) if part.conversion > 0 else "", lambda x: x)(
+            value
+        )
         return format(value, spec)
 
     # Attributes and subscripts.
@@ -548,7 +550,10 @@ class Expressions(Core):
     def selected(selector: Expr, positions: Sequence[int], starts: Sequence[int | Expr]) -> int | Expr:
         """The start of the alternative that is taken, of those at `positions`."""
         first = starts[0]
-        if all(start is first or (isinstance(first, int) and not isinstance(start, Expr) and start == first) for start in starts):
+        if all(
+            start is first or (isinstance(first, int) and not isinstance(start, Expr) and start == first)
+            for start in starts
+        ):
             return first
         exprs = [start if isinstance(start, Expr) else constant(start, types.I64) for start in starts]
         result = exprs[-1]
@@ -635,9 +640,7 @@ class Expressions(Core):
     def part(self, array: Ref, position: Any) -> Ref:
         """The view `array[position]`, for a basic index."""
         try:
-            parts = [
-                Alternative(a.cell, compose(a.view, position, self.boundscheck)) for a in array.alternatives
-            ]
+            parts = [Alternative(a.cell, compose(a.view, position, self.boundscheck)) for a in array.alternatives]
         except RUNTIME_ERRORS as error:
             self.certain_error(error)
             raise
@@ -654,5 +657,3 @@ def _spelled(node: ast.expr) -> str:
         "Starred": "* here",
     }
     return names.get(type(node).__name__, type(node).__name__)
-
-

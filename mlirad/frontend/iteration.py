@@ -110,9 +110,7 @@ class Iteration(Expressions):
         if isinstance(length, Traced):
             raise NeedStatic(length.origins, "the number of elements")
         self.push(value)
-        made = self.evaluate_all(
-            [lambda i=i: self.element(self.state.temps[-1 - i], Static(i)) for i in range(length)]
-        )
+        made = self.evaluate_all([lambda i=i: self.element(self.state.temps[-1 - i], Static(i)) for i in range(length)])
         self.pop()
         return made
 

@@ -194,7 +194,9 @@ class Loops(Iteration, Calls):
         if isinstance(length, Traced):
             return False
         for value in inside(iterable):
-            if isinstance(value, Tuple | Object) or (isinstance(value, Static) and isinstance(value.value, str | tuple)):
+            if isinstance(value, Tuple | Object) or (
+                isinstance(value, Static) and isinstance(value.value, str | tuple)
+            ):
                 return True
             if isinstance(value, Lazy) and value.kind is iter:
                 return True
@@ -205,9 +207,9 @@ class Loops(Iteration, Calls):
         block = self.current_block
         while (op := block.last_op) is not mark:
             assert op is not None
+            op.detach()
             for inner in op.walk():
                 inner.drop_all_references()
-            op.detach()
 
     # Unrolling.
 
@@ -291,11 +293,12 @@ class Loops(Iteration, Calls):
         """The end of a loop that was not left by break: its else clause."""
         if not node.orelse:
             return Outcome({Exit.NEXT: self.state})
-        own = self.frame.loops.pop()  # a break in the else clause is the enclosing loop's
+        loops = self.frame.loops
+        own = loops.pop()  # a break in the else clause is the enclosing loop's
         try:
             return self.block(node.orelse)
         finally:
-            self.frame.loops.append(own)
+            loops.append(own)
 
     def ended(self, outcome: Outcome, node: ast.For | ast.While) -> Outcome:
         """The outcome of iterations that have left the loop: a break of its own is a NEXT."""
@@ -309,7 +312,11 @@ class Loops(Iteration, Calls):
     # Rolled loops.
 
     def rolled(
-        self, node: ast.For | ast.While, key: Hashable, bind: Callable[[Value], None] | None, length: int | Traced | None
+        self,
+        node: ast.For | ast.While,
+        key: Hashable,
+        bind: Callable[[Value], None] | None,
+        length: int | Traced | None,
     ) -> Outcome:
         live = self.header_live(node)
         entry = self.trimmed(self.state, Exit.NEXT, live)
@@ -397,9 +404,7 @@ class Loops(Iteration, Calls):
         if isinstance(truth, bool):
             return self.block(node.body) if truth else Outcome({Exit.EXHAUSTED: self.state})
         live = self.header_live(node)
-        return self.branch(
-            truth, lambda: self.block(node.body), lambda: Outcome({Exit.EXHAUSTED: self.state}), live
-        )
+        return self.branch(truth, lambda: self.block(node.body), lambda: Outcome({Exit.EXHAUSTED: self.state}), live)
 
     def plain_while_pass(self, node: ast.While, key: Hashable, header: Header) -> Pass | None:
         """A pass over a while that ends by its condition only; None if the condition has side effects."""
@@ -564,4 +569,3 @@ def _why(reason: Exception | None, loops: Loops) -> str:
     if isinstance(reason, NoFixpoint):
         return "the arrays that its variables may share cannot be followed"
     return "its elements are of different kinds"
-

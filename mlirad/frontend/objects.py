@@ -21,9 +21,17 @@ from mlirad.frontend.layout import strides_of
 from mlirad.frontend.traced import of_array
 from mlirad.frontend.values import Alternative, Bound, Entry, Ref, Static, Tuple, Value
 from mlirad.frontend.views import View
+from mlirad.requests import Request
 from mlirad.signature import ArrayLeaf, leaf_of
 
 BORROWED = "a {} that belongs to the code around the function"
+
+
+def is_container(value: Any) -> bool:
+    """Whether a Python object is one whose items the program may use (a list, dict or dataclass, no kernel or request)."""
+    if isinstance(value, Request) or hasattr(value, "__mlirad_function__"):
+        return False
+    return type(value) in (list, dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type))
 
 
 class Objects(Expressions):
@@ -41,7 +49,7 @@ class Objects(Expressions):
         """A Python object as a value; `path`: where it was found (None: nobody changes it)."""
         if isinstance(value, np.ndarray):
             return self.result(of_array(value)) if path is None else self.captured(value, path)
-        if type(value) in (list, dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+        if is_container(value):
             return self.container(value, path)
         if isinstance(value, tuple) and tree.children(value) is not None:
             self.guard_keys(value, path)

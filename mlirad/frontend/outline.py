@@ -250,4 +250,3 @@ def name_of_value(function: Value) -> str:
     if isinstance(function, Transformed):
         return f"{type(function.request).__name__.lower()}_{name_of_value(function.function)}"
     return name_of(function.value) if isinstance(function, Static) else "function"
-

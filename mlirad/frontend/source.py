@@ -24,7 +24,7 @@ class Source:
 
     filename: str
     node: FunctionNode
-    function: FunctionType
+    function: Any  # a Python function
 
     def location(self, node: ast.AST) -> SourceLocation:
         node = node if hasattr(node, "lineno") else self.node

@@ -9,24 +9,21 @@ from __future__ import annotations
 import ast
 import builtins
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mlirad.dialect import types
 from mlirad.dialect.check import check
-from mlirad.dialect.expr import constant
-from mlirad.errors import DTypeError, ShapeError
+from mlirad.errors import ShapeError
 from mlirad.frontend.assignment import assignable
 from mlirad.frontend.core import RESULT, Bottom, Exit, Outcome
 from mlirad.frontend.expressions import BINARY, Expressions
 from mlirad.frontend.indexing import is_basic
 from mlirad.frontend.merge import kind_of
-from mlirad.frontend.promotion import convert
 from mlirad.frontend.scope import Names, always_leaves
-from mlirad.frontend.traced import Traced, as_traced, is_python_number
-from mlirad.frontend.values import Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.traced import Traced, is_python_number
+from mlirad.frontend.values import Object, Ref, Static, Tuple, Value
 
 UFUNCS: dict[type[ast.operator], np.ufunc] = {
     ast.Add: np.add,
@@ -240,7 +237,7 @@ class Statements(Expressions):
         """`x[mask] = number`: where(mask, number, x)."""
         operand = self.operand(value)
         is_mask = isinstance(position, Traced) and position.kind is bool and position.shape == array.shape
-        is_scalar = is_python_number(operand) or np.ndim(operand) == 0 and not isinstance(operand, Traced)
+        is_scalar = is_python_number(operand) or (np.ndim(operand) == 0 and not isinstance(operand, Traced))
         if isinstance(operand, Traced):
             is_scalar = not operand.is_array
         if not is_mask or not is_scalar:
@@ -341,11 +338,15 @@ class Statements(Expressions):
             call = node.exc if isinstance(node.exc, ast.Call) else None
             error = self.expression(node.exc if call is None else call.func)
             if call is not None and not call.keywords and len(call.args) <= 1:
-                message = str(self.static(self.expression(call.args[0]), "the message of an exception")) if call.args else ""
+                message = (
+                    str(self.static(self.expression(call.args[0]), "the message of an exception")) if call.args else ""
+                )
             elif call is not None:
                 error = None
         kind = error.value if isinstance(error, Static) else None
-        if not (isinstance(kind, type) and issubclass(kind, Exception) and getattr(builtins, kind.__name__, None) is kind):
+        if not (
+            isinstance(kind, type) and issubclass(kind, Exception) and getattr(builtins, kind.__name__, None) is kind
+        ):
             self.refuse("only built-in exceptions with one message are raised", 'write raise ValueError("...")')
         self.fail(kind.__name__, message)
 
@@ -356,5 +357,3 @@ class Statements(Expressions):
             self.fail("AssertionError", message)
         if isinstance(truth, Traced):
             check(truth.expr, "AssertionError", message.replace("{", "(").replace("}", ")"))
-
-

@@ -60,7 +60,7 @@ class Transforms(Outlining, Calls):
 
     # Which leaves are differentiated.
 
-    def active(self, leaf: Value, what: str) -> Value:
+    def differentiable(self, leaf: Value, what: str) -> Value:
         """A leaf that has a derivative. Raises DifferentiationError for one that has none."""
         leaf = self.as_number(self.use(leaf))
         if isinstance(leaf, Ref | Traced) and leaf.dtype.kind == "f":
@@ -71,7 +71,7 @@ class Transforms(Outlining, Calls):
         raise DifferentiationError(f"{what} is {dtype}, and only floats have derivatives", self.location, hint)
 
     def activated(self, value: Value, what: str) -> Value:
-        return self.mapped(value, lambda leaf: self.active(leaf, what))
+        return self.mapped(value, lambda leaf: self.differentiable(leaf, what))
 
     def numbers_of(self, outlined: Outlined, args: Sequence[Value], chosen: Sequence[int]) -> list[int]:
         """The callee's arguments that the leaves of the chosen arguments are."""
