@@ -3,8 +3,9 @@
 Reads and writes: tensor, autodiff and optimized stages, in place. Leaves: in a loop's own block, no scalar computation
 on values from outside; and none on arrays, if the loop surely runs.
 
-Moved ops are pure and cannot trap. An element is read earlier only where the loop surely runs, since its index may be
-valid for that reason alone. An array that the loop overwrites is made anew in each trip: the copy would cost as much.
+Moved ops are pure and cannot trap. An element is read earlier only if its index is in range by itself: what proved it
+to be so may be a condition or a check inside the loop. An array that the loop overwrites is made anew in each trip: the
+copy would cost as much.
 """
 
 from __future__ import annotations
@@ -18,12 +19,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.dialect import types
+from mlirad.dialect.check import CheckIndexOp
 from mlirad.dialect.indexing import ExtractOp, ExtractSliceOp
-from mlirad.dialect.op import NdOp
+from mlirad.dialect.op import NdOp, ints
 from mlirad.lowering.lifetimes import is_destroyed
-from mlirad.lowering.rewriting import is_pure, static_trips
-
-_READS_AT_INDEX = (ExtractOp, ExtractSliceOp)
+from mlirad.lowering.rewriting import constant_int, is_pure, static_trips
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,29 @@ def may_leave(op: Operation, loop: scf.ForOp | scf.WhileOp) -> bool:
     """Whether op, which is in the loop's own block and uses nothing of the loop, may be computed before it."""
     if any(types.is_tensor(result.type) and is_destroyed(result) for result in op.results):
         return False
+    if isinstance(op, ExtractOp) and not _is_in_range(op):
+        return False
+    if isinstance(op, ExtractSliceOp) and ints(op.sizes) != types.shape(op.t.type):
+        return False
     if isinstance(loop, scf.ForOp) and (static_trips(loop.lb, loop.ub, loop.step) or 0) > 0:
         return True
-    if isinstance(op, _READS_AT_INDEX):
-        return False
     return not any(types.is_tensor(value.type) for value in (*op.operands, *op.results))
+
+
+def _is_in_range(op: ExtractOp) -> bool:
+    """Whether each index is known to be in range wherever it is known at all."""
+    return all(_is_below(index, size) for index, size in zip(op.indices, types.shape(op.t.type), strict=True))
+
+
+def _is_below(index: SSAValue, size: int) -> bool:
+    number, owner = constant_int(index), index.owner
+    if number is not None:
+        return 0 <= number < size
+    if isinstance(owner, CheckIndexOp):
+        checked = constant_int(owner.size)
+        return checked is not None and checked <= size
+    loop = owner.parent_op() if isinstance(owner, Block) else None
+    if not isinstance(loop, scf.ForOp) or index is not loop.body.block.args[0] or constant_int(loop.lb) != 0:
+        return False
+    last = constant_int(loop.ub)
+    return last is not None and last <= size
