@@ -17,11 +17,10 @@ import numpy as np
 from mlirad.errors import format_located
 from mlirad.targets.cpu.engine import Library, runtime_symbols
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
-from mlirad.targets.cpu.runtime import CONTEXT_BYTES, HEADER_BYTES
+from mlirad.targets.cpu.runtime import CONTEXT_BYTES, HEADER_BYTES, MEMORY_ERROR, RECURSION_ERROR
 from mlirad.targets.target import Artifact, Entry, ErrorEntry, Slot
 
 _ALIGNMENT = 64
-_MEMORY_ERROR, _RECURSION_ERROR = -1, -2
 
 _DTYPES = {
     "f32": np.dtype(np.float32),
@@ -139,9 +138,9 @@ class CpuArtifact(Artifact):
 
 def exception_of(errors: Sequence[ErrorEntry], code: int, context: Context) -> Exception:
     """The Python exception for the code that a call returned. Its `location` is the place in the user's source."""
-    if code == _MEMORY_ERROR:
+    if code == MEMORY_ERROR:
         return MemoryError("no memory for the arrays of a compiled function")
-    if code == _RECURSION_ERROR:
+    if code == RECURSION_ERROR:
         return RecursionError("compiled functions call one another too deeply")
     entry = errors[code - 1]
     # Not str.format: the rest of a message is the user's, braces included.

@@ -25,6 +25,10 @@ CAPACITY = 56  # entries of the table
 STACK_LIMIT = 64  # the lowest stack address that a call may reach
 CONTEXT_BYTES = 128
 
+# Codes that a call returns, besides 0 and the numbers of the table of errors.
+MEMORY_ERROR = -1
+RECURSION_ERROR = -2
+
 HEADER_BYTES = 64
 STACK_BYTES = 1 << 20
 _MARK = 0x6D6C697261640001

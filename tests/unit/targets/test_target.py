@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
+from xdsl.context import Context
+from xdsl.dialects import arith, builtin, func, scf
+from xdsl.parser import Parser
 
+from mlirad.dialect.nd import Nd
 from mlirad.errors import TargetError
 from mlirad.targets.cpu import CpuTarget
 from mlirad.targets.target import Stage, find_target, target_names
@@ -118,3 +123,47 @@ def test_fingerprint_tells_options_apart() -> None:
 def test_targets_are_values() -> None:
     assert CpuTarget() == CpuTarget(None)
     assert len({CpuTarget(), CpuTarget(), CpuTarget(vector_bytes=16)}) == 2
+
+
+_ND = """
+func.func public @f(%a: tensor<7x5xf64>, %x: tensor<5xf64>, %n: i64, %w: tensor<7xf64> {mlirad.written = 1 : i64})
+    -> (f64, tensor<7xf64>, tensor<7xf64>) {
+  %y = "nd.contract"(%a, %x) {spec = "ij,j->i"} : (tensor<7x5xf64>, tensor<5xf64>) -> tensor<7xf64>
+  %t = "nd.tanh"(%y) : (tensor<7xf64>) -> tensor<7xf64>
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %c7 = arith.constant 7 : i64
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%v = %w) -> (tensor<7xf64>) : i64 {
+    %k = "nd.check_index"(%i, %c7) {axis = 0 : i64} : (i64, i64) -> i64 loc("user.py":3:5)
+    %e = "nd.extract"(%t, %k) : (tensor<7xf64>, i64) -> f64
+    %q = "nd.insert"(%e, %v, %k) : (f64, tensor<7xf64>, i64) -> tensor<7xf64>
+    scf.yield %q : tensor<7xf64>
+  }
+  %s = "nd.sum"(%t) {axes = array<i64: 0>} : (tensor<7xf64>) -> f64
+  func.return %s, %r, %t : f64, tensor<7xf64>, tensor<7xf64>
+}"""
+
+
+def test_from_optimized_to_loaded_code() -> None:
+    """Every stage of the target, on the same object; results in order, and the written argument in place."""
+    context = Context()
+    for dialect in (arith.Arith, builtin.Builtin, func.Func, scf.Scf, Nd):
+        context.load_dialect(dialect)
+    value: object = Parser(context, _ND).parse_module()
+    target = CpuTarget()
+    for stage in target.stages():
+        value = stage.run(value)
+        if stage.name == target.loads:
+            break
+    assert isinstance(value, str)
+    artifact = target.load(target.compile(value))
+    rng = np.random.default_rng(5)
+    a, x, w = rng.normal(size=(7, 5)), rng.normal(size=5), np.zeros(7)
+    expected = np.tanh(a @ x)
+    total, written, tanh = artifact.invoke("f", [a, x, 4, w])
+    assert written is w
+    np.testing.assert_allclose(total, expected.sum(), rtol=1e-14)
+    np.testing.assert_allclose(tanh, expected, rtol=1e-14)
+    np.testing.assert_array_equal(w, np.where(np.arange(7) < 4, tanh, 0))
+    with pytest.raises(IndexError, match=r"^user\.py:3:5: index 7 is out of bounds for axis 0 with size 7"):
+        artifact.invoke("f", [a, x, 8, w])

@@ -17,12 +17,12 @@ from mlirad.dialect.types import from_location
 from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit.descriptor import MemRef, from_parts, layout_of, part_types, row_major, to_parts
 from mlirad.targets.cpu.emit.function import (
-    MEMORY_ERROR,
-    RECURSION_ERROR,
     FunctionEmitter,
     ModuleEmitter,
     Rule,
     ops_in,
+    quoted,
+    symbol,
 )
 from mlirad.targets.cpu.emit.memref import ALIGNMENT, allocate, from_memory
 from mlirad.targets.cpu.emit.scf import may_release
@@ -31,6 +31,8 @@ from mlirad.targets.cpu.runtime import (
     ARENA,
     ERROR_ARGUMENT_0,
     ERROR_ARGUMENT_1,
+    MEMORY_ERROR,
+    RECURSION_ERROR,
     STACK_BYTES,
     STACK_LIMIT,
     USED,
@@ -41,16 +43,6 @@ _CHECK = "mlirad_check"
 _GROW = "mlirad_grow_"
 # With more buffers than this, the lists of who overlaps whom would cost more than they give.
 _MOST_SCOPES = 32
-
-
-def symbol(kind: str, name: str) -> str:
-    return f"mlirad.{kind}.{name}"
-
-
-def quoted(name: str) -> str:
-    """An LLVM reference to any name, `<lambda>` included."""
-    escaped = "".join(c if c.isalnum() or c in "._<>-$" else "".join(f"\\{b:02X}" for b in c.encode()) for c in name)
-    return f'@"{escaped}"'
 
 
 def _attribute(attributes: DictionaryAttr | None, name: str) -> int | None:

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mlirad.dialect.types import from_location
 from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit.descriptor import MemRef, Value, from_parts, part_types
+from mlirad.targets.cpu.runtime import MEMORY_ERROR
 from mlirad.targets.target import Entry, ErrorEntry
 
 Rule = Callable[["FunctionEmitter", Any], Iterator[Block] | None]
@@ -34,8 +35,15 @@ def ops_in(root: Operation) -> Iterator[Operation]:
             stack.append(iter([inner for region in op.regions for block in region.blocks for inner in block.ops]))
 
 
-MEMORY_ERROR = -1
-RECURSION_ERROR = -2
+def symbol(kind: str, name: str) -> str:
+    """What a function or array is called in LLVM: out of the way of the C library's names."""
+    return f"mlirad.{kind}.{name}"
+
+
+def quoted(name: str) -> str:
+    """An LLVM reference to any name, `<lambda>` included."""
+    escaped = "".join(c if c.isalnum() or c in "._<>-$" else "".join(f"\\{b:02X}" for b in c.encode()) for c in name)
+    return f'@"{escaped}"'
 
 
 @dataclass

@@ -29,8 +29,9 @@ from mlirad.targets.cpu.emit.descriptor import (
     multiply,
     row_major,
 )
-from mlirad.targets.cpu.emit.function import MEMORY_ERROR, FunctionEmitter, ModuleEmitter, Rule
+from mlirad.targets.cpu.emit.function import FunctionEmitter, ModuleEmitter, Rule, quoted, symbol
 from mlirad.targets.cpu.emit.types import bits_of, byte_size, constant_bytes, llvm_type, memory_type
+from mlirad.targets.cpu.runtime import MEMORY_ERROR
 
 ALIGNMENT = 64
 LARGEST_STACK = 1 << 14  # bytes that a function may take of the stack for arrays
@@ -160,17 +161,15 @@ def emit_global(module: ModuleEmitter, op: memref.GlobalOp) -> None:
     size = prod(op.type.get_shape()) * byte_size(op.type.element_type)
     if isinstance(value, DenseIntOrFPElementsAttr) and any(data := constant_bytes(value)):
         text = 'c"' + "".join([_ESCAPED[byte] for byte in data]) + '"'
-    module.chunks.append(f"{global_symbol(op.sym_name.data)} = private {kind} [{size} x i8] {text}, align {ALIGNMENT}")
-
-
-def global_symbol(name: str) -> str:
-    return f'@"mlirad.global.{name}"'
+    module.chunks.append(
+        f"{quoted(symbol('global', op.sym_name.data))} = private {kind} [{size} x i8] {text}, align {ALIGNMENT}"
+    )
 
 
 def emit_get_global(e: FunctionEmitter, op: memref.GetGlobalOp) -> None:
     type = op.memref.type
     sizes = tuple(str(size) for size in type.get_shape())
-    e.bind(op.memref, _contiguous(e, type, global_symbol(op.name_.string_value()), sizes))
+    e.bind(op.memref, _contiguous(e, type, quoted(symbol("global", op.name_.string_value())), sizes))
 
 
 # views

@@ -13,7 +13,7 @@ from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit import arith, copying, math, scf, vector
 from mlirad.targets.cpu.emit import func as func_rules
 from mlirad.targets.cpu.emit import memref as memref_rules
-from mlirad.targets.cpu.emit.function import ModuleEmitter, Rule, ops_in
+from mlirad.targets.cpu.emit.function import ModuleEmitter, Rule, ops_in, quoted
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
 from mlirad.targets.cpu.runtime import runtime_text
 
@@ -56,7 +56,7 @@ def emit_llvm(module: ModuleOp, *, vector_bits: int = 256) -> str:
     declarations = {**emitter.declarations, **declarations}
     manifest = Manifest(dict(emitter.entries), tuple(emitter.errors)).to_bytes()
     escaped = "".join([chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in manifest])
-    addresses = ", ".join(f"ptr {func_rules.quoted(entry.symbol)}" for entry in emitter.entries.values())
+    addresses = ", ".join(f"ptr {quoted(entry.symbol)}" for entry in emitter.entries.values())
     data = f'@{MANIFEST} = constant [{len(manifest)} x i8] c"{escaped}"'
     table = f"@{ENTRIES} = constant [{len(emitter.entries)} x ptr] [{addresses}]"
     weights = '!0 = !{!"branch_weights", i32 1000000, i32 1}'
