@@ -98,7 +98,11 @@ class ToMemRefs:
     def _constant(self, op: arith.ConstantOp) -> None:
         if not is_tensor(op.result):
             return
+        if op.result.first_use is None:
+            erase(op)
+            return
         if all(isinstance(use.operation, tensor.ReshapeOp) and use.index == 1 for use in op.result.uses):
+            # The reshape erases it.
             return
         assert isinstance(op.value, DenseIntOrFPElementsAttr)
         name = self._constants.name_of(op.value)
@@ -225,8 +229,10 @@ class ToMemRefs:
                 memory = insert(memref.AllocOp([], [], identity_of(value))).memref
                 insert(memref.CopyOp(value, memory))
                 values[target.number] = memory
+        assert op.parent is not None
         for target in self._destinations:
-            insert(memref.CopyOp(values[target.number], target.argument))
+            # The argument has become another value, in the same place.
+            insert(memref.CopyOp(values[target.number], op.parent.args[target.argument.index]))
 
 
 def identity_of(value: SSAValue) -> MemRefType:

@@ -187,7 +187,10 @@ class LastUses:
             assert op.parent is not None
             with building(InsertPoint.after(op)), located(op.location):
                 copy = copied(result)
-            result.replace_uses_with_if(copy, lambda use: use.operation is not copy.owner)
+            # Shapes may still be asked of the view: the copy does so itself.
+            result.replace_uses_with_if(
+                copy, lambda use: use.operation is not copy.owner and not isinstance(use.operation, tensor.DimOp)
+            )
         if is_used:
             self._mark(source)
 

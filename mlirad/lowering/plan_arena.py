@@ -102,7 +102,8 @@ class Lives:
                     self._of(operand).is_returned = True
             elif op.regions:
                 self._regions(op, loops)
-            else:
+            elif any(isinstance(result.type, MemRefType) for result in op.results):
+                # A view, or a call that may give back what it was given.
                 self._join((*op.operands, *op.results))
 
     def _use(self, value: SSAValue, depth: int) -> None:
