@@ -148,7 +148,7 @@ class Transforms(Outlining, Calls):
             return value, aux
         if isinstance(value, Ref) and value.shape:
             message = f"the gradient of {name} needs a scalar, and it returns {kind_of(value)}"
-            hint = "return a sum, or use mlirad.jacrev"
+            hint = "return a sum, or give mlirad.vjp a cotangent"
         elif isinstance(value, Ref | Traced | Static):
             message, hint = f"{name} returns {kind_of(value)}, which has no gradient", "return a float"
         else:
