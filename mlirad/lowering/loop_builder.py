@@ -6,7 +6,7 @@ Reads: nothing. Writes: scf, memref, vector and arith ops. Leaves: nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 
 from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.builtin import (
@@ -48,6 +48,13 @@ def _dense(type: VectorType, values: Sequence[float]) -> DenseIntOrFPElementsAtt
 
 def number_attr(value: float, type: Attribute) -> Attribute:
     """The attribute of a scalar constant, or of a vector that has it in all lanes."""
+    return _number_attr(value.hex() if isinstance(value, float) else int(value), type)
+
+
+@lru_cache(maxsize=4096)
+def _number_attr(key: str | int, type: Attribute) -> Attribute:
+    """Cached, as a dense attribute costs as much as several ops; by a float's digits, as 0.0 and -0.0 are equal."""
+    value = float.fromhex(key) if isinstance(key, str) else key
     if isinstance(type, VectorType):
         return _dense(type, [value])
     if isinstance(type, IntegerType):
@@ -79,6 +86,9 @@ class LoopBuilder:
     def insert(self, op: Operation) -> Operation:
         """Appends an op at the current point."""
         op.location = self.location
+        return self._place(op)
+
+    def _place(self, op: Operation) -> Operation:
         if self._before is None:
             self._block.add_op(op)
         else:
@@ -93,7 +103,8 @@ class LoopBuilder:
         **properties: Attribute,
     ) -> SSAValue:
         """Appends an op with one result."""
-        return self.insert(op_class.create(operands=operands, result_types=[result], properties=properties)).results[0]
+        op = op_class.create(operands=operands, result_types=[result], properties=properties, location=self.location)
+        return self._place(op).results[0]
 
     def constant(self, value: Attribute, type: Attribute) -> SSAValue:
         """A constant, made once and before all loops."""
