@@ -382,7 +382,9 @@ class Build:
 
     def refuse_view(self, of: str) -> None:
         hint = "return x.copy(), an array of its own"
-        self.interpreter.refuse(f"the function returns a view that shares memory with {of}", hint)
+        machine = self.interpreter
+        machine.location = machine.returned.get(name_of(self.function), machine.location)
+        machine.refuse(f"the function returns a view that shares memory with {of}", hint)
 
     def new_array(self, array: Ref) -> ArrayResult:
         return ArrayResult(self.result(self.interpreter.read(array).contents), array.shape, array.dtype)

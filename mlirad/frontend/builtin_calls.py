@@ -246,9 +246,7 @@ class BuiltinCalls(Iteration, Calls):
         return Tuple(tuple(Tuple((Static(key), value)) for key, value in zip(entry.keys, entry.items, strict=True)))
 
     def dict_update(self, target: Object, args: tuple[Value, ...]) -> Value:
-        entry, other = self.entry(target), self.dict_entry(args[0])
-        items = dict(zip(entry.keys, entry.items, strict=True)) | dict(zip(other.keys, other.items, strict=True))
-        self.change(target, dataclasses.replace(entry, keys=tuple(items), items=tuple(items.values())))
+        self.change(target, self.united(self.entry(target), self.dict_entry(args[0])))
         return Static(None)
 
     def dict_pop(self, target: Object, args: tuple[Value, ...]) -> Value:

@@ -22,7 +22,7 @@ from mlirad.dialect import types
 from mlirad.dialect.check import check
 from mlirad.dialect.expr import Expr, building, constant, insert, insertion_point, located, where
 from mlirad.errors import CompileError, UnsupportedSyntaxError
-from mlirad.frontend import views
+from mlirad.frontend import prelude, views
 from mlirad.frontend.assignment import assignable
 from mlirad.frontend.captures import Found
 from mlirad.frontend.columns import Columns, discard, emit_if
@@ -133,7 +133,9 @@ class Core(ABC):
     def at(self, node: ast.AST) -> Iterator[None]:
         """Ops and errors in here come from `node`."""
         saved = self.location
-        self.location = self.frame.source.location(node)
+        # What a builtin does in prelude.py happens, for the user, where it is called.
+        if saved is None or self.frame.source.filename != prelude.__file__:
+            self.location = self.frame.source.location(node)
         try:
             with located(types.to_location(self.location)):
                 yield
@@ -284,6 +286,8 @@ class Core(ABC):
             return Tuple(tuple(self.result(item) for item in value))
         if isinstance(value, list):
             return self.new_list(self.result(item) for item in value)
+        if isinstance(value, dict):
+            return self.new_object(Entry(dict, tuple(value), tuple(self.result(item) for item in value.values())))
         if isinstance(value, np.ndarray):
             return self.result(of_array(value))
         return Static(value)

@@ -148,6 +148,8 @@ class Expressions(Core):
         if isinstance(op, ast.Add) and isinstance(left, Object) and isinstance(right, Object):
             a, b = self.entry(left), self.entry(right)
             return self.new_list(a.items + b.items) if (a.kind, b.kind) == (list, list) else None
+        if isinstance(op, ast.BitOr) and isinstance(left, Object) and isinstance(right, Object):
+            return self.new_object(self.united(self.entry(left), self.entry(right)))
         for sequence, number in ((left, right), (right, left)):
             if isinstance(op, ast.Mult) and isinstance(sequence, Tuple | Object) and not isinstance(number, Ref):
                 times = self.static(number, "how often a sequence is repeated")
@@ -157,6 +159,13 @@ class Expressions(Core):
                     return Tuple(sequence.items * int(times))
                 return self.new_list(self.entry(sequence).items * int(times))
         return None
+
+    def united(self, first: Entry, second: Entry) -> Entry:
+        """`first | second`, of dicts."""
+        if (first.kind, second.kind) != (dict, dict):
+            self.refuse("| of lists is no operation of Python")
+        items = dict(zip(first.keys, first.items, strict=True)) | dict(zip(second.keys, second.items, strict=True))
+        return Entry(dict, tuple(items), tuple(items.values()))
 
     def _unaryop(self, node: ast.UnaryOp) -> Value:
         value = self.expression(node.operand)

@@ -322,6 +322,9 @@ class Statements(Expressions):
             items = entry.items + self.elements(right)
             self.change(current, dataclasses.replace(entry, keys=tuple(range(len(items))), items=items))
             return current
+        if isinstance(current, Object) and isinstance(op, ast.BitOr):
+            self.change(current, self.united(self.entry(current), self.dict_entry(right)))
+            return current
         if not isinstance(current, Ref):
             return self.binary(op, current, right)
         self.require_writable(current)

@@ -1,0 +1,128 @@
+"""What a function takes from around it: arrays are hidden arguments, the rest is guarded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from run_frontend import call, call_built, compile_for
+
+from mlirad.errors import CompileError, UnsupportedSyntaxError
+from mlirad.frontend.build import CaptureAlias
+
+WEIGHTS = np.arange(3.0)
+SCALE = 2.5
+NETWORK = {"w": [np.ones(3), np.full(3, 2.0)], "depth": 2}
+
+
+class Settings:
+    rate = 0.5
+
+
+SETTINGS = Settings()
+
+
+def uses_globals(x):
+    return (WEIGHTS * x).sum() * SCALE
+
+
+def helper(x):
+    return x + WEIGHTS
+
+
+def uses_helper(x):
+    return helper(x) * WEIGHTS
+
+
+def walks(x):
+    for w in NETWORK["w"]:
+        x = x * w
+    return x * NETWORK["depth"] * SETTINGS.rate
+
+
+def writes(x):
+    WEIGHTS[0] = x
+    return WEIGHTS
+
+
+def rebinds(x):
+    global SCALE
+    SCALE = x
+
+
+def changes_list(x):
+    NETWORK["depth"] = x
+
+
+def test_arrays_are_fetched_at_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = compile_for(uses_globals, np.ones(3))
+    assert [str(capture.path) for capture in built.captures] == ["WEIGHTS"]
+    assert call_built(built, np.ones(3)) == uses_globals(np.ones(3))
+    monkeypatch.setitem(uses_globals.__globals__, "WEIGHTS", np.array([5.0, 6.0, 7.0]))
+    assert call_built(built, np.ones(3)) == 18 * SCALE
+    assert all(guard.holds() for guard in built.guards)
+
+
+def test_numbers_and_functions_are_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = compile_for(uses_globals, np.ones(3))
+    monkeypatch.setitem(uses_globals.__globals__, "SCALE", 3.0)
+    assert not all(guard.holds() for guard in built.guards)
+    built = compile_for(uses_helper, np.ones(3))
+    monkeypatch.setitem(uses_globals.__globals__, "helper", lambda x: x)
+    assert not all(guard.holds() for guard in built.guards)
+
+
+def test_an_array_that_two_functions_capture_is_one() -> None:
+    built = compile_for(uses_helper, np.ones(3))
+    assert len(built.captures) == 1
+    assert np.array_equal(call_built(built, np.ones(3)), uses_helper(np.ones(3)))
+
+
+def test_containers_and_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+    built = compile_for(walks, np.ones(3))
+    assert [str(capture.path) for capture in built.captures] == ["NETWORK['w'][0]", "NETWORK['w'][1]"]
+    assert np.array_equal(call_built(built, np.ones(3)), walks(np.ones(3)))
+    monkeypatch.setattr(SETTINGS, "rate", 0.25)
+    assert not all(guard.holds() for guard in built.guards)
+    monkeypatch.undo()
+    assert all(guard.holds() for guard in built.guards)
+    monkeypatch.setitem(NETWORK, "w", [np.ones(3)])
+    assert not all(guard.holds() for guard in built.guards)
+
+
+def test_a_captured_array_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = np.zeros(3)
+    monkeypatch.setitem(uses_globals.__globals__, "WEIGHTS", mine)
+    built = compile_for(writes, 7.0)
+    assert built.results == (CaptureAlias(0),) and list(built.captures_written) == [0]
+    assert call_built(built, 7.0) is mine
+    assert mine.tolist() == [7.0, 0.0, 0.0]
+
+
+def test_closure_cells() -> None:
+    array, factor = np.ones(2), 3.0
+
+    def inner(x, *, k=array):
+        return x * array.sum() * factor + k[0]
+
+    assert call(inner, 2.0) == 13.0
+    built = compile_for(inner, 2.0)
+    array[0] = 5.0
+    assert call_built(built, 2.0) == inner(2.0)
+    factor = 4.0
+    assert not all(guard.holds() for guard in built.guards)
+
+
+@pytest.mark.parametrize("function", [rebinds, changes_list])
+def test_what_stands_around_the_function_is_not_rebound(function: Any) -> None:
+    with pytest.raises(UnsupportedSyntaxError):
+        compile_for(function, 1.0)
+
+
+def test_a_name_that_is_nowhere() -> None:
+    def lost(x):
+        return x + nowhere  # type: ignore[name-defined]  # noqa: F821
+
+    with pytest.raises(CompileError, match="'nowhere' is not defined"):
+        compile_for(lost, 1.0)
