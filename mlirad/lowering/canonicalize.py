@@ -209,6 +209,9 @@ def _count_by_induction(work: _Worklist, op: scf.ForOp) -> None:
         assert inside is not None and outside is not None
         work.substitute(arg, inside)
         work.substitute(result, outside)
+        # Nothing reads the carry now: make it one that never changes, and `_loop_carries` drops it.
+        terminator(body).operands[arg.index - 1] = init
+        work.add_owner(yielded)
 
 
 def _increment(yielded: SSAValue, arg: SSAValue) -> int | None:
@@ -227,6 +230,8 @@ def _if(work: _Worklist, op: scf.IfOp) -> None:
         work.replace(op, work.inline(op, region.block, []) if region.blocks else [])
         return
     if not op.results:
+        if all(block.first_op is block.last_op for region in op.regions for block in region.blocks):
+            work.replace(op, [])
         return
     carries = Carries(op)
     first: dict[tuple[SSAValue, SSAValue], int] = {}
@@ -239,6 +244,8 @@ def _if(work: _Worklist, op: scf.IfOp) -> None:
             work.substitute(op.results[number], value)
             dropped.add(number)
     carries.keep(lambda number: number not in dropped)
+    if dropped:
+        work.add(op)
 
 
 def _choice(work: _Worklist, op: scf.IfOp, pair: tuple[SSAValue, SSAValue]) -> SSAValue | None:

@@ -1,0 +1,65 @@
+// RUN: mlirad-opt %s -p 'mlirad-canonicalize' | filecheck %s
+
+// A read sees what was written at the same place, and nothing else.
+// CHECK-LABEL: func.func @extract_of_insert
+// CHECK-NEXT:    %t = nd.insert %v, %a[%i]
+// CHECK-NEXT:    %other = nd.extract %t[%j]
+// CHECK-NEXT:    func.return %v, %other
+func.func @extract_of_insert(%v: f64, %a: tensor<4xf64>, %i: i64, %j: i64) -> (f64, f64) {
+  %t = nd.insert %v, %a[%i] : f64 into tensor<4xf64>
+  %same = nd.extract %t[%i] : tensor<4xf64> -> f64
+  %other = nd.extract %t[%j] : tensor<4xf64> -> f64
+  func.return %same, %other : f64, f64
+}
+
+// The second write at a place is the only one.
+// CHECK-LABEL: func.func @insert_of_insert
+// CHECK-NEXT:    %[[T:.*]] = nd.insert %w, %a[%i]
+// CHECK-NEXT:    func.return %[[T]]
+func.func @insert_of_insert(%v: f64, %w: f64, %a: tensor<4xf64>, %i: i64) -> tensor<4xf64> {
+  %t = nd.insert %v, %a[%i] : f64 into tensor<4xf64>
+  %u = nd.insert %w, %t[%i] : f64 into tensor<4xf64>
+  func.return %u : tensor<4xf64>
+}
+
+// To add to zeros reads nothing, but 0.0 + -0.0 is 0.0.
+// CHECK-LABEL: func.func @add_at_zeros
+// CHECK:         %[[SUM:.*]] = nd.add %v
+// CHECK-NEXT:    nd.insert %[[SUM]],
+// CHECK-NOT:     nd.add_at
+func.func @add_at_zeros(%v: f64, %i: i64) -> tensor<4xf64> {
+  %zeros = nd.constant {value = dense<0.0> : tensor<4xf64>} : tensor<4xf64>
+  %t = nd.add_at %v, %zeros[%i] : f64 into tensor<4xf64>
+  func.return %t : tensor<4xf64>
+}
+
+// A product reads a transposed operand through its labels.
+// CHECK-LABEL: func.func @contract_of_transpose
+// CHECK-NEXT:    %[[P:.*]] = nd.contract "ji,jk->ik" %a, %b
+// CHECK-NEXT:    func.return %[[P]]
+func.func @contract_of_transpose(%a: tensor<3x4xf64>, %b: tensor<3x5xf64>) -> tensor<4x5xf64> {
+  %t = nd.transpose %a {permutation = array<i64: 1, 0>} : tensor<3x4xf64> to tensor<4x3xf64>
+  %p = nd.contract "ij,jk->ik" %t, %b : (tensor<4x3xf64>, tensor<3x5xf64>) -> tensor<4x5xf64>
+  func.return %p : tensor<4x5xf64>
+}
+
+// Movements that undo each other.
+// CHECK-LABEL: func.func @movements
+// CHECK-NEXT:    func.return %a, %a
+func.func @movements(%a: tensor<3x4xf64>) -> (tensor<3x4xf64>, tensor<3x4xf64>) {
+  %t = nd.transpose %a {permutation = array<i64: 1, 0>} : tensor<3x4xf64> to tensor<4x3xf64>
+  %u = nd.transpose %t {permutation = array<i64: 1, 0>} : tensor<4x3xf64> to tensor<3x4xf64>
+  %r = nd.reshape %a : tensor<3x4xf64> to tensor<12xf64>
+  %s = nd.reshape %r : tensor<12xf64> to tensor<3x4xf64>
+  func.return %u, %s : tensor<3x4xf64>, tensor<3x4xf64>
+}
+
+// The size of what was written into is the size of what was there before, and asking for it reads nothing.
+// CHECK-LABEL: func.func @dim
+// CHECK-NEXT:    %[[N:.*]] = nd.dim %a
+// CHECK-NEXT:    func.return %[[N]]
+func.func @dim(%v: f64, %a: tensor<?xf64>, %i: i64) -> i64 {
+  %t = nd.insert %v, %a[%i] : f64 into tensor<?xf64>
+  %n = nd.dim %t {axis = 0 : i64} : tensor<?xf64>
+  func.return %n : i64
+}
