@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects import func, tensor
-from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.ops import CopyOp
 from xdsl.ir import Operation, SSAValue
 
@@ -23,6 +22,7 @@ from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.lowering.tensor_memory import (
     VIEWS,
     is_empty,
+    is_linalg,
     is_same_slice,
     is_written_where_read,
     ties,
@@ -116,7 +116,7 @@ def _accesses(value: SSAValue) -> Iterator[tuple[Operation, int]]:
         around = user.parent_op()
         if type(user) in VIEWS and use.index == 0:
             yield from _accesses(user.results[0])
-        elif isinstance(around, LinalgStructuredOperation):
+        elif is_linalg(around):
             yield around, -1
         else:
             yield user, use.index
@@ -125,7 +125,7 @@ def _accesses(value: SSAValue) -> Iterator[tuple[Operation, int]]:
 def _is_same_place(op: tensor.InsertSliceOp, chain: Chain, index: int) -> bool:
     """Whether the chain's first op reads by its operand `index`, at each place, what it writes there."""
     first = chain.first
-    if not isinstance(first, LinalgStructuredOperation) or not 0 <= index < len(first.inputs):
+    if not is_linalg(first) or not 0 <= index < len(first.inputs):
         return False
     value = first.operands[index]
     slice = value.owner

@@ -12,13 +12,16 @@ from typing import Any
 from xdsl.dialects import arith, func, memref, scf, tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
     ModuleOp,
     StringAttr,
+    SymbolRefAttr,
     UnitAttr,
+    i32,
 )
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.ops import CopyOp, GenericOp
@@ -30,7 +33,7 @@ from mlirad.lowering.carries import Carries
 from mlirad.lowering.place_results import Destination
 from mlirad.lowering.rewriting import constant_int, erase, in_place_of, replace, terminator
 from mlirad.lowering.strided import identity, subview_type, view_type
-from mlirad.lowering.tensor_memory import Slice, is_tensor
+from mlirad.lowering.tensor_memory import Slice, is_linalg, is_tensor
 
 
 def as_memref(value: SSAValue) -> SSAValue:
@@ -81,9 +84,8 @@ class ToMemRefs:
             following = op.next_op
             rewrite = _REWRITES.get(type(op))
             if rewrite is not None:
-                with in_place_of(op):
-                    rewrite(self, op)
-            elif isinstance(op, LinalgStructuredOperation):
+                rewrite(self, op)
+            elif is_linalg(op):
                 self._linalg(op)
             op = following
 
@@ -93,31 +95,30 @@ class ToMemRefs:
         if op.tensor.first_use is None:
             erase(op)
         else:
-            replace(op, [insert(memref.AllocOp(op.dynamic_sizes, [], identity(op.tensor.type))).memref])
+            replace(op, [_alloc(op, op.dynamic_sizes, identity(op.tensor.type))])
 
     def _constant(self, op: arith.ConstantOp) -> None:
-        if not is_tensor(op.result):
+        result = op.result
+        if not is_tensor(result):
             return
-        if op.result.first_use is None:
+        if result.first_use is None:
             erase(op)
-            return
-        if all(isinstance(use.operation, tensor.ReshapeOp) and use.index == 1 for use in op.result.uses):
-            # The reshape erases it.
-            return
-        assert isinstance(op.value, DenseIntOrFPElementsAttr)
-        name = self._constants.name_of(op.value)
-        replace(op, [insert(memref.GetGlobalOp(name, identity(op.result.type))).memref])
+        elif not all(isinstance(use.operation, tensor.ReshapeOp) and use.index == 1 for use in result.uses):
+            assert isinstance(op.value, DenseIntOrFPElementsAttr)
+            name = SymbolRefAttr(self._constants.name_of(op.value))
+            _respell(op, memref.GetGlobalOp, [], identity(result.type), {"name": name})
+        # Else it is a reshape's, which erases it.
 
     def _dim(self, op: tensor.DimOp) -> None:
-        replace(op, [insert(memref.DimOp(op.source, op.index)).result])
+        _respell(op, memref.DimOp, op.operands, op.result.type)
 
     # Elements, slices and views.
 
     def _extract(self, op: tensor.ExtractOp) -> None:
-        replace(op, [insert(memref.LoadOp.get(op.tensor, op.indices)).res])
+        _respell(op, memref.LoadOp, op.operands, op.result.type)
 
     def _insert(self, op: tensor.InsertOp) -> None:
-        insert(memref.StoreOp.get(op.scalar, op.dest, op.indices))
+        _put(op, memref.StoreOp, op.operands)
         replace(op, [op.dest])
 
     def _extract_slice(self, op: tensor.ExtractSliceOp) -> None:
@@ -126,44 +127,35 @@ class ToMemRefs:
         replace(op, [_subview(op.source, op, type)])
 
     def _insert_slice(self, op: tensor.InsertSliceOp) -> None:
+        dest = op.dest
         if op not in self._borrowed:
-            source = memref_type(op.source)
-            type = subview_type(memref_type(op.dest), op, source.get_shape())
-            insert(memref.CopyOp(op.source, _subview(op.dest, op, type)))
-        replace(op, [op.dest])
+            type = subview_type(memref_type(dest), op, memref_type(op.source).get_shape())
+            _put(op, memref.CopyOp, [op.source, _subview(dest, op, type)])
+        replace(op, [dest])
 
     def _collapse(self, op: tensor.CollapseShapeOp) -> None:
-        properties = {"reassociation": op.reassociation}
-        self._view(op, memref.CollapseShapeOp, [op.src], properties)
+        self._view(op, memref.CollapseShapeOp)
 
     def _expand(self, op: tensor.ExpandShapeOp) -> None:
-        properties = {"reassociation": op.reassociation, "static_output_shape": op.static_output_shape}
-        self._view(op, memref.ExpandShapeOp, op.operands, properties)
+        self._view(op, memref.ExpandShapeOp)
 
     def _cast(self, op: tensor.CastOp) -> None:
-        self._view(op, memref.CastOp, [op.source], {})
+        self._view(op, memref.CastOp)
 
-    def _view(
-        self,
-        op: Operation,
-        view: type[Operation],
-        operands: Sequence[SSAValue],
-        properties: dict[str, Attribute],
-    ) -> None:
-        type = view_type(memref_type(operands[0]), op)
+    def _view(self, op: Operation, view: type[Operation]) -> None:
+        type = view_type(memref_type(op.operands[0]), op)
         assert type is not None, "last uses make a copy of what cannot be viewed"
-        made = insert(view.create(operands=operands, result_types=[type], properties=properties))
-        replace(op, made.results)
+        _respell(op, view, op.operands, type, op.properties)
 
     def _reshape(self, op: tensor.ReshapeOp) -> None:
-        type = identity(op.result.type)
-        sizes = _sizes(op.shape, type.get_shape())
-        strides: list[SSAValue | int] = [1]
-        for size in reversed(sizes[1:]):
-            strides.insert(0, _times(size, strides[0]))
-        made = memref.ReinterpretCastOp.from_dynamic(op.source, [0], sizes, strides[: len(sizes)], type)
-        shape = op.shape
-        replace(op, [insert(made).result])
+        type, shape = identity(op.result.type), op.shape
+        with in_place_of(op):
+            sizes = _sizes(shape, type.get_shape())
+            strides: list[SSAValue | int] = [1]
+            for size in reversed(sizes[1:]):
+                strides.insert(0, _times(size, strides[0]))
+            made = memref.ReinterpretCastOp.from_dynamic(op.source, [0], sizes, strides[: len(sizes)], type)
+            replace(op, [insert(made).result])
         if shape.first_use is None and isinstance(shape.owner, arith.ConstantOp | tensor.FromElementsOp):
             erase(shape.owner)
 
@@ -171,15 +163,13 @@ class ToMemRefs:
 
     def _linalg(self, op: LinalgStructuredOperation) -> None:
         if isinstance(op, CopyOp):
-            with in_place_of(op):
-                insert(memref.CopyOp(op.inputs[0], op.outputs[0]))
+            _put(op, memref.CopyOp, op.operands)
             replace(op, op.outputs)
             return
         if isinstance(op, GenericOp):
             for inner in list(op.body.block.ops):
                 if isinstance(inner, tensor.ExtractOp):
-                    with in_place_of(inner):
-                        self._extract(inner)
+                    self._extract(inner)
         for result, output in zip(op.results, op.outputs, strict=True):
             result.replace_all_uses_with(output)
         op.results = SSAValues()
@@ -195,44 +185,77 @@ class ToMemRefs:
         for result in op.results:
             as_memref(result)
         carries = Carries(op)
-        kept = [not self._fold(carries, number) for number in range(carries.count)]
+        kept = [not _fold(carries, number) for number in range(carries.count)]
         carries.keep(kept.__getitem__)
-
-    def _fold(self, carries: Carries, number: int) -> bool:
-        """Let one memref stand for carry `number`, where it is the same in every trip, or from every branch."""
-        op = carries.op
-        result = op.results[number]
-        if not isinstance(result.type, MemRefType):
-            return False
-        if isinstance(op, scf.IfOp):
-            same, *others = (yielded[number] for yielded in carries.yielded)
-            if any(other is not same for other in others):
-                return False
-            result.replace_all_uses_with(same)
-            return True
-        init, args = carries.inits[number], [args[number] for args in carries.args]
-        assert init.type == result.type, f"a carried {init.type} should be {result.type}"
-        passed = [carries.yielded[0][number]]
-        if isinstance(op, scf.WhileOp):
-            passed = [terminator(op.before_region.block).operands[number + 1], *passed]
-        if any(value is not arg for value, arg in zip(passed, args, strict=True)):
-            return False
-        for value in (*args, result):
-            value.replace_all_uses_with(init)
-        return True
 
     def _return(self, op: func.ReturnOp) -> None:
         values = list(op.operands)
         for target in self._destinations:
             if target.is_detoured:
                 value = values[target.number]
-                memory = insert(memref.AllocOp([], [], identity_of(value))).memref
-                insert(memref.CopyOp(value, memory))
+                memory = _alloc(op, [], identity_of(value))
+                _put(op, memref.CopyOp, [value, memory])
                 values[target.number] = memory
         assert op.parent is not None
         for target in self._destinations:
             # The argument has become another value, in the same place.
-            insert(memref.CopyOp(values[target.number], op.parent.args[target.argument.index]))
+            _put(op, memref.CopyOp, [values[target.number], op.parent.args[target.argument.index]])
+
+
+def _fold(carries: Carries, number: int) -> bool:
+    """Let one memref stand for carry `number`, where it is the same in every trip, or from every branch."""
+    op = carries.op
+    result = op.results[number]
+    if not isinstance(result.type, MemRefType):
+        return False
+    if isinstance(op, scf.IfOp):
+        same, *others = (yielded[number] for yielded in carries.yielded)
+        if any(other is not same for other in others):
+            return False
+        result.replace_all_uses_with(same)
+        return True
+    init, args = carries.inits[number], [args[number] for args in carries.args]
+    assert init.type == result.type, f"a carried {init.type} should be {result.type}"
+    passed = [carries.yielded[0][number]]
+    if isinstance(op, scf.WhileOp):
+        passed = [terminator(op.before_region.block).operands[number + 1], *passed]
+    if any(value is not arg for value, arg in zip(passed, args, strict=True)):
+        return False
+    for value in (*args, result):
+        value.replace_all_uses_with(init)
+    return True
+
+
+def _put(
+    op: Operation,
+    op_class: type[Operation],
+    operands: Sequence[SSAValue],
+    result_types: Sequence[Attribute] = (),
+    properties: dict[str, Attribute] | None = None,
+) -> Operation:
+    """A new op before `op`, with its location."""
+    made = op_class.create(
+        operands=operands, result_types=result_types, properties=properties or {}, location=op.location
+    )
+    assert op.parent is not None
+    op.parent.insert_op_before(made, op)
+    return made
+
+
+def _respell(
+    op: Operation,
+    op_class: type[Operation],
+    operands: Sequence[SSAValue],
+    type: Attribute,
+    properties: dict[str, Attribute] | None = None,
+) -> None:
+    """An op of another class in the place of one with one result."""
+    replace(op, _put(op, op_class, tuple(operands), [type], properties).results)
+
+
+def _alloc(op: Operation, sizes: Sequence[SSAValue], type: MemRefType) -> SSAValue:
+    segments = DenseArrayBase.from_list(i32, [len(sizes), 0])
+    return _put(op, memref.AllocOp, sizes, [type], {"operandSegmentSizes": segments}).results[0]
 
 
 def identity_of(value: SSAValue) -> MemRefType:
@@ -241,11 +264,14 @@ def identity_of(value: SSAValue) -> MemRefType:
 
 
 def _subview(source: SSAValue, op: Slice, type: MemRefType) -> SSAValue:
-    return insert(
-        memref.SubviewOp(
-            source, op.offsets, op.sizes, op.strides, op.static_offsets, op.static_sizes, op.static_strides, type
-        )
-    ).result
+    sizes = (1, len(op.offsets), len(op.sizes), len(op.strides))
+    properties: dict[str, Attribute] = {
+        "operandSegmentSizes": DenseArrayBase.from_list(i32, sizes),
+        "static_offsets": op.static_offsets,
+        "static_sizes": op.static_sizes,
+        "static_strides": op.static_strides,
+    }
+    return _put(op, memref.SubviewOp, [source, *op.offsets, *op.sizes, *op.strides], [type], properties).results[0]
 
 
 def _sizes(shape: SSAValue, known: Sequence[int]) -> list[SSAValue | int]:

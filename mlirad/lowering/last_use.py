@@ -19,12 +19,12 @@ from typing import Any
 from xdsl.dialects import arith, func, scf, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
-from xdsl.dialects.linalg.ops import CopyOp
+from xdsl.dialects.linalg.ops import CopyOp, FillOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect.expr import building, insert, located
-from mlirad.lowering.rewriting import in_place_of
+from mlirad.lowering.rewriting import erase, in_place_of
 from mlirad.lowering.strided import is_identity, type_of_view
 from mlirad.lowering.tensor_memory import (
     VIEWS,
@@ -33,6 +33,7 @@ from mlirad.lowering.tensor_memory import (
     is_argument_of,
     is_empty,
     is_grow,
+    is_linalg,
     is_output_read,
     is_tensor,
     is_view,
@@ -67,9 +68,13 @@ def empty_like(value: SSAValue) -> SSAValue:
 
 
 def copied(value: SSAValue) -> SSAValue:
-    """A copy of value, at the insertion point; memory without contents is only replaced."""
+    """A copy of value, at the insertion point. What holds nothing, or one scalar everywhere, need not be read."""
     memory = empty_like(value)
-    return memory if is_empty(value) else insert(CopyOp([value], [memory])).results[0]
+    if is_empty(value):
+        return memory
+    if isinstance(value.owner, FillOp):
+        return insert(FillOp(value.owner.inputs, [memory])).results[0]
+    return insert(CopyOp([value], [memory])).results[0]
 
 
 class LastUses:
@@ -101,7 +106,7 @@ class LastUses:
             visit = _VISITS.get(type(op))
             if visit is not None:
                 visit(self, op)
-            elif isinstance(op, LinalgStructuredOperation):
+            elif is_linalg(op):
                 self._linalg(op)
             op = previous
 
@@ -152,7 +157,7 @@ class LastUses:
         else:
             with in_place_of(op):
                 op.operands[index] = copied(value)
-            if is_empty(value):
+            if is_empty(value) or isinstance(value.owner, FillOp):
                 return
         self._mark(value)
 
@@ -195,6 +200,10 @@ class LastUses:
             self._mark(source)
 
     def _linalg(self, op: LinalgStructuredOperation) -> None:
+        if isinstance(op, FillOp) and op.results[0].first_use is None:
+            # Every use has become a copy.
+            erase(op)
+            return
         first = len(op.inputs)
         read: list[int] = []
         for index in range(first, len(op.operands)):

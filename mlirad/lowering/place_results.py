@@ -63,7 +63,7 @@ def place_results(function: func.FuncOp, webs: Webs, written: dict[SSAValue, int
 
 
 def _in_order(copies: list[Destination], values: dict[int, SSAValue], webs: Webs) -> Iterator[Destination]:
-    """A copy into memory that another value to be copied may lie in comes after that; of a circle, one takes a detour."""
+    """A copy into memory that another value to be copied may lie in comes after it; of a circle one takes a detour."""
     sources: dict[int, Web | None] = {number: webs.of(value) for number, value in values.items()}
     while copies:
         ready = [copy for copy in copies if not _is_needed(webs.of(copy.argument), copy, copies, sources)]

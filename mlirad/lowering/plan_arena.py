@@ -19,13 +19,13 @@ from math import prod
 from xdsl.context import Context
 from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, ModuleOp, i64
-from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.dialect.types import itemsize
 from mlirad.lowering.carries import Carries
 from mlirad.lowering.rewriting import terminator
+from mlirad.lowering.tensor_memory import is_linalg
 
 OFFSET = "mlirad.offset"
 SIZE = "mlirad.arena_size"
@@ -117,7 +117,7 @@ class Lives:
             self._of(value).end = self._now
 
     def _regions(self, op: Operation, loops: tuple[Operation, ...]) -> None:
-        if isinstance(op, LinalgStructuredOperation | scf.IfOp):
+        if isinstance(op, scf.IfOp) or is_linalg(op):
             # Each op of a branch, or of the body of a linalg op, is done when the next one outside begins.
             for region in op.regions:
                 if region.blocks:

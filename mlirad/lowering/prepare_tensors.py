@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.dialect.expr import insert
 from mlirad.lowering.rewriting import in_place_of, replace
-from mlirad.lowering.tensor_memory import VIEWS, is_tensor, refuse
+from mlirad.lowering.tensor_memory import VIEWS, is_linalg, is_tensor, refuse
 
 _KNOWN = VIEWS | {
     arith.ConstantOp,
@@ -46,7 +46,7 @@ def prepare_tensors(block: Block) -> None:
                 if region.blocks:
                     prepare_tensors(region.block)
             _prepare(op)
-        elif isinstance(op, LinalgStructuredOperation):
+        elif is_linalg(op):
             _check_body(op)
         elif op.regions or any(map(is_tensor, (*op.operands, *op.results))):
             raise refuse(op, "bufferization does not know what it does with its tensors")

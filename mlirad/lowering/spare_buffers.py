@@ -247,8 +247,13 @@ def _apply(plan: Plan, loop: scf.ForOp | scf.WhileOp, webs: Webs) -> None:
     memory: dict[Token, SSAValue] = {}
     models = {kind_of(op.operands[index]): op.operands[index] for op, index, _ in plan.fills}
 
-    def found(token: Token, type: Attribute) -> SSAValue:
-        return reshaped(token if isinstance(token, SSAValue) else memory[token], type)
+    def found(token: Token, like: SSAValue) -> SSAValue:
+        """The memory of a token, in the shape of `like` and from now on of its web."""
+        value = token if isinstance(token, SSAValue) else memory[token]
+        webs.join(value, like)
+        value = reshaped(value, like.type)
+        webs.join(value, like)
+        return value
 
     for kind, count in plan.spares.items():
         for number in range(count):
@@ -257,23 +262,23 @@ def _apply(plan: Plan, loop: scf.ForOp | scf.WhileOp, webs: Webs) -> None:
     for passed, (one, other, kind) in plan.passed.items():
         if passed in needed:
             op, type = passed.op, models[kind].type
+            result = OpResult(type, op, len(op.results))
+            webs.join(result, models[kind])
             for region, token in zip(op.regions, (one, other), strict=True):
                 end = terminator(region.block)
                 with in_place_of(end):
-                    end.operands = [*end.operands, found(token, type)]
-            result = OpResult(type, op, len(op.results))
+                    end.operands = [*end.operands, found(token, result)]
             op.results = SSAValues((*op.results, result))
-            webs.join(result, models[kind])
             memory[passed] = result
     end = terminator(loop.regions[-1].block)
     with in_place_of(end):
         for kind, count in plan.spares.items():
-            free = [found(token, models[kind].type) for token in plan.end.dead[kind][:count]]
+            free = [found(token, models[kind]) for token in plan.end.dead[kind][:count]]
             end.operands = [*end.operands, *free]
     for op, index, token in plan.fills:
         empty = op.operands[index]
         with in_place_of(op):
-            op.operands[index] = found(token, empty.type)
+            op.operands[index] = found(token, empty)
         if all(isinstance(use.operation, tensor.DimOp) for use in empty.uses):
             webs.forget(empty)
 

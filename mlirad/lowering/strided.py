@@ -6,6 +6,7 @@ Reads: types, and the ops that make views. Writes: nothing. Leaves: memref types
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 
 from xdsl.dialects import tensor
@@ -25,6 +26,7 @@ from mlirad.lowering.tensor_memory import Slice, is_view
 Strides = list[int | None]
 
 
+@cache
 def identity(type: Attribute) -> MemRefType:
     """A memref of the tensor's shape that lies as C arrays lie."""
     assert isinstance(type, TensorType)

@@ -6,6 +6,8 @@ Reads: ops of stage `linalg`. Writes: nothing. Leaves: the answers that last use
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TypeGuard
 
 from xdsl.dialects import arith, func, scf, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, TensorType
@@ -35,6 +37,16 @@ _FIRST_CARRIED: dict[type[Operation], int] = {
     scf.ConditionOp: 1,
     func.ReturnOp: 0,
 }
+
+
+@cache
+def _is_linalg_class(op_class: type[Operation]) -> bool:
+    return issubclass(op_class, LinalgStructuredOperation)
+
+
+def is_linalg(op: Operation) -> TypeGuard[LinalgStructuredOperation]:
+    """Whether op is a linalg op. (Asking an abstract class about each op is slow.)"""
+    return _is_linalg_class(type(op))
 
 
 def is_tensor(value: SSAValue) -> bool:
@@ -82,15 +94,12 @@ def is_grow(op: Operation) -> bool:
 
 def ties(op: Operation) -> Sequence[tuple[int, OpResult]]:
     """The operands that an op without regions of its own to run overwrites, each with the result that it becomes."""
-    match op:
-        case tensor.InsertOp() | tensor.InsertSliceOp():
-            return ((1, op.results[0]),)
-        case LinalgStructuredOperation():
-            first = len(op.inputs)
-            return tuple((first + number, result) for number, result in enumerate(op.results))
-        case func.CallOp() if is_grow(op):
-            return ((0, op.results[0]),)
-    return ()
+    if isinstance(op, tensor.InsertOp | tensor.InsertSliceOp):
+        return ((1, op.results[0]),)
+    if is_linalg(op):
+        first = len(op.inputs)
+        return tuple((first + number, result) for number, result in enumerate(op.results))
+    return ((0, op.results[0]),) if is_grow(op) else ()
 
 
 def is_consumed(use: Use) -> bool:
@@ -107,7 +116,7 @@ def is_shape_use(use: Use) -> bool:
     op = use.operation
     if isinstance(op, tensor.DimOp):
         return True
-    return isinstance(op, LinalgStructuredOperation) and _is_unread_output(op, use.index)
+    return is_linalg(op) and _is_unread_output(op, use.index)
 
 
 def _is_unread_output(op: LinalgStructuredOperation, index: int) -> bool:
