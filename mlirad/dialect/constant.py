@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import arith
+from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
@@ -46,7 +46,8 @@ def value_of(attribute: Attribute, type: Attribute) -> np.ndarray | np.generic:
     if isinstance(attribute, FloatAttr | IntegerAttr):
         return np.array(attribute.value.data).astype(dtype)[()]
     assert isinstance(attribute, DenseIntOrFPElementsAttr)
-    values = np.array(attribute.get_values()).astype(dtype)
+    # Through object: NumPy would make float64 of integers that do not all fit in int64.
+    values = np.array(attribute.get_values(), object if dtype == np.uint64 else None).astype(dtype)
     shape = types.shape(type)
     return np.full(shape, values[0], dtype) if values.size and attribute.is_splat() else values.reshape(shape)
 
@@ -90,6 +91,8 @@ class ConstantOp(PureOp):
         if types.is_unsigned(type) and not types.is_bool(type):
             type = types.signless(type)
             value = dense(np.asarray(self.reference()).view(types.to_dtype(types.element_type(type))), type)
+        if 0 in types.shape(type):
+            return [insert(tensor.EmptyOp([], type)).tensor]  # upstream has no dense attribute of no elements
         return [insert(arith.ConstantOp(value, type)).result]  # type: ignore[arg-type]
 
 

@@ -16,6 +16,7 @@ from xdsl.irdl import operand_def, prop_def, result_def
 from mlirad.dialect import types
 from mlirad.dialect.elementwise import numbers, scalar_op
 from mlirad.dialect.expr import Expr, emit
+from mlirad.dialect.movement import reshape
 from mlirad.dialect.op import Generic, Properties, PureOp, op
 from mlirad.errors import DTypeError, ShapeError
 
@@ -77,7 +78,8 @@ class ContractOp(PureOp):
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         x, y = operands
         lhs, rhs, result = self.labels
-        return contract(f"{result},{rhs}->{lhs}", g, y), contract(f"{lhs},{result}->{rhs}", x, g)
+        left, right = contract(f"{result},{rhs}->{lhs}", g, y), contract(f"{lhs},{result}->{rhs}", x, g)
+        return reshape(left, x.type), reshape(right, y.type)  # a cotangent without axes is a scalar, the operand may not be
 
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         (x, y), (dx, dy) = operands, tangents

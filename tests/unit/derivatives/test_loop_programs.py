@@ -196,4 +196,4 @@ def test_vjp_and_jvp_are_dual(dtype: type) -> None:
     dx, dc = pullback(w)
     np.testing.assert_array_equal(out, same)
     assert dx.dtype == tangent.dtype == dtype
-    assert np.vdot(w, tangent) == pytest.approx(float(np.vdot(dx, u) + dc * v), rel=50 * np.finfo(dtype).eps)
+    assert np.vdot(w, tangent) == pytest.approx(float(np.vdot(dx, u) + dc * v), rel=50 * float(np.finfo(dtype).eps))

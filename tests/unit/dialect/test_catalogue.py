@@ -1,7 +1,7 @@
 """Every op of the nd dialect, five ways, from one line of samples each.
 
-It prints and parses; native code gives NumPy's numbers; its vjp agrees with finite differences; `<v, vjp u> == <jvp v, u>`;
-wrong types are refused.
+It prints and parses; native code gives NumPy's numbers; its vjp agrees with finite differences, and with its jvp
+(`<v, vjp u> == <jvp v, u>`); wrong types are refused.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ def with_request(sample: Sample, dtype: type, kind: type[VjpOp] | type[JvpOp], w
     with building(main.body.block):
         arguments = main.body.block.args
         request = insert(kind.of(function, arguments[: len(inputs)], arguments[len(inputs) :], wrt, (0,)))
-        insert(func.ReturnOp(request.results[-1] if kind is JvpOp else request.results[0], *request.results[1:]))
+        insert(func.ReturnOp(*(request.results[-1:] if kind is JvpOp else request.results)))
     main.function_type = builtin.FunctionType.from_lists(
         [*inputs, *others],
         [operand.type for operand in main.body.block.last_op.operands],  # type: ignore[union-attr]
@@ -259,7 +259,9 @@ def native(module: ModuleOp, name: str, arguments: Sequence[Any]) -> tuple[Any, 
     from mlirad import pipeline
 
     module.verify()
-    return pipeline.compile_module(module, find_target("cpu")).invoke(name, list(arguments), dtypes)
+    values = pipeline.compile_module(module, find_target("cpu")).invoke(name, list(arguments), dtypes)
+    # Scalars come as Python's.
+    return tuple(v if types.is_tensor(r) else d.type(v) for v, r, d in zip(values, results, dtypes, strict=True))
 
 
 def test_every_op_has_samples() -> None:
@@ -301,6 +303,8 @@ def test_native_is_numpy(sample: Sample, dtype: type) -> None:
     unit = np.finfo(np.asarray(expected).dtype).eps
     scale = np.max(np.abs(expected), where=np.isfinite(expected), initial=0.0) if sample.differs > 4 else 0.0
     np.testing.assert_allclose(actual, expected, rtol=sample.differs * unit, atol=sample.differs * unit * scale)
+    if issubclass(sample.op, E.ExtremumOp):
+        return  # of 0.0 and -0.0, NumPy gives whichever its vector instructions give
     zeros = np.asarray(expected) == 0
     np.testing.assert_array_equal(np.signbit(actual)[zeros], np.signbit(expected)[zeros])
 
@@ -337,7 +341,8 @@ def test_derivatives(sample: Sample, dtype: type) -> None:
     assert isinstance(op, NdOp)
     tangents = [_like(rng, arrays[i]) for i in wrt]
     out = sample.to if isinstance(sample.to, type) else dtype
-    cotangent = _cast(_like(rng, op.reference(*sample.arrays(F64))), out)
+    result = np.asarray(op.reference(*sample.arrays(F64)))
+    cotangent = _cast(_like(rng, result if types.is_tensor(op.results[0].type) else result[()]), out)
     gradients = native(with_request(sample, dtype, VjpOp, wrt), "main", [*arrays, cotangent])[1:]
     (tangent,) = native(with_request(sample, dtype, JvpOp, wrt), "main", [*arrays, *tangents])
     for i, gradient in zip(wrt, gradients, strict=True):
@@ -350,13 +355,15 @@ def test_derivatives(sample: Sample, dtype: type) -> None:
             shifted[i] = shifted[i] + step * np.asarray(direction, F64)
         return op.reference(*shifted)
 
-    step = 1e-5
+    # The reference computes in float64, but for a cast to float32, which is linear and so can take a large step.
+    step = 1e-5 if out is F64 or sample.op is not C.CastOp else 1e-2
+    epsilon = max(np.finfo(dtype).eps, np.finfo(out).eps)
     difference = np.vdot(cotangent, (np.asarray(moved(step), F64) - moved(-step)) / (2 * step))
     reverse = sum(float(np.vdot(t, g)) for t, g in zip(tangents, gradients, strict=True))
     forward = float(np.vdot(cotangent, tangent))
     size = 1 + sum(float(np.vdot(np.abs(t), np.abs(g))) for t, g in zip(tangents, gradients, strict=True))
-    assert abs(reverse - forward) <= 64 * np.finfo(dtype).eps * size
-    assert abs(reverse - difference) <= (1e-6 if dtype is F64 else 1e-3) * size
+    assert abs(reverse - forward) <= 64 * epsilon * size
+    assert abs(reverse - difference) <= max(1e-6, 1e4 * epsilon) * size
 
 
 WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]] = [
