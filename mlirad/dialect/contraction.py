@@ -79,7 +79,8 @@ class ContractOp(PureOp):
         x, y = operands
         lhs, rhs, result = self.labels
         left, right = contract(f"{result},{rhs}->{lhs}", g, y), contract(f"{lhs},{result}->{rhs}", x, g)
-        return reshape(left, x.type), reshape(right, y.type)  # a cotangent without axes is a scalar, the operand may not be
+        # A contraction without axes is a scalar; the operand may be an array without axes.
+        return reshape(left, x.type), reshape(right, y.type)
 
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         (x, y), (dx, dy) = operands, tangents
