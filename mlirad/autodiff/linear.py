@@ -127,18 +127,21 @@ def is_at_least(form: Form, least: int, executions: dict[int, Callable[[Term], F
             return is_known and form.constant >= least
         # The innermost counter first: its bound may speak of the outer ones.
         term = max(negative, key=_depth)
-        if not isinstance(term, Trip) or term.more or not isinstance(term.loop, scf.ForOp):
+        if not isinstance(term, Trip) or not isinstance(term.loop, scf.ForOp):
             return False
         rename = executions.get(term.execution, of_term)
-        bound = linear(term.loop.ub).renamed(rename)
-        form = form.plus(bound.plus(Form(1), -1).plus(of_term(term), -1), form.factors[term])
+        slack = linear(term.loop.ub).renamed(rename).plus(of_term(term), -1)  # at least 1
+        if term.more:
+            # The later trip is number `other + 1 + more`.
+            slack = slack.plus(of_term(Trip(term.loop)), -1).plus(Form(1), -1)
+        form = form.plus(slack.plus(Form(1), -1), form.factors[term])
     return False
 
 
-def _depth(term: Term) -> int:
+def _depth(term: Term) -> float:
     if isinstance(term, Opaque):
         return -1
-    depth, block = 0, term.loop.parent
+    depth, block = 0.5 * term.more, term.loop.parent
     while block is not None:
         depth, block = depth + 1, Block.parent_block(block)
     return depth
