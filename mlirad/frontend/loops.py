@@ -225,7 +225,7 @@ class Loops(Iteration, Calls):
             if isinstance(reason, PoisonUsed):
                 known = {origin for origin in length.origins if origin != "data"}
                 if not known or known != set(length.origins):
-                    raise PoisonUsed(_without_loop(reason))
+                    raise _without_loop(reason)
             raise NeedStatic(length.origins, _why(reason, self))
         if length is not None and length > UNROLL_LIMIT and reason is not None:
             hint = "use arrays of a fixed shape in it, and numbers that keep their type"
@@ -283,7 +283,7 @@ class Loops(Iteration, Calls):
             truth = self.truth(self.expression(node.test))
             if isinstance(truth, Traced):
                 if isinstance(reason, PoisonUsed):
-                    raise PoisonUsed(_without_loop(reason))
+                    raise _without_loop(reason)
                 raise NeedStatic(truth.origins, _why(reason, self))
             if truth and trip >= UNROLL_LIMIT:
                 self.refuse(f"this loop would be unrolled more than {trip} times because {_why(reason, self)}")
@@ -557,8 +557,11 @@ def _positive(length: Traced) -> Traced:
     return Traced(length.expr > 0, weak=True, origins=length.origins)
 
 
-def _without_loop(reason: PoisonUsed) -> Any:
-    return dataclasses.replace(reason.poison, loop=None)
+def _without_loop(reason: PoisonUsed) -> PoisonUsed:
+    """The same refusal, where unrolling its loop is no way out."""
+    final = PoisonUsed(dataclasses.replace(reason.poison, loop=None))
+    final.__dict__["location"] = reason.__dict__.get("location")
+    return final
 
 
 def _why(reason: Exception | None, loops: Loops) -> str:

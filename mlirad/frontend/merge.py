@@ -292,7 +292,7 @@ class Merge:
                 a, residuals=self.columns.request(slot, a.residuals.type, a.residuals, b.residuals)
             )
         parts_a, parts_b = parts_of(a), parts_of(b)
-        if _head(a) == _head(b) and len(parts_a) == len(parts_b) and not isinstance(a, Static):
+        if isinstance(a, Tuple | Closure | Bound | Transformed | Lazy) and _head(a) == _head(b):
             pairs = enumerate(zip(parts_a, parts_b, strict=True))
             return with_parts(a, tuple(self.value((*place, index), x, y) for index, (x, y) in pairs))
         return self.disagreement(place, a, b)
