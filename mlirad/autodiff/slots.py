@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from types import MappingProxyType
 
 import numpy as np
@@ -155,10 +156,8 @@ class Nests:
         grows = len(loops) - len(counts)
         capacity = None
         if grows == 0:
-            with building(InsertPoint.before(path[0][0])):
-                capacity = counts[0]
-                for count in counts[1:]:
-                    capacity = capacity * count
+            with building(InsertPoint.before(path[0][0])), located(path[0][0].location):
+                capacity = _product(counts)
             counts = counts[1:]
         base = self._base(loops[grows - 1], path) if grows >= 2 else None
         return Slots(tuple(path), tuple(loops), grows, tuple(counts), capacity, base)
@@ -219,6 +218,16 @@ def trips_of(loop: Loop) -> Expr:
     counter = trip_counter(loop)
     assert counter is not None, "every while that is differentiated counts its trips"
     return Expr(counter.result)
+
+
+def _product(counts: Sequence[Expr]) -> Expr:
+    known = [constant_value(count.value) for count in counts]
+    if None not in known:
+        return constant(prod(count for count in known if count is not None), types.I64)
+    total = counts[0]
+    for count in counts[1:]:
+        total = total * count
+    return total
 
 
 def _not_negative(value: SSAValue) -> Expr:

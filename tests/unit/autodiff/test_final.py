@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirad.autodiff.final import FinalArrays
 from mlirad.dialect import types
+from mlirad.dialect.check import check_index
 from mlirad.dialect.expr import Expr, constant
 from mlirad.dialect.indexing import ExtractOp
 from mlirad.testing.build import ask_vjp, branch, for_loop, function, get, put, while_loop
@@ -129,6 +130,28 @@ def test_swapped_arrays_are_left_alone() -> None:
         return for_loop(4, [y, y], lambda i, a, b: (put(get(b, i), b, i + 1), a))[0]
 
     assert reads_final(swap) == [False]
+
+
+def test_branches_that_choose_an_array_are_left_alone() -> None:
+    def choose(y: Expr) -> Expr:
+        other = put(get(y, 0), y, 1)
+
+        def step(i: Expr, y: Expr) -> Expr:
+            v = get(y, i)
+            (chosen,) = branch(v > 0.5, lambda: y, lambda: other)
+            return put(v, chosen, i + 1)
+
+        return for_loop(4, [y], step)[0]
+
+    assert reads_final(choose) == [False]
+
+
+def test_an_index_that_may_wrap_is_not_understood() -> None:
+    size = lambda: constant(SIZE, types.I64)  # noqa: E731
+    assert reads_final(loop(lambda i, y: put(get(y, check_index(i - 1, size(), 0)), y, i))) == [False]
+    assert reads_final(loop(lambda i, y: put(get(y, check_index(i, size(), 0)), y, check_index(i + 1, size(), 0)))) == [
+        True
+    ]
 
 
 # --- random nests -----------------------------------------------------------------------------------------------
