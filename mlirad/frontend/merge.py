@@ -327,7 +327,9 @@ class Merge:
             return self.disagreement(place, a, b)
         dtype, weak = joined
         expr = self.columns.request((place, "value"), types.from_dtype(dtype), _operand(a), _operand(b))
-        origins = self.origins | _origins(a) | _origins(b)
+        origins = _origins(a) | _origins(b)
+        if not all(isinstance(side, Traced) and side.expr.value is expr.value for side in (a, b)):
+            origins |= self.origins  # what is the same on both sides, nothing has decided
         return Traced(expr, weak, False, origins)
 
     def array(self, place: Place, a: Ref, b: Ref) -> Ref:
