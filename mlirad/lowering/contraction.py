@@ -93,7 +93,7 @@ class ContractionEmitter:
         while isinstance(size, int) and self.lanes >= 2 * size:
             self.lanes //= 2
         self.vectors = 1 if isinstance(size, int) and size <= self.lanes else VECTORS
-        self.rows = _rows(nest.sizes[contraction.i], vector_bytes)
+        self.rows = _row_count(nest.sizes[contraction.i], vector_bytes)
         self.is_packed = self._should_pack()
         self.panel: SSAValue | None = None
 
@@ -111,12 +111,13 @@ class ContractionEmitter:
         return min(size, DEPTH) if isinstance(size, int) else DEPTH
 
     def _should_pack(self) -> bool:
-        """A b that is not contiguous along j must be copied to be read as vectors; a large one gains by it."""
+        """A b that is not contiguous along j is copied to be read as vectors; one known to be large gains by it."""
         if not self.product.b.is_unit(self.product.j):
             return True
         i, j, k = (self.sizes[d] for d in (self.product.i, self.product.j, self.product.k))
-        is_large = not (isinstance(j, int) and isinstance(k, int)) or j * k >= _PACK_FROM
-        return is_large and not (isinstance(i, int) and i <= 2 * self.rows)
+        if not (isinstance(i, int) and isinstance(j, int) and isinstance(k, int)):
+            return False
+        return j * k >= _PACK_FROM and i > 2 * self.rows
 
     # -- loops -----------------------------------------------------------------------------------------------------
 
@@ -143,9 +144,9 @@ class ContractionEmitter:
         self.builder.loop(0, size, DEPTH, (), body)
 
     def _columns(self, start: Index, end: Index) -> None:
-        """Panels of columns: whole ones, then the rest under masks."""
+        """Panels of columns: whole ones, then the rest under masks. All are masked if their number is not known."""
         builder, size = self.builder, self.sizes[self.product.j]
-        main = size - size % self.width if isinstance(size, int) else builder.round_down(size, self.width)
+        main = size - size % self.width if isinstance(size, int) else 0
 
         def panel(first: Index, *, is_whole: bool) -> Sequence[SSAValue]:
             count = builder.subtract(size, first)
@@ -155,13 +156,13 @@ class ContractionEmitter:
             ]
             if self.is_packed:
                 self._pack(first, masks, start, end)
-            self._rows(first, masks, start, end)
+            self._tiles(first, masks, start, end)
             return ()
 
         builder.loop(0, main, self.width, (), lambda j, _: panel(j, is_whole=True))
         builder.loop(main, size, self.width, (), lambda j, _: panel(j, is_whole=False))
 
-    def _rows(self, j: Index, masks: Sequence[SSAValue | None], start: Index, end: Index) -> None:
+    def _tiles(self, j: Index, masks: Sequence[SSAValue | None], start: Index, end: Index) -> None:
         builder, size = self.builder, self.sizes[self.product.i]
         is_ragged = not isinstance(size, int) or size % self.rows != 0
         last = builder.subtract(size, 1)
@@ -273,7 +274,7 @@ def _number(op: Operation, name: str) -> int | None:
     return value.value.data if isinstance(value, IntegerAttr) else None
 
 
-def _rows(size: Index, vector_bytes: int) -> int:
+def _row_count(size: Index, vector_bytes: int) -> int:
     """Rows of a tile: what registers hold, or a little less where that wastes fewer rows at the end."""
     most = 8 if vector_bytes >= 64 else 6
     if not isinstance(size, int) or size <= most:

@@ -132,12 +132,13 @@ class Body:
     def is_multiply_add(self) -> bool:
         """Whether it is `c + a * b` of its three float arguments, each used once: one step of a contraction."""
         operations = list(self.block.ops)
-        if len(self.block.args) != 3 or len(operations) != 3 or not isinstance(self.block.args[0].type, AnyFloat):
+        if (len(self.block.args), len(operations), len(self.results)) != (3, 3, 1):
             return False
         multiply, add, _ = operations
         a, b, c = self.block.args
         return (
-            isinstance(multiply, arith.MulfOp)
+            isinstance(a.type, AnyFloat)
+            and isinstance(multiply, arith.MulfOp)
             and isinstance(add, arith.AddfOp)
             and set(multiply.operands) == {a, b}
             and set(add.operands) == {multiply.result, c}

@@ -181,6 +181,8 @@ class LoopBuilder:
         body: Callable[[Index, Sequence[SSAValue]], Sequence[SSAValue]],
     ) -> list[SSAValue]:
         """`for i in range(lower, upper, step): carried = body(i, carried)`. Known to run once or never, it is none."""
+        if lower is upper:
+            return list(carried)
         if isinstance(lower, int) and isinstance(upper, int):
             if upper <= lower:
                 return list(carried)

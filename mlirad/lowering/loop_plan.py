@@ -65,9 +65,10 @@ def plan_of(nest: Nest, body: Body, vector_bytes: int) -> Plan:
             lanes //= 2
         while unroll * lanes > size and unroll > 1:
             unroll //= 2
-    is_masked = unroll == 1 and body.cost >= _HEAVY and all(_has_masks(op.element) for op in nest.operands)
-    is_fused = len(accumulated) == 1 and not nest.outputs[0].dimensions & reduced_set and body.is_multiply_add
-    return Plan(order, reduced, accumulated, combiners, vector, lanes, unroll, is_masked, is_fused)
+    fits = isinstance(size, int) and size % lanes == 0
+    is_heavy = unroll == 1 and body.cost >= _HEAVY and all(_has_masks(op.element) for op in nest.operands)
+    is_fused = bool(accumulated) and len(nest.inputs) == 2 and body.is_multiply_add
+    return Plan(order, reduced, accumulated, combiners, vector, lanes, unroll, is_heavy and not fits, is_fused)
 
 
 def _order(nest: Nest) -> tuple[int, ...]:

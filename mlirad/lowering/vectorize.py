@@ -181,33 +181,33 @@ class NestEmitter:
         return [c.neutral(self.builder, self.plan.lanes) for c in self._combiners] * self.plan.unroll
 
     def _fold_row(self, values: Values, *, is_inner: bool) -> Values:
-        """One sweep along the vector dimension."""
+        """Along the vector dimension once: whole vectors, then one under a mask."""
         plan, builder, v = self.plan, self.builder, self.plan.vector
         assert v is not None
         size, step = self.nest.sizes[v], plan.unroll * plan.lanes
         block = step * _BLOCK
+        main = size if plan.is_masked else builder.round_down(size, step)
         is_rounded = any(combiner.is_rounded for combiner in self._combiners)
-        is_long = is_rounded and (not isinstance(size, int) or size > 2 * block)
-        restarts = is_rounded and is_inner and not is_long and isinstance(size, int) and size >= 8 * step
-        main = 0 if plan.is_masked else builder.round_down(size, step)
-        if is_long:
-            limit = builder.round_down(size, step)
+        if is_rounded and (not isinstance(size, int) or size > 2 * block):
 
             def run(start: Index, values: Values) -> Values:
-                end = builder.minimum(builder.add(start, block), limit)
+                end = builder.minimum(builder.add(start, block), main)
                 return self._join(values, self._sweep(start, end, self._neutral()))
 
-            values, main = builder.loop(0, limit, block, values, run), limit
+            values = builder.loop(0, main, block, values, run)
+        elif is_rounded and is_inner and isinstance(size, int) and size >= 8 * step:
+            values = self._join(values, self._sweep(0, main, self._neutral()))
         else:
-            part = self._sweep(0, main, self._neutral() if restarts else values)
-            values = self._join(values, part) if restarts else part
+            values = self._sweep(0, main, values)
         return self._loop(v, main, size, plan.lanes, values, self._last)
 
     def _sweep(self, start: Index, end: Index, values: Values) -> Values:
-        """Unrolled full vectors from `start` to `end`, a multiple of them."""
+        """Unrolled full vectors from `start` to `end`, a multiple of them; or single ones to any end, under masks."""
         plan, v = self.plan, self.plan.vector
         assert v is not None
         count = len(plan.accumulated)
+        if plan.is_masked:
+            return self._loop(v, start, end, plan.lanes, values, self._last)
 
         def each(values: Values) -> Values:
             first = self.subscripts[v]

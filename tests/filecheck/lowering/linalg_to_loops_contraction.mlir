@@ -34,12 +34,12 @@ func.func @direct(%a: memref<8x8xf64>, %b: memref<8x16xf64>, %c: memref<8x16xf64
 // Rows past the end are the last row again, columns past the end are masked.
 // CHECK-LABEL: func.func @packed
 // CHECK-SAME:  mlirad.arena_size = {{[0-9]+}} : i64
-// CHECK:       memref.alloc() {{.*}}mlirad.offset = 64 : i64{{.*}} : memref<256x8xf64>
-// CHECK:       memref.store %{{.*}}, %[[PANEL:.*]][
+// CHECK:       %[[PANEL:.*]] = memref.alloc() {{.*}}mlirad.offset = 64 : i64{{.*}} : memref<256x8xf64>
+// CHECK-COUNT-2: vector.create_mask
+// CHECK:       memref.store %{{.*}}, %[[PANEL]][
 // CHECK:       arith.minsi
-// CHECK:       vector.load %[[PANEL]][
-// CHECK:       vector.create_mask
 // CHECK:       vector.maskedload %c[
+// CHECK:       vector.load %[[PANEL]][
 // CHECK:       vector.maskedstore %c[
 func.func @packed(%a: memref<?x?xf64>, %b: memref<?x?xf64>, %c: memref<?x?xf64>)
     attributes {mlirad.arena_size = 40 : i64} {

@@ -398,6 +398,21 @@ def test_a_heavy_body_is_written_once() -> None:
     assert sum(op.name == "math.tanh" for op in module.walk()) == 1
 
 
+@pytest.mark.parametrize("size", ["?", "1000000", "64", "67"])
+def test_a_heavy_sum_is_written_once(size: str) -> None:
+    """The sum of exp(x): whatever the length."""
+    text = reduction("f64", "addf", f"{size}x", "", "", "r").replace(
+        "%r = arith.addf %x, %z : f64", "%e = math.exp %x : f64\n%r = arith.addf %e, %z : f64"
+    )
+    module = parse(text)
+    LinalgToLoops().apply(Context(), module)
+    assert sum(op.name == "math.exp" for op in module.walk()) == 1
+    for n in (0, 1, 5, 3000) if size == "?" else (int(size),):
+        x, out = RNG.normal(size=n), np.array(0.0)
+        kernel(text)(x, out)
+        np.testing.assert_allclose(out, math.fsum(np.exp(x).tolist()), rtol=1e-14)
+
+
 def test_no_linalg_is_left_and_vectors_are_of_the_width_asked_for() -> None:
     for vector_bytes, lanes in ((16, 2), (32, 4), (64, 8)):
         module = lowered(ADD_ROW.replace("ADD", "arith.addf").replace("T", "f64"), vector_bytes)
