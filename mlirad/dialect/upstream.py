@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from xdsl.dialects import tensor
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IntegerAttr, TensorType, i64
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IndexType, IntegerAttr, TensorType, i64
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -61,6 +61,10 @@ def reshaped(x: SSAValue, shape: Sequence[int]) -> SSAValue:
     element = types.element_type(x.type)
     if 0 in target:
         return insert(tensor.EmptyOp([], types.tensor(target, element))).tensor
+    if not source or not target:
+        # One element. (MLIR would expand it along no axes at all; xDSL's verifier refuses that.)
+        zeros = [insert(arith.ConstantOp(IntegerAttr(0, IndexType()))).result for _ in source]
+        return filled(insert(tensor.ExtractOp(x, zeros, element)).result, types.tensor(target, element))
     groups = _common_groups(source, target)
     middle = [prod(source[axis] for axis in axes) for axes, _ in groups]
     if len(middle) < len(source):
@@ -82,8 +86,6 @@ def _axis_lists(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[IntegerA
 
 def _common_groups(source: Sequence[int], target: Sequence[int]) -> list[tuple[list[int], list[int]]]:
     """The finest way to cut both shapes into runs of axes, so that the runs have equally many elements pairwise."""
-    if not source or not target:
-        return []
     groups: list[tuple[list[int], list[int]]] = []
     i = j = 0
     while i < len(source) and j < len(target):

@@ -21,7 +21,7 @@ from mlirad.dialect.check import CheckFailed, check, check_index
 from mlirad.dialect.compare import cast
 from mlirad.dialect.constant import full
 from mlirad.dialect.contraction import contract
-from mlirad.dialect.expr import Expr, building, constant, insert, located, where
+from mlirad.dialect.expr import Expr, apply, building, constant, insert, located, where
 from mlirad.dialect.indexing import AddAtOp, AddSliceOp, ExtractOp, ExtractSliceOp, InsertOp, InsertSliceOp, emit
 from mlirad.dialect.movement import TransposeOp, broadcast, reshape
 from mlirad.dialect.reduction import MaxOp, sum_of
@@ -32,11 +32,16 @@ from mlirad.testing.interpreter import run
 V = types.tensor((4,), types.F64)
 M = types.tensor((3, 4), types.F64)
 TYPES: tuple[Attribute, ...] = (types.F64, types.I64, types.I1, V, M)
+RESULTS = 3  # of each type
 FLOATS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, float("inf"), 3.25)
 INTS = (0, 1, -1, 2, 3, 5)
-BINARY = (np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum)
-UNARY = (np.negative, np.absolute, np.sin, np.exp, np.sign)
-COMPARISONS = (np.less, np.less_equal, np.equal, np.not_equal, np.greater)
+BINARY: tuple[Any, ...] = (np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum)
+UNARY: tuple[Any, ...] = (np.negative, np.absolute, np.sin, np.exp, np.sign)
+COMPARISONS: tuple[Any, ...] = (np.less, np.less_equal, np.equal, np.not_equal, np.greater)
+
+
+def mod(x: Expr, y: int) -> Expr:
+    return apply(np.mod, x, y)
 
 
 class Generator:
@@ -52,9 +57,9 @@ class Generator:
         with building(block):
             scope = [Expr(arg) for arg in block.args]
             self.ops(scope, size, 0)
-            results = [self.pick(scope, type) for type in TYPES]
-            insert(func.ReturnOp(*(result.value for result in results)))
-        function = func.FuncOp("f", FunctionType.from_lists(arguments, list(TYPES)), Region(block))
+            kinds = [type for type in TYPES for _ in range(RESULTS)]
+            insert(func.ReturnOp(*(self.pick(scope, type).value for type in kinds)))
+        function = func.FuncOp("f", FunctionType.from_lists(arguments, kinds), Region(block))
         return ModuleOp([function])
 
     def ops(self, scope: list[Expr], count: int, depth: int) -> None:
@@ -73,9 +78,9 @@ class Generator:
     def pick(self, scope: Sequence[Expr], type: Attribute) -> Expr:
         """A visible value of a type, a late one more often; or a constant."""
         found = [value for value in scope if value.type == type]
-        if not found or self.random.random() < 0.12:
+        if not found or self.random.random() < 0.1:
             return self.number(type)
-        return self.random.choice(found[-4:] if self.random.random() < 0.7 else found)
+        return self.random.choice(found[-3:] if self.random.random() < 0.8 else found)
 
     def number(self, type: Attribute) -> Expr:
         if types.is_float(type):
@@ -148,14 +153,14 @@ class Generator:
         """A checked index. Mostly one that is in range."""
         index = self.pick(scope, types.I64)
         if self.random.random() < 0.9:
-            index = np.mod(index, size)
+            index = mod(index, size)
         return check_index(index, constant(size, types.I64), 0)
 
     def elements(self, scope: list[Expr], depth: int) -> None:
         v, x = self.pick(scope, V), self.pick(scope, types.F64)
         i = self.index(scope, 4)
         zero = constant(0, types.I64)
-        whole = {"sizes": (4,), "strides": (1,)}
+        whole: dict[str, Any] = {"sizes": (4,), "strides": (1,)}
         match self.random.randrange(9):
             case 0:
                 scope.append(emit(ExtractOp, v, i))
@@ -175,7 +180,7 @@ class Generator:
                 scope.append(emit(AddSliceOp, self.pick(scope, V), v, zero, **whole))
             case 7:
                 row, m = self.index(scope, 3), self.pick(scope, M)
-                place = {"sizes": (1, 4), "strides": (1, 1)}
+                place: dict[str, Any] = {"sizes": (1, 4), "strides": (1, 1)}
                 update = self.random.choice((InsertSliceOp, AddSliceOp))
                 changed = emit(update, reshape(v, types.tensor((1, 4), types.F64)), m, row, zero, **place)
                 scope.append(changed)
@@ -198,13 +203,16 @@ class Generator:
             self.ops(inner, self.random.randrange(4), depth + 1)
             return [self.pick(inner, type) for type in kinds]
 
-        scope.extend(branch(self.pick(scope, types.I1), side, side))
+        condition = self.pick(scope, types.I1)
+        if self.random.random() < 0.5:
+            condition = self.pick(scope, types.F64) < self.pick(scope, types.F64)
+        scope.extend(branch(condition, side, side))
 
     def counted(self, scope: list[Expr], depth: int) -> None:
         counters = [constant(0, types.I64)] if self.random.random() < 0.4 else []
         trips: Expr | int = self.random.choice((0, 1, 2, 3))
         if self.random.random() < 0.4:
-            trips = np.mod(self.pick(scope, types.I64), 4)
+            trips = mod(self.pick(scope, types.I64), 4)
 
         def body(*args: Expr) -> list[Expr]:
             inner = [*scope, *args]
@@ -252,10 +260,10 @@ def outcome(module: ModuleOp, inputs: Sequence[Any], name: str = "f") -> tuple[A
             results = run(module, name, *inputs)
         except CheckFailed as failed:
             return (failed.error, failed.message)
-    return tuple(_bits(np.asarray(result)) for result in results)
+    return tuple(bits(np.asarray(result)) for result in results)
 
 
-def _bits(value: np.ndarray) -> tuple[Any, ...]:
+def bits(value: np.ndarray) -> tuple[Any, ...]:
     if value.dtype.kind == "f":
         value = np.where(np.isnan(value), np.nan, value)
     return (value.dtype.str, value.shape, value.tobytes())

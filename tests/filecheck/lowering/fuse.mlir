@@ -1,0 +1,99 @@
+// RUN: mlirad-opt %s -p 'mlirad-nd-to-linalg,mlirad-fuse' | filecheck %s
+
+// A chain is one generic; constants and broadcasts are read as they are; no intermediate exists.
+// CHECK-LABEL: func.func public @chain
+// CHECK-COUNT-1: tensor.empty
+// CHECK-NEXT:    linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%a, %v : tensor<3x4xf64>, tensor<4xf64>)
+// CHECK:           arith.addf
+// CHECK-NEXT:      math.tanh
+// CHECK-NEXT:      arith.mulf %{{.*}}, %two
+// CHECK-NOT:     linalg.generic
+// CHECK:         func.return
+func.func public @chain(%a: tensor<3x4xf64>, %v: tensor<4xf64>) -> tensor<3x4xf64> {
+  %two = nd.constant {value = 2.0 : f64} : f64
+  %w = nd.broadcast %v {dims = array<i64: 1>} : tensor<4xf64> to tensor<3x4xf64>
+  %b = nd.add %a, %w : tensor<3x4xf64>
+  %c = nd.tanh %b : tensor<3x4xf64>
+  %twos = nd.full %two : f64 to tensor<3x4xf64>
+  %d = nd.mul %c, %twos : tensor<3x4xf64>
+  func.return %d : tensor<3x4xf64>
+}
+
+// Into a reduction too: each element is computed once.
+// CHECK-LABEL: func.func public @reduction
+// CHECK-COUNT-1: linalg.generic
+// CHECK:           math.exp
+// CHECK-NEXT:      arith.addf
+// CHECK-NOT:     linalg.generic
+// CHECK:         func.return
+func.func public @reduction(%a: tensor<3x4xf64>) -> tensor<3xf64> {
+  %b = nd.exp %a : tensor<3x4xf64>
+  %s = nd.sum %b {axes = array<i64: 1>} : tensor<3x4xf64> to tensor<3xf64>
+  func.return %s : tensor<3xf64>
+}
+
+// What is dear is computed once, for two readers of one group, and stays where two groups read it.
+// CHECK-LABEL: func.func public @shared
+// CHECK-COUNT-1: math.exp
+// CHECK-NOT:     math.exp
+// CHECK:         func.return
+func.func public @shared(%a: tensor<4xf64>, %b: tensor<4xf64>) -> (tensor<4xf64>, f64) {
+  %e = nd.exp %a : tensor<4xf64>
+  %x = nd.add %e, %b : tensor<4xf64>
+  %y = nd.mul %e, %x : tensor<4xf64>
+  %s = nd.sum %e {axes = array<i64: 0>} : tensor<4xf64> to f64
+  func.return %y, %s : tensor<4xf64>, f64
+}
+
+// A product reads its operands many times: only a movement joins it.
+// CHECK-LABEL: func.func public @product
+// CHECK:         %[[E:.*]] = linalg.generic
+// CHECK:           math.exp
+// CHECK:         linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d2, d0)>, affine_map<(d0, d1, d2) -> (d2, d1)>, affine_map<(d0, d1, d2) -> (d0, d1)>]{{.*}} ins(%a, %[[E]] :
+// CHECK-NOT:     linalg.generic
+// CHECK:         func.return
+func.func public @product(%a: tensor<5x3xf64>, %b: tensor<5x4xf64>) -> tensor<3x4xf64> {
+  %t = nd.transpose %a {permutation = array<i64: 1, 0>} : tensor<5x3xf64> to tensor<3x5xf64>
+  %e = nd.exp %b : tensor<5x4xf64>
+  %p = nd.contract "ij,jk->ik" %t, %e : (tensor<3x5xf64>, tensor<5x4xf64>) -> tensor<3x4xf64>
+  func.return %p : tensor<3x4xf64>
+}
+
+// A read does not move past the write that takes the array's memory.
+// CHECK-LABEL: func.func public @destroyed
+// CHECK:         linalg.generic
+// CHECK:         tensor.insert
+// CHECK:         linalg.generic
+// CHECK:         func.return
+func.func public @destroyed(%a: tensor<4xf64>, %x: f64, %i: i64) -> tensor<4xf64> {
+  %n = nd.neg %a : tensor<4xf64>
+  %t = nd.insert %x, %a[%i] : f64 into tensor<4xf64>
+  %s = nd.add %n, %t : tensor<4xf64>
+  func.return %s : tensor<4xf64>
+}
+
+// Only within a block: the loop would repeat what stands before it.
+// CHECK-LABEL: func.func public @loop
+// CHECK:         math.exp
+// CHECK:         scf.for
+// CHECK-NOT:       math.exp
+// CHECK:         func.return
+func.func public @loop(%a: tensor<4xf64>, %n: i64) -> tensor<4xf64> {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %e = nd.exp %a : tensor<4xf64>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %a) -> (tensor<4xf64>) : i64 {
+    %t = nd.add %s, %e : tensor<4xf64>
+    scf.yield %t : tensor<4xf64>
+  }
+  func.return %r : tensor<4xf64>
+}
+
+// How far a dimension runs must stay known: the sum of one row repeated.
+// CHECK-LABEL: func.func public @sizes
+// CHECK:         linalg.generic
+func.func public @sizes(%v: tensor<4xf64>) -> tensor<4xf64> {
+  %w = nd.broadcast %v {dims = array<i64: 1>} : tensor<4xf64> to tensor<3x4xf64>
+  %s = nd.sum %w {axes = array<i64: 0>} : tensor<3x4xf64> to tensor<4xf64>
+  func.return %s : tensor<4xf64>
+}
