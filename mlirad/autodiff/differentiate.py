@@ -20,7 +20,7 @@ from xdsl.traits import SymbolTable
 from mlirad.autodiff.activity import Activity, activity
 from mlirad.autodiff.adjoint import Adjoint, Cotangents
 from mlirad.autodiff.carries import count_trips, terminator
-from mlirad.autodiff.naming import Mirror
+from mlirad.autodiff.naming import Mirror, hint_cotangent
 from mlirad.autodiff.tangent import Tangent
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, insert, located
@@ -195,7 +195,9 @@ def _reverse(
 
 def _add_argument(function: func.FuncOp, like: SSAValue) -> SSAValue:
     block = function.body.block
-    return block.insert_arg(like.type, len(block.args))
+    arg = block.insert_arg(like.type, len(block.args))
+    hint_cotangent(arg, like)
+    return arg
 
 
 def _set_results(function: func.FuncOp, results: Sequence[SSAValue]) -> None:

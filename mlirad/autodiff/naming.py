@@ -53,6 +53,7 @@ class Naming:
         """The mirror of a forward block; the insertion point is at the head of the reverse block."""
         token = outer.replay.trip if outer.replay is not None else None
         replay = insert(ReplayOp.of(len(self.mirrors), counter, token))
+        replay.trip.name_hint = "trip"
         mirror = Mirror(forward, outer, replay, counter)
         self.mirrors.append(mirror)
         return mirror
@@ -117,6 +118,12 @@ class Naming:
                     if isinstance(use.operation, DimOp):
                         size = self._size(value, use.operation.axis.value.data, mirror)
                         use.operation.result.replace_all_uses_with(size)
+
+
+def hint_cotangent(g: SSAValue, of: SSAValue) -> None:
+    """Let a dump show whose cotangent or tangent g is."""
+    if g.name_hint is None and of.name_hint is not None:
+        g.name_hint = f"d_{of.name_hint}"
 
 
 def _erase_dead(block: Block, first: Operation | None) -> None:

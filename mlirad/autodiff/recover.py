@@ -93,7 +93,7 @@ class Recovery:
                     pending.append(operand)
         side = network.cut()
         if side is None:
-            raise DifferentiationError(_cannot(seen))
+            raise _not_recoverable(seen)
         return {value for value in seen if (value, "in") in side and (value, "out") not in side}
 
     def trips(self, block: Block) -> float:
@@ -228,7 +228,9 @@ def _is_overwritten(value: SSAValue) -> bool:
     return False
 
 
-def _cannot(values: Iterable[SSAValue]) -> str:
-    owners = (value.owner for value in values if not types.is_static(value.type))
-    names = sorted({owner.name for owner in owners if isinstance(owner, Operation)})
-    return f"the reverse of a loop needs arrays of unknown size, of {', '.join(names)}, which it cannot have again"
+def _not_recoverable(values: Iterable[SSAValue]) -> DifferentiationError:
+    owners = [value.owner for value in values if not types.is_static(value.type)]
+    ops = [owner for owner in owners if isinstance(owner, Operation)]
+    names = ", ".join(sorted({op.name for op in ops}))
+    place = types.from_location(ops[0].location) if ops else None
+    return DifferentiationError(f"the reverse of a loop needs an array of unknown size again, of {names}", place)

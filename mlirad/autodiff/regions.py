@@ -13,6 +13,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Region, SSAValue
 
 from mlirad.autodiff.carries import Loop, branches, require_canonical, trip_counter, yields
+from mlirad.autodiff.naming import hint_cotangent
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, constant, insert
 
@@ -35,8 +36,11 @@ def reverse_loop(adjoint: Adjoint, op: scf.ForOp | scf.WhileOp, cotangents: Cota
 
     body = Block(arg_types=[types.I64, *(g.type for g in start)])
     trip, *args = (Expr(arg) for arg in body.args)
+    for name, arg in zip(names, args, strict=True):
+        hint_cotangent(arg.value, name)
     with building(body):
         counter = (count - 1) - trip
+        counter.value.name_hint = "q"
         mirror = adjoint.naming.enter(loop.body, at, counter.value)
         inner: Cotangents = dict(zip(captured, args[len(carried) :], strict=True))
         for carry, g in zip(carried, args, strict=False):
@@ -50,6 +54,8 @@ def reverse_loop(adjoint: Adjoint, op: scf.ForOp | scf.WhileOp, cotangents: Cota
     reverse = insert(
         scf.ForOp(zero.value, count.value, one.value, [g.value for g in start], Region(body)),
     )
+    for name, result in zip(names, reverse.results, strict=True):
+        hint_cotangent(result, name)
     results = [Expr(result) for result in reverse.results]
     cotangents.update(zip(captured, results[len(carried) :], strict=True))
     for carry, g in zip(carried, results, strict=False):
@@ -89,4 +95,6 @@ def reverse_if(adjoint: Adjoint, op: scf.IfOp, cotangents: Cotangents, at: Mirro
             insert(scf.YieldOp(*(g.value for g in values)))
     then, other = (Region(reverse) for reverse, _, _ in ends)
     reverse = insert(scf.IfOp(condition.value, [value.type for value in changed], then, other))
-    cotangents.update((v, Expr(r)) for v, r in zip(changed, reverse.results, strict=True))
+    for value, changed_to in zip(changed, reverse.results, strict=True):
+        hint_cotangent(changed_to, value)
+        cotangents[value] = Expr(changed_to)

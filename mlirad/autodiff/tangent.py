@@ -15,6 +15,7 @@ from xdsl.traits import IsTerminator
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.adjoint import annihilated
 from mlirad.autodiff.carries import Loop, add_results, add_yields, branches, terminator, yields
+from mlirad.autodiff.naming import hint_cotangent
 from mlirad.autodiff.sizes import dim, shape_source, unknown_axes, zeros
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, located
@@ -58,6 +59,7 @@ class Tangent:
         else:
             tangent = self._masked(op, given, out, operands)
         if tangent is not None:
+            hint_cotangent(tangent.value, op.results[0])
             self.tangents[op.results[0]] = tangent
 
     def _masked(self, op: NdOp, given: list[Expr | None], out: Expr, operands: list[Expr]) -> Expr | None:
@@ -86,6 +88,8 @@ class Tangent:
             inits = [self.of(carry.init).value for carry in carried]
         args, results = loop.add(inits)
         for carry, arg, result in zip(carried, args, results, strict=True):
+            hint_cotangent(arg, carry.arg)
+            hint_cotangent(result, carry.result)
             self.tangents[carry.arg] = Expr(arg)
             self.tangents[carry.result] = Expr(result)
         self.block(loop.body)

@@ -159,6 +159,7 @@ class Sweep:
         slots = self.nests.slots(block)
         elements = prod(types.shape(value.type))
         tape = self._tape(slots, types.element_type(value.type), elements)
+        tape.name_hint = "tape"
         counters = [forward_counter(loop) for loop in slots.loops]
         point = _after(value)
 
