@@ -1,7 +1,7 @@
 """The entry: a function or a request, and a signature -> a module at stage `tensor`.
 
-Reads: Python functions. Writes: func.func, scf, nd, ad. Leaves: Built, which says how to call the module and how to make
-Python values of what it returns.
+Reads: Python functions. Writes: func.func, scf, nd, ad. Leaves: Built, which says how to call the module and how to
+make Python values of what it returns.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class NeedStaticLeaves(Exception):
 class Interpreter(Loops, Transforms, BuiltinCalls, Objects):
     """All parts together."""
 
-    def __init__(self, found: Found, unrolled: set[Hashable], boundscheck: bool, reserved: frozenset[str]):
+    def __init__(self, found: Found, unrolled: dict[Hashable, str], boundscheck: bool, reserved: frozenset[str]):
         super().__init__(found, unrolled, boundscheck)
         self.functions: list[func.FuncOp] = []
         self.reserved = reserved
@@ -167,7 +167,7 @@ def build(function: Any, signature: Signature, boundscheck: bool = True) -> Buil
     """
     function = plain(function)
     found: Found = Found()
-    unrolled: set[Hashable] = set()
+    unrolled: dict[Hashable, str] = {}
     with _deep_recursion():
         while True:
             try:
@@ -178,10 +178,10 @@ def build(function: Any, signature: Signature, boundscheck: bool = True) -> Buil
             except NeedStatic as need:
                 loops = {origin[1] for origin in need.origins if isinstance(origin, tuple) and origin[0] == "loop"}
                 leaves = {origin[1] for origin in need.origins if isinstance(origin, tuple) and origin[0] == "argument"}
-                if DATA in need.origins or not (loops - unrolled or leaves):
+                if DATA in need.origins or not (loops - set(unrolled) or leaves):
                     raise _from_data(need) from None
-                if loops - unrolled:
-                    unrolled |= loops
+                if loops - set(unrolled):
+                    unrolled |= dict.fromkeys(loops, f"{need.what} depends on it")
                     found = Found(captures=found.captures, roots=found.roots)
                     continue
                 raise NeedStaticLeaves(frozenset(leaves), str(need), _place(need)) from None
@@ -222,7 +222,7 @@ class Build:
     signature: Signature
     boundscheck: bool
     found: Found
-    unrolled: set[Hashable]
+    unrolled: dict[Hashable, str]
     results: list[Expr] = field(default_factory=list)
     pullbacks: list[func.FuncOp] = field(default_factory=list)
 
@@ -240,7 +240,7 @@ class Build:
             except Bottom:
                 value = None  # it certainly raises; what it would return does not matter
             machine.location = place
-            structure, leaves = (tree.LEAF, [Static(None)]) if value is None else self.flattened(value)
+            structure, leaves = self.flattened(Static(None) if value is None else value)
             specs = self.result_leaves(leaves)
             written, captures_written = ({}, {}) if value is None else self.written()
             insert(func.ReturnOp(*(result.value for result in self.results)))
@@ -331,7 +331,7 @@ class Build:
         elif isinstance(value, Ref | Traced | Static | Pullback):
             return tree.LEAF, [value]
         else:
-            machine.refuse(f"a compiled function cannot return {kind_of(value)}", "return arrays and numbers")
+            raise machine.refusal(f"a compiled function cannot return {kind_of(value)}", "return arrays and numbers")
         children = [self.flattened(item) for item in items]
         node = tree.Node(kind, keys, tuple(structure for structure, _ in children))
         return node, [leaf for _, leaves in children for leaf in leaves]
@@ -356,7 +356,9 @@ class Build:
                 case Static():
                     specs.append(StaticResult(leaf.value))
                 case _:
-                    machine.refuse(f"a compiled function cannot return {kind_of(leaf)}", "return arrays and numbers")
+                    raise machine.refusal(
+                        f"a compiled function cannot return {kind_of(leaf)}", "return arrays and numbers"
+                    )
         return specs
 
     def array_result(self, number: int, array: Ref, earlier: list[tuple[int, Ref]]) -> ResultLeaf:
@@ -369,10 +371,9 @@ class Build:
         callers: set[int] = set().union(*(_cells(ref) for _, ref in own))
         for _, other in earlier:
             if (_cells(other) & _cells(array)) - callers:
-                self.refuse_view("another result")
-        for cell in overlapping and [a for a in array.alternatives if a.cell in callers]:
-            if not cell.view.is_whole:
-                self.refuse_view("an argument")
+                raise self.shared_view("another result")
+        if any(a.cell in callers and not a.view.is_whole for a in array.alternatives):
+            raise self.shared_view("an argument")
         if not overlapping:
             return self.new_array(array)
         for alias, ref in overlapping:
@@ -380,11 +381,11 @@ class Build:
                 return alias
         return self.choice(array, overlapping)
 
-    def refuse_view(self, of: str) -> None:
+    def shared_view(self, of: str) -> CompileError:
         hint = "return x.copy(), an array of its own"
         machine = self.interpreter
         machine.location = machine.returned.get(name_of(self.function), machine.location)
-        machine.refuse(f"the function returns a view that shares memory with {of}", hint)
+        return machine.refusal(f"the function returns a view that shares memory with {of}", hint)
 
     def new_array(self, array: Ref) -> ArrayResult:
         return ArrayResult(self.result(self.interpreter.read(array).contents), array.shape, array.dtype)
@@ -441,7 +442,7 @@ class Build:
         name = f"{outlined.callee.sym_name.data}_pullback"
         leaf_specs: list[ArrayResult | ScalarResult] = []
         input_types = [value.residuals.type]
-        for number, leaf in enumerate(outlined.leaves):
+        for number, leaf in enumerate(request.leaves):
             spec = (
                 ArrayResult(number, leaf.shape, leaf.dtype)
                 if isinstance(leaf, Ref)
@@ -453,7 +454,7 @@ class Build:
         saved, machine.state = machine.state, machine.state.fork()
         outer, self.results = self.results, []
         with building(block):
-            rebuilt = machine.rebuilt(outlined.result, iter([Expr(argument) for argument in block.args[1:]]))
+            rebuilt = machine.rebuilt(request.result, iter([Expr(argument) for argument in block.args[1:]]))
             structure, all_leaves = self.flattened(rebuilt)
             out = machine.call_pullback(Pullback(Expr(block.args[0]), request), [rebuilt])
             out_structure, out_leaves = self.flattened(out)

@@ -25,9 +25,14 @@ from mlirad.requests import Grad, Jvp, Vjp
 
 @dataclass(frozen=True, eq=False)
 class PulledBack:
-    """What a pullback needs to know besides its residuals: the callee, and the primals' structure."""
+    """What a pullback needs to know besides its residuals: the callee, and the primals' structure.
+
+    result, leaves: the part of the callee's result that has cotangents (not the aux), and its leaves.
+    """
 
     outlined: Outlined
+    result: Any
+    leaves: tuple[Ref | Traced, ...]
     wrt: tuple[int, ...]
     outs: tuple[int, ...]
     primals: Tuple
@@ -40,8 +45,11 @@ class Transforms(Outlining, Calls):
         """`mlirad.grad(h, ...)` and its like inside a function: `transform` is the class of request, or makes one."""
         if not args:
             raise DTypeError("a transform needs the function that it transforms", self.location)
-        if transform in (Jvp, Vjp):
-            return self.call(Transformed(args[0], transform(None)), args[1:], kwargs)
+        if transform is Vjp:
+            has_aux = self.static(kwargs.pop("has_aux", Static(False)), "the option has_aux=")
+            return self.call(Transformed(args[0], Vjp(None, has_aux)), args[1:], kwargs)
+        if transform is Jvp:
+            return self.call(Transformed(args[0], Jvp(None)), args[1:], kwargs)
         options = {name: self.static(value, f"the option {name}=") for name, value in kwargs.items()}
         if "grad_position" in options:
             options["argnums"] = options.pop("grad_position")
@@ -55,8 +63,8 @@ class Transforms(Outlining, Calls):
             case Jvp():
                 return self.tangents(function.function, args, kwargs)
             case Vjp():
-                return self.forward(function.function, args, kwargs)
-        self.refuse(f"the transform {type(function.request).__name__} is not compiled")
+                return self.forward(function.function, function.request, args, kwargs)
+        raise self.refusal(f"the transform {type(function.request).__name__} is not compiled")
 
     # Which leaves are differentiated.
 
@@ -139,10 +147,7 @@ class Transforms(Outlining, Calls):
         value, aux = result, None
         location = self.returned.get(name, self.location)
         if request.has_aux:
-            if not isinstance(result, Tuple) or len(result.items) != 2:
-                hint = "return value, aux"
-                raise DifferentiationError(f"{name} with has_aux=True returns no pair", location, hint)
-            value, aux = result.items
+            value, aux = self.require_pair(outlined, name)
         scalar = isinstance(value, Ref | Traced) and value.shape == () and value.dtype.kind == "f"
         if scalar or (isinstance(value, Static) and isinstance(value.value, float)):
             return value, aux
@@ -154,6 +159,14 @@ class Transforms(Outlining, Calls):
         else:
             message, hint = f"the gradient of {name} needs a scalar, and it returns several values", "use has_aux=True"
         raise DifferentiationError(message, location, hint)
+
+    def require_pair(self, outlined: Outlined, name: str) -> tuple[Any, Any]:
+        """What a function with has_aux=True returns: (value, aux)."""
+        result = outlined.result
+        if not isinstance(result, Tuple) or len(result.items) != 2:
+            location, hint = self.returned.get(name, self.location), "return value, aux"
+            raise DifferentiationError(f"{name} with has_aux=True returns no pair", location, hint)
+        return result.items[0], result.items[1]
 
     def constant_gradient(
         self, outlined: Outlined, request: Grad, args: Sequence[Value], chosen: Sequence[int]
@@ -219,18 +232,27 @@ class Transforms(Outlining, Calls):
 
     # Reverse mode in two steps.
 
-    def forward(self, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-        """`vjp(f, *primals)` -> out, pullback."""
+    def forward(self, function: Value, request: Vjp, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+        """`vjp(f, *primals)` -> out, pullback, and aux if the function has it."""
         name = name_of_value(function)
         if kwargs:
-            self.refuse(f"vjp of {name} with the keyword {next(iter(kwargs))!r}", "pass the arguments by position")
+            raise self.refusal(
+                f"vjp of {name} with the keyword {next(iter(kwargs))!r}", "pass the arguments by position"
+            )
         primals = Tuple(tuple(self.activated(arg, f"argument {k} of {name}") for k, arg in enumerate(args)))
         outlined = self.outline(function, primals.items, {})
         wrt = tuple(number for number in outlined.inputs if number is not None)
-        outs = tuple(k for k, leaf in enumerate(outlined.leaves) if leaf.dtype.kind == "f")
+        result = self.require_pair(outlined, name)[0] if request.has_aux else outlined.result
+        # The leaves of the value come before those of the aux.
+        leaves = outlined.leaves[: sum(isinstance(leaf, Ref | Traced) for leaf in self.leaves(result))]
+        outs = tuple(k for k, leaf in enumerate(leaves) if leaf.dtype.kind == "f")
         results = self.request(ForwardOp, outlined, [], wrt, outs)
-        out = self.rebuilt(outlined.result, results)
-        return Tuple((out, Pullback(next(results), PulledBack(outlined, wrt, outs, primals))))
+        rebuilt = self.rebuilt(outlined.result, results)
+        pullback = Pullback(next(results), PulledBack(outlined, result, leaves, wrt, outs, primals))
+        if request.has_aux:
+            assert isinstance(rebuilt, Tuple)
+            return Tuple((rebuilt.items[0], pullback, rebuilt.items[1]))
+        return Tuple((rebuilt, pullback))
 
     def call_pullback(self, function: Pullback, args: Sequence[Value]) -> Value:
         """The cotangents of the primals, for one cotangent of the structure of the function's result."""
@@ -238,10 +260,10 @@ class Transforms(Outlining, Calls):
             raise DTypeError("a pullback takes one cotangent, of the structure of the result", self.location)
         request: PulledBack = function.request
         given = list(self.leaves(args[0]))
-        if len(given) != len(request.outlined.leaves):
-            count = len(request.outlined.leaves)
+        if len(given) != len(request.leaves):
+            count = len(request.leaves)
             raise ShapeError(f"a pullback of {count} results is given {len(given)} cotangents", self.location)
-        others = [self.converted(given[k], request.outlined.leaves[k]).value for k in request.outs]
+        others = [self.converted(given[k], request.leaves[k]).value for k in request.outs]
         op = PullbackOp.of(request.outlined.callee, [function.residuals.value], others, request.wrt, request.outs)
         results = iter([Expr(result) for result in insert(op).results])
         return self.mapped(request.primals, lambda leaf: self.cotangent(leaf, next(results)))

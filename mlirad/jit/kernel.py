@@ -70,10 +70,17 @@ class Kernel:
         return self.__mlirad_function__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if Environment.read().disable_jit and not isinstance(self.__mlirad_function__, requests.Request):
+        environment = Environment.read()
+        if environment.disable_jit and not isinstance(self.__mlirad_function__, requests.Request):
             return self.__mlirad_function__(*args, **kwargs)
-        specialization, leaves = self._specialization(args, kwargs)
-        return specialization(leaves)
+        try:
+            specialization, leaves = self._specialization(args, kwargs)
+            return specialization(leaves)
+        except Exception as error:
+            if environment.full_traceback:
+                raise
+            # The message has the user's place; the compiler's own frames would only bury it.
+            raise error.with_traceback(None) from None
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -136,4 +143,3 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<mlirad kernel {self.__name__}>"
-

@@ -56,7 +56,8 @@ def _leaf(
 ) -> Any:
     match leaf:
         case ArrayResult():
-            return results[leaf.index].view(leaf.dtype)
+            array = results[leaf.index]
+            return array if array.dtype == leaf.dtype else array.view(leaf.dtype)
         case ScalarResult():
             value = np.array(results[leaf.index]).astype(leaf.dtype)[()]
             return value.item() if leaf.weak else value

@@ -86,7 +86,7 @@ def _capture_holds(capture: Capture) -> bool:
     )
 
 
-def _build(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> tuple[Built, Signature]:
+def build_for(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> tuple[Built, Signature]:
     """The function at stage `tensor`, and the signature with those of `leaves` made static whose values it needs."""
     signature = asked
     while True:
@@ -103,11 +103,8 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _finish(
-    built: Built, asked: Signature, signature: Signature, target: Target, module: ModuleOp, name: str
-) -> Specialization:
-    dump = Environment.read().dump
-    artifact = pipeline.compile_module(module, target, dump / name if dump is not None else None)
+def specialized(built: Built, asked: Signature, signature: Signature, artifact: Artifact) -> Specialization:
+    """What was built for `asked`, with the leaves of `signature` known, together with its code."""
     owners = asked.argument_of()
     inputs = [Input(leaf, None, _owner(owners[leaf]), leaf in built.written) for leaf in built.leaves]
     inputs += [
@@ -122,6 +119,14 @@ def _finish(
     return Specialization(built, artifact, signature, static, tuple(inputs))
 
 
+def _finish(
+    built: Built, asked: Signature, signature: Signature, target: Target, module: ModuleOp, name: str
+) -> Specialization:
+    dump = Environment.read().dump
+    artifact = pipeline.compile_module(module, target, dump / name if dump is not None else None)
+    return specialized(built, asked, signature, artifact)
+
+
 def _owner(argument: int | str) -> str:
     return f"argument {argument}" if isinstance(argument, int) else f"argument {argument!r}"
 
@@ -129,14 +134,14 @@ def _owner(argument: int | str) -> str:
 def compile_for(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> Specialization:
     """Compile a function for the signature, and for those of `leaves` whose values turn out to be needed."""
     target = find_target(options.target)
-    built, signature = _build(function, asked, leaves, options)
+    built, signature = build_for(function, asked, leaves, options)
     return _finish(built, asked, signature, target, built.module, _dump_name(function))
 
 
 def lower(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> Lowered:
     """The function at stage `tensor`, to be looked at or compiled."""
     target = find_target(options.target)
-    built, signature = _build(function, asked, leaves, options)
+    built, signature = build_for(function, asked, leaves, options)
 
     def finish(module: ModuleOp) -> Callable[..., Any]:
         specialization = _finish(built, asked, signature, target, module, _dump_name(function))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import Any, overload
+from functools import lru_cache, partial
+from typing import Any, TypeVar, overload
 
 from mlirad import requests
 from mlirad.jit.kernel import Kernel
 from mlirad.options import Options
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @overload
@@ -76,6 +78,17 @@ def _kernel(request: requests.Request, options: Options) -> Kernel:
     return Kernel(request, options)
 
 
+def _stands_for(request: Callable[..., requests.Request]) -> Callable[[F], F]:
+    """Lets a kernel mention the transform: the frontend makes the request that `request(function, ...)` is."""
+
+    def mark(transform: F) -> F:
+        transform.__mlirad_transform__ = request  # type: ignore[attr-defined]
+        return transform
+
+    return mark
+
+
+@_stands_for(requests.Grad)
 def grad(
     function: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -96,6 +109,7 @@ def grad(
     return _kernel(request, _inherited(function))
 
 
+@_stands_for(partial(requests.Grad, with_value=True))
 def value_and_grad(
     function: Callable[..., Any],
     argnums: int | Sequence[int] = 0,
@@ -111,6 +125,7 @@ def value_and_grad(
     return _kernel(request, _inherited(function))
 
 
+@_stands_for(requests.Jvp)
 def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """(out, tangent of out): `function` at `primals`, and its derivative along `tangents`, in one forward sweep.
 
@@ -121,6 +136,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     )
 
 
+@_stands_for(requests.Vjp)
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """(out, pullback): `function` at `primals`, and a function from a cotangent of out to a tuple of cotangents.
 
