@@ -122,6 +122,41 @@ def _of_full(op: Operation) -> Result:
 # --- arithmetic -------------------------------------------------------------------------------------------------
 
 
+@rule(AddOp, SubOp)
+def add_numbers(op: AddOp | SubOp) -> Result:
+    """(x + a) - b is x + (a - b), of integers."""
+    if not types.is_integer(op.x.type) or types.is_tensor(op.x.type):
+        return None
+    inner = _offset(op.x)
+    number = known_number(op.y)
+    if inner is None or number is None:
+        return None
+    base, first = inner
+    with np.errstate(all="ignore"):
+        total = first + number if isinstance(op, AddOp) else first - number
+    return Expr(base) + constant(total, op.x.type)
+
+
+def _offset(value: SSAValue) -> tuple[SSAValue, Any] | None:
+    """The x and a of a value that is x + a or x - a, a being known."""
+    op = value.owner
+    if not isinstance(op, AddOp | SubOp):
+        return None
+    number = known_number(op.y)
+    if number is None:
+        return None
+    with np.errstate(all="ignore"):
+        return op.x, number if isinstance(op, AddOp) else -number
+
+
+@rule(AddOp, MulOp)
+def number_last(op: AddOp | MulOp) -> Result:
+    """What is known stands on the right."""
+    if known_number(op.x) is None or known_number(op.y) is not None:
+        return None
+    return op.rebuild(Expr(op.y), Expr(op.x))
+
+
 @rule(AddOp)
 def add(op: AddOp) -> Result:
     for x, y in ((op.x, op.y), (op.y, op.x)):

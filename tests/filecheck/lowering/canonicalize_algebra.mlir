@@ -58,3 +58,22 @@ func.func @casts(%x: f32, %n: i64) -> (f32, i64) {
   %d = nd.cast %c : f64 to i64
   func.return %b, %d : f32, i64
 }
+
+// Numbers are added up; of floats that would round otherwise.
+// CHECK-LABEL: func.func @offsets
+// CHECK-DAG:     %[[FIVE:.*]] = nd.constant {value = 5 : i64}
+// CHECK-DAG:     nd.add %n, %[[FIVE]]
+// CHECK:         nd.add %{{.*}}, %h
+// CHECK:         func.return %n,
+func.func @offsets(%n: i64, %x: f64) -> (i64, i64, f64) {
+  %a = nd.constant {value = 2 : i64} : i64
+  %b = nd.constant {value = 3 : i64} : i64
+  %g = nd.constant {value = 1.0e100 : f64} : f64
+  %h = nd.constant {value = -1.0e100 : f64} : f64
+  %c = nd.add %n, %a : i64
+  %d = nd.sub %c, %a : i64
+  %e = nd.add %b, %c : i64
+  %f = nd.add %x, %g : f64
+  %k = nd.add %f, %h : f64
+  func.return %d, %e, %k : i64, i64, f64
+}
