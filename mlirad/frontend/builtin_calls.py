@@ -36,7 +36,7 @@ class BuiltinCalls(Iteration, Calls):
 
     def none_of(self, kwargs: Keywords, what: str) -> None:
         if kwargs:
-            self.refuse(f"{what} takes no keyword {next(iter(kwargs))!r} here")
+            raise self.refusal(f"{what} takes no keyword {next(iter(kwargs))!r} here")
 
     def builtin_len(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         value = self.use(args[0])
@@ -48,15 +48,15 @@ class BuiltinCalls(Iteration, Calls):
         return self.range_of(args)
 
     def builtin_enumerate(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
-        start = args[1] if len(args) > 1 else kwargs.get("start", Static(0))
-        return Lazy(enumerate, (args[0], start))
+        iterable, *rest = args
+        return Lazy(enumerate, (iterable, rest[0] if rest else kwargs.get("start", Static(0))))
 
     def builtin_zip(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         strict = self.static(kwargs.get("strict", Static(False)), "strict=")
         if strict:
             lengths = {length for length in map(self.length, args) if not isinstance(length, Traced)}
             if len(lengths) > 1 or any(isinstance(self.length(arg), Traced) for arg in args):
-                self.refuse("zip(strict=True) of iterables whose lengths differ or are not known")
+                raise self.refusal("zip(strict=True) of iterables whose lengths differ or are not known")
         return Lazy(zip, args)
 
     def builtin_reversed(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
@@ -99,8 +99,8 @@ class BuiltinCalls(Iteration, Calls):
         return self.new_list(made)
 
     def builtin_sum(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
-        start = args[1] if len(args) > 1 else kwargs.get("start", Static(0))
-        return self.call(Static(prelude.sum_), (args[0], start), {})
+        iterable, *rest = args
+        return self.call(Static(prelude.sum_), (iterable, rest[0] if rest else kwargs.get("start", Static(0))), {})
 
     def _extremum(self, args: tuple[Value, ...], kwargs: Keywords, loop: Any) -> Value:
         self.none_of(kwargs, "max or min")
@@ -108,7 +108,7 @@ class BuiltinCalls(Iteration, Calls):
             return self.call(Static(loop), args, {})
         values = self.elements(args[0]) if len(args) == 1 else tuple(args)
         if not values:
-            self.fail("ValueError", "max() or min() of an empty sequence")
+            raise self.failed("ValueError", "max() or min() of an empty sequence")
         return self.call(Static(loop), (Tuple(values),), {})
 
     def builtin_max(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
@@ -125,7 +125,7 @@ class BuiltinCalls(Iteration, Calls):
 
     def _quantified(self, iterable: Value, loop: Any) -> Value:
         if isinstance(iterable, Lazy) and iterable.kind is iter:
-            self.refuse("any() and all() of a generator stop early in Python", "write a list: any([...])")
+            raise self.refusal("any() and all() of a generator stop early in Python", "write a list: any([...])")
         return self.call(Static(loop), (iterable,), {})
 
     def builtin_bool(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
@@ -146,7 +146,7 @@ class BuiltinCalls(Iteration, Calls):
                 return Static(issubclass(value.kind, kinds))
             case Object():
                 return Static(issubclass(self.entry(value).kind, kinds))
-        self.refuse(f"isinstance of {kind_of(value)} is not compiled")
+        raise self.refusal(f"isinstance of {kind_of(value)} is not compiled")
 
     def builtin_callable(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         value = self.use(args[0])
@@ -155,7 +155,7 @@ class BuiltinCalls(Iteration, Calls):
         return Static(not isinstance(value, Ref | Traced | Tuple | Object | Lazy))
 
     def builtin_print(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
-        self.refuse("print is not compiled", "return the value, or run kernel.numpy under a debugger")
+        raise self.refusal("print is not compiled", "return the value, or run kernel.numpy under a debugger")
 
     def builtin_slice_object(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         parts = (Static(None), args[0], Static(None)) if len(args) == 1 else (*args, Static(None))[:3]
@@ -181,7 +181,7 @@ class BuiltinCalls(Iteration, Calls):
                 return self.computed(lambda: getattr(items, name)(*operands))
             case Static():
                 return self.evaluated_now(getattr(receiver.value, name), args, kwargs)
-        self.refuse(f"the method {name!r} of {kind_of(receiver)} is not compiled")
+        raise self.refusal(f"the method {name!r} of {kind_of(receiver)} is not compiled")
 
     def array_method(self, array: Ref, name: str, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         if name == "fill":
@@ -195,7 +195,7 @@ class BuiltinCalls(Iteration, Calls):
             if viewed is not None:
                 return viewed
         if name in ("sort", "partition", "resize", "put", "itemset", "setfield", "byteswap", "setflags"):
-            self.refuse(f"the method {name!r} changes the array in place, and is not compiled", f"use np.{name}")
+            raise self.refusal(f"the method {name!r} changes the array in place, and is not compiled", f"use np.{name}")
         strides = self.elementwise_strides(array) if name == "astype" else None
         return self.numpy_method(self.read(array), name, args, kwargs, strides)
 
@@ -224,7 +224,7 @@ class BuiltinCalls(Iteration, Calls):
         items = list(self.entry(target).items)
         position = self.static(args[0], "the index of list.pop") if args else -1
         if not -len(items) <= position < len(items):
-            self.fail("IndexError", "pop index out of range")
+            raise self.failed("IndexError", "pop index out of range")
         popped = items.pop(position)
         self.changed_list(target, items)
         return popped
@@ -254,7 +254,7 @@ class BuiltinCalls(Iteration, Calls):
         key = self.static(args[0], "a key of a dict")
         items = dict(zip(entry.keys, entry.items, strict=True))
         if key not in items and len(args) < 2:
-            self.fail("KeyError", repr(key))
+            raise self.failed("KeyError", repr(key))
         popped = items.pop(key) if key in items else args[1]
         self.change(target, dataclasses.replace(entry, keys=tuple(items), items=tuple(items.values())))
         return popped

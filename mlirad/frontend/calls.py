@@ -102,12 +102,13 @@ class Calls(Statements, Objects):
         made = self.call_numpy(callee, args, kwargs)
         if made is not None:
             return made
-        if isinstance(callee, FunctionType) and not (callee.__module__ or "").split(".")[0] == "numpy":
+        if isinstance(callee, FunctionType) and (callee.__module__ or "").split(".")[0] != "numpy":
             return self.inline_function(callee, args, kwargs)
         if isinstance(callee, type) and dataclasses.is_dataclass(callee):
             return self.construct(callee, args, kwargs)
-        if isinstance(callee, type) and issubclass(callee, tuple) and hasattr(callee, "_fields"):
-            return Tuple(tuple(self.arguments_of_fields(callee._fields, callee, args, kwargs).values()), callee)
+        fields = getattr(callee, "_fields", None)
+        if fields is not None and isinstance(callee, type) and issubclass(callee, tuple):
+            return Tuple(tuple(self.arguments_of_fields(fields, callee, args, kwargs).values()), callee)
         return self.evaluated_now(callee, args, kwargs)
 
     # NumPy.
@@ -151,7 +152,7 @@ class Calls(Statements, Objects):
         if isinstance(out, Tuple) and len(out.items) == 1:
             out = out.items[0]
         if not isinstance(out, Ref):
-            self.refuse("out= takes an array", "bind the result to a name")
+            raise self.refusal("out= takes an array", "bind the result to a name")
         self.require_writable(out)
         self.assign_array(out, self.operand(result), function if isinstance(function, np.ufunc) else np.add)
         return out
@@ -247,7 +248,7 @@ class Calls(Statements, Objects):
                 origins |= number.origins
         if origins:
             raise NeedStatic(origins, f"how deep {name} calls itself")
-        self.refuse(f"{name} calls itself too often, or never returns", "write it as a loop")
+        raise self.refusal(f"{name} calls itself too often, or never returns", "write it as a loop")
 
     def bound_arguments(
         self,
@@ -288,7 +289,7 @@ class Calls(Statements, Objects):
 
     def construct(self, kind: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
         if "__post_init__" in dir(kind) or not kind.__dataclass_params__.init:  # type: ignore[attr-defined]
-            self.refuse(f"{kind.__name__} runs code of its own when it is made", "make it outside")
+            raise self.refusal(f"{kind.__name__} runs code of its own when it is made", "make it outside")
         names = [field.name for field in dataclasses.fields(kind)]
         found = self.arguments_of_fields(names, kind, args, kwargs)
         return self.new_object(Entry(kind, tuple(found), tuple(found.values())))
@@ -301,7 +302,7 @@ class Calls(Statements, Objects):
         if defaults is None:
             fields = dataclasses.fields(kind)
             if any(field.default_factory is not dataclasses.MISSING and field.name not in given for field in fields):
-                self.refuse(f"a default factory of {kind.__name__} is not compiled", "give the field")
+                raise self.refusal(f"a default factory of {kind.__name__} is not compiled", "give the field")
             defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}
         found: dict[str, Value] = {}
         for name in names:

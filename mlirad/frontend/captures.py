@@ -20,8 +20,8 @@ from mlirad.signature import ArrayLeaf
 class Path:
     """Where an object is found: a name as `function` sees it ("": the function itself), then attributes and items.
 
-    steps: ("attribute", name), ("item", key) or ("default", parameter). `fetch()` gives the object that is there now; it raises NameError,
-    AttributeError, LookupError or TypeError where there is none any more.
+    steps: ("attribute", name), ("item", key) or ("default", parameter). `fetch()` gives what is there now; it
+    raises NameError, AttributeError, LookupError or TypeError where there is none any more.
     """
 
     function: Any  # a Python function

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import count
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.scf import IfOp, YieldOp
@@ -101,7 +101,7 @@ class Core(ABC):
     """The interpreter's state and the block it writes to. `state` is the one way to reach the program's state: nothing
     else may hold a piece of it across an evaluation, because a join replaces it."""
 
-    def __init__(self, found: Found, unrolled: set[Hashable], boundscheck: bool = True):
+    def __init__(self, found: Found, unrolled: dict[Hashable, str], boundscheck: bool = True):
         self.state = State()
         self.found = found
         self.unrolled = unrolled
@@ -148,13 +148,13 @@ class Core(ABC):
         finally:
             self.location = saved
 
-    def refuse(self, message: str, hint: str | None = None) -> NoReturn:
-        raise UnsupportedSyntaxError(message, self.location, hint)
+    def refusal(self, message: str, hint: str | None = None) -> UnsupportedSyntaxError:
+        return UnsupportedSyntaxError(message, self.location, hint)
 
-    def fail(self, error: str, message: str) -> NoReturn:
-        """Raise at run time, certainly: what follows is dead."""
+    def failed(self, error: str, message: str) -> Bottom:
+        """What is raised at run time, certainly, is emitted; what follows is dead, so the result is to be raised."""
         check(constant(False, types.I1), error, message.replace("{", "(").replace("}", ")"))
-        raise Bottom
+        return Bottom()
 
     def use(self, value: Value) -> Value:
         """A value that is about to be looked at."""
@@ -212,7 +212,7 @@ class Core(ABC):
         old = self.entry(value)
         if old.borrowed is not None:
             copy = "list(x)" if old.kind is list else "dict(x)" if old.kind is dict else "dataclasses.replace(x)"
-            self.refuse(f"this would change {old.borrowed}", f"copy it first: x = {copy}")
+            raise self.refusal(f"this would change {old.borrowed}", f"copy it first: x = {copy}")
         self.state.heap[value.number] = entry
 
     def new_array(self, contents: Expr, strides: tuple[int, ...] | None = None) -> Ref:
@@ -276,7 +276,7 @@ class Core(ABC):
                     return dict(zip(entry.keys, items, strict=True))
                 if entry.kind is list:
                     return items
-        self.refuse("this cannot be an operand here")
+        raise self.refusal("this cannot be an operand here")
 
     def result(self, value: Any, strides: tuple[int, ...] | None = None) -> Value:
         """What a NumPy function gave, as a value: arrays are fresh."""
@@ -424,7 +424,7 @@ class Core(ABC):
         """The frame in which an assignment to a name binds it."""
         frame = self.frame
         if name in frame.scope.globals:
-            self.refuse(f"{name!r} is a global, and compiled code cannot rebind it", "return the new value")
+            raise self.refusal(f"{name!r} is a global, and compiled code cannot rebind it", "return the new value")
         if name in frame.scope.local:
             return frame
         number = frame.parent
@@ -432,7 +432,9 @@ class Core(ABC):
             if name in self.frames[number].scope.local:
                 return self.frames[number]
             number = self.frames[number].parent
-        self.refuse(f"{name!r} belongs to a function that is not compiled", "pass it in and return the new value")
+        raise self.refusal(
+            f"{name!r} belongs to a function that is not compiled", "pass it in and return the new value"
+        )
 
     def lookup(self, name: str) -> Value:
         number: int | None = self.frame.number
@@ -447,7 +449,7 @@ class Core(ABC):
         names = self.state.frames.get(frame.number, {})
         value = names.get(name)
         if value is None:
-            self.fail(
+            raise self.failed(
                 "UnboundLocalError", f"cannot access local variable '{name}' where it is not associated with a value"
             )
         if isinstance(value, Maybe):

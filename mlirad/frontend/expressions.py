@@ -86,7 +86,7 @@ class Expressions(Core):
         evaluate = getattr(self, f"_{type(node).__name__.lower()}", None)
         with self.at(node):
             if evaluate is None:
-                self.refuse(f"{_spelled(node)} is not compiled")
+                raise self.refusal(f"{_spelled(node)} is not compiled")
             return evaluate(node)
 
     def _constant(self, node: ast.Constant) -> Value:
@@ -98,7 +98,7 @@ class Expressions(Core):
     def _namedexpr(self, node: ast.NamedExpr) -> Value:
         value = self.expression(node.value)
         if not isinstance(self.frame.scope.node, ast.FunctionDef | ast.Lambda):
-            self.refuse(":= inside a comprehension is not compiled", "write a loop")
+            raise self.refusal(":= inside a comprehension is not compiled", "write a loop")
         self.bind(node.target.id, value)
         return value
 
@@ -125,17 +125,18 @@ class Expressions(Core):
                 return self.result(compute(), strides)
         except RUNTIME_ERRORS as error:
             # A path on which this is certain may never be taken: it raises at run time.
-            self.certain_error(error)
+            raise self.certain_error(error) from None
 
-    def certain_error(self, error: Exception) -> Any:
+    def certain_error(self, error: Exception) -> Exception:
+        """What to raise for an error that is certain: it is emitted, if it is one of run time."""
         for kind, name in (
             (StaticZeroDivisionError, "ZeroDivisionError"),
             (StaticIndexError, "IndexError"),
             (StaticOverflowError, "OverflowError"),
         ):
             if isinstance(error, kind):
-                self.fail(name, error.message)
-        raise error
+                return self.failed(name, error.message)
+        return error
 
     @staticmethod
     def elementwise_strides(*operands: Value) -> tuple[int, ...] | None:
@@ -163,7 +164,7 @@ class Expressions(Core):
     def united(self, first: Entry, second: Entry) -> Entry:
         """`first | second`, of dicts."""
         if (first.kind, second.kind) != (dict, dict):
-            self.refuse("| of lists is no operation of Python")
+            raise self.refusal("| of lists is no operation of Python")
         items = dict(zip(first.keys, first.items, strict=True)) | dict(zip(second.keys, second.items, strict=True))
         return Entry(dict, tuple(items), tuple(items.values()))
 
@@ -276,11 +277,11 @@ class Expressions(Core):
         for a, b in ((left, right), (right, left)):
             if isinstance(a, Static) and (a.value is None or isinstance(a.value, bool | type)):
                 if isinstance(b, Traced) and b.weak and b.kind is bool and isinstance(a.value, bool):
-                    self.refuse("`is` of a bool that is not known at compile time", "use ==")
+                    raise self.refusal("`is` of a bool that is not known at compile time", "use ==")
                 return False
         if isinstance(left, Object) and isinstance(right, Object):
             return left.number == right.number
-        self.refuse("`is` is compiled for None, bools and objects known at compile time", "use ==")
+        raise self.refusal("`is` is compiled for None, bools and objects known at compile time", "use ==")
 
     def contains(self, item: Value, container: Value) -> bool:
         if isinstance(container, Object) and self.entry(container).kind is dict:
@@ -335,7 +336,7 @@ class Expressions(Core):
         value = self.use(value)
         if isinstance(value, Object) and (entry := self.entry(value)).kind is dict:
             return entry
-        self.refuse(f"** needs a dict here, not {kind_of(value)}")
+        raise self.refusal(f"** needs a dict here, not {kind_of(value)}")
 
     def _lambda(self, node: ast.Lambda) -> Value:
         return self.closure(node)
@@ -384,7 +385,7 @@ class Expressions(Core):
             self.assign(generator.target, self.element(self.state.temps[position], Static(index)))
             conditions = [self.truth(self.expression(condition)) for condition in generator.ifs]
             if not all(isinstance(condition, bool) for condition in conditions):
-                self.refuse("the length of this list would depend on data", "write a loop that fills an array")
+                raise self.refusal("the length of this list would depend on data", "write a loop that fills an array")
             if not all(conditions):
                 continue
             if len(generators) > 1:
@@ -429,15 +430,17 @@ class Expressions(Core):
     # Text: static only, as in messages of exceptions.
 
     def _joinedstr(self, node: ast.JoinedStr) -> Value:
-        parts = [
-            str(part.value) if isinstance(part, ast.Constant) else self._formatted(part)  # type: ignore[arg-type]
+        return Static(self.text(node))
+
+    def text(self, node: ast.JoinedStr) -> str:
+        return "".join(
+            self._formatted(part) if isinstance(part, ast.FormattedValue) else str(ast.literal_eval(part))
             for part in node.values
-        ]
-        return Static("".join(parts))
+        )
 
     def _formatted(self, part: ast.FormattedValue) -> str:
         value = self.static(self.expression(part.value), "a formatted value")
-        spec = self._joinedstr(part.format_spec).value if isinstance(part.format_spec, ast.JoinedStr) else ""  # type: ignore[union-attr]
+        spec = self.text(part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ""
         value = {"s": str, "r": repr, "a": ascii}.get(chr(part.conversion) if part.conversion > 0 else "", lambda x: x)(
             value
         )
@@ -462,7 +465,7 @@ class Expressions(Core):
                         return entry.items[entry.keys.index(name)]
                     return self.attribute_of_class(value, entry.kind, name)
                 if not hasattr(entry.kind, name):
-                    self.refuse(f"a {entry.kind.__name__} has no attribute {name!r}")
+                    raise self.refusal(f"a {entry.kind.__name__} has no attribute {name!r}")
                 return Bound(value, name)
             case Tuple():
                 fields = getattr(value.kind, "_fields", ())
@@ -474,8 +477,8 @@ class Expressions(Core):
             case Static():
                 return self.attribute_of_object(value, name)
             case Lazy() | Closure() | Bound() | Transformed() | Pullback():
-                self.refuse(f"attribute {name!r} of {kind_of(value)} is not compiled")
-        self.refuse(f"attribute {name!r} of {kind_of(value)} is not compiled")
+                raise self.refusal(f"attribute {name!r} of {kind_of(value)} is not compiled")
+        raise self.refusal(f"attribute {name!r} of {kind_of(value)} is not compiled")
 
     @abstractmethod
     def attribute_of_class(self, value: Value, kind: type, name: str) -> Value: ...
@@ -500,9 +503,9 @@ class Expressions(Core):
             assert viewed is not None
             return viewed
         if not hasattr(np.ndarray, name):
-            self.refuse(f"an array has no attribute {name!r}")
+            raise self.refusal(f"an array has no attribute {name!r}")
         if not callable(getattr(np.ndarray, name)):
-            self.refuse(f"the array attribute {name!r} is not compiled")
+            raise self.refusal(f"the array attribute {name!r} is not compiled")
         return Bound(array, name)
 
     def number_attribute(self, number: Traced, name: str) -> Value:
@@ -511,7 +514,7 @@ class Expressions(Core):
                 return number
             if name == "imag":
                 return Static(0)
-            self.refuse(f"attribute {name!r} of a Python number is not compiled")
+            raise self.refusal(f"attribute {name!r} of a Python number is not compiled")
         static: dict[str, Any] = {"shape": (), "ndim": 0, "size": 1, "dtype": number.dtype}
         if name in static:
             return Static(static[name]) if name != "shape" else Tuple(())
@@ -524,10 +527,12 @@ class Expressions(Core):
         views = [function(alternative.view, *args, **kwargs) for alternative in array.alternatives]
         if all(view is None for view in views):
             if any(layout.is_unknown(alternative.view) for alternative in array.alternatives):
-                self.refuse("whether this is a view depends on how the array lies in memory", ".copy() it first")
+                raise self.refusal("whether this is a view depends on how the array lies in memory", ".copy() it first")
             return None
         if any(view is None for view in views):
-            self.refuse("this is a view of one of the arrays it may stand for, and a copy of another", ".copy() it")
+            raise self.refusal(
+                "this is a view of one of the arrays it may stand for, and a copy of another", ".copy() it"
+            )
         pairs = zip(array.alternatives, views, strict=True)
         return self.distinct(Ref(tuple(Alternative(a.cell, view) for a, view in pairs), array.selector))
 
@@ -607,7 +612,7 @@ class Expressions(Core):
                 if entry.kind is dict:
                     key = self.static(index, "a key of a dict")
                     if key not in entry.keys:
-                        self.fail("KeyError", repr(key))
+                        raise self.failed("KeyError", repr(key))
                     return entry.items[entry.keys.index(key)]
                 if entry.kind is list:
                     return self.sequence_item(entry.items, index, self.new_list)
@@ -618,7 +623,7 @@ class Expressions(Core):
                 return base
             case Lazy() if base.kind is range:
                 return self.element(base, index)
-        self.refuse(f"{kind_of(base)} cannot be indexed")
+        raise self.refusal(f"{kind_of(base)} cannot be indexed")
 
     def sequence_item(
         self, items: tuple[Value, ...], index: Value, build: Callable[[tuple[Value, ...]], Value]
@@ -629,9 +634,9 @@ class Expressions(Core):
         try:
             return items[operator.index(position)]
         except IndexError:
-            self.fail("IndexError", "list index out of range")
+            raise self.failed("IndexError", "list index out of range") from None
         except TypeError:
-            self.refuse("the indices of lists and tuples are integers and slices")
+            raise self.refusal("the indices of lists and tuples are integers and slices") from None
 
     def array_item(self, array: Ref, index: Value) -> Value:
         position = self.index_operand(index)
@@ -644,15 +649,14 @@ class Expressions(Core):
         return part
 
     def advanced_item(self, array: Ref, position: Any) -> Value:
-        self.refuse("indexing by arrays, lists and masks is not compiled yet", MASK_HINT)
+        raise self.refusal("indexing by arrays, lists and masks is not compiled yet", MASK_HINT)
 
     def part(self, array: Ref, position: Any) -> Ref:
         """The view `array[position]`, for a basic index."""
         try:
             parts = [Alternative(a.cell, compose(a.view, position, self.boundscheck)) for a in array.alternatives]
         except RUNTIME_ERRORS as error:
-            self.certain_error(error)
-            raise
+            raise self.certain_error(error) from None
         return self.distinct(Ref(tuple(parts), array.selector))
 
 

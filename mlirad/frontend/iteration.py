@@ -39,7 +39,7 @@ class Iteration(Expressions):
         if isinstance(step, Traced):
             check(step.expr != 0, "ValueError", "range() arg 3 must not be zero")
         elif step == 0:
-            self.fail("ValueError", "range() arg 3 must not be zero")
+            raise self.failed("ValueError", "range() arg 3 must not be zero")
         return Lazy(range, tuple(x if isinstance(x, Traced) else Static(x) for x in (start, stop, step)))
 
     def integer(self, value: Value) -> int | Traced:

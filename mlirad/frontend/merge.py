@@ -64,7 +64,7 @@ class Pairing:
 
 @dataclass
 class Naming:
-    """Numbers of merged cells and objects, for the branches of an if: what is the same on both sides keeps its number."""
+    """Numbers of merged cells and objects, for the branches of an if: what is one thing on both sides keeps its."""
 
     fresh: Callable[[], int]
 
@@ -208,10 +208,10 @@ class Merge:
             pairing.add(a, b, self.naming.number(("object", "same", a), a, b))
         pairs = list(self.all_pairs(places))
         for place, a, b in pairs:
-            if isinstance(a, Object) and isinstance(b, Object):
-                if a.number not in pairing.left and b.number not in pairing.right:
-                    number = self.naming.number(("object", place), a.number, b.number)
-                    pairing.add(a.number, b.number, number)
+            if not isinstance(a, Object) or not isinstance(b, Object):
+                continue
+            if a.number not in pairing.left and b.number not in pairing.right:
+                pairing.add(a.number, b.number, self.naming.number(("object", place), a.number, b.number))
         for place, a, b in pairs:
             if isinstance(a, Object) and a.number not in pairing.left:
                 pairing.add(a.number, None, self.naming.number(("object", place, "left"), a.number, None))
@@ -269,7 +269,7 @@ class Merge:
             inner_a = a.value if isinstance(a, Maybe) else a
             inner_b = b.value if isinstance(b, Maybe) else b
             value = self.value(place, inner_a, inner_b)
-            return Maybe(self.columns.request((place, "bound"), types.I1, *flags), value)
+            return Maybe(self.columns.request((place, "bound"), types.I1, flags[0], flags[1]), value)
         if a is None or b is None:
             return self.lifted(place, a, b)
         if isinstance(a, Poison) or isinstance(b, Poison):
@@ -316,8 +316,8 @@ class Merge:
         def column(ssa: SSAValue) -> SSAValue:
             expr, slot = Expr(ssa), (place, "only", next(slots))
             filler = fillers.get(ssa, 0)
-            sides = (expr, None) if a is not None else (None, expr)
-            return self.columns.request(slot, ssa.type, *sides, filler=filler, share=ssa not in fillers).value
+            left, right = (expr, None) if a is not None else (None, expr)
+            return self.columns.request(slot, ssa.type, left, right, filler, share=ssa not in fillers).value
 
         return Renaming(column, pairing[0].__getitem__, pairing[1].__getitem__).value(value)
 
@@ -349,7 +349,7 @@ class Merge:
                 (b, right, self.columns.on_right),
             )
         ]
-        return Ref(alternatives, self.columns.request((place, "selector"), types.I64, *selectors))
+        return Ref(alternatives, self.columns.request((place, "selector"), types.I64, selectors[0], selectors[1]))
 
     @staticmethod
     def selector(ref: Ref, positions: list[int], on_side: Callable[[Callable[[], Expr]], Expr]) -> Operand:

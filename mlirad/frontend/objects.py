@@ -28,7 +28,7 @@ BORROWED = "a {} that belongs to the code around the function"
 
 
 def is_container(value: Any) -> bool:
-    """Whether a Python object is one whose items the program may use (a list, dict or dataclass, no kernel or request)."""
+    """Whether the program may use the items of a Python object: a list, dict or dataclass, no kernel or request."""
     if isinstance(value, Request) or hasattr(value, "__mlirad_function__"):
         return False
     return type(value) in (list, dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type))
@@ -42,7 +42,7 @@ class Objects(Expressions):
         try:
             value = lookup(function, name)
         except NameError as error:
-            self.refuse(str(error), "define it before the function is compiled")
+            raise self.refusal(str(error), "define it before the function is compiled") from None
         return self.object_value(value, self.found.root(function, name))
 
     def object_value(self, value: Any, path: Path | None) -> Value:
@@ -103,7 +103,7 @@ class Objects(Expressions):
         try:
             found = getattr(value, name)
         except AttributeError as error:
-            self.refuse(str(error))
+            raise self.refusal(str(error)) from None
         if isinstance(value, str | bytes | tuple | range | slice | np.dtype | np.generic | int | float):
             return Bound(owner, name) if callable(found) else self.object_value(found, None)
         if isinstance(found, MethodType):
@@ -118,7 +118,7 @@ class Objects(Expressions):
         if isinstance(found, FunctionType):
             return Bound(value, name, found)
         if found is None or isinstance(found, property) or callable(found):
-            self.refuse(f"the attribute {name!r} of {kind.__name__} is not compiled")
+            raise self.refusal(f"the attribute {name!r} of {kind.__name__} is not compiled")
         return self.object_value(found, None)
 
     def hidden_argument(self, capture: Capture, contents: Any) -> Ref:

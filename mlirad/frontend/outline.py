@@ -1,7 +1,7 @@
 """Functions of their own for what is differentiated: a private func.func, made by interpreting the callee.
 
-Reads: a function value and its arguments. Writes: a func.func into the module. Leaves: its symbol, the operands of a call
-of it, and how its results are put together.
+Reads: a function value and its arguments. Writes: a func.func into the module. Leaves: its symbol, the operands of a
+call of it, and how its results are put together.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ Plain = Made | Tuple | Ref | Traced | Static
 
 @dataclass(frozen=True, eq=False)
 class Outlined:
-    """A callee. operands: of a call of it. inputs: for each leaf of the arguments, the number of its operand, or None if
-    it is static. result: the value it gives, whose array and number leaves are `leaves`, its results in order."""
+    """A callee. operands: of a call of it. inputs: for each leaf of the arguments, the number of its operand, None if
+    it is static. result: what it gives; the arrays and numbers in it are `leaves`, the callee's results in order."""
 
     callee: func.FuncOp
     operands: tuple[SSAValue, ...]
@@ -159,7 +159,7 @@ class Outlining(Core):
             return Made(entry.kind, entry.keys, tuple(self.plain_result(item) for item in entry.items))
         if isinstance(value, Ref | Traced | Static):
             return value
-        self.refuse(f"a function that is differentiated returns {kind_of(value)}", "return arrays and numbers")
+        raise self.refusal(f"a function that is differentiated returns {kind_of(value)}", "return arrays and numbers")
 
     def result_leaves(self, value: Any) -> Iterator[Ref | Traced]:
         """The arrays and traced numbers of a plain result."""
@@ -186,7 +186,9 @@ class Outlining(Core):
                 now = after.frames.get(number, {}).get(key)
                 if now is not None and not is_unchanged(value, now, before, after):
                     hint = "pass it in as an argument, and return what is new"
-                    self.refuse(f"{name} is differentiated, and changes {key.strip('$')!r} of the code around it", hint)
+                    raise self.refusal(
+                        f"{name} is differentiated, and changes {key.strip('$')!r} of the code around it", hint
+                    )
 
     def symbol(self, name: str) -> str:
         base = re.sub(r"\W", "_", name).strip("_") or "lambda"
@@ -248,5 +250,5 @@ def name_of_value(function: Value) -> str:
     if isinstance(function, Closure):
         return function.name
     if isinstance(function, Transformed):
-        return f"{type(function.request).__name__.lower()}_{name_of_value(function.function)}"
+        return f"{type(function.request).__qualname__.lower()}_{name_of_value(function.function)}"
     return name_of(function.value) if isinstance(function, Static) else "function"

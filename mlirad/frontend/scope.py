@@ -20,8 +20,8 @@ NONE: Names = frozenset()
 @dataclass(frozen=True, eq=False)
 class Scope:
     """local: names bound in the function itself. nonlocals, globals: declared so. free: what it and the functions in it
-    take from around it. captured: its own names that functions in it see, which may be called at any time. escaping: what
-    functions in it (itself, if it is one) take from around it."""
+    take from around it. captured: its own names that functions in it see, which may be called at any time.
+    escaping: what functions in it (itself, if it is one) take from around it."""
 
     node: ScopeNode
     local: Names

@@ -11,6 +11,7 @@ import linecache
 from dataclasses import dataclass
 from functools import cache
 from types import CodeType, FunctionType
+from typing import Any
 
 from mlirad.errors import UnsupportedSyntaxError
 from mlirad.location import SourceLocation
@@ -38,7 +39,7 @@ class Source:
 
 
 def source_of(function: FunctionType) -> Source:
-    """The source of a function. Raises UnsupportedSyntaxError where there is none, or where it is not a plain function."""
+    """The source of a function. Raises UnsupportedSyntaxError where there is none, or where it is a generator."""
     code = function.__code__
     name = function.__qualname__
     if code.co_flags & 0x2A0:  # generator, coroutine, async generator

@@ -45,6 +45,12 @@ class State:
         for position, value in enumerate(self.temps):
             yield ("temp", position), value
 
+    def values(self) -> Iterator[Value]:
+        """Every value, those in the heap included."""
+        yield from (value for _, value in self.places())
+        for entry in self.heap.values():
+            yield from entry.items
+
     def is_live(self, place: Place) -> bool:
         """Whether the state, as trimmed, would hold the place's value if there were one."""
         if self.live is None or place[0] != "frame":

@@ -153,7 +153,7 @@ class Statements(Expressions):
                 self.expression(node.value)
             case ast.FunctionDef():
                 if node.decorator_list:
-                    self.refuse("decorators inside a compiled function are not compiled", "apply them outside")
+                    raise self.refusal("decorators inside a compiled function are not compiled", "apply them outside")
                 self.bind(node.name, self.closure(node))
             case ast.Raise():
                 self.raise_statement(node)
@@ -164,7 +164,7 @@ class Statements(Expressions):
             case _:
                 name = {"AsyncFunctionDef": "async def", "ClassDef": "class"}.get(type(node).__name__)
                 name = name or type(node).__name__.lower()
-                self.refuse(f"the statement `{name}` is not compiled", _ADVICE.get(type(node)))
+                raise self.refusal(f"the statement `{name}` is not compiled", _ADVICE.get(type(node)))
 
     # Assignment.
 
@@ -186,7 +186,7 @@ class Statements(Expressions):
                     base = self.expression(target.value)
                     self.set_attribute(base, target.attr, self.pop())
                 case _:
-                    self.refuse("this target of an assignment is not compiled")
+                    raise self.refusal("this target of an assignment is not compiled")
 
     def unpack(self, targets: Sequence[ast.expr], value: Value) -> None:
         items = list(self.elements(value))
@@ -194,7 +194,9 @@ class Statements(Expressions):
         if starred:
             position, tail = starred[0], len(targets) - starred[0] - 1
             if len(items) < len(targets) - 1:
-                self.refuse(f"not enough values to unpack (expected at least {len(targets) - 1}, got {len(items)})")
+                raise self.refusal(
+                    f"not enough values to unpack (expected at least {len(targets) - 1}, got {len(items)})"
+                )
             split = len(items) - tail
             items = [*items[:position], self.new_list(items[position:split]), *items[split:]]
         if len(items) != len(targets):
@@ -214,8 +216,8 @@ class Statements(Expressions):
                 self.set_object_item(base, index, value)
                 return
             case Tuple():
-                self.refuse("a tuple cannot be changed", "use a list")
-        self.refuse(f"{kind_of(base)} cannot be assigned to by an index")
+                raise self.refusal("a tuple cannot be changed", "use a list")
+        raise self.refusal(f"{kind_of(base)} cannot be assigned to by an index")
 
     def set_array_item(self, array: Ref, index: Value, value: Value) -> None:
         position = self.index_operand(index)
@@ -241,7 +243,7 @@ class Statements(Expressions):
         if isinstance(operand, Traced):
             is_scalar = not operand.is_array
         if not is_mask or not is_scalar:
-            self.refuse(
+            raise self.refusal(
                 "assigning through arrays, lists and masks is not compiled yet (x[mask] = number is)",
                 "write it as x[:] = np.where(mask, new, x), or loop over the elements",
             )
@@ -264,7 +266,7 @@ class Statements(Expressions):
             items[position] = self.elements(value)
         else:
             if not -len(items) <= int(position) < len(items):
-                self.fail("IndexError", "list assignment index out of range")
+                raise self.failed("IndexError", "list assignment index out of range")
             items[int(position)] = value
         self.change(base, dataclasses.replace(entry, keys=tuple(range(len(items))), items=tuple(items)))
 
@@ -276,14 +278,14 @@ class Statements(Expressions):
         base = self.use(base)
         if isinstance(base, Object) and (entry := self.entry(base)).kind not in (list, dict):
             if entry.kind.__dataclass_params__.frozen:
-                self.refuse(f"{entry.kind.__name__} is frozen", "use dataclasses.replace")
+                raise self.refusal(f"{entry.kind.__name__} is frozen", "use dataclasses.replace")
             if name not in entry.keys:
-                self.refuse(f"{entry.kind.__name__} has no field {name!r}")
+                raise self.refusal(f"{entry.kind.__name__} has no field {name!r}")
             position = entry.keys.index(name)
             items = (*entry.items[:position], value, *entry.items[position + 1 :])
             self.change(base, dataclasses.replace(entry, items=items))
             return
-        self.refuse(f"setting an attribute of {kind_of(base)} is not compiled")
+        raise self.refusal(f"setting an attribute of {kind_of(base)} is not compiled")
 
     # Augmented assignment: the target is evaluated once, and its value before the right side.
 
@@ -350,13 +352,13 @@ class Statements(Expressions):
         if not (
             isinstance(kind, type) and issubclass(kind, Exception) and getattr(builtins, kind.__name__, None) is kind
         ):
-            self.refuse("only built-in exceptions with one message are raised", 'write raise ValueError("...")')
-        self.fail(kind.__name__, message)
+            raise self.refusal("only built-in exceptions with one message are raised", 'write raise ValueError("...")')
+        raise self.failed(kind.__name__, message)
 
     def assert_statement(self, node: ast.Assert) -> None:
         truth = self.truth(self.expression(node.test))
         message = "" if node.msg is None else str(self.static(self.expression(node.msg), "the message of an assert"))
         if truth is False:
-            self.fail("AssertionError", message)
+            raise self.failed("AssertionError", message)
         if isinstance(truth, Traced):
             check(truth.expr, "AssertionError", message.replace("{", "(").replace("}", ")"))

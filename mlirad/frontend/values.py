@@ -48,7 +48,7 @@ class Alternative:
 
 @dataclass(frozen=True, eq=False)
 class Ref:
-    """An array: one of `alternatives`, all of one shape and dtype. The i64 `selector` says which, if there are several."""
+    """An array: one of `alternatives`, all of one shape and dtype; the i64 `selector` says which, of several."""
 
     alternatives: tuple[Alternative, ...]
     selector: Expr | None = None
@@ -83,7 +83,7 @@ class Object:
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """A function or lambda written in the code being compiled. Free names are looked up in `frame` when it is called."""
+    """A function or lambda in the code being compiled. Its free names are looked up in `frame` when it is called."""
 
     node: ast.FunctionDef | ast.Lambda
     frame: int

@@ -302,6 +302,13 @@ def test_a_static_loop_is_not_unrolled_unless_it_must() -> None:
     assert text.count("nd.mul") == 1 and text.count("scf.for") == 1
 
 
+def test_traced_bounds_are_not_specialised_on() -> None:
+    for function, args in ((triangle, (np.arange(4.0), 4)), (fibonacci, (50,)), (loops_with_continue, (np.ones(3), 3))):
+        built = compile_for(function, *args)
+        assert built.leaves == tuple(range(len(args)))
+        assert "scf.for" in str(built.module) or "scf.while" in str(built.module)
+
+
 def test_an_unrolling_without_end_is_refused() -> None:
     def grows(x):
         items = []

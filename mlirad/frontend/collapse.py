@@ -1,0 +1,69 @@
+"""Arrays that only one variable refers to become one array: without it a loop may find new ones in every pass.
+
+Reads: a state. Writes: selects, at the end of the state's block. Leaves: a state in which no variable has two private
+alternatives (arrays that nothing else can see).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable
+
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, where
+from mlirad.dialect.movement import reshape
+from mlirad.frontend import layout, views
+from mlirad.frontend.merge import renumbered
+from mlirad.frontend.state import State
+from mlirad.frontend.values import Alternative, Maybe, Ref, Value, inside, parts_of, with_parts
+from mlirad.frontend.views import View
+
+
+def collapsed(state: State, fresh: Callable[[], int]) -> State:
+    """The state with the private alternatives of each reference made one; ops go to the current insertion point."""
+    seen = Counter(
+        alternative.cell
+        for value in state.values()
+        for part in inside(value)
+        if isinstance(part, Ref)
+        for alternative in part.alternatives
+    )
+    store = dict(state.store)
+
+    def visit(value: Value) -> Value:
+        if isinstance(value, Ref):
+            return _collapsed(value, seen, store, fresh)
+        if isinstance(value, Maybe):
+            return dataclasses.replace(value, value=visit(value.value))
+        parts = parts_of(value)
+        return with_parts(value, tuple(visit(part) for part in parts)) if parts else value
+
+    frames = {n: {name: visit(value) for name, value in names.items()} for n, names in state.frames.items()}
+    heap = {
+        n: dataclasses.replace(entry, items=tuple(visit(item) for item in entry.items))
+        for n, entry in state.heap.items()
+    }
+    return State(frames, heap, store, tuple(visit(value) for value in state.temps), state.live)
+
+
+def _collapsed(array: Ref, seen: Counter[int], store: dict[int, Expr], fresh: Callable[[], int]) -> Ref:
+    private = [k for k, a in enumerate(array.alternatives) if seen[a.cell] == 1 and not a.view.readonly]
+    if len(private) < 2 or array.selector is None:
+        return array
+    chosen = [array.alternatives[k] for k in private]
+    contents = [views.get(a.view, store[a.cell]) for a in chosen]
+    result = contents[-1]
+    for k, part in zip(reversed(private[:-1]), reversed(contents[:-1]), strict=True):
+        result = where(array.selector == k, part, result)
+    number = fresh()
+    store[number] = reshape(result, types.tensor(array.shape, result.element))
+    for alternative in chosen:
+        del store[alternative.cell]
+    known = all(a.view.strides == chosen[0].view.strides for a in chosen)
+    strides = chosen[0].view.strides if known else layout.unknown_strides(array.shape)
+    others = [k for k in range(len(array.alternatives)) if k not in private]
+    made = Alternative(number, View.of(array.shape, array.dtype, strides))
+    positions = [others.index(k) if k in others else len(others) for k in range(len(array.alternatives))]
+    alternatives = (*(array.alternatives[k] for k in others), made)
+    return Ref(alternatives, renumbered(array.selector, positions) if others else None)

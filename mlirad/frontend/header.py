@@ -1,0 +1,143 @@
+"""What a loop carries: the state at its header, made of columns, and how its cells and objects are numbered.
+
+Reads: states. Writes: nothing. Leaves: a Header, whose description does not change any more once it has been found.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Attribute, Block, SSAValue
+
+from mlirad.dialect.expr import Expr
+from mlirad.frontend.columns import Columns, discard
+from mlirad.frontend.core import Exit, Outcome
+from mlirad.frontend.merge import Naming, describe_state
+from mlirad.frontend.scope import Names, assigned, may_leave, uses
+from mlirad.frontend.state import Place, State
+from mlirad.frontend.traced import Traced
+from mlirad.frontend.values import Value
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A loop about to run. key: it, on this path of calls. bind: binds a for's target to the element of a number, and
+    length: how many there are."""
+
+    node: ast.For | ast.While
+    key: Hashable
+    bind: Callable[[Value], None] | None = None
+    length: int | Traced | None = None
+
+    @property
+    def leaves(self) -> bool:
+        """Whether its body may leave it."""
+        return may_leave(self.node.body)
+
+    @property
+    def changed(self) -> Names:
+        """The names that an iteration may bind."""
+        nodes = [*self.node.body, self.node.target] if isinstance(self.node, ast.For) else self.node.body
+        return frozenset().union(*map(assigned, nodes))
+
+    @property
+    def used(self) -> Names:
+        """The names that an iteration may read."""
+        nodes = self.node.body if isinstance(self.node, ast.For) else [*self.node.body, self.node.test]
+        return frozenset().union(*map(uses, nodes))
+
+
+@dataclass
+class LoopNaming(Naming):
+    """Numbers of the merged cells and objects of one loop's header: the same slot has the same number in every pass.
+
+    by_identity: pair what was one thing before the loop first (the order of an if), and not by where it stands.
+    """
+
+    used: Names = frozenset()
+    changed: Names = frozenset()
+    frame: int = 0
+    by_identity: bool = False
+    numbers: dict[Hashable, int] = field(default_factory=dict)
+    origin: dict[int, int | None] = field(default_factory=dict)
+
+    def rank(self, place: Place) -> int:
+        if place[0] != "frame" or place[1] != self.frame:
+            return 2
+        return 1 if place[2] in self.changed else 0 if place[2] in self.used else 2
+
+    def number(self, slot: Hashable, left: int | None, right: int | None) -> int:
+        number = self.numbers.setdefault((self.by_identity, slot), 0) or self.fresh()
+        self.numbers[self.by_identity, slot] = number
+        return number
+
+    def same(self, left: dict[int, object], right: dict[int, object]) -> list[tuple[int, int]]:
+        if not self.by_identity:
+            return []
+        pairs = ((self.origin.get(number, number), number) for number in right)
+        found: dict[int, int] = {}
+        for a, b in pairs:
+            if a is not None and a in left and a not in found:
+                found[a] = b
+        return list(found.items())
+
+
+@dataclass
+class Header:
+    """What a loop carries: the state at its header, whose placeholders are columns."""
+
+    state: State
+    columns: Columns
+    naming: LoopNaming
+
+    @staticmethod
+    def before(loop: Loop, entry: State, fresh: Callable[[], int], frame: int, by_identity: bool = False) -> Header:
+        """The state before the loop, with nothing widened."""
+        block = Block()
+        naming = LoopNaming(fresh, loop.used, loop.changed, frame, by_identity)
+        return Header(entry, Columns(block, block, is_loop=True), naming)
+
+    def description(self) -> Hashable:
+        names = {column.placeholder: slot for slot, column in self.columns.columns.items()}
+
+        def name(value: SSAValue) -> Hashable:
+            slot = names.get(value)
+            return ("column", slot, str(value.type)) if slot is not None else value
+
+        return describe_state(self.state, name)
+
+    def slots(self) -> list[Hashable]:
+        return list(self.columns.columns)
+
+    def types(self) -> list[Attribute]:
+        return [column.type for column in self.columns.columns.values()]
+
+    def bound_to(self, arguments: Sequence[SSAValue]) -> State:
+        """The header's state with these values for its columns."""
+        placeholders = (column.placeholder for column in self.columns.columns.values())
+        values = dict(zip(placeholders, arguments, strict=True))
+        return self.state.renamed(lambda value: values.get(value, value)).fork()
+
+
+@dataclass(eq=False)
+class Pass:
+    """One pass over a loop's body.
+
+    block: the body. outcome: NEXT is the state at its end, whichever way it ends, and `exits` are the ways in which
+    the loop may be left from inside; `code` says which, NEXT (0) among them. before: the condition region of a while
+    whose condition is an expression without side effects, and `condition` its value.
+    """
+
+    block: Block
+    outcome: Outcome
+    exits: tuple[Exit, ...] = ()
+    code: Expr | int | None = None
+    before: Block | None = None
+    condition: Expr | None = None
+
+    def discard(self) -> None:
+        discard(self.block)
+        if self.before is not None:
+            discard(self.before)

@@ -1,0 +1,135 @@
+"""Loops unrolled: where each iteration has values of its own, because they are needed at compile time.
+
+Reads: ast and the state. Writes: the body, once for each iteration. Leaves: an Outcome.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from dataclasses import dataclass
+
+from mlirad.frontend.calls import Calls
+from mlirad.frontend.core import Exit, Outcome, PoisonUsed
+from mlirad.frontend.header import Loop
+from mlirad.frontend.iteration import Iteration
+from mlirad.frontend.scope import Names
+from mlirad.frontend.traced import NeedStatic, Traced
+from mlirad.frontend.values import Lazy, Object, Static, Tuple, Value, inside
+
+# A loop is unrolled into this many copies of its body at most.
+UNROLL_LIMIT = 200
+KINDS = "its elements are of different kinds"
+
+
+class NoFixpoint(Exception):
+    """The header of a loop does not converge."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reason:
+    """Why a loop is unrolled; `poison`: what cannot be merged, if it is that."""
+
+    why: str
+    poison: PoisonUsed | None = None
+
+    @staticmethod
+    def of(error: Exception) -> Reason:
+        if isinstance(error, NeedStatic):
+            return Reason(f"{error.what} depends on it")
+        if isinstance(error, PoisonUsed):
+            return Reason(error.poison.why, error)
+        return Reason("the arrays that its variables may share cannot be followed")
+
+    def unless_known(self, origins: frozenset, what: str) -> Exception:
+        """What is raised where the trip count is not known: it must be, or the loop is refused for the reason."""
+        if self.poison is not None and "data" in origins | (frozenset() if origins else {"data"}):
+            final = PoisonUsed(dataclasses.replace(self.poison.poison, loop=None))
+            final.__dict__["location"] = self.poison.__dict__.get("location")
+            return final
+        return NeedStatic(origins, f"{what} ({self.why})")
+
+
+class Unrolling(Iteration, Calls):
+    """`unroll(loop, reason)`."""
+
+    def must_unroll(self, iterable: Value, length: int | Traced) -> bool:
+        """Whether the elements are not those of arrays and ranges, so that each has a value of its own."""
+        if isinstance(length, Traced):
+            return False
+        for value in inside(iterable):
+            if isinstance(value, Tuple | Object) or (
+                isinstance(value, Static) and isinstance(value.value, str | tuple)
+            ):
+                return True
+            if isinstance(value, Lazy) and value.kind is iter:
+                return True
+        return False
+
+    def unroll(self, loop: Loop, reason: Reason) -> Outcome:
+        if isinstance(loop.length, Traced):
+            raise reason.unless_known(loop.length.origins, "the number of iterations of this loop")
+        if loop.length is not None and loop.length > UNROLL_LIMIT and reason.why != KINDS:
+            hint = "use arrays of a fixed shape in it, and numbers that keep their type"
+            raise self.refusal(f"this loop would be unrolled {loop.length} times because {reason.why}", hint)
+        return self.unrolled_from(loop, 0, reason)
+
+    def unrolled_from(self, loop: Loop, trip: int, reason: Reason) -> Outcome:
+        """The iterations from number `trip` on, and the else clause."""
+        while self.is_another(loop, trip, reason):
+            if loop.bind is not None:
+                loop.bind(Static(trip))
+            outcome = self.block(loop.node.body)
+            outcome = self.relabelled(outcome, {Exit.CONTINUE: Exit.NEXT}, self.header_live(loop))
+            trip += 1
+            if Exit.NEXT not in outcome.states:
+                return self.ended(outcome)
+            if len(outcome.states) > 1:
+                return self.ended(self.unrolled_rest(loop, trip, outcome, reason))
+            self.state = outcome.states[Exit.NEXT]
+        return self.exhausted(loop)
+
+    def unrolled_rest(self, loop: Loop, trip: int, outcome: Outcome, reason: Reason) -> Outcome:
+        """The other iterations, where this one may have left the loop."""
+        assert outcome.code is not None
+        left = {exit: state for exit, state in outcome.states.items() if exit != Exit.NEXT}
+        leaving = self.ended(Outcome(left, outcome.code if len(left) > 1 else None))
+
+        def go_on() -> Outcome:
+            self.state = outcome.states[Exit.NEXT].fork()
+            return self.unrolled_from(loop, trip, reason)
+
+        return self.branch(outcome.code == int(Exit.NEXT), go_on, lambda: leaving, self.frame.loops[-1][0])
+
+    def is_another(self, loop: Loop, trip: int, reason: Reason) -> bool:
+        if loop.length is not None:
+            assert isinstance(loop.length, int)
+            return trip < loop.length
+        assert isinstance(loop.node, ast.While)
+        with self.at(loop.node.test):
+            truth = self.truth(self.expression(loop.node.test))
+            if isinstance(truth, Traced):
+                raise reason.unless_known(truth.origins, "the condition of this loop")
+            if truth and trip >= UNROLL_LIMIT:
+                raise self.refusal(f"this loop would be unrolled more than {trip} times because {reason.why}")
+        return truth
+
+    def exhausted(self, loop: Loop) -> Outcome:
+        """The end of a loop that was not left by break: its else clause."""
+        if not loop.node.orelse:
+            return Outcome({Exit.NEXT: self.state})
+        loops = self.frame.loops
+        own = loops.pop()  # a break in the else clause is the enclosing loop's
+        try:
+            return self.block(loop.node.orelse)
+        finally:
+            loops.append(own)
+
+    def ended(self, outcome: Outcome) -> Outcome:
+        """The outcome of iterations that have left the loop: a break of its own is a NEXT."""
+        if Exit.BREAK not in outcome.states:
+            return outcome
+        return self.relabelled(outcome, {Exit.BREAK: Exit.NEXT}, self.frame.loops[-1][0])
+
+    def header_live(self, loop: Loop) -> Names:
+        return self.frame.scope.liveness.header[id(loop.node)]
