@@ -18,7 +18,7 @@ from mlirad.frontend.build import Built, NeedStaticLeaves, ResidualsResult, buil
 from mlirad.frontend.captures import Capture
 from mlirad.jit import arguments
 from mlirad.jit.arguments import Input
-from mlirad.jit.results import Pullback, dtypes_of, rebuild
+from mlirad.jit.results import Pullback, Returned, dtypes_of
 from mlirad.options import Environment, Options
 from mlirad.pipeline import Lowered
 from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature, StaticLeaf, layout_of
@@ -43,36 +43,56 @@ class Specialization:
     static: Mapping[int, StaticLeaf]
     inputs: tuple[Input, ...]
 
+    def __post_init__(self) -> None:
+        built = self.built
+        self._returned = Returned(built.structure, built.results)
+        self._takes_leaves = tuple(each.leaf for each in self.inputs) == tuple(range(len(self.signature.leaves)))
+        self._has_written = any(each.is_written for each in self.inputs)
+        dtypes = dtypes_of(built.results, built.written)
+        # Residuals are one result of the function that was built, and any number of the compiled one's.
+        self._handle = next((leaf for leaf in built.results if isinstance(leaf, ResidualsResult)), None)
+        count = self.artifact.entries[built.name].result_count
+        self._residuals = count - len(dtypes) + 1 if self._handle is not None else 0
+        self._dtypes: list[np.dtype | None] = [None] * count
+        for index, dtype in dtypes.items():
+            is_after = self._handle is not None and index > self._handle.index
+            self._dtypes[index + self._residuals - 1 if is_after else index] = dtype
+
     def fits(self, leaves: Sequence[Any]) -> bool:
         """Whether this code is right for a call whose signature fits: static values, guards, captures."""
-        return all(StaticLeaf(leaves[number]) == leaf for number, leaf in self.static.items()) and self.guards_hold()
+        for number, leaf in self.static.items():
+            if StaticLeaf(leaves[number]) != leaf:
+                return False
+        return self.guards_hold()
 
     def guards_hold(self) -> bool:
         """Whether what the function captures is still what the code was built for."""
-        return all(guard.holds() for guard in self.built.guards) and all(map(_capture_holds, self.built.captures))
+        for guard in self.built.guards:
+            if not guard.holds():
+                return False
+        return all(map(_capture_holds, self.built.captures))
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
-        values = arguments.gather(self.inputs, leaves)
-        arguments.check_aliasing(self.inputs, values)
+        values = leaves if self._takes_leaves else arguments.gather(self.inputs, leaves)
+        if self._has_written:
+            arguments.check_aliasing(self.inputs, values)
         taken, copies = arguments.contiguous(self.inputs, values)
         try:
-            results = self.artifact.invoke(self.built.name, taken)
+            results = self.artifact.invoke(self.built.name, taken, self._dtypes)
         finally:
             # Also where the kernel raised: what was written before stays written, as in NumPy.
             arguments.write_back(copies)
         captured = values[len(self.built.leaves) :]
-        return rebuild(self.built.structure, self.built.results, self._values(results), leaves, captured)
+        return self._returned(self._with_pullback(results), leaves, captured)
 
-    def _values(self, results: Sequence[Any]) -> list[Any]:
-        """The results, one per result that the function was built with: residuals are one value there, many here."""
-        handles = [leaf for leaf in self.built.results if isinstance(leaf, ResidualsResult)]
-        if not handles:
-            return list(results)
-        (handle,) = handles
-        count = len(results) - len(dtypes_of(self.built.results, self.built.written)) + 1
-        index = handle.index
-        pullback = Pullback(self.artifact, handle.entry, tuple(results[index : index + count]))
-        return [*results[:index], pullback, *results[index + count :]]
+    def _with_pullback(self, results: Sequence[Any]) -> Sequence[Any]:
+        """The results, one per result that the function was built with."""
+        handle = self._handle
+        if handle is None:
+            return results
+        after = handle.index + self._residuals
+        pullback = Pullback(self.artifact, handle.entry, tuple(results[handle.index : after]))
+        return [*results[: handle.index], pullback, *results[after:]]
 
 
 def _capture_holds(capture: Capture) -> bool:
