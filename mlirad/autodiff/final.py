@@ -73,47 +73,57 @@ def _carry_of(arg: SSAValue) -> tuple[Loop, Carry] | None:
     return None
 
 
-def beginning(version: SSAValue) -> SSAValue:
-    """The version that an array began as in its block or in one around it, before updates, loops and branches."""
-    while isinstance(version, OpResult):
+@dataclass
+class Versions:
+    """The versions of arrays: what overwrites what."""
+
+    _begun: dict[SSAValue, SSAValue] = field(default_factory=dict)
+
+    def beginning(self, version: SSAValue) -> SSAValue:
+        """The version that an array began as in its block or in one around it, before updates, loops and branches."""
+        passed: list[SSAValue] = []
+        while version not in self._begun:
+            passed.append(version)
+            before = self._before(version)
+            if before is None:
+                self._begun[version] = version
+            else:
+                version = before
+        begun = self._begun[version]
+        self._begun.update((each, begun) for each in passed)
+        return begun
+
+    def _before(self, version: SSAValue) -> SSAValue | None:
+        """The version that an update, a loop or a branch made this one of."""
+        if not isinstance(version, OpResult):
+            return None
         op, index = version.op, version.index
-        if isinstance(op, NdOp) and op.memory.overwrites is not None:
-            version = op.operands[op.memory.overwrites]
-        elif isinstance(op, scf.ForOp | scf.WhileOp):
-            carry = Loop(op).carries[index]
-            if beginning(carry.yielded) is not carry.arg:
-                break
-            version = carry.init
-        elif isinstance(op, scf.IfOp):
-            begun = [beginning(yields(region.block)[index]) for region in op.regions]
-            if begun[0] is not begun[1]:
-                break
-            version = begun[0]
-        else:
-            break
-    return version
-
-
-def writes_between(version: SSAValue, start: SSAValue) -> Iterator[Operation]:
-    """The ops that overwrite the array on the way from `start`, which is its beginning, to `version`."""
-    while version is not start:
-        assert isinstance(version, OpResult)
-        op = version.op
         if isinstance(op, NdOp):
-            assert op.memory.overwrites is not None
-            yield op
-            version = op.operands[op.memory.overwrites]
-        elif isinstance(op, scf.ForOp | scf.WhileOp):
-            carry = Loop(op).carries[version.index]
-            yield from writes_between(carry.yielded, carry.arg)
-            version = carry.init
-        else:
-            assert isinstance(op, scf.IfOp)
-            ends = [yields(region.block)[version.index] for region in op.regions]
-            begun = beginning(ends[0])
-            for end in ends:
-                yield from writes_between(end, begun)
-            version = begun
+            return None if op.memory.overwrites is None else op.operands[op.memory.overwrites]
+        if isinstance(op, scf.ForOp | scf.WhileOp):
+            carry = Loop(op).carries[index]
+            return carry.init if self.beginning(carry.yielded) is carry.arg else None
+        if isinstance(op, scf.IfOp):
+            begun, other = (self.beginning(yields(region.block)[index]) for region in op.regions)
+            return begun if begun is other else None
+        return None
+
+    def writes_between(self, version: SSAValue, start: SSAValue) -> Iterator[Operation]:
+        """The ops that overwrite the array on the way from `start`, which is its beginning, to `version`."""
+        while version is not start:
+            assert isinstance(version, OpResult)
+            op = version.op
+            before = self._before(version)
+            assert before is not None
+            if isinstance(op, NdOp):
+                yield op
+            elif isinstance(op, scf.ForOp | scf.WhileOp):
+                carry = Loop(op).carries[version.index]
+                yield from self.writes_between(carry.yielded, carry.arg)
+            else:
+                for region in op.regions:
+                    yield from self.writes_between(yields(region.block)[version.index], before)
+            version = before
 
 
 # --- is it the final one? ---------------------------------------------------------------------------------------
@@ -124,6 +134,7 @@ class FinalArrays:
     """The final arrays of the loops of one function."""
 
     entry: Block
+    versions: Versions = field(default_factory=Versions)
     _writes: dict[SSAValue, tuple[Access, ...] | None] = field(default_factory=dict)
 
     def array(self, op: Operation) -> tuple[int, SSAValue] | None:
@@ -148,77 +159,82 @@ class FinalArrays:
         final = None
         for loop, carry in self._carriers(version):
             writes = self._writes_of(carry)
-            if writes is None or not all(_misses(write, read, version, loop) for write in writes):
+            if writes is None or not all(self._misses(write, read, version, loop) for write in writes):
                 break
             final = carry.result
         return final
 
     def _carriers(self, version: SSAValue) -> Iterator[tuple[Loop, Carry]]:
         """The loops that carry the array, from the innermost out."""
-        begun = beginning(version)
+        begun = self.versions.beginning(version)
         while (found := _carry_of(begun)) is not None:
             loop, carry = found
-            if beginning(carry.yielded) is not carry.arg:
+            if self.versions.beginning(carry.yielded) is not carry.arg:
                 return
             yield loop, carry
-            begun = beginning(carry.init)
+            begun = self.versions.beginning(carry.init)
 
     def _writes_of(self, carry: Carry) -> tuple[Access, ...] | None:
         """What a loop writes of a carried array; None if it is not known."""
         if carry.arg not in self._writes:
-            ops = [op for op in writes_between(carry.yielded, carry.arg) if not isinstance(op, GrowOp)]
+            ops = [op for op in self.versions.writes_between(carry.yielded, carry.arg) if not isinstance(op, GrowOp)]
             known = tuple(write for op in ops if (write := write_of(op)) is not None)
             self._writes[carry.arg] = known if len(known) == len(ops) <= MANY_WRITES else None
         return self._writes[carry.arg]
 
+    def _misses(self, write: Access, read: Access, version: SSAValue, loop: Loop) -> bool:
+        """Whether no execution of the write inside `loop` that comes after `version` touches what is read of it.
 
-def _misses(write: Access, read: Access, version: SSAValue, loop: Loop) -> bool:
-    """Whether no execution of the write inside `loop` that comes after the read touches what was read."""
-    read_loops, write_loops = (_loops_inside(access.op, loop) for access in (read, write))
-    shared = [a for a, b in zip(read_loops, write_loops, strict=False) if a.op is b.op]
-    if not all(_is_apart(write, read, shared, level) for level in range(len(shared))):
-        return False
-    if _are_exclusive(write.op, read.op) or _is_before(write.op, version, shared[-1]):
-        return True
-    return _is_apart(write, read, shared, len(shared))
+        Only the loops around both the write and the version order the two: inside of another loop, which may be around
+        the read, each trip of the write comes after the version.
+        """
+        shared = [
+            a
+            for a, b in zip(_loops_around(block_of(version), loop), _loops_around(write.op.parent, loop), strict=False)
+            if a.op is b.op
+        ]
+        if not all(_is_apart(write, read, shared, level) for level in range(len(shared))):
+            return False
+        if _are_exclusive(write.op, read.op, shared[-1]) or self._is_before(write.op, version, shared[-1]):
+            return True
+        return _is_apart(write, read, shared, len(shared))
+
+    def _is_before(self, write: Operation, version: SSAValue, within: Loop) -> bool:
+        """Whether `version` has come about, in this trip of the loop `within`, after the write."""
+        while True:
+            begun = self.versions.beginning(version)
+            if any(op is write for op in self.versions.writes_between(version, begun)):
+                return True
+            found = _carry_of(begun)
+            if found is None or found[0].op is within.op:
+                return False
+            version = found[1].init
 
 
-def _loops_inside(op: Operation, outermost: Loop) -> list[Loop]:
-    """The loops around an op, from `outermost` in."""
+def _loops_around(block: Block | None, outermost: Loop) -> list[Loop]:
+    """The loops around a block, from `outermost` in."""
     found: list[Loop] = []
-    parent: Operation | None = op
-    while parent is not None and parent is not outermost.op:
-        parent = parent.parent_op()
-        if isinstance(parent, scf.ForOp | scf.WhileOp):
-            found.insert(0, Loop(parent))
+    while block is not None and block is not outermost.op.parent:
+        op = block.parent_op()
+        if isinstance(op, scf.ForOp | scf.WhileOp):
+            found.insert(0, Loop(op))
+        block = block.parent_block()
     return found
 
 
-def _are_exclusive(one: Operation, other: Operation) -> bool:
-    """Whether the ops stand in different branches of an if."""
+def _are_exclusive(one: Operation, other: Operation, within: Loop) -> bool:
+    """Whether a trip of `within` executes only one of the two: they stand in different branches of one of its ifs."""
     ancestor = one.parent_op()
     while ancestor is not None and not ancestor.is_ancestor(other):
         ancestor = ancestor.parent_op()
-    if not isinstance(ancestor, scf.IfOp):
+    if not isinstance(ancestor, scf.IfOp) or _loops_around(ancestor.parent, within)[-1].op is not within.op:
         return False
     return not any(region.is_ancestor(one) and region.is_ancestor(other) for region in ancestor.regions)
 
 
-def _is_before(write: Operation, version: SSAValue, within: Loop) -> bool:
-    """Whether `version` has come about, in this trip of the loop `within`, after the write."""
-    while True:
-        begun = beginning(version)
-        if any(op is write for op in writes_between(version, begun)):
-            return True
-        found = _carry_of(begun)
-        if found is None or found[0].op is within.op:
-            return False
-        version = found[1].init
-
-
 def _is_apart(write: Access, read: Access, shared: Sequence[Loop], level: int) -> bool:
     """Whether write and read touch different elements when they agree on the trips of `shared[:level]`, and the write
-    is in a later trip of `shared[level]` (if there is one)."""
+    is in a later trip of `shared[level]` (if there is one). On other loops they need not agree."""
     same = {loop.op for loop in shared[:level]}
     later = shared[level].op if level < len(shared) else None
     outermost = shared[0].op

@@ -161,16 +161,16 @@ class Recovery:
 
     def _is_exact(self, value: SSAValue) -> bool:
         """Whether recomputing a value, from whatever is stored, gives the same bits as the forward sweep."""
-        if value not in self._exact:
-            op = value.owner
-            if self.is_visible(value) or isinstance(op, Block) or op.regions or not types.is_float(value.type):
-                exact = True
-            elif isinstance(op, NdOp):
-                exact = _cost(op) <= ROUNDED_EXACTLY and all(self._is_exact(operand) for operand in op.operands)
-            else:
-                exact = all(self._is_exact(operand) for operand in op.operands)
-            self._exact[value] = exact
-        return self._exact[value]
+        if not self._exact:
+            for op in self.entry.walk():  # definitions come before uses
+                exact = self._rounds_exactly(op)
+                self._exact.update((result, exact) for result in op.results)
+        return self._exact.get(value, True)
+
+    def _rounds_exactly(self, op: Operation) -> bool:
+        if op.parent is self.entry or op.regions or not any(types.is_float(result.type) for result in op.results):
+            return True  # visible, or stored, or a decision that is stored unless it is exact itself
+        return _cost(op) <= ROUNDED_EXACTLY and all(self._exact.get(operand, True) for operand in op.operands)
 
 
 def _given(counter: SSAValue | None) -> SSAValue:

@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from mlirad.autodiff.carries import add_results, add_yields, block_of, branches, constant_value
-from mlirad.autodiff.recover import Recovery
+from mlirad.autodiff.recover import Recovery, Way
 from mlirad.autodiff.sizes import zeros
 from mlirad.autodiff.slots import Nests, Slots, Update, forward_counter, loops_on, path_to, thread, trips_of
 from mlirad.dialect import types
@@ -111,16 +111,25 @@ class Sweep:
 
     def value(self, value: SSAValue) -> SSAValue:
         """What stands for a forward value in the reverse block of its block."""
-        if self.recovery.is_visible(value):
-            return value
-        if value not in self._made:
-            self._made[value] = self._load(value) if value in self.stored else self._recompute(value)
-        return self._made[value]
+        pending = [value]
+        while pending:
+            top = pending[-1]
+            if self.recovery.is_visible(top) or top in self._made:
+                pending.pop()
+            elif top in self.stored:
+                self._made[top] = self._load(top)
+            else:
+                way = self.recovery.way(top)
+                assert way is not None, "what cannot be recomputed is stored"
+                missing = [v for v in way.operands if not self.recovery.is_visible(v) and v not in self._made]
+                if missing:
+                    pending.extend(missing)
+                else:
+                    self._made[top] = self._recompute(top, way)
+        return self._made.get(value, value)
 
-    def _recompute(self, value: SSAValue) -> SSAValue:
-        way = self.recovery.way(value)
-        assert way is not None, "what cannot be recomputed is stored"
-        operands = [self.value(operand) for operand in way.operands]
+    def _recompute(self, value: SSAValue, way: Way) -> SSAValue:
+        operands = [self._made.get(operand, operand) for operand in way.operands]
         replay = self.replays[block_of(value)]
         with building(InsertPoint.before(replay)), located(_location(value)):
             return way.build(operands, replay.counter)

@@ -146,8 +146,20 @@ def test_branches_that_choose_an_array_are_left_alone() -> None:
     assert reads_final(choose) == [False]
 
 
+def test_an_old_version_read_in_an_inner_loop() -> None:
+    """y[j] = old[j + 1] with j from 0: the inner loop has written, one trip before, what it did not read then."""
+
+    def row(i: Expr, y: Expr) -> Expr:
+        old = put(get(y, i), y, i + 4)
+        return for_loop(3, [old], lambda j, y: put(get(old, 2 - j), y, j))[0]
+
+    assert reads_final(loop(row)) == [False, False]
+    # In an order in which every element is read before it is written it is not final either.
+    assert reads_final(lambda y: for_loop(3, [y], lambda j, z: put(get(z, j), z, j + 1))[0]) == [True]
+
+
 def test_an_index_that_may_wrap_is_not_understood() -> None:
-    size = lambda: constant(SIZE, types.I64)  # noqa: E731
+    size = lambda: constant(SIZE, types.I64)
     assert reads_final(loop(lambda i, y: put(get(y, check_index(i - 1, size(), 0)), y, i))) == [False]
     assert reads_final(loop(lambda i, y: put(get(y, check_index(i, size(), 0)), y, check_index(i + 1, size(), 0)))) == [
         True
@@ -171,15 +183,23 @@ def place(index: Index, i: Expr, j: Expr) -> Expr:
     is_triangular=st.booleans(),
     is_outer=st.booleans(),
     is_conditional=st.booleans(),
+    is_stale=st.booleans(),
 )
 def test_random_nests(
-    writes: list[tuple[Index, Index, Index]], is_triangular: bool, is_outer: bool, is_conditional: bool
+    writes: list[tuple[Index, Index, Index]],
+    is_triangular: bool,
+    is_outer: bool,
+    is_conditional: bool,
+    is_stale: bool,
 ) -> None:
-    """y[e] = sin(y[f]) * y[g] + x[k], some of them, in a nest of two loops: against central differences."""
+    """y[e] = sin(y[f]) * y[g] + x[k], some of them, in a nest of two loops: against central differences.
 
-    def statement(k: int, i: Expr, j: Expr, y: Expr, x: Expr) -> Expr:
+    is_stale: y[f] is read from the array as it was before the inner loop.
+    """
+
+    def statement(k: int, i: Expr, j: Expr, y: Expr, x: Expr, old: Expr) -> Expr:
         target, first, second = (place(index, i, j) for index in writes[k])
-        value = np.sin(get(y, first)) * get(y, second) + get(x, k)  # type: ignore[call-overload]
+        value = np.sin(get(old if is_stale else y, first)) * get(y, second) + get(x, k)  # type: ignore[call-overload]
         if is_conditional:
             return branch(get(y, first) > 0.6, lambda: put(value, y, target), lambda: y)[0]
         return put(value, y, target)
@@ -188,11 +208,13 @@ def test_random_nests(
         def outer(i: Expr, y: Expr) -> Expr:
             def inner(j: Expr, y: Expr) -> Expr:
                 for k in range(len(writes)):
-                    y = statement(k, i, j, y, x)
+                    y = statement(k, i, j, y, x, before)
                 return y
 
+            before = y
+
             (y,) = for_loop(i + 1 if is_triangular else 4, [y], inner)
-            return statement(0, i, i, y, x) if is_outer else y
+            return statement(0, i, i, y, x, y) if is_outer else y
 
         return for_loop(4, [y], outer)[0]
 
