@@ -1,0 +1,110 @@
+"""docs/deviations.md, row by row: where a compiled function differs from the plain one, and derivatives at kinks."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import mlirad
+
+
+def test_python_floats_divide_by_zero_as_numpys() -> None:
+    with pytest.raises(ZeroDivisionError):
+        (lambda a, b: a / b)(1.0, 0.0)
+    assert mlirad.jit(lambda a, b: a / b)(1.0, 0.0) == math.inf
+    assert math.isnan(mlirad.jit(lambda a, b: a % b)(1.0, 0.0))
+    assert mlirad.jit(lambda a, b: a // b)(-1.0, 0.0) == -math.inf
+
+
+def test_math_gives_nan_and_inf_as_numpy() -> None:
+    assert math.isnan(mlirad.jit(lambda x: math.sqrt(x))(-1.0))
+    assert mlirad.jit(lambda x: math.log(x))(0.0) == -math.inf
+
+
+def test_python_integers_wrap() -> None:
+    assert mlirad.jit(lambda n: n * 4)(2**62) == 0
+
+
+def test_empty_is_zeros() -> None:
+    np.testing.assert_array_equal(mlirad.jit(lambda x: np.empty(3) + x)(1.0), [1.0, 1.0, 1.0])
+
+
+def test_the_right_side_is_read_first() -> None:
+    @mlirad.jit
+    def f(x):
+        x[1:5] = x[0:8:2]
+        return x * 1
+
+    np.testing.assert_array_equal(f(np.arange(8.0)), [0, 0, 2, 4, 6, 5, 6, 7])
+
+
+def test_a_carried_integer_that_becomes_float_is_float_also_after_zero_trips() -> None:
+    def f(x, n):
+        s = 0
+        for i in range(n):
+            s += x[i]
+        return s
+
+    plain, compiled = f(np.ones(3), 0), mlirad.jit(f)(np.ones(3), 0)
+    assert plain == compiled == 0
+    assert isinstance(plain, int)
+    assert isinstance(compiled, float)
+
+
+def test_views_of_arguments_are_not_returned() -> None:
+    with pytest.raises(mlirad.CompileError, match="returns a view that shares memory with an argument"):
+        mlirad.jit(lambda x: x[1:])(np.ones(3))
+
+
+def test_no_warnings() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(mlirad.jit(lambda x: 1 / x)(np.zeros(2)), [np.inf, np.inf])
+
+
+def test_sums_repeat_to_the_bit() -> None:
+    x = np.random.default_rng(0).normal(size=1003)
+    kernel = mlirad.jit(lambda x: np.sum(x))
+    assert len({kernel(x.copy()) for _ in range(5)}) == 1
+    assert kernel(x) == pytest.approx(np.sum(x), rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "expected"),
+    [
+        (lambda x: np.abs(x), 0.0, 0.0),
+        (lambda x: np.sign(x) * x, 0.0, 0.0),
+        (lambda x: np.maximum(x, 1.0), 1.0, 0.5),
+        (lambda x: np.minimum(2.0, x), 2.0, 0.5),
+        (lambda x: np.sqrt(x), 0.0, math.inf),
+        (lambda x: np.log(x), 0.0, math.inf),
+        (lambda x: 1 / x, 0.0, -math.inf),
+        (lambda x: x**1, 0.0, 1.0),
+        (lambda x: x**2, 0.0, 0.0),
+        (lambda x: x**3, -2.0, 12.0),
+        (lambda x: x**0, 0.0, 0.0),
+        (lambda x: np.power(x, 12.0), 0.0, 0.0),
+        (lambda x: np.floor_divide(x, 2.0) + x, 3.0, 1.0),
+        (lambda x: np.where(x > 0, np.sqrt(x), 0.0), 0.0, 0.0),
+        (lambda x: np.where(x > 1, np.log(x), x), 0.0, 1.0),
+    ],
+)
+def test_derivatives_where_they_are_not_defined(f, x, expected) -> None:
+    assert mlirad.grad(f)(x) == expected
+    assert mlirad.jvp(f, (x,), (1.0,))[1] == expected
+
+
+def test_a_zero_cotangent_annihilates_an_infinite_factor() -> None:
+    assert mlirad.grad(lambda x: 0.0 * np.sqrt(x))(0.0) == 0.0
+    assert mlirad.jvp(lambda x, y: np.sqrt(x) + y, (0.0, 1.0), (0.0, 1.0))[1] == 1.0
+
+
+@pytest.mark.parametrize("reduce", [np.max, np.min])
+def test_tied_elements_share_the_cotangent(reduce) -> None:
+    f = mlirad.grad(lambda x: 3.0 * reduce(x))
+    np.testing.assert_allclose(f(np.array([2.0, 2.0, 2.0])), [1.0, 1.0, 1.0])
+    extreme = 5.0 if reduce is np.max else -5.0
+    np.testing.assert_allclose(f(np.array([extreme, 2.0, extreme])), [1.5, 0.0, 1.5])
