@@ -147,15 +147,26 @@ def test_branches_that_choose_an_array_are_left_alone() -> None:
 
 
 def test_an_old_version_read_in_an_inner_loop() -> None:
-    """y[j] = old[j + 1] with j from 0: the inner loop has written, one trip before, what it did not read then."""
+    """What earlier trips of the inner loop wrote is not in the old version: their order is not that of the trips."""
 
-    def row(i: Expr, y: Expr) -> Expr:
-        old = put(get(y, i), y, i + 4)
-        return for_loop(3, [old], lambda j, y: put(get(old, 2 - j), y, j))[0]
+    def row(i: Expr, m: Expr) -> Expr:
+        return for_loop(5, [m], lambda j, new: put(get(m, i, j), new, i, j + 1))[0]
 
-    assert reads_final(loop(row)) == [False, False]
-    # In an order in which every element is read before it is written it is not final either.
-    assert reads_final(lambda y: for_loop(3, [y], lambda j, z: put(get(z, j), z, j + 1))[0]) == [True]
+    def row_of_new(i: Expr, m: Expr) -> Expr:
+        return for_loop(5, [m], lambda j, new: put(get(new, i, j), new, i, j + 1))[0]
+
+    assert reads_final(loop(row), MATRIX) == [False]
+    assert reads_final(loop(row_of_new), MATRIX) == [True]
+
+
+def test_branches_exclude_one_another_in_one_trip_only() -> None:
+    def row(i: Expr, m: Expr) -> Expr:
+        def step(j: Expr, new: Expr, s: Expr) -> Any:
+            return branch(s > 0.0, lambda: (new, s - get(m, i, j)), lambda: (put(s, new, i, j), s + 1.0))
+
+        return for_loop(5, [m, constant(1.0, types.F64)], step)[0]
+
+    assert reads_final(loop(row), MATRIX) == [False]
 
 
 def test_an_index_that_may_wrap_is_not_understood() -> None:
