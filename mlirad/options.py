@@ -32,7 +32,10 @@ class Environment:
 
     @classmethod
     def read(cls) -> Environment:
-        """MLIRAD_DUMP=dir, MLIRAD_DISABLE_JIT=1, MLIRAD_TRACEBACK=full, as they are now."""
+        """MLIRAD_DUMP=dir, MLIRAD_DISABLE_JIT=1, MLIRAD_TRACEBACK=full, as they are now.
+
+        A kernel reads MLIRAD_DISABLE_JIT when it is made, the others when they are needed.
+        """
         dump = os.environ.get("MLIRAD_DUMP")
         return cls(
             Path(dump) if dump else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -117,6 +117,53 @@ def _require_dtype(dtype: np.dtype) -> None:
         raise TypeError(f"dtype {dtype} is not supported; use bool, int8..int64, uint8..uint64, float32 or float64")
     if not dtype.isnative:
         raise TypeError(f"dtype {dtype} is byte-swapped; convert it: x.astype(x.dtype.newbyteorder('='))")
+
+
+_LAYOUT_AND_ACCESS = 0x403
+"""Of `ndarray.flags.num`: C-contiguous, F-contiguous, writeable."""
+
+
+def key_of(args: Sequence[Any], kwargs: Mapping[str, Any], static: Sequence[int | str], leaves: list[Any]) -> Hashable:
+    """A key that is equal for two calls just where their signatures are, made at a fraction of the cost of one.
+
+    The leaves are appended to `leaves`. Nothing is refused here: what has no signature has a key of its own.
+    """
+    if not static:
+        found = [_key(value, leaves) for value in args]
+        if kwargs:
+            found.append(dict)  # no positional argument has this key
+            found += [(name, _key(value, leaves)) for name, value in kwargs.items()]
+        return tuple(found)
+    found = [_static_key(value, leaves) if i in static else _key(value, leaves) for i, value in enumerate(args)]
+    found.append(dict)
+    for name, value in kwargs.items():
+        found.append((name, _static_key(value, leaves) if name in static else _key(value, leaves)))
+    return tuple(found)
+
+
+def _static_key(value: Any, leaves: list[Any]) -> Hashable:
+    leaves.append(value)
+    return StaticLeaf(value)
+
+
+def _key(value: Any, leaves: list[Any]) -> Hashable:
+    kind = type(value)
+    if kind is np.ndarray:
+        leaves.append(value)
+        # Whether it is F-contiguous too follows from shape and C-contiguity.
+        return kind, value.dtype, value.shape, value.flags.num & _LAYOUT_AND_ACCESS
+    if kind is tuple or kind is list:
+        return kind, *[_key(item, leaves) for item in value]
+    if kind in _PYTHON_DTYPE:
+        leaves.append(value)
+        return kind
+    inner = tree.children(value)
+    if inner is not None:
+        return kind, inner[0], *[_key(item, leaves) for item in inner[1]]
+    leaves.append(value)
+    if isinstance(value, np.ndarray):
+        return np.ndarray, value.dtype, value.shape, value.flags.num & _LAYOUT_AND_ACCESS
+    return (np.generic, value.dtype) if isinstance(value, np.generic) else StaticLeaf(value)
 
 
 def signature_of(args: Sequence[Any], kwargs: Mapping[str, Any], static: Sequence[int | str] = ()) -> Signature:

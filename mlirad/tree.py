@@ -74,7 +74,8 @@ def flatten_up_to(structure: Structure, value: Any) -> list[Any]:
     inner = children(value)
     if inner is None or type(value) is not structure.kind or inner[0] != structure.keys:
         raise ValueError(f"{type(value).__name__} where the structure has {structure.kind.__name__}")
-    return [leaf for child, item in zip(structure.children, inner[1], strict=True) for leaf in flatten_up_to(child, item)]
+    pairs = zip(structure.children, inner[1], strict=True)
+    return [leaf for child, item in pairs for leaf in flatten_up_to(child, item)]
 
 
 def unflatten(structure: Structure, found: Sequence[Any]) -> Any:
@@ -93,7 +94,7 @@ def _unflatten(structure: Structure, rest: Iterator[Any]) -> Any:
     if isinstance(structure, Leaf):
         return next(rest)
     # A list, not a generator, in which StopIteration would become a RuntimeError.
-    items = [_unflatten(child, rest) for child in structure.children]
+    items = [next(rest) if child is LEAF else _unflatten(child, rest) for child in structure.children]
     return build(structure.kind, structure.keys, items)
 
 

@@ -60,17 +60,23 @@ def check_aliasing(inputs: Sequence[Input], values: Sequence[Any]) -> None:
                 )
 
 
-def contiguous(inputs: Sequence[Input], values: Sequence[Any]) -> tuple[list[Any], list[tuple[np.ndarray, np.ndarray]]]:
+_USABLE = 0x101
+"""Of `ndarray.flags.num`: C-contiguous, aligned."""
+
+
+def contiguous(
+    inputs: Sequence[Input], values: Sequence[Any]
+) -> tuple[Sequence[Any], list[tuple[np.ndarray, np.ndarray]]]:
     """The values with strided arrays copied, and the pairs (caller's array, copy) of those that are written."""
-    taken: list[Any] = []
+    taken: Sequence[Any] = values
     copies: list[tuple[np.ndarray, np.ndarray]] = []
-    for each, value in zip(inputs, values, strict=True):
-        if isinstance(value, np.ndarray) and not (value.flags.c_contiguous and value.flags.aligned):
-            copy = np.array(value, order="C", copy=True, subok=False)
-            if each.is_written:
-                copies.append((value, copy))
-            value = copy
-        taken.append(value)
+    for number, value in enumerate(values):
+        if isinstance(value, np.ndarray) and value.flags.num & _USABLE != _USABLE:
+            if taken is values:
+                taken = list(values)
+            taken[number] = np.array(value, order="C", copy=True, subok=False)
+            if inputs[number].is_written:
+                copies.append((value, taken[number]))
     return taken, copies
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mlirad import requests
 from mlirad.options import Environment, Options
-from mlirad.signature import Signature, signature_of
+from mlirad.signature import Signature, key_of, signature_of
 
 if TYPE_CHECKING:
     from mlirad.jit.specialization import Specialization
@@ -41,7 +41,10 @@ class _Candidates:
     known: list[Specialization]
 
     def find(self, leaves: Sequence[Any]) -> Specialization | None:
-        return next((each for each in self.known if each.fits(leaves)), None)
+        for each in self.known:
+            if each.fits(leaves):
+                return each
+        return None
 
 
 class Kernel:
@@ -54,9 +57,14 @@ class Kernel:
     def __init__(self, function: Callable[..., Any] | requests.Request, compile_options: Options):
         self.__mlirad_function__ = requests.plain(function)
         self.options = compile_options
-        self._table: OrderedDict[Signature, _Candidates] = OrderedDict()
+        self._table: OrderedDict[Hashable, _Candidates] = OrderedDict()  # by `signature.key_of`
+        self._static = (*compile_options.static_argnums, *compile_options.static_argnames)
         self._lock = threading.RLock()
         self._hits = self._misses = 0
+        # Read here and not at each call: looking a variable up costs as much as the rest of a call.
+        self._is_disabled = Environment.read().disable_jit and not isinstance(
+            self.__mlirad_function__, requests.Request
+        )
         if isinstance(self.__mlirad_function__, FunctionType):
             functools.update_wrapper(self, self.__mlirad_function__)
         else:
@@ -70,14 +78,13 @@ class Kernel:
         return self.__mlirad_function__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        environment = Environment.read()
-        if environment.disable_jit and not isinstance(self.__mlirad_function__, requests.Request):
+        if self._is_disabled:
             return self.__mlirad_function__(*args, **kwargs)
         try:
             specialization, leaves = self._specialization(args, kwargs)
             return specialization(leaves)
         except Exception as error:
-            if environment.full_traceback:
+            if Environment.read().full_traceback:
                 raise
             # The message has the user's place; the compiler's own frames would only bury it.
             raise error.with_traceback(None) from None
@@ -106,35 +113,34 @@ class Kernel:
         return (each for candidates in self._table.values() for each in candidates.known)
 
     def _signature(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Signature:
-        static = (*self.options.static_argnums, *self.options.static_argnames)
         try:
-            return signature_of(args, kwargs, static)
+            return signature_of(args, kwargs, self._static)
         except TypeError as error:
             raise TypeError(f"{self.__name__}: {error}") from None
 
     def _specialization(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Specialization, Sequence[Any]]:
-        from mlirad.jit.specialization import compile_for, leaves_of
-
-        signature = self._signature(args, kwargs)
-        leaves = leaves_of(signature, args, kwargs)
+        leaves: list[Any] = []
+        key = key_of(args, kwargs, self._static, leaves)
         with self._lock:
-            candidates = self._table.get(signature)
+            candidates = self._table.get(key)
             found = candidates.find(leaves) if candidates else None
             if found is not None:
-                self._table.move_to_end(signature)
+                self._table.move_to_end(key)
                 self._hits += 1
                 return found, leaves
             self._misses += 1
-        made = compile_for(self.__mlirad_function__, signature, leaves, self.options)
+        from mlirad.jit.specialization import compile_for
+
+        made = compile_for(self.__mlirad_function__, self._signature(args, kwargs), leaves, self.options)
         with self._lock:
-            self._keep(signature, made)
+            self._keep(key, made)
         return made, leaves
 
-    def _keep(self, signature: Signature, made: Specialization) -> None:
-        candidates = self._table.setdefault(signature, _Candidates([]))
+    def _keep(self, key: Hashable, made: Specialization) -> None:
+        candidates = self._table.setdefault(key, _Candidates([]))
         # One whose captures have changed will hardly be right again.
         candidates.known = [made, *(each for each in candidates.known if each.guards_hold())]
-        self._table.move_to_end(signature)
+        self._table.move_to_end(key)
         while sum(len(each.known) for each in self._table.values()) > MAX_SPECIALIZATIONS:
             oldest = next(iter(self._table.values()))
             oldest.known.pop()

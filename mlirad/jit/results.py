@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from mlirad.frontend.build import (
 )
 from mlirad.targets.target import Artifact
 
+_PYTHON = {"b": bool, "i": int, "u": int, "f": float}
+
 
 def dtypes_of(leaves: Sequence[ResultLeaf], written: Mapping[int, int]) -> dict[int, np.dtype | None]:
     """The number and dtype of every result that the leaves and the written arguments stand for."""
@@ -37,42 +39,42 @@ def dtypes_of(leaves: Sequence[ResultLeaf], written: Mapping[int, int]) -> dict[
     return found
 
 
-def rebuild(
-    structure: tree.Structure,
-    leaves: Sequence[ResultLeaf],
-    results: Sequence[Any],
-    argument_leaves: Sequence[Any],
-    captured: Sequence[Any],
-) -> Any:
-    """The value that the Python function returns."""
-    made: list[Any] = []
-    for leaf in leaves:
-        made.append(_leaf(leaf, results, argument_leaves, captured, made))
-    return tree.unflatten(structure, made)
+Made = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any]], Any]
 
 
-def _leaf(
-    leaf: ResultLeaf, results: Sequence[Any], arguments: Sequence[Any], captured: Sequence[Any], made: Sequence[Any]
-) -> Any:
+class Returned:
+    """How the value that the Python function returns is made. What depends on the leaves' kinds is decided once."""
+
+    def __init__(self, structure: tree.Structure, leaves: Sequence[ResultLeaf]):
+        self._structure = structure
+        self._makers = [_maker(leaf) for leaf in leaves]
+
+    def __call__(self, results: Sequence[Any], arguments: Sequence[Any], captured: Sequence[Any]) -> Any:
+        """results: of the dtypes that `dtypes_of` tells. arguments: the leaves of the call's arguments."""
+        made: list[Any] = []
+        for make in self._makers:
+            made.append(make(results, arguments, captured, made))
+        return made[0] if self._structure is tree.LEAF else tree.unflatten(self._structure, made)
+
+
+def _maker(leaf: ResultLeaf) -> Made:
     match leaf:
-        case ArrayResult():
-            array = results[leaf.index]
-            return array if array.dtype == leaf.dtype else array.view(leaf.dtype)
+        case ArrayResult() | ResidualsResult():
+            return lambda results, arguments, captured, made: results[leaf.index]
         case ScalarResult():
-            value = np.array(results[leaf.index]).astype(leaf.dtype)[()]
-            return value.item() if leaf.weak else value
-        case ResidualsResult():
-            return results[leaf.index]
+            kind = _PYTHON[leaf.dtype.kind] if leaf.weak else leaf.dtype.type
+            return lambda results, arguments, captured, made: kind(results[leaf.index])
         case StaticResult():
-            return leaf.value
+            return lambda results, arguments, captured, made: leaf.value
         case ArgumentAlias():
-            return arguments[leaf.leaf]
+            return lambda results, arguments, captured, made: arguments[leaf.leaf]
         case CaptureAlias():
-            return captured[leaf.number]
+            return lambda results, arguments, captured, made: captured[leaf.number]
         case SameResult():
-            return made[leaf.leaf]
+            return lambda results, arguments, captured, made: made[leaf.leaf]
         case ChoiceResult():
-            return _leaf(leaf.options[int(results[leaf.selector])], results, arguments, captured, made)
+            options = [_maker(option) for option in leaf.options]
+            return lambda results, *others: options[int(results[leaf.selector])](results, *others)
 
 
 class Pullback:
@@ -85,6 +87,9 @@ class Pullback:
         self._artifact = artifact
         self._entry = entry
         self._residuals = residuals
+        self._returned = Returned(entry.structure, entry.results)
+        dtypes = dtypes_of(entry.results, {})
+        self._dtypes = [dtypes.get(number) for number in range(artifact.entries[entry.name].result_count)]
 
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         """The cotangents of the primals, one each, of their structure, shapes and dtypes.
@@ -98,8 +103,8 @@ class Pullback:
             raise ValueError(f"the cotangent has the structure {structure}, and the value {entry.cotangents}")
         wanted = entry.cotangent_leaves
         passed = [_fit(leaf, spec) for leaf, spec in zip(leaves, wanted, strict=True) if not _is_static(spec)]
-        results = self._artifact.invoke(entry.name, [*self._residuals, *passed])
-        return rebuild(entry.structure, entry.results, results, (), ())
+        results = self._artifact.invoke(entry.name, [*self._residuals, *passed], self._dtypes)
+        return self._returned(results, (), ())
 
 
 def _is_static(spec: Any) -> bool:

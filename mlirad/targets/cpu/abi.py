@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import builtins
 import ctypes
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -56,9 +57,13 @@ _free: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(runtime_s
 class Context:
     """What a running call owns: its arena, and its table of growable blocks. Both outlast it, for the next call."""
 
-    def __init__(self, arena_size: int):
+    def __init__(self, arena_size: int, slot_count: int = 0):
         self.struct = _ContextStruct()
         self.address = ctypes.addressof(self.struct)
+        # What the call takes and gives; the same bits as integers and as floats.
+        self.slots = (ctypes.c_int64 * max(1, slot_count))()
+        self.slots_address = ctypes.addressof(self.slots)
+        self.floats = (ctypes.c_double * len(self.slots)).from_buffer(self.slots)
         # The runtime looks at the 64 bytes before a buffer to see whether it is a block.
         self._memory = np.empty(arena_size + HEADER_BYTES + _ALIGNMENT, np.uint8)
         start = self._memory.ctypes.data + HEADER_BYTES
@@ -124,11 +129,12 @@ class CpuArtifact(Artifact):
 
     def entry_point(self, name: str) -> EntryPoint:
         """The Python-level call of an entry; made once."""
-        with self._lock:
-            if name not in self._callables:
-                entry = self.entries[name]
-                self._callables[name] = EntryPoint(self._library, self.address(name), entry, self.errors)
-            return self._callables[name]
+        found = self._callables.get(name)
+        if found is None:
+            with self._lock:
+                made = EntryPoint(self._library, self.address(name), self.entries[name], self.errors)
+                found = self._callables.setdefault(name, made)
+        return found
 
     def invoke(
         self, name: str, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None
@@ -166,93 +172,130 @@ class EntryPoint:
         self._function = _Function(address)
         self._errors = errors
         self._contexts: deque[Context] = deque()
-        self._arguments: list[tuple[Slot, _Writer]] = []
+        self._inputs: list[_Writer] = []
+        self._outputs: list[_Writer] = []
         self._returns: list[tuple[Slot, int]] = []
         place = 0
         for number, slot in enumerate(entry.arguments):
-            self._arguments.append((slot, _Writer(slot, place, number)))
+            (self._outputs if slot.is_output else self._inputs).append(_Writer(slot, place, number))
             place += slot.width
         for slot in entry.returns:
             self._returns.append((slot, place))
             place += slot.width
-        self._slots_type = ctypes.c_int64 * max(1, place)
-        self._input_count = len(entry.inputs)
+        self._slot_count = place
+        self._lends = any(slot.shape is not None for slot in entry.returns)
         self._no_dtypes = (None,) * entry.result_count
 
     def trim(self) -> None:
         """Free what calls left for later ones: the contexts that no call and no result is using."""
         self._contexts.clear()
 
-    def _lend(self, kept: object) -> _Lease:
+    def __call__(self, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None) -> tuple[Any, ...]:
+        if len(values) != len(self._inputs):
+            raise TypeError(f"{self.entry.name} takes {len(self._inputs)} arguments, not {len(values)}")
         try:
             context = self._contexts.pop()
         except IndexError:
-            context = Context(self.entry.arena_size)
-        return _Lease(self._contexts, context, kept)
+            context = Context(self.entry.arena_size, self._slot_count)
+        lease = None
+        try:
+            wanted = self._no_dtypes if dtypes is None else dtypes
+            results = self._write(context, values, wanted)
+            code = self._function(context.address, context.slots_address)
+            if code:
+                raise exception_of(self._errors, code, context)
+            if self._lends:
+                lease = _Lease(self._contexts, context, values)
+            for slot, place in self._returns:
+                number = slot.result
+                assert number is not None
+                results[number] = _read(context, place, slot, wanted[number] or _DTYPES[slot.element], lease)
+            return tuple(results)
+        finally:
+            if lease is None:
+                self._contexts.append(context)
 
-    def __call__(self, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None) -> tuple[Any, ...]:
-        if len(values) != self._input_count:
-            raise TypeError(f"{self.entry.name} takes {self._input_count} arguments, not {len(values)}")
-        slots = self._slots_type()
-        wanted = self._no_dtypes if dtypes is None else dtypes
-        results: list[Any] = [None] * len(wanted)
-        supply = iter(values)
-        for slot, writer in self._arguments:
-            number = slot.result
-            if slot.is_output:
-                assert slot.shape is not None and number is not None
-                value = np.empty(slot.shape, wanted[number] or writer.dtype)
-            else:
-                value = next(supply)
-            writer.write(slots, value)
-            if number is not None:
-                results[number] = value
-        lease = self._lend(values)
-        code = self._function(lease.context.address, ctypes.addressof(slots))
-        if code:
-            error = exception_of(self._errors, code, lease.context)
-            # The traceback keeps this frame; the context shall not wait for it.
-            del lease
-            raise error
-        for slot, place in self._returns:
-            number = slot.result
+    def _write(self, context: Context, values: Sequence[Any], dtypes: Sequence[np.dtype | None]) -> list[Any]:
+        """The arguments and new arrays for the outputs into the slots. The arrays that the call fills, as results."""
+        results: list[Any] = [None] * len(dtypes)
+        for writer, value in zip(self._inputs, values, strict=True):
+            writer.write(context, value)
+            if writer.result is not None:
+                results[writer.result] = value
+        slots = context.slots
+        for writer in self._outputs:
+            number = writer.result
             assert number is not None
-            results[number] = _read(slots, place, slot, wanted[number] or _DTYPES[slot.element], lease)
-        return tuple(results)
+            results[number] = output = np.empty(writer.shape, dtypes[number] or writer.dtype)
+            slots[writer.place] = _data_address(output)
+        return results
+
+
+def _find_data_address() -> Callable[[np.ndarray], int]:
+    """How to learn where an array's elements are: `array.ctypes.data`, or a tenth of its cost where NumPy allows it.
+
+    NumPy's C API has the pointer as the first thing after the object's header.
+    """
+    offset, read = object.__basicsize__, ctypes.c_size_t.from_address
+    if sys.implementation.name == "cpython" and all(
+        read(id(probe) + offset).value == probe.ctypes.data for probe in (np.empty(3), np.arange(5)[2:])
+    ):
+        return lambda array: read(id(array) + offset).value
+    return lambda array: array.ctypes.data
+
+
+_data_address = _find_data_address()
+
+
+_USABLE = 0x101
+"""Of `ndarray.flags.num`: C-contiguous, aligned."""
+_WRITEABLE = 0x400
 
 
 class _Writer:
     """Writes one argument into its slots, or raises TypeError or ValueError: nothing unfit may reach compiled code."""
 
-    __slots__ = ("dtype", "dynamic", "number", "place", "slot", "unsigned")
+    __slots__ = ("dtype", "dynamic", "number", "place", "result", "shape", "slot", "unsigned", "wanted_flags")
 
     def __init__(self, slot: Slot, place: int, number: int):
         self.slot, self.place, self.number = slot, place, number
+        self.shape, self.result = slot.shape or (), slot.result
         self.dtype = _DTYPES[slot.element]
         self.unsigned = np.dtype(f"u{self.dtype.itemsize}") if self.dtype.kind == "i" else self.dtype
-        self.dynamic = [axis for axis, size in enumerate(slot.shape or ()) if size == -1]
+        self.dynamic = [axis for axis, size in enumerate(self.shape) if size == -1]
+        self.wanted_flags = _USABLE | _WRITEABLE if slot.is_written else _USABLE
 
-    def write(self, slots: Any, value: Any) -> None:
+    def write(self, context: Context, value: Any) -> None:
         slot = self.slot
         if slot.shape is None:
-            _put_scalar(ctypes.addressof(slots) + 8 * self.place, slot, value, self.number)
+            if slot.element == "f64":
+                context.floats[self.place] = float(value)
+            else:
+                _put_scalar(context.slots_address + 8 * self.place, slot, value, self.number)
             return
+        if (
+            type(value) is not np.ndarray
+            or value.dtype is not self.dtype
+            or value.shape != slot.shape
+            or value.flags.num & self.wanted_flags != self.wanted_flags
+        ):
+            self._require(value)
+        context.slots[self.place] = _data_address(value)
+        for position, axis in enumerate(self.dynamic, self.place + 1):
+            context.slots[position] = value.shape[axis]
+
+    def _require(self, value: Any) -> None:
+        slot = self.slot
         if not isinstance(value, np.ndarray):
             raise TypeError(f"argument {self.number} must be an array, not {type(value).__name__}")
         if value.dtype not in (self.dtype, self.unsigned) or not value.dtype.isnative:
             raise TypeError(f"argument {self.number} must be an array of {self.dtype}, not of {value.dtype}")
-        shape = value.shape
-        if shape != slot.shape and not self._is_instance(shape):
-            raise ValueError(f"argument {self.number} has the shape {shape}, not {slot.shape}")
-        flags = value.flags
-        if not flags.carray:  # C-contiguous, aligned and writeable
-            if not (flags.c_contiguous and flags.aligned):
-                raise ValueError(f"argument {self.number} must be aligned and C-contiguous")
-            if slot.is_written:
-                raise ValueError("assignment destination is read-only")
-        slots[self.place] = value.ctypes.data
-        for position, axis in enumerate(self.dynamic, self.place + 1):
-            slots[position] = shape[axis]
+        if value.shape != slot.shape and not self._is_instance(value.shape):
+            raise ValueError(f"argument {self.number} has the shape {value.shape}, not {slot.shape}")
+        if value.flags.num & _USABLE != _USABLE:
+            raise ValueError(f"argument {self.number} must be aligned and C-contiguous")
+        if slot.is_written and not value.flags.writeable:
+            raise ValueError("assignment destination is read-only")
 
     def _is_instance(self, shape: tuple[int, ...]) -> bool:
         """Whether a shape is the slot's, whose -1 stands for any size."""
@@ -262,9 +305,7 @@ class _Writer:
 
 def _put_scalar(at: int, slot: Slot, value: Any, number: int) -> None:
     """A number's bits in the low bytes of its slot. Unsigned integers may use all bits of the signed type."""
-    if slot.element == "f64":
-        ctypes.c_double.from_address(at).value = float(value)
-    elif slot.element == "f32":
+    if slot.element == "f32":
         ctypes.c_float.from_address(at).value = float(value)
     elif slot.element == "i1":
         ctypes.c_int64.from_address(at).value = int(bool(value))
@@ -279,11 +320,14 @@ def _put_scalar(at: int, slot: Slot, value: Any, number: int) -> None:
         ctypes.c_int64.from_address(at).value = integer
 
 
-def _read(slots: Any, place: int, slot: Slot, dtype: np.dtype, lease: _Lease) -> Any:
+def _read(context: Context, place: int, slot: Slot, dtype: np.dtype, lease: _Lease | None) -> Any:
     """A result: a Python number, or an array in the call's own memory, which keeps the call's context."""
-    at = ctypes.addressof(slots) + 8 * place
+    if slot.element == "f64" and slot.shape is None:
+        return context.floats[place]
+    slots, at = context.slots, context.slots_address + 8 * place
     if slot.shape is None:
         return np.ctypeslib.as_ctypes_type(dtype).from_address(at).value
     sizes = iter(slots[place + 1 : place + slot.width])
     shape = tuple(next(sizes) if size == -1 else size for size in slot.shape)
+    assert lease is not None
     return np.asarray(_Memory(slots[place], shape, dtype, lease))
