@@ -32,6 +32,14 @@ def _require_array(name: str, type: Attribute, count: int) -> TensorType:
     return type
 
 
+def _place(indices: Sequence[Any]) -> tuple[int, ...]:
+    """The indices as NumPy takes them; it would wrap a negative one, which a reference must not."""
+    place = tuple(int(index) for index in indices)
+    if any(index < 0 for index in place):
+        raise IndexError(f"{place} was not checked")
+    return place
+
+
 def _slices(starts: Sequence[Any], sizes: Sequence[int], strides: Sequence[int]) -> tuple[slice, ...]:
     """The NumPy slices of starts, sizes and strides (an end before the array's begin is None)."""
     result = []
@@ -65,7 +73,7 @@ class ExtractOp(PureOp):
 
     def reference(self, *arrays: Any) -> Any:
         t, *indices = arrays
-        return t[tuple(int(i) for i in indices)]
+        return t[_place(indices)]
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         indices = operands[1:]
@@ -122,7 +130,7 @@ class InsertOp(ElementUpdateOp):
     def reference(self, *arrays: Any) -> Any:
         value, t, *indices = arrays
         changed = t.copy()
-        changed[tuple(int(i) for i in indices)] = value
+        changed[_place(indices)] = value
         return changed
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
@@ -144,7 +152,7 @@ class AddAtOp(ElementUpdateOp):
     def reference(self, *arrays: Any) -> Any:
         value, t, *indices = arrays
         changed = t.copy()
-        changed[tuple(int(i) for i in indices)] += value
+        changed[_place(indices)] += value
         return changed
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:

@@ -272,7 +272,7 @@ def _tensor_op(op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
         case tensor.DimOp():
             return [np.int64(operands[0].shape[int(operands[1])])]
         case tensor.ExtractOp():
-            return [operands[0][tuple(int(i) for i in operands[1:])]]
+            return [operands[0][_inside(operands[0], operands[1:])]]
         case tensor.InsertOp():
             value, array, *indices = operands
             changed = array.copy()
