@@ -55,6 +55,8 @@ class Specialization:
         self._residuals = count - len(dtypes) + 1 if self._handle is not None else 0
         self._dtypes: list[np.dtype | None] = [None] * count
         for index, dtype in dtypes.items():
+            if dtype is None:
+                continue  # also the handle, which may stand for no residual at all
             is_after = self._handle is not None and index > self._handle.index
             self._dtypes[index + self._residuals - 1 if is_after else index] = dtype
 
