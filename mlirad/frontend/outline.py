@@ -19,7 +19,7 @@ from xdsl.ir import Block, Region, SSAValue
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, constant, insert
 from mlirad.frontend.columns import discard
-from mlirad.frontend.core import Core
+from mlirad.frontend.core import Bottom, Core
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.numbers import number_dtype
 from mlirad.frontend.state import State
@@ -115,25 +115,35 @@ class Outlining(Core):
         try:
             with building(block):
                 result, leaves = self.traced_call(function, args, kwargs, block)
+        except Bottom:
+            # It certainly raises: call it for that.
+            self.state = saved
+            callee, captured = self.callee(function, block, [])
+            insert(func.CallOp(callee.sym_name.data, [*(operand.value for operand in operands), *captured], []))
+            raise
         except BaseException:
             discard(block)
             self.state = saved
             raise
         after, self.state = self.state, saved
         self.require_pure(before, after, name_of_value(function))
+        callee, captured = self.callee(function, block, leaves)
+        values = (*(operand.value for operand in operands), *captured)
+        return Outlined(callee, values, inputs, result, tuple(self.result_leaves(result)))
+
+    def callee(self, function: Value, block: Block, leaves: Sequence[Expr]) -> tuple[func.FuncOp, list[SSAValue]]:
+        """The function with this body, and what it takes, besides the arguments, from the code around it."""
         captured = close(block)
-        outputs = [leaf.type for leaf in leaves]
         with building(block):
             insert(func.ReturnOp(*(leaf.value for leaf in leaves)))
-        callee = func.FuncOp(
+        made = func.FuncOp(
             self.symbol(name_of_value(function)),
-            FunctionType.from_lists([argument.type for argument in block.args], outputs),
+            FunctionType.from_lists([argument.type for argument in block.args], [leaf.type for leaf in leaves]),
             Region([block]),
             visibility="private",
         )
-        self.functions.append(callee)
-        values = (*(operand.value for operand in operands), *captured)
-        return Outlined(callee, values, inputs, result, tuple(self.result_leaves(result)))
+        self.functions.append(made)
+        return made, captured
 
     def traced_call(
         self, function: Value, args: Sequence[Value], kwargs: dict[str, Value], block: Block
