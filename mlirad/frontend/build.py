@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IntegerAttr, ModuleOp, i64
 from xdsl.ir import Block, Region
@@ -29,6 +28,18 @@ from mlirad.frontend.layout import strides_of
 from mlirad.frontend.loops import Loops
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.objects import Objects
+from mlirad.frontend.results import (
+    ArgumentAlias,
+    ArrayResult,
+    CaptureAlias,
+    ChoiceResult,
+    PullbackEntry,
+    ResidualsResult,
+    ResultLeaf,
+    SameResult,
+    ScalarResult,
+    StaticResult,
+)
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import DATA, NeedStatic, Traced
 from mlirad.frontend.transforms import PulledBack, Transforms
@@ -37,87 +48,6 @@ from mlirad.frontend.views import View
 from mlirad.location import SourceLocation
 from mlirad.requests import Request, name_of, plain
 from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature
-
-
-@dataclass(frozen=True)
-class ArrayResult:
-    """A new array: result number `index` of the function."""
-
-    index: int
-    shape: tuple[int, ...]
-    dtype: np.dtype
-
-
-@dataclass(frozen=True)
-class ScalarResult:
-    """A number: Python's bool, int or float if weak, else NumPy's."""
-
-    index: int
-    dtype: np.dtype
-    weak: bool
-
-
-@dataclass(frozen=True)
-class StaticResult:
-    """An object known at compile time."""
-
-    value: Any
-
-
-@dataclass(frozen=True)
-class ArgumentAlias:
-    """The very array that was passed as this leaf of the arguments."""
-
-    leaf: int
-
-
-@dataclass(frozen=True)
-class CaptureAlias:
-    """The very array that was captured under this number."""
-
-    number: int
-
-
-@dataclass(frozen=True)
-class SameResult:
-    """The same array as another leaf of the results."""
-
-    leaf: int
-
-
-@dataclass(frozen=True)
-class ChoiceResult:
-    """The option whose number the i64 result `selector` is."""
-
-    selector: int
-    options: tuple[ArrayResult | ArgumentAlias | CaptureAlias, ...]
-
-
-@dataclass(frozen=True)
-class ResidualsResult:
-    """The pullback that `mlirad.vjp` returns: result number `index` holds its residuals, and `entry` computes it."""
-
-    index: int
-    entry: PullbackEntry
-
-
-Result = ArrayResult | ScalarResult | StaticResult | ArgumentAlias | CaptureAlias | SameResult | ChoiceResult
-ResultLeaf = Result | ResidualsResult
-
-
-@dataclass(frozen=True)
-class PullbackEntry:
-    """@name(residuals, cotangents) -> cotangents of the primals.
-
-    cotangents: structure and leaves of what is passed in (those of floats are operands, in order; others are ignored).
-    structure, results: of what comes out.
-    """
-
-    name: str
-    cotangents: tree.Structure
-    cotangent_leaves: tuple[ArrayResult | ScalarResult | StaticResult, ...]
-    structure: tree.Structure
-    results: tuple[ResultLeaf, ...]
 
 
 @dataclass(frozen=True)

@@ -244,7 +244,7 @@ class Transforms(Outlining, Calls):
         wrt = tuple(number for number in outlined.inputs if number is not None)
         result = self.require_pair(outlined, name)[0] if request.has_aux else outlined.result
         # The leaves of the value come before those of the aux.
-        leaves = outlined.leaves[: sum(isinstance(leaf, Ref | Traced) for leaf in self.leaves(result))]
+        leaves = outlined.leaves[: sum(1 for _ in self.result_leaves(result))]
         outs = tuple(k for k, leaf in enumerate(leaves) if leaf.dtype.kind == "f")
         results = self.request(ForwardOp, outlined, [], wrt, outs)
         rebuilt = self.rebuilt(outlined.result, results)

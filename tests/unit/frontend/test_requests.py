@@ -134,6 +134,14 @@ def test_a_pullback_is_an_entry_of_its_own() -> None:
     assert [type(request) for request in requests(built)] == [ForwardOp, PullbackOp]
 
 
+def test_a_pullback_of_a_dict() -> None:
+    built = compile_for(Vjp(lambda x: {"a": x * 2, "n": 3, "b": [x.sum()]}), np.ones(3))
+    residuals = built.results[-1]
+    assert isinstance(residuals, ResidualsResult)
+    assert [ints(request.outs) for request in requests(built)] == [(0, 1), (0, 1)]
+    assert [type(leaf) for leaf in residuals.entry.cotangent_leaves] == [ArrayResult, StaticResult, ScalarResult]
+
+
 def test_a_pullback_inside_the_code() -> None:
     pulled = Vjp(double)
 

@@ -1,0 +1,269 @@
+"""Attributes, items and views of values.
+
+Reads: values. Writes: ops that read, and checks of indices. Leaves: values; views refer to the array they are of.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, constant, where
+from mlirad.errors import StaticIndexError, StaticOverflowError, StaticZeroDivisionError
+from mlirad.frontend import layout, view_functions
+from mlirad.frontend.core import Core
+from mlirad.frontend.indexing import compose, is_basic
+from mlirad.frontend.merge import kind_of, renumbered
+from mlirad.frontend.promotion import numpys_refusal
+from mlirad.frontend.traced import Traced, require_static
+from mlirad.frontend.values import (
+    Alternative,
+    Bound,
+    Closure,
+    Lazy,
+    Object,
+    Pullback,
+    Ref,
+    Static,
+    Transformed,
+    Tuple,
+    Value,
+)
+
+# What Python raises where compiled code raises it when, and only if, it gets there.
+RUNTIME_ERRORS = (ZeroDivisionError, IndexError, OverflowError, KeyError, ValueError)
+MASK_HINT = "write it as np.where(mask, a, b), or loop over the elements"
+
+
+class Access(Core):
+    """`attribute(value, name)` and `get_item(value, index)`."""
+
+    @abstractmethod
+    def attribute_of_object(self, owner: Static, name: str) -> Value: ...
+
+    @abstractmethod
+    def element(self, iterable: Value, index: Value) -> Value: ...
+
+    def computed(self, compute: Callable[[], Any], strides: tuple[int, ...] | None = None) -> Value:
+        """A value that Python or NumPy computes: of traced operands (ops), or of static ones (now)."""
+        try:
+            with np.errstate(all="ignore"), numpys_refusal():
+                return self.result(compute(), strides)
+        except RUNTIME_ERRORS as error:
+            # A path on which this is certain may never be taken: it raises at run time.
+            raise self.certain_error(error) from None
+
+    def certain_error(self, error: Exception) -> Exception:
+        """What to raise for an error that is certain: it is emitted, if it is one of run time."""
+        for kind, name in (
+            (StaticZeroDivisionError, "ZeroDivisionError"),
+            (StaticIndexError, "IndexError"),
+            (StaticOverflowError, "OverflowError"),
+        ):
+            if isinstance(error, kind):
+                return self.failed(name, error.message)
+        return error
+
+    @staticmethod
+    def elementwise_strides(*operands: Value) -> tuple[int, ...] | None:
+        return layout.elementwise([value.alternatives[0].view for value in operands if isinstance(value, Ref)])
+
+    def attribute(self, value: Value, name: str) -> Value:
+        value = self.use(value)
+        match value:
+            case Ref():
+                return self.array_attribute(value, name)
+            case Traced():
+                return self.number_attribute(value, name)
+            case Object():
+                entry = self.entry(value)
+                if entry.kind not in (list, dict):
+                    if name in entry.keys:
+                        return entry.items[entry.keys.index(name)]
+                    return self.attribute_of_class(value, entry.kind, name)
+                if not hasattr(entry.kind, name):
+                    raise self.refusal(f"a {entry.kind.__name__} has no attribute {name!r}")
+                return Bound(value, name)
+            case Tuple():
+                fields = getattr(value.kind, "_fields", ())
+                if name in fields:
+                    return value.items[fields.index(name)]
+                if value.kind is not tuple and name not in dir(tuple):
+                    return self.attribute_of_class(value, value.kind, name)
+                return Bound(value, name)
+            case Static():
+                return self.attribute_of_object(value, name)
+            case Lazy() | Closure() | Bound() | Transformed() | Pullback():
+                raise self.refusal(f"attribute {name!r} of {kind_of(value)} is not compiled")
+        raise self.refusal(f"attribute {name!r} of {kind_of(value)} is not compiled")
+
+    @abstractmethod
+    def attribute_of_class(self, value: Value, kind: type, name: str) -> Value: ...
+
+    def array_attribute(self, array: Ref, name: str) -> Value:
+        match name:
+            case "shape":
+                return Tuple(tuple(Static(size) for size in array.shape))
+            case "ndim":
+                return Static(array.ndim)
+            case "size":
+                return Static(array.alternatives[0].view.size)
+            case "dtype":
+                return Static(array.dtype)
+            case "itemsize":
+                return Static(array.dtype.itemsize)
+            case "nbytes":
+                return Static(array.alternatives[0].view.size * array.dtype.itemsize)
+        function = view_functions.attribute(name)
+        if function is not None:
+            viewed = self.viewed(array, function)
+            assert viewed is not None
+            return viewed
+        if not hasattr(np.ndarray, name):
+            raise self.refusal(f"an array has no attribute {name!r}")
+        if not callable(getattr(np.ndarray, name)):
+            raise self.refusal(f"the array attribute {name!r} is not compiled")
+        return Bound(array, name)
+
+    def number_attribute(self, number: Traced, name: str) -> Value:
+        if number.weak:
+            if name in ("real", "numerator"):
+                return number
+            if name == "imag":
+                return Static(0)
+            raise self.refusal(f"attribute {name!r} of a Python number is not compiled")
+        static: dict[str, Any] = {"shape": (), "ndim": 0, "size": 1, "dtype": number.dtype}
+        if name in static:
+            return Static(static[name]) if name != "shape" else Tuple(())
+        if name in ("T", "real"):
+            return number
+        return Bound(number, name)
+
+    def viewed(self, array: Ref, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Ref | None:
+        """A view of an array, by a view function; None where NumPy makes a copy."""
+        views = [function(alternative.view, *args, **kwargs) for alternative in array.alternatives]
+        if all(view is None for view in views):
+            if any(layout.is_unknown(alternative.view) for alternative in array.alternatives):
+                raise self.refusal("whether this is a view depends on how the array lies in memory", ".copy() it first")
+            return None
+        if any(view is None for view in views):
+            raise self.refusal(
+                "this is a view of one of the arrays it may stand for, and a copy of another", ".copy() it"
+            )
+        pairs = zip(array.alternatives, views, strict=True)
+        return self.distinct(Ref(tuple(Alternative(a.cell, view) for a, view in pairs), array.selector))
+
+    def distinct(self, array: Ref) -> Ref:
+        """The array, with alternatives that have become one view of one cell, at several starts, made one."""
+        groups: dict[tuple[int, Any], list[int]] = {}
+        for position, alternative in enumerate(array.alternatives):
+            groups.setdefault((alternative.cell, alternative.view.steps), []).append(position)
+        if array.selector is None or len(groups) == len(array.alternatives):
+            return array
+        made: list[Alternative] = []
+        numbers = [0] * len(array.alternatives)
+        for group, positions in enumerate(groups.values()):
+            chosen = [array.alternatives[position].view for position in positions]
+            for position in positions:
+                numbers[position] = group
+            params = tuple(
+                self.selected(array.selector, positions, starts)
+                for starts in zip(*(view.params for view in chosen), strict=True)
+            )
+            known = all(view.strides == chosen[0].strides for view in chosen)
+            strides = chosen[0].strides if known else layout.unknown_strides(chosen[0].shape)
+            readonly = any(view.readonly for view in chosen)
+            view = dataclasses.replace(chosen[0], params=params, strides=strides, readonly=readonly)
+            made.append(Alternative(array.alternatives[positions[0]].cell, view))
+        return Ref(tuple(made), None if len(made) == 1 else renumbered(array.selector, numbers))
+
+    @staticmethod
+    def selected(selector: Expr, positions: Sequence[int], starts: Sequence[int | Expr]) -> int | Expr:
+        """The start of the alternative that is taken, of those at `positions`."""
+        first = starts[0]
+        if all(
+            start is first or (isinstance(first, int) and not isinstance(start, Expr) and start == first)
+            for start in starts
+        ):
+            return first
+        exprs = [start if isinstance(start, Expr) else constant(start, types.I64) for start in starts]
+        result = exprs[-1]
+        for position, expr in zip(reversed(positions[:-1]), reversed(exprs[:-1]), strict=True):
+            result = where(selector == position, expr, result)
+        return result
+
+    def index_operand(self, index: Value) -> Any:
+        """An index as FE's views take it: 0-d arrays and numbers are read."""
+        index = self.use(index)
+        if isinstance(index, Lazy) and index.kind is slice:
+            return slice(*(self.index_operand(part) for part in index.parts))
+        if isinstance(index, Tuple):
+            return tuple(self.index_operand(part) for part in index.items)
+        if isinstance(index, Ref) and not index.shape:
+            return self.read_scalar(index)
+        return self.operand(index)
+
+    def get_item(self, base: Value, index: Value) -> Value:
+        base = self.use(base)
+        match base:
+            case Ref():
+                return self.array_item(base, index)
+            case Tuple():
+                return self.sequence_item(base.items, index, lambda items: Tuple(items))
+            case Object():
+                entry = self.entry(base)
+                if entry.kind is dict:
+                    key = self.static(index, "a key of a dict")
+                    if key not in entry.keys:
+                        raise self.failed("KeyError", repr(key))
+                    return entry.items[entry.keys.index(key)]
+                if entry.kind is list:
+                    return self.sequence_item(entry.items, index, self.new_list)
+            case Static():
+                key = self.static(index, "an index")
+                return self.computed(lambda: base.value[key])
+            case Traced() if not base.weak and isinstance(index, Tuple) and not index.items:
+                return base
+            case Lazy() if base.kind is range:
+                return self.element(base, index)
+        raise self.refusal(f"{kind_of(base)} cannot be indexed")
+
+    def sequence_item(
+        self, items: tuple[Value, ...], index: Value, build: Callable[[tuple[Value, ...]], Value]
+    ) -> Value:
+        position = require_static(self.index_operand(index), "the index of a list or tuple")
+        if isinstance(position, slice):
+            return build(items[position])
+        try:
+            return items[operator.index(position)]
+        except IndexError:
+            raise self.failed("IndexError", "list index out of range") from None
+        except TypeError:
+            raise self.refusal("the indices of lists and tuples are integers and slices") from None
+
+    def array_item(self, array: Ref, index: Value) -> Value:
+        position = self.index_operand(index)
+        if not is_basic(position):
+            return self.advanced_item(array, position)
+        part = self.part(array, position)
+        entries = position if isinstance(position, tuple) else (position,)
+        if part.shape == () and not any(entry is Ellipsis for entry in entries):
+            return self.read_scalar(part)
+        return part
+
+    def advanced_item(self, array: Ref, position: Any) -> Value:
+        raise self.refusal("indexing by arrays, lists and masks is not compiled yet", MASK_HINT)
+
+    def part(self, array: Ref, position: Any) -> Ref:
+        """The view `array[position]`, for a basic index."""
+        try:
+            parts = [Alternative(a.cell, compose(a.view, position, self.boundscheck)) for a in array.alternatives]
+        except RUNTIME_ERRORS as error:
+            raise self.certain_error(error) from None
+        return self.distinct(Ref(tuple(parts), array.selector))
