@@ -5,7 +5,7 @@ from __future__ import annotations
 import math as pymath
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, math
@@ -18,7 +18,6 @@ from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, emit, insert, where
 from mlirad.dialect.op import Generic, Properties, PureOp, op
-from mlirad.dialect.remf import RemfOp
 from mlirad.errors import DTypeError, ShapeError
 
 
@@ -246,79 +245,6 @@ class PowOp(BinaryOp):
         return scalar_op(math.PowFOp, *elements)
 
 
-@op(np.floor_divide, cost=8)
-class FloorDivOp(BinaryOp):
-    """floor(x / y), as NumPy: of integers x // 0 is 0 and the smallest by -1 wraps; of floats fmod's rounding."""
-
-    name = "nd.floordiv"
-
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        return None, None
-
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        x, y = elements
-        if types.is_float(self.element):
-            return _float_divmod(x, y)[0]
-        return _integer_divmod(x, y, types.is_unsigned(self.element))[0]
-
-
-@op(np.mod, cost=8)
-class ModOp(BinaryOp):
-    """x - floor(x / y) y, with the sign of y, as NumPy: of integers x % 0 is 0."""
-
-    name = "nd.mod"
-
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        x, y = operands
-        return g, -(g * emit(FloorDivOp, x, y))
-
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        x, y = elements
-        if types.is_float(self.element):
-            return _float_divmod(x, y)[1]
-        return _integer_divmod(x, y, types.is_unsigned(self.element))[1]
-
-
-def _integer_divmod(x: SSAValue, y: SSAValue, unsigned: bool) -> tuple[SSAValue, SSAValue]:
-    """(x // y, x % y) rounded down, that never trap."""
-    zero, one = number(0, y.type), number(1, y.type)
-    by_zero = compare("eq", y, zero)
-    if unsigned:
-        divisor = choose(by_zero, one, y)
-        quotient, remainder = scalar_op(arith.DivUIOp, x, divisor), scalar_op(arith.RemUIOp, x, divisor)
-    else:
-        by_minus_one = compare("eq", y, number(-1, y.type))
-        divisor = choose(scalar_op(arith.OrIOp, by_zero, by_minus_one), one, y)
-        truncated, rest = scalar_op(arith.DivSIOp, x, divisor), scalar_op(arith.RemSIOp, x, divisor)
-        signs_differ = compare("slt", scalar_op(arith.XOrIOp, rest, divisor), zero)
-        adjust = scalar_op(arith.AndIOp, compare("ne", rest, zero), signs_differ)
-        quotient = choose(adjust, scalar_op(arith.SubiOp, truncated, one), truncated)
-        quotient = choose(by_minus_one, scalar_op(arith.SubiOp, zero, x), quotient)
-        remainder = choose(adjust, scalar_op(arith.AddiOp, rest, divisor), rest)
-    return choose(by_zero, zero, quotient), choose(by_zero, zero, remainder)
-
-
-def _float_divmod(x: SSAValue, y: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """(x // y, x % y) of floats, as NumPy computes them from fmod (npy_divmod)."""
-    zero, one = number(0.0, y.type), number(1.0, y.type)
-    rest = scalar_op(RemfOp, x, y)
-    quotient = scalar_op(arith.DivfOp, scalar_op(arith.SubfOp, x, rest), y)
-    nonzero = compare("une", rest, zero)
-    signs_differ = scalar_op(arith.XOrIOp, compare("olt", y, zero), compare("olt", rest, zero))
-    adjust = scalar_op(arith.AndIOp, nonzero, signs_differ)
-    rest_adjusted = choose(adjust, scalar_op(arith.AddfOp, rest, y), rest)
-    quotient = choose(adjust, scalar_op(arith.SubfOp, quotient, one), quotient)
-    remainder = choose(nonzero, rest_adjusted, scalar_op(math.CopySignOp, zero, y))
-    down = scalar_op(math.FloorOp, quotient)
-    too_low = compare("ogt", scalar_op(arith.SubfOp, quotient, down), number(0.5, y.type))
-    rounded = choose(too_low, scalar_op(arith.AddfOp, down, one), down)
-    plain = scalar_op(arith.DivfOp, x, y)
-    signed_zero = scalar_op(math.CopySignOp, zero, plain)
-    floored = choose(compare("une", quotient, zero), rounded, signed_zero)
-    by_zero = compare("oeq", y, zero)
-    return choose(by_zero, plain, floored), choose(by_zero, rest, remainder)
-
-
 # --- functions --------------------------------------------------------------------------------------------------
 
 
@@ -450,94 +376,3 @@ class SignOp(UnaryOp):
         if types.is_unsigned(self.element):
             return choose(compare("ne", x, zero), one, zero)
         return choose(compare("sgt", x, zero), one, choose(compare("slt", x, zero), minus_one, zero))
-
-
-class ExtremumOp(BinaryOp):
-    """The larger or the smaller of two; nan if either is. At x = y each gets half of the cotangent."""
-
-    # (float op, signed op, unsigned op)
-    KINDS: ClassVar[tuple[type[Operation], type[Operation], type[Operation]]]
-
-    @classmethod
-    def accept(cls, type: Attribute) -> Attribute:
-        return type
-
-    @abstractmethod
-    def prefers(self, x: Expr, y: Expr) -> Expr:
-        """Where x is chosen."""
-
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        x, y = operands
-        tied = where(x == y, 0.5 * g, 0.0)
-        return where(self.prefers(x, y), g, tied), where(self.prefers(y, x), g, tied)
-
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        floating, signed, unsigned = self.KINDS
-        if types.is_float(self.element):
-            return scalar_op(floating, *elements)
-        return scalar_op(unsigned if types.is_unsigned(self.element) else signed, *elements)
-
-
-@op(np.maximum)
-class MaximumOp(ExtremumOp):
-    """The larger of two; nan if either is."""
-
-    name = "nd.maximum"
-    KINDS: ClassVar = (arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp)
-
-    def prefers(self, x: Expr, y: Expr) -> Expr:
-        return x > y
-
-
-@op(np.minimum)
-class MinimumOp(ExtremumOp):
-    """The smaller of two; nan if either is."""
-
-    name = "nd.minimum"
-    KINDS: ClassVar = (arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp)
-
-    def prefers(self, x: Expr, y: Expr) -> Expr:
-        return x < y
-
-
-def _select_reference(condition: Any, x: Any, y: Any) -> Any:
-    return np.where(condition, x, y)
-
-
-@op(_select_reference)
-class SelectOp(ElementwiseOp):
-    """x where the condition holds, else y."""
-
-    name = "nd.select"
-    condition = operand_def()
-    x = operand_def(_T)
-    y = operand_def(_T)
-    result = result_def(_T)
-    assembly_format = "$condition `,` $x `,` $y attr-dict `:` type($condition) `,` type($x)"
-
-    @classmethod
-    def infer(
-        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
-    ) -> list[Attribute]:
-        condition, x, y = operands
-        require_same(cls.name, (x, y))
-        if condition != types.with_element(x, types.I1):
-            raise DTypeError(f"nd.select: the condition is {condition}, not booleans of the shape of {x}")
-        return [x]
-
-    @property
-    def element(self) -> Attribute:
-        return types.element_type(self.operands[1].type)
-
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        condition = operands[0]
-        return None, where(condition, g, 0.0), where(condition, 0.0, g)
-
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        _, x, y = tangents
-        if x is None and y is None:
-            return None
-        return where(operands[0], 0.0 if x is None else x, 0.0 if y is None else y)
-
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        return choose(*elements)

@@ -227,7 +227,7 @@ def apply(function: np.ufunc, *inputs: Any) -> Expr:
 
 def where(condition: Expr, x: Expr | Number, y: Expr | Number) -> Expr:
     """`np.where(condition, x, y)`: x and y of one type, condition bool; a scalar condition is broadcast."""
-    from mlirad.dialect.elementwise import SelectOp
+    from mlirad.dialect.choice import SelectOp
 
     x, y = same_type(x, y)
     if x.is_tensor and not condition.is_tensor:

@@ -6,9 +6,11 @@ from xdsl.ir import Dialect
 
 from mlirad.dialect import (  # noqa: F401  (a family's ops are defined by importing it)
     check,
+    choice,
     compare,
     constant,
     contraction,
+    division,
     elementwise,
     indexing,
     movement,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.dialect.elementwise import SelectOp
+from mlirad.dialect.choice import SelectOp
 from mlirad.dialect.expr import emit
 from mlirad.errors import StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend import numpy_elementwise, promotion

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.dialect import types
+from mlirad.dialect.choice import MaximumOp, MinimumOp, SelectOp
 from mlirad.dialect.compare import (
     CastOp,
     EqualOp,
@@ -29,18 +30,7 @@ from mlirad.dialect.compare import (
     cast,
 )
 from mlirad.dialect.constant import ConstantOp, FullOp, full
-from mlirad.dialect.elementwise import (
-    AddOp,
-    DivOp,
-    ElementwiseOp,
-    MaximumOp,
-    MinimumOp,
-    MulOp,
-    NegOp,
-    PowOp,
-    SelectOp,
-    SubOp,
-)
+from mlirad.dialect.elementwise import AddOp, DivOp, ElementwiseOp, MulOp, NegOp, PowOp, SubOp
 from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.op import NdOp
 from mlirad.lowering.known import is_number, known_number

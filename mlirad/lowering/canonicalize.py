@@ -21,7 +21,8 @@ from xdsl.traits import IsTerminator
 
 from mlirad.dialect import types
 from mlirad.dialect.check import CheckIndexOp, CheckOp
-from mlirad.dialect.elementwise import AddOp, MaximumOp, SelectOp
+from mlirad.dialect.choice import MaximumOp, SelectOp
+from mlirad.dialect.elementwise import AddOp
 from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.op import NdOp
 from mlirad.lowering import algebra, array_algebra

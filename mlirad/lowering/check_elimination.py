@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 
 from mlirad.dialect import types
 from mlirad.dialect.check import CheckIndexOp, CheckOp
+from mlirad.dialect.choice import MaximumOp, MinimumOp, SelectOp
 from mlirad.dialect.compare import (
     CastOp,
     ComparisonOp,
@@ -35,17 +36,8 @@ from mlirad.dialect.compare import (
     NotEqualOp,
 )
 from mlirad.dialect.constant import ConstantOp
-from mlirad.dialect.elementwise import (
-    AddOp,
-    FloorDivOp,
-    MaximumOp,
-    MinimumOp,
-    ModOp,
-    MulOp,
-    NegOp,
-    SelectOp,
-    SubOp,
-)
+from mlirad.dialect.division import FloorDivOp, ModOp
+from mlirad.dialect.elementwise import AddOp, MulOp, NegOp, SubOp
 from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.indexing import WrapIndexOp
 from mlirad.dialect.movement import DimOp

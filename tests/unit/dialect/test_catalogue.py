@@ -18,7 +18,20 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
 
-from mlirad.dialect import check, compare, constant, contraction, elementwise, indexing, movement, nd, reduction, types
+from mlirad.dialect import (
+    check,
+    choice,
+    compare,
+    constant,
+    contraction,
+    division,
+    elementwise,
+    indexing,
+    movement,
+    nd,
+    reduction,
+    types,
+)
 from mlirad.dialect.expr import Expr, building, emit, insert
 from mlirad.dialect.op import NdOp, op_classes
 from mlirad.dialect.request import Ad, JvpOp, VjpOp
@@ -93,7 +106,7 @@ def binary(op: type[NdOp], x: np.ndarray, y: np.ndarray, dtypes: Sequence[type],
 
 
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 5e-324])
-E, C, M, R, I = elementwise, compare, movement, reduction, indexing
+E, D, H, C, M, R, I = elementwise, division, choice, compare, movement, reduction, indexing
 A, B = _x(6), _x(6)[::-1].copy()
 i0, i1, i2 = np.int64(0), np.int64(1), np.int64(2)
 T, U = _x(3, 4), _positive(2, 2)
@@ -108,15 +121,15 @@ SAMPLES: list[Sample] = [
     *binary(E.DivOp, A, B, (F32, F64)),
     *binary(E.PowOp, _positive(6), B, (F32, F64)),
     Sample(E.PowOp, (A, np.array([2.0, 3.0, -1.0, 0.0, 1.0, -2.0])), smooth=False),
-    *binary(E.FloorDivOp, A * 3, B, ARITHMETIC, smooth=False),
-    *binary(E.ModOp, A * 3, B, ARITHMETIC),
+    *binary(D.FloorDivOp, A * 3, B, ARITHMETIC, smooth=False),
+    *binary(D.ModOp, A * 3, B, ARITHMETIC),
     *(
         Sample(op, (x, y), (dtype,), smooth=False)
-        for op in (E.FloorDivOp, E.ModOp)
+        for op in (D.FloorDivOp, D.ModOp)
         for dtype in (I8, I64, U8)
         for x, y in [(np.array([7, -7, 7, -7, 0, -128, 5]), np.array([2, 2, -2, -2, 3, -1, 0]))]
     ),
-    *(Sample(op, (np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)), smooth=False) for op in (E.FloorDivOp, E.ModOp)),
+    *(Sample(op, (np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)), smooth=False) for op in (D.FloorDivOp, D.ModOp)),
     *unary(E.NegOp, A, ARITHMETIC),
     *unary(E.ExpOp, A),
     *unary(E.LogOp, _positive(6)),
@@ -128,11 +141,11 @@ SAMPLES: list[Sample] = [
     *unary(E.AbsOp, A, ARITHMETIC),
     *unary(E.SignOp, A, ARITHMETIC),
     Sample(E.SignOp, (SPECIAL,), smooth=False),
-    *binary(E.MaximumOp, A, B, (*ARITHMETIC, BOOL)),
-    *binary(E.MinimumOp, A, B, (*ARITHMETIC, BOOL)),
-    *(Sample(op, (np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)), smooth=False) for op in (E.MaximumOp, E.MinimumOp)),
-    Sample(E.SelectOp, (TRUTH[0], A, B), (*ARITHMETIC, BOOL), exact=(0,)),
-    Sample(E.SelectOp, (np.True_, A[0], B[0]), exact=(0,)),
+    *binary(H.MaximumOp, A, B, (*ARITHMETIC, BOOL)),
+    *binary(H.MinimumOp, A, B, (*ARITHMETIC, BOOL)),
+    *(Sample(op, (np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)), smooth=False) for op in (H.MaximumOp, H.MinimumOp)),
+    Sample(H.SelectOp, (TRUTH[0], A, B), (*ARITHMETIC, BOOL), exact=(0,)),
+    Sample(H.SelectOp, (np.True_, A[0], B[0]), exact=(0,)),
     *(sample for op in RELATIONS for sample in binary(op, np.round(A), np.round(B), (*ARITHMETIC, BOOL), smooth=False)),
     *(Sample(op, (np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)), smooth=False) for op in RELATIONS),
     *(sample for op in (C.LogicalAndOp, C.LogicalOrOp) for sample in binary(op, *TRUTH, (BOOL,), smooth=False)),
@@ -303,7 +316,7 @@ def test_native_is_numpy(sample: Sample, dtype: type) -> None:
     unit = np.finfo(np.asarray(expected).dtype).eps
     scale = np.max(np.abs(expected), where=np.isfinite(expected), initial=0.0) if sample.differs > 4 else 0.0
     np.testing.assert_allclose(actual, expected, rtol=sample.differs * unit, atol=sample.differs * unit * scale)
-    if issubclass(sample.op, E.ExtremumOp):
+    if issubclass(sample.op, H.ExtremumOp):
         return  # of 0.0 and -0.0, NumPy gives whichever its vector instructions give
     zeros = np.asarray(expected) == 0
     np.testing.assert_array_equal(np.signbit(actual)[zeros], np.signbit(expected)[zeros])
@@ -375,10 +388,10 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
             E.MulOp,
             E.DivOp,
             E.PowOp,
-            E.FloorDivOp,
-            E.ModOp,
-            E.MaximumOp,
-            E.MinimumOp,
+            D.FloorDivOp,
+            D.ModOp,
+            H.MaximumOp,
+            H.MinimumOp,
             *RELATIONS,
             C.LogicalAndOp,
             C.LogicalOrOp,
@@ -392,16 +405,16 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
             E.MulOp,
             E.DivOp,
             E.PowOp,
-            E.FloorDivOp,
-            E.ModOp,
-            E.MaximumOp,
-            E.MinimumOp,
+            D.FloorDivOp,
+            D.ModOp,
+            H.MaximumOp,
+            H.MinimumOp,
             *RELATIONS,
         )
     ),
     *((op, [types.I64], {}, None) for op in (E.ExpOp, E.LogOp, E.SinOp, E.CosOp, E.TanhOp, E.SqrtOp, C.LogicalNotOp)),
     *((op, [types.I1], {}, None) for op in (E.NegOp, E.AbsOp, E.SignOp)),
-    (E.SelectOp, [types.I1, types.tensor((2,), types.F64), types.tensor((2,), types.F64)], {}, None),
+    (H.SelectOp, [types.I1, types.tensor((2,), types.F64), types.tensor((2,), types.F64)], {}, None),
     (C.CastOp, [types.F64], {}, types.tensor((2,), types.F32)),
     (constant.ConstantOp, [], {"value": constant.dense(1, types.F64)}, types.F32),
     (constant.FullOp, [types.F64], {}, types.tensor((2,), types.F32)),

@@ -1,0 +1,111 @@
+"""Choosing one of two numbers: by a condition, or the larger or the smaller."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
+
+from mlirad.dialect import types
+from mlirad.dialect.elementwise import BinaryOp, ElementwiseOp, choose, require_same, scalar_op
+from mlirad.dialect.expr import Expr, where
+from mlirad.dialect.op import Properties, op
+from mlirad.errors import DTypeError
+
+_T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
+
+
+class ExtremumOp(BinaryOp):
+    """The larger or the smaller of two; nan if either is. At x = y each gets half of the cotangent."""
+
+    # (float op, signed op, unsigned op)
+    KINDS: ClassVar[tuple[type[Operation], type[Operation], type[Operation]]]
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return type
+
+    @abstractmethod
+    def prefers(self, x: Expr, y: Expr) -> Expr:
+        """Where x is chosen."""
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        x, y = operands
+        tied = where(x == y, 0.5 * g, 0.0)
+        return where(self.prefers(x, y), g, tied), where(self.prefers(y, x), g, tied)
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        floating, signed, unsigned = self.KINDS
+        if types.is_float(self.element):
+            return scalar_op(floating, *elements)
+        return scalar_op(unsigned if types.is_unsigned(self.element) else signed, *elements)
+
+
+@op(np.maximum)
+class MaximumOp(ExtremumOp):
+    """The larger of two; nan if either is."""
+
+    name = "nd.maximum"
+    KINDS: ClassVar = (arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp)
+
+    def prefers(self, x: Expr, y: Expr) -> Expr:
+        return x > y
+
+
+@op(np.minimum)
+class MinimumOp(ExtremumOp):
+    """The smaller of two; nan if either is."""
+
+    name = "nd.minimum"
+    KINDS: ClassVar = (arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp)
+
+    def prefers(self, x: Expr, y: Expr) -> Expr:
+        return x < y
+
+
+def _select_reference(condition: Any, x: Any, y: Any) -> Any:
+    return np.where(condition, x, y)
+
+
+@op(_select_reference)
+class SelectOp(ElementwiseOp):
+    """x where the condition holds, else y."""
+
+    name = "nd.select"
+    condition = operand_def()
+    x = operand_def(_T)
+    y = operand_def(_T)
+    result = result_def(_T)
+    assembly_format = "$condition `,` $x `,` $y attr-dict `:` type($condition) `,` type($x)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        condition, x, y = operands
+        require_same(cls.name, (x, y))
+        if condition != types.with_element(x, types.I1):
+            raise DTypeError(f"nd.select: the condition is {condition}, not booleans of the shape of {x}")
+        return [x]
+
+    @property
+    def element(self) -> Attribute:
+        return types.element_type(self.operands[1].type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        condition = operands[0]
+        return None, where(condition, g, 0.0), where(condition, 0.0, g)
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        _, x, y = tangents
+        if x is None and y is None:
+            return None
+        return where(operands[0], 0.0 if x is None else x, 0.0 if y is None else y)
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return choose(*elements)
