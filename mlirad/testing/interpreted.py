@@ -1,6 +1,6 @@
 """Runs a function through the interpreter in place of a target, as `mlirad.jit` runs it natively.
 
-Reads: a function, or a request, and a call. Writes: the arguments that the function writes. Gives: its value.
+Reads: a function, or a request, and calls. Writes: the arguments that the function writes. Gives: its value.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.traits import SymbolTable
 
 from mlirad import pipeline, stages
+from mlirad.dialect import types
 from mlirad.dialect.check import CheckFailed
 from mlirad.dialect.verify import verify_dominance
 from mlirad.jit.specialization import Specialization, build_for, leaves_of, specialized
 from mlirad.options import Options
-from mlirad.signature import signature_of
-from mlirad.targets.target import Artifact
+from mlirad.signature import Signature, signature_of
+from mlirad.targets.target import Artifact, Entry, Slot
 from mlirad.testing.interpreter import Interpreter
 
 _EXCEPTIONS: dict[str, type[Exception]] = {
@@ -31,11 +32,12 @@ _EXCEPTIONS: dict[str, type[Exception]] = {
 class InterpretedArtifact(Artifact):
     """A module of stage tensor, autodiff or optimized, run op by op."""
 
-    entries = {}
     errors = ()
 
     def __init__(self, module: ModuleOp):
         self.module = module
+        functions = [each for each in module.ops if isinstance(each, func.FuncOp)]
+        self.entries = {each.sym_name.data: _entry(each) for each in functions}
 
     def invoke(
         self, name: str, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None
@@ -55,22 +57,41 @@ class InterpretedArtifact(Artifact):
         return results
 
 
-def specialize(function: Any, *args: Any, stage: str = stages.AUTODIFF, **kwargs: Any) -> Specialization:
-    """What `mlirad.jit` would compile for this call, verified and run by the interpreter at one of the first stages."""
-    asked = signature_of(args, kwargs)
-    built, signature = build_for(function, asked, leaves_of(asked, args, kwargs), Options())
-    module = built.module
-    for name, run in ((stages.AUTODIFF, pipeline.differentiate), (stages.OPTIMIZED, pipeline.optimize)):
-        module.verify()
-        verify_dominance(module)
-        if stages.SHARED.index(stage) >= stages.SHARED.index(name):
-            module = run(module)
+def _entry(function: func.FuncOp) -> Entry:
+    returns = tuple(Slot(str(types.element_type(each)), None) for each in function.function_type.outputs)
+    return Entry(function.sym_name.data, function.sym_name.data, (), returns, 0)
+
+
+class Interpreted:
+    """A function, or a request, that is compiled up to a stage and interpreted there; once for calls of one kind."""
+
+    def __init__(self, function: Any, stage: str = stages.AUTODIFF):
+        self.function = function
+        self.stage = stage
+        self._known: list[tuple[Signature, Specialization]] = []
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        asked = signature_of(args, kwargs)
+        leaves = leaves_of(asked, args, kwargs)
+        for signature, known in self._known:
+            if signature == asked and known.fits(leaves):
+                return known(leaves)
+        made = self._specialization(asked, leaves)
+        self._known.append((asked, made))
+        return made(leaves)
+
+    def _specialization(self, asked: Signature, leaves: Sequence[Any]) -> Specialization:
+        """What `mlirad.jit` would compile, verified after each stage."""
+        built, signature = build_for(self.function, asked, leaves, Options())
+        module = built.module
+        verify(module)
+        for name, run in ((stages.AUTODIFF, pipeline.differentiate), (stages.OPTIMIZED, pipeline.optimize)):
+            if stages.SHARED.index(self.stage) >= stages.SHARED.index(name):
+                module = run(module)
+                verify(module)
+        return specialized(built, asked, signature, InterpretedArtifact(module))
+
+
+def verify(module: ModuleOp) -> None:
     module.verify()
     verify_dominance(module)
-    return specialized(built, asked, signature, InterpretedArtifact(module))
-
-
-def interpret(function: Any, *args: Any, stage: str = stages.AUTODIFF, **kwargs: Any) -> Any:
-    """`function(*args, **kwargs)`, compiled up to a stage and interpreted."""
-    asked = signature_of(args, kwargs)
-    return specialize(function, *args, stage=stage, **kwargs)(leaves_of(asked, args, kwargs))

@@ -1,0 +1,37 @@
+"""`python -m mlirad.testing.programs`: a campaign. Reads: options. Writes: the log, the summary. Leaves: the exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from mlirad.testing.programs.campaign import STAGES, judged, run
+from mlirad.testing.programs.generate import BIASES, generate
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Compare random programs, compiled, with NumPy.")
+    parser.add_argument("--how", choices=STAGES, default="autodiff", help="native, or interpreted at a stage")
+    parser.add_argument("--bias", choices=BIASES, action="append", help="the generator's bias; both if not given")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--count", type=int, default=100, help="how many seeds, of each bias")
+    parser.add_argument("--log", type=Path, help="a file of results: what it already tells is not run again")
+    parser.add_argument("--no-derivatives", action="store_true", help="values and side effects only")
+    parser.add_argument("--show", action="store_true", help="print the program of the first seed and its verdicts")
+    options = parser.parse_args()
+    biases = options.bias or list(BIASES)
+    if options.show:
+        print(generate(options.first, biases[0]).source)
+        for verdict in judged((biases[0], options.first), options.how, Path("."), not options.no_derivatives):
+            print(verdict)
+        return 0
+    keys = [(bias, seed) for seed in range(options.first, options.first + options.count) for bias in biases]
+    summary = run(keys, options.how, options.log, not options.no_derivatives)
+    print(f"{options.how}, seeds {options.first} to {options.first + options.count - 1} of {', '.join(biases)}:")
+    print(summary.text())
+    return bool(summary.failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

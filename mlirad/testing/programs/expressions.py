@@ -1,0 +1,207 @@
+"""Random expressions over the variables in scope.
+
+Reads: the kinds of the variables. Writes: nothing. Leaves: Python source text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from mlirad.testing.programs.kinds import Array, Bool, Float, Int, Kind, Shape, views
+
+# Multiples of a power of two, so that sums and products are exact and ties are ties on both sides.
+_NUMBERS = ("0.5", "-0.5", "0.25", "1.5", "2.0", "-1.25", "1.0")
+# Never reached by sums and products of such numbers: a comparison with one of these is the same on both sides.
+_THRESHOLDS = ("0.3", "-0.7", "1.1", "2.3", "-1.9")
+
+
+@dataclass
+class Expressions:
+    """Expressions of a wanted kind, not deeper than asked. `smooth`: how often a function that is not exact is used."""
+
+    rng: Random
+    scope: dict[str, Kind] = field(default_factory=dict)
+    smooth: float = 0.15
+
+    def names(self, kind: type[Kind], shape: Shape | None = None, dtype: str = "float64") -> list[str]:
+        return [
+            name
+            for name, held in self.scope.items()
+            if isinstance(held, kind)
+            and (not isinstance(held, Array) or (held.dtype == dtype and shape in (None, held.shape)))
+        ]
+
+    def arrays(self, dtype: str = "float64") -> list[tuple[str, Shape]]:
+        return [
+            (name, kind.shape) for name, kind in self.scope.items() if isinstance(kind, Array) and kind.dtype == dtype
+        ]
+
+    # Ints.
+
+    def integer(self) -> str:
+        """An int that is small, of any sign."""
+        held = self.names(Int)
+        if not held or self.rng.random() < 0.2:
+            return str(self.rng.randrange(-2, 5))
+        name = self.rng.choice(held)
+        return self.rng.choice([name, name, f"{name} + 1", f"{name} * 2", f"{name} // 2", f"({name} - 3)"])
+
+    def index(self, size: int) -> str:
+        """A subscript that is in range (nearly always)."""
+        rng = self.rng
+        if rng.random() < 0.004:
+            return str(rng.choice([size, -size - 1]))
+        fits = [n for n, k in self.scope.items() if isinstance(k, Int) and -size <= k.low and k.high < size]
+        if fits and rng.random() < 0.5:
+            return rng.choice(fits)
+        whole = self.names(Array, dtype="int64")
+        if whole and rng.random() < 0.15:
+            return f"{rng.choice(whole)}[{rng.randrange(-1, 2)}] % {size}"
+        if self.names(Int) and rng.random() < 0.5:
+            return f"({self.integer()}) % {size}"
+        return str(rng.randrange(-size, size))
+
+    # Booleans.
+
+    def condition(self, depth: int = 1) -> str:
+        rng = self.rng
+        held = self.names(Bool)
+        choice = rng.random()
+        if held and choice < 0.15:
+            return rng.choice([rng.choice(held), f"not {rng.choice(held)}"])
+        if self.names(Int) and choice < 0.4:
+            return f"{self.integer()} {rng.choice(['<', '>', '==', '!=', '<=', '>='])} {self.integer()}"
+        if depth and choice < 0.55:
+            return f"{self.condition(0)} {rng.choice(['and', 'or'])} {self.condition(0)}"
+        return f"{self.number(1)} {rng.choice(['<', '>'])} {rng.choice(_THRESHOLDS)}"
+
+    # Floats.
+
+    def number(self, depth: int) -> str:
+        """A float."""
+        rng = self.rng
+        if depth <= 0 or rng.random() < 0.25:
+            return self._plain_number()
+        if rng.random() < self.smooth:
+            inner = self.number(depth - 1)
+            return rng.choice(
+                [f"np.sin({inner})", f"np.tanh({inner})", f"np.exp(-abs({inner}))", f"np.sqrt(abs({inner}) + 0.5)"]
+            )
+        shape = rng.choice(self.shapes())
+        match rng.randrange(9):
+            case 0:
+                return f"({self.number(depth - 1)} {rng.choice('+-')} {self.number(depth - 1)})"
+            case 1:
+                return f"{self.number(depth - 1)} * {rng.choice(_NUMBERS)}"
+            case 2:
+                return f"0.25 * {self._plain_number()} * {self._plain_number()}"
+            case 3:
+                return f"np.sum({self.array(shape, depth - 1)}) * 0.25"
+            case 4:
+                vector = shape[-1:]
+                return f"({self.array(vector, 0)} @ {self.array(vector, depth - 1)}) * 0.125"
+            case 5:
+                return f"np.max({self.array(shape, depth - 1)})"
+            case 6:
+                return f"abs({self.number(depth - 1)})"
+            case 7:
+                return f"({self.number(depth - 1)} if {self.condition(0)} else {self.number(depth - 1)})"
+            case _:
+                return f"{rng.choice(['max', 'min'])}({self.number(depth - 1)}, {self.number(depth - 1)})"
+
+    def _plain_number(self) -> str:
+        rng = self.rng
+        choice = rng.random()
+        held = self.names(Float)
+        if held and choice < 0.45:
+            return rng.choice(held)
+        arrays = self.arrays()
+        if arrays and choice < 0.85:
+            return self.element(*rng.choice(arrays))
+        if self.names(Int) and choice < 0.92:
+            return f"{rng.choice(self.names(Int))} * 0.5"
+        return rng.choice(_NUMBERS)
+
+    def element(self, name: str, shape: Shape) -> str:
+        """One element of an array, as a target too."""
+        if len(shape) == 2 and self.rng.random() < 0.2:
+            return f"{name}[{self.index(shape[0])}][{self.index(shape[1])}]"
+        return f"{name}[{', '.join(self.index(size) for size in shape)}]"
+
+    # Arrays of doubles.
+
+    def shapes(self) -> list[Shape]:
+        return [shape for _, shape in self.arrays()] or [(3,)]
+
+    def array(self, shape: Shape, depth: int) -> str:
+        """An array of doubles of this shape: new, or one in scope, or a view."""
+        rng = self.rng
+        if depth <= 0 or rng.random() < 0.3:
+            return self.view(shape)
+        if rng.random() < self.smooth:
+            inner = self.array(shape, depth - 1)
+            return rng.choice([f"np.sin({inner})", f"np.tanh({inner})", f"np.exp(-np.abs({inner}))"])
+        match rng.randrange(9):
+            case 0 | 1:
+                return f"({self.array(shape, depth - 1)} {rng.choice('+-')} {self.array(shape, depth - 1)})"
+            case 2:
+                return f"0.25 * {self.view(shape)} * {self.view(shape)}"
+            case 3:
+                return f"{self.array(shape, depth - 1)} * {self.number(depth - 1)}"
+            case 4:
+                return f"np.maximum({self.array(shape, depth - 1)}, {self.array(shape, 0)})"
+            case 5:
+                test = f"{self.view(shape)} {rng.choice('<>')} {rng.choice(_THRESHOLDS)}"
+                return f"np.where({test}, {self.array(shape, depth - 1)}, {self.view(shape)})"
+            case 6:
+                return self.broadcast(shape, depth)
+            case 7:
+                return self.reduced(shape, depth)
+            case _:
+                return f"-{self.view(shape)}"
+
+    def broadcast(self, shape: Shape, depth: int) -> str:
+        if len(shape) == 2:
+            column = self.array(shape[:1], depth - 1)
+            return f"({column})[:, None] * {self.array(shape[1:], 0)}"
+        return f"{self.array(shape, depth - 1)} + {self.number(0)}"
+
+    def reduced(self, shape: Shape, depth: int) -> str:
+        """A reduction or a product with this shape, if an array fits."""
+        found: list[str] = []
+        for name, other in self.arrays():
+            if len(other) == 2 and shape == other[1:]:
+                found += [f"np.sum({name}, axis=0) * 0.5", f"np.max({name}, axis=0)"]
+                found.append(f"0.25 * ({self.array(other[:1], 0)} @ {name})")
+            if len(other) == 2 and shape == other[:1]:
+                found += [f"np.sum({name}, axis=1) * 0.5", f"0.25 * ({name} @ {self.array(other[1:], 0)})"]
+            if len(shape) == 2 and len(other) == 2 and shape == (other[0], other[0]):
+                found.append(f"0.125 * ({name} @ {name}.T)")
+        return self.rng.choice(found) if found else self.array(shape, depth - 1)
+
+    def view(self, shape: Shape) -> str:
+        """An array in scope of this shape, or a view of one, or else a new one."""
+        found: list[str] = []
+        for name, other in self.arrays():
+            found += [name] * 2 if other == shape else []
+            found += views(self.rng, name, other, shape)
+            found += self.moving(name, other, shape)
+        return self.rng.choice(found) if found else f"np.full({shape}, {self._plain_number()})"
+
+    def moving(self, name: str, source: Shape, shape: Shape) -> list[str]:
+        """Views whose place depends on an int: rows, and windows of a fixed length."""
+        ints = [n for n, k in self.scope.items() if isinstance(k, Int)]
+        if not ints or self.rng.random() < 0.5:
+            return []
+        if len(source) == 2 and shape == source[1:]:
+            return [f"{name}[{self.index(source[0])}]"]
+        if len(source) == 2 and shape == source[:1]:
+            return [f"{name}[:, {self.index(source[1])}]"]
+        if len(source) == len(shape) == 1 and shape[0] < source[0]:
+            room = source[0] - shape[0]
+            fits = [n for n in ints if (k := self.scope[n]) and isinstance(k, Int) and 0 <= k.low and k.high <= room]
+            if fits:
+                start = self.rng.choice(fits)
+                return [f"{name}[{start}:{start} + {shape[0]}]"]
+        return []

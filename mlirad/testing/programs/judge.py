@@ -1,0 +1,198 @@
+"""Runs one program compiled and compares it with NumPy: results, side effects, exceptions, derivatives.
+
+Reads: a program. Writes: nothing. Leaves: verdicts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mlirad
+from mlirad.errors import CompileError
+from mlirad.requests import Grad, Jvp, Vjp
+from mlirad.testing.interpreted import Interpreted
+from mlirad.testing.programs.generate import Program
+from mlirad.testing.programs.oracle import Namespace, call, fresh, is_same, namespace_of, oracle_of, slope
+
+CALLS = 3
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """kind: same, refused, skipped (a kink), or wrong; about: what was compared; why: what to count or to look at."""
+
+    kind: str
+    about: str
+    why: str = ""
+
+
+class Natively:
+    """How programs are run: compiled by `mlirad.jit` and its transforms."""
+
+    def value(self, function: Any) -> Callable[..., Any]:
+        return mlirad.jit(function)
+
+    def gradient(self, function: Any, argnums: tuple[int, ...]) -> Callable[..., Any]:
+        return mlirad.value_and_grad(function, argnums=argnums)
+
+    def vjp(self, function: Any, primals: Sequence[Any]) -> Any:
+        return mlirad.vjp(function, *primals)
+
+    def jvp(self, function: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        return mlirad.jvp(function, primals, tangents)
+
+
+@dataclass(frozen=True)
+class Stepwise(Natively):
+    """How programs are run: by the interpreter, at one of the first stages."""
+
+    stage: str
+
+    def value(self, function: Any) -> Callable[..., Any]:
+        return Interpreted(function, self.stage)
+
+    def gradient(self, function: Any, argnums: tuple[int, ...]) -> Callable[..., Any]:
+        return self.value(Grad(function, argnums, False, True))
+
+    def vjp(self, function: Any, primals: Sequence[Any]) -> Any:
+        return self.value(Vjp(function))(*primals)
+
+    def jvp(self, function: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+        return self.value(Jvp(function))(tuple(primals), tuple(tangents))
+
+
+def reason(error: BaseException) -> str:
+    """An error's message without what differs from program to program."""
+    text = str(getattr(error, "message", error)).split("\n")[0]
+    return f"{type(error).__name__}: " + re.sub(r"'[^']*'|\([\d, ]*\)|-?\d+(\.\d+)?", "_", text)[:110]
+
+
+def judge(program: Program, how: Natively, directory: Path, derivatives: bool = True) -> list[Verdict]:
+    """All that is found out about a program."""
+    ours, oracle = namespace_of(program, directory), oracle_of(program)
+    verdicts = _values(program, how, ours, oracle)
+    if derivatives and program.floats and all(each.kind == "same" for each in verdicts):
+        verdicts += _gradients(program, how, ours, oracle)
+        verdicts += _duality(program, how, ours)
+    return verdicts
+
+
+def _values(program: Program, how: Natively, ours: Namespace, oracle: Namespace) -> list[Verdict]:
+    verdicts: list[Verdict] = []
+    function = how.value(ours["f"])
+    for number in range(CALLS):
+        args = program.arguments(number)
+        expected, given = fresh(args), fresh(args)
+        want, got = call(oracle["f"], expected), call(function, given)
+        verdicts.append(_compared(want, got, expected, given, native=not isinstance(how, Stepwise)))
+    return verdicts
+
+
+def _compared(want: Any, got: Any, expected: list[Any], given: list[Any], native: bool) -> Verdict:
+    if isinstance(want, Exception) and isinstance(got, Exception):
+        if not isinstance(got, type(want)):
+            if isinstance(got, CompileError):
+                return Verdict("refused", "value", reason(got))
+            return Verdict("wrong", "value", f"{got!r}, not {want!r}")
+        if native and not isinstance(got, CompileError) and not is_same(tuple(expected), tuple(given)):
+            return Verdict("wrong", "effects before an exception", f"{given}, not {expected}")
+        return Verdict("same", "exception")
+    if isinstance(got, CompileError):
+        return Verdict("refused", "value", reason(got))
+    if isinstance(want, Exception) or isinstance(got, Exception) or not is_same(want, got):
+        return Verdict("wrong", "value", f"{got!r}, not {want!r}")
+    if not is_same(tuple(expected), tuple(given)):
+        return Verdict("wrong", "effects", f"{given}, not {expected}")
+    return Verdict("same", "value")
+
+
+def _gradients(program: Program, how: Natively, ours: Namespace, oracle: Namespace) -> list[Verdict]:
+    argnums = tuple(k for k, name in enumerate(program.parameters) if name in program.floats)
+    function = how.gradient(ours["loss"], argnums)
+    verdicts: list[Verdict] = []
+    for number in range(CALLS - 1):
+        args = program.arguments(number, generic=True)
+        given = fresh(args)
+        want, got = call(oracle["loss"], fresh(args)), call(function, given)
+        if isinstance(got, CompileError):
+            return [*verdicts, Verdict("refused", "gradient", reason(got))]
+        if isinstance(want, Exception) or isinstance(got, Exception):
+            kind = "same" if type(want) is type(got) else "wrong"
+            verdicts.append(Verdict(kind, "exception of a gradient", f"{got!r}, not {want!r}"))
+            continue
+        value, gradients = got
+        if not is_same(want, value) or not is_same(tuple(args), tuple(given)):
+            verdicts.append(Verdict("wrong", "value of a gradient", f"{value!r}, not {want!r}; {given}, from {args}"))
+            continue
+        verdicts.append(_slope_verdict(program, oracle, args, argnums, gradients, number))
+    return verdicts
+
+
+def _slope_verdict(
+    program: Program, oracle: Namespace, args: list[Any], argnums: tuple[int, ...], gradients: Any, number: int
+) -> Verdict:
+    rng = np.random.default_rng([program.seed, number])
+    directions = {k: rng.uniform(-1, 1, np.shape(args[k])) for k in argnums}
+
+    def along(step: float) -> float:
+        # Doubles, also where the program takes float32: its own rounding would drown the differences.
+        moved = [np.asarray(a, np.float64) + step * directions[k] if k in directions else a for k, a in enumerate(args)]
+        moved = [x[()] if isinstance(x, np.ndarray) and not x.shape else x for x in moved]
+        result = call(oracle["loss"], fresh(moved))
+        return np.nan if isinstance(result, Exception) else float(result)
+
+    expected = slope(along)
+    if expected is None:
+        return Verdict("skipped", "gradient", "a kink, or large numbers")
+    terms = [np.sum(np.multiply(g, directions[k], dtype=np.float64)) for k, g in zip(argnums, gradients, strict=True)]
+    tolerance = 2e-3 if any(getattr(args[k], "dtype", None) == np.float32 for k in argnums) else 2e-5
+    scale = 1 + abs(expected) + sum(map(abs, terms))
+    shaped = all(np.shape(g) == np.shape(args[k]) for k, g in zip(argnums, gradients, strict=True))
+    if not shaped or not abs(sum(terms) - expected) <= tolerance * scale:
+        return Verdict("wrong", "gradient", f"{sum(terms)}, not {expected}: {gradients} at {args}")
+    return Verdict("same", "gradient")
+
+
+def _duality(program: Program, how: Natively, ours: Namespace) -> list[Verdict]:
+    """<u, jvp v> == <vjp u, v>, and a pullback called twice gives the same."""
+    args = dict(zip(program.parameters, program.arguments(0, generic=True), strict=True))
+    ours.update({f"fixed_{name}": value for name, value in args.items() if name not in program.floats})
+    primals = [args[name] for name in program.floats]
+    if isinstance(call(ours["outs"], fresh(primals)), Exception):
+        return []
+    try:
+        out, pullback = how.vjp(ours["outs"], fresh(primals))
+        rng = np.random.default_rng(program.seed)
+        us = tuple(_direction(rng, x) for x in out)
+        vs = tuple(_direction(rng, x) for x in primals)
+        once, twice = pullback(us), pullback(us)
+        same, tangents = how.jvp(ours["outs"], fresh(primals), vs)
+    except CompileError as error:
+        return [Verdict("refused", "duality", reason(error))]
+    except Exception as error:
+        return [Verdict("wrong", "duality", f"{type(error).__name__}: {error}")]
+    if not is_same(tuple(once), tuple(twice), 0.0) or not is_same(tuple(out), tuple(same), 1e-12):
+        return [Verdict("wrong", "second pullback or value of jvp", f"{once}, {twice}; {out}, {same}")]
+    left, right = _inner(us, tangents), _inner(once, vs)
+    scale = 1 + sum(float(np.sum(np.abs(x))) for x in (*once, *tangents))
+    if not np.isfinite(scale):
+        return [Verdict("skipped", "duality", "numbers that are not finite")]
+    single = any(getattr(x, "dtype", None) == np.float32 for x in (*primals, *out))
+    if abs(left - right) > (1e-3 if single else 1e-8) * scale:
+        return [Verdict("wrong", "duality", f"<u, jvp v> = {left}, <vjp u, v> = {right}")]
+    return [Verdict("same", "duality")]
+
+
+def _direction(rng: np.random.Generator, like: Any) -> Any:
+    made = np.asarray(rng.uniform(-1, 1, np.shape(like)), np.asarray(like).dtype)
+    return made if isinstance(like, np.ndarray) else type(like)(made)
+
+
+def _inner(xs: Sequence[Any], ys: Sequence[Any]) -> float:
+    return float(sum(np.sum(np.multiply(x, y, dtype=np.float64)) for x, y in zip(xs, ys, strict=True)))

@@ -1,0 +1,84 @@
+"""What the variables of a random program hold.
+
+Reads: nothing. Writes: nothing. Leaves: kinds, and the views of one kind that have the shape of another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of doubles, or of another dtype."""
+
+    shape: Shape
+    dtype: str = "float64"
+
+
+@dataclass(frozen=True)
+class Float:
+    """A float, of Python or of NumPy."""
+
+
+@dataclass(frozen=True)
+class Int:
+    """An int from `low` to `high`, both included."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
+class Bool:
+    """A truth value."""
+
+
+Kind = Array | Float | Int | Bool
+
+
+def slice_of(rng: Random, size: int, length: int) -> str:
+    """A slice with `length` of the `size` elements of an axis, backwards at times."""
+    if length == size and rng.random() < 0.5:
+        return rng.choice([":", "::-1"])
+    steps = [step for step in (1, 2, 3, -1, -2) if (length - 1) * abs(step) < size] or [1]
+    step = rng.choice(steps)
+    span = (length - 1) * abs(step)
+    first = rng.randrange(size - span)
+    if step > 0:
+        stop = first + span + 1
+        shown = "" if stop == size and rng.random() < 0.5 else stop
+        return f"{first or ''}:{shown}" + ("" if step == 1 else f":{step}")
+    start, stop = first + span, first - 1
+    return f"{start if start < size - 1 else ''}:{'' if stop < 0 else stop}:{step}"
+
+
+def views(rng: Random, name: str, source: Shape, shape: Shape) -> list[str]:
+    """Views of the array `name` that have another shape (or the same one)."""
+    found: list[str] = []
+    if len(source) == 1 and len(shape) == 1 and shape[0] <= source[0]:
+        found.append(f"{name}[{slice_of(rng, source[0], shape[0])}]")
+        if rng.random() < 0.3:
+            found.append(f"{name}[::-1][{slice_of(rng, source[0], shape[0])}]")
+    if len(source) == 2:
+        rows, columns = source
+        if shape == (columns,):
+            found.append(f"{name}[{rng.randrange(-rows, rows)}]")
+        if shape == (rows,):
+            column = rng.randrange(-columns, columns)
+            found += [f"{name}[:, {column}]", f"{name}.T[{column}]"]
+        if len(shape) == 1 and shape[0] <= rows * columns:
+            flat = rng.choice([".reshape(-1)", ".ravel()"])
+            found.append(f"{name}{flat}[{slice_of(rng, rows * columns, shape[0])}]")
+        if shape == source:
+            found += [f"{name}[::-1]", f"{name}[:, ::-1]", f"{name}.T.T"]
+        if shape == (columns, rows):
+            found.append(f"{name}.T")
+        if len(shape) == 2 and shape[0] <= rows and shape[1] <= columns:
+            found.append(f"{name}[{slice_of(rng, rows, shape[0])}, {slice_of(rng, columns, shape[1])}]")
+    if source == shape and rng.random() < 0.3:
+        found.append(name)
+    return found

@@ -1,0 +1,97 @@
+"""What a program should do: plain NumPy, and central differences.
+
+Reads: a program. Writes: its source, to a file, so that it can be inspected. Leaves: namespaces, results to compare.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlirad.testing.programs.generate import Program
+
+Namespace = dict[str, Any]
+
+
+def namespace_of(program: Program, directory: Path) -> Namespace:
+    """The program's functions, defined in a file of the directory."""
+    path = directory / f"{program.bias}_{program.seed}.py"
+    path.write_text(program.source)
+    return _executed(compile(program.source, str(path), "exec"))
+
+
+class _ReadsFirst(ast.NodeTransformer):
+    """Copies the right side of `x[...] = value`: NumPy may read there what it has just written."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        if any(isinstance(target, ast.Subscript) for target in node.targets):
+            copied = ast.Call(ast.Name("_copied", ast.Load()), [node.value], [])
+            node.value = ast.copy_location(copied, node.value)
+        return node
+
+
+def _copied(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def oracle_of(program: Program) -> Namespace:
+    """The same functions in plain NumPy, which read all of a right side before they write."""
+    tree = ast.fix_missing_locations(_ReadsFirst().visit(ast.parse(program.source)))
+    return _executed(compile(tree, f"<oracle of {program.bias} {program.seed}>", "exec"))
+
+
+def _executed(code: Any) -> Namespace:
+    namespace: Namespace = {"_copied": _copied}
+    exec(code, namespace)
+    return namespace
+
+
+def fresh(args: Sequence[Any]) -> list[Any]:
+    return [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+
+
+def call(function: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """What the function gives, or the exception that it raises."""
+    try:
+        with np.errstate(all="ignore"):
+            return function(*args)
+    except Exception as error:
+        return error
+
+
+def is_same(a: Any, b: Any, rtol: float = 1e-9) -> bool:
+    """Whether two results are alike: structure, arrays' dtypes and shapes, values up to rounding.
+
+    A number may be Python's in one and NumPy's in the other: what a loop carries has one type, also after no trips.
+    """
+    if isinstance(a, tuple) or isinstance(b, tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(is_same(x, y, rtol) for x, y in zip(a, b, strict=True))
+    if isinstance(a, np.ndarray) != isinstance(b, np.ndarray) or a is None or b is None:
+        return a is b
+    x, y = np.asarray(a), np.asarray(b)
+    if isinstance(a, np.ndarray) and x.dtype != y.dtype or x.shape != y.shape or x.dtype.kind != y.dtype.kind:
+        return False
+    single = np.float32 in (x.dtype, y.dtype)
+    with np.errstate(all="ignore"):
+        finite = np.abs(x[np.isfinite(x)], dtype=np.float64) if x.dtype.kind == "f" else np.abs(x)
+        scale = float(np.max(finite, initial=1.0)) if x.dtype.kind == "f" else 0.0
+        tolerance = max(rtol, 1e-5 if single else 0.0)
+        return np.allclose(x, y, rtol=tolerance, atol=tolerance * scale * 1e-3, equal_nan=True)
+
+
+def slope(function: Callable[[float], float], step: float = 2.0**-12) -> float | None:
+    """The derivative at 0, extrapolated from central differences; None near a kink, a jump or a pole."""
+    at = {k: function(k * step) for k in (-2, -1, 0, 1, 2)}
+    if not all(np.isfinite(value) and abs(value) < 1e5 for value in at.values()):
+        return None
+    coarse, fine = (at[2] - at[-2]) / (4 * step), (at[1] - at[-1]) / (2 * step)
+    bends = [abs(at[k] - 2 * at[0] + at[-k]) / step for k in (1, 2)]
+    scale = 1 + abs(at[0]) + abs(fine)
+    # The second difference over the step falls with the step where the function is smooth, and stays at a kink.
+    if abs(coarse - fine) > 1e-4 * scale or bends[0] > 0.02 * scale or bends[1] > 0.02 * scale:
+        return None
+    return fine + (fine - coarse) / 3
