@@ -196,8 +196,11 @@ class BuiltinCalls(Iteration, Calls):
                 return viewed
         if name in ("sort", "partition", "resize", "put", "itemset", "setfield", "byteswap", "setflags"):
             raise self.refusal(f"the method {name!r} changes the array in place, and is not compiled", f"use np.{name}")
-        strides = self.elementwise_strides(array) if name == "astype" else None
-        return self.numpy_method(self.read(array), name, args, kwargs, strides)
+        strides = self.elementwise_strides(array) if name in ("astype", "clip") else None
+        result = self.numpy_method(self.read(array), name, args, kwargs, strides)
+        if strides is None and name not in ("copy", "dot") and "out" not in kwargs and isinstance(result, Ref):
+            return self.of_unknown_layout(name, (array,), result)
+        return result
 
     def numpy_method(
         self,

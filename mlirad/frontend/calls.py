@@ -128,9 +128,10 @@ class Calls(Statements, Objects):
         out = kwargs.pop("out", None)
         operands = [self.operand(arg) for arg in args]
         named = {name: self.operand(value) for name, value in kwargs.items()}
-        result = self.computed(
-            lambda: numpy_calls.call(function, tuple(operands), named), self.result_strides(function, args)
-        )
+        strides = self.result_strides(function, args)
+        result = self.computed(lambda: numpy_calls.call(function, tuple(operands), named), strides)
+        if strides is None and isinstance(result, Ref):
+            result = self.of_unknown_layout(function, args, result)
         if out is None or (isinstance(out, Static) and out.value is None):
             return result
         return self.stored(function, result, out)
@@ -145,6 +146,16 @@ class Calls(Statements, Objects):
         if len(arrays) == 1 and function in _KEEPS_LAYOUT:
             return self.elementwise_strides(*args)
         return None
+
+    @staticmethod
+    def of_unknown_layout(function: Any, args: Sequence[Value], result: Ref) -> Ref:
+        """A result whose layout follows its operands', in a way that is not modelled."""
+        arrays = [value.alternatives[0].view for value in args if isinstance(value, Ref)]
+        if result.ndim < 2 or function in _ROW_MAJOR or all(map(layout.is_c_contiguous, arrays)):
+            return result
+        (alternative,) = result.alternatives
+        view = dataclasses.replace(alternative.view, strides=layout.unknown_strides(result.shape))
+        return Ref((dataclasses.replace(alternative, view=view),))
 
     def stored(self, function: Any, result: Value, out: Value) -> Value:
         """`out=`: the result is written there."""
@@ -314,5 +325,6 @@ class Calls(Statements, Objects):
         return found
 
 
-# Functions of one array whose result keeps its layout.
+# Functions whose result is C-contiguous whatever its operands are, and functions of one array that keep its layout.
+_ROW_MAJOR = (np.matmul, np.dot, np.outer, np.inner, np.tensordot, np.zeros, np.ones, np.full, np.empty)
 _KEEPS_LAYOUT = (np.copy, np.array, np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.clip, np.round)

@@ -171,12 +171,12 @@ class Outlining(Core):
             return value
         raise self.refusal(f"a function that is differentiated returns {kind_of(value)}", "return arrays and numbers")
 
-    def result_leaves(self, value: Any) -> Iterator[Ref | Traced]:
-        """The arrays and traced numbers of a plain result."""
+    def result_leaves(self, value: Any, with_static: bool = False) -> Iterator[Any]:
+        """The arrays and traced numbers of a plain result, and what is static in it too if asked for."""
         if isinstance(value, Made | Tuple):
             for item in value.items:
-                yield from self.result_leaves(item)
-        elif isinstance(value, Ref | Traced):
+                yield from self.result_leaves(item, with_static)
+        elif with_static or isinstance(value, Ref | Traced):
             yield value
 
     def rebuilt(self, value: Any, results: Iterator[Expr]) -> Value:

@@ -257,7 +257,10 @@ class Statements(Expressions):
         entry = self.entry(base)
         if entry.kind is dict:
             key = self.static(index, "a key of a dict")
-            items = dict(zip(entry.keys, entry.items, strict=True)) | {key: value}
+            items = dict(zip(entry.keys, entry.items, strict=True))
+            if items.get(key) is value:
+                return
+            items[key] = value
             self.change(base, dataclasses.replace(entry, keys=tuple(items), items=tuple(items.values())))
             return
         position = self.static(self.as_slice_or_number(index), "the index of a list")
@@ -267,6 +270,8 @@ class Statements(Expressions):
         else:
             if not -len(items) <= int(position) < len(items):
                 raise self.failed("IndexError", "list assignment index out of range")
+            if items[int(position)] is value:
+                return  # `l[0] += y` has changed the array that l[0] is, and not the list
             items[int(position)] = value
         self.change(base, dataclasses.replace(entry, keys=tuple(range(len(items))), items=tuple(items)))
 

@@ -259,11 +259,13 @@ class Transforms(Outlining, Calls):
         if len(args) != 1:
             raise DTypeError("a pullback takes one cotangent, of the structure of the result", self.location)
         request: PulledBack = function.request
-        given = list(self.leaves(args[0]))
-        if len(given) != len(request.leaves):
-            count = len(request.leaves)
-            raise ShapeError(f"a pullback of {count} results is given {len(given)} cotangents", self.location)
-        others = [self.converted(given[k], request.leaves[k]).value for k in request.outs]
+        given, wanted = list(self.leaves(args[0])), list(self.result_leaves(request.result, with_static=True))
+        if len(given) != len(wanted):
+            message = f"a pullback of {len(wanted)} results is given {len(given)} cotangents"
+            raise ShapeError(message, self.location)
+        pairs = zip(given, wanted, strict=True)
+        traced = [(cotangent, leaf) for cotangent, leaf in pairs if isinstance(leaf, Ref | Traced)]
+        others = [self.converted(*traced[k]).value for k in request.outs]
         op = PullbackOp.of(request.outlined.callee, [function.residuals.value], others, request.wrt, request.outs)
         results = iter([Expr(result) for result in insert(op).results])
         return self.mapped(request.primals, lambda leaf: self.cotangent(leaf, next(results)))

@@ -128,7 +128,7 @@ def shapes_of_data(x):
 
 
 # CHECK-LABEL: UnsupportedSyntaxError
-# CHECK-NEXT: errors.py:[[# @LINE - 4]]:12: {{.*}} must be known at compile time, and it depends on the contents of an array
+# CHECK-NEXT: errors.py:[[# @LINE - 4]]:12: {{.*}} must be known at compile time, and it depends on
 # CHECK-NEXT:     return np.zeros(int(x[0]))
 # CHECK-NEXT:            ^~~~~~~~~~~~~~~~~~~
 # CHECK-NEXT:   help: use a mask, np.where, or an array of fixed size and a count

@@ -34,7 +34,7 @@ def mixed(a, k=3, *rest, z=1, **named):
 
 
 def calls(x):
-    return mixed(x) + mixed(x, 2, 5, 6, z=3, q=4) + mixed(*[x, 2], **{"z": 5})
+    return mixed(x) + mixed(x, 2, 5, 6, z=3, q=4) + mixed(*[x, 2], **{"z": 5})  # noqa: PIE804
 
 
 def dataclasses_in_and_out(p):
@@ -44,7 +44,7 @@ def dataclasses_in_and_out(p):
 
 
 def named_tuples(t):
-    u, v = t
+    u, _ = t
     return Pair(t.u + 1, t.v * u), t.v.shape, len(t.v), t._replace if False else None
 
 
@@ -115,7 +115,8 @@ def stars(x):
 
 
 def comprehensions(m):
-    return [row.sum() for row in m], {k: m[k, k] for k in range(2)}, [i * j for i in range(3) for j in range(i) if i > 1]
+    products = [i * j for i in range(3) for j in range(i) if i > 1]
+    return [row.sum() for row in m], {k: m[k, k] for k in range(2)}, products
 
 
 def static_arguments(s, mode):
@@ -173,12 +174,13 @@ def either(a, b, c):
 
 
 def conversions(x, i):
-    return float(i), int(x[0]), bool(x[1]), abs(-x[0]), min(x[0], x[2], x[1]), max(x), sum(x[:2], 1.0), divmod(i, 3)
+    numbers = float(i), int(x[0]), bool(x[1]), abs(-x[0]), divmod(i, 3)
+    return numbers, min(x[0], x[2], x[1]), max(x), sum(x[:2], 1.0)
 
 
 def shapes(m):
     rows, columns = m.shape
-    return np.zeros((columns, rows)), m.reshape(-1, 2)[1].copy(), m.T.shape, m.size, m.ndim, len(m), m.dtype == np.float64
+    return np.zeros((columns, rows)), m.reshape(-1, 2)[1].copy(), m.T.shape, m.size, m.ndim, len(m), m.dtype == float
 
 
 def walrus(x):
