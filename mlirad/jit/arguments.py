@@ -68,16 +68,16 @@ def contiguous(
     inputs: Sequence[Input], values: Sequence[Any]
 ) -> tuple[Sequence[Any], list[tuple[np.ndarray, np.ndarray]]]:
     """The values with strided arrays copied, and the pairs (caller's array, copy) of those that are written."""
-    taken: Sequence[Any] = values
+    taken: list[Any] | None = None
     copies: list[tuple[np.ndarray, np.ndarray]] = []
     for number, value in enumerate(values):
         if isinstance(value, np.ndarray) and value.flags.num & _USABLE != _USABLE:
-            if taken is values:
+            if taken is None:
                 taken = list(values)
             taken[number] = np.array(value, order="C", copy=True, subok=False)
             if inputs[number].is_written:
                 copies.append((value, taken[number]))
-    return taken, copies
+    return (values if taken is None else taken), copies
 
 
 def write_back(copies: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
