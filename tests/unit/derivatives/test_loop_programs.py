@@ -70,6 +70,7 @@ def stops_by_flag(x, limit):
 
 
 def swapped_buffers(a, n):
+    a = a.copy()
     b = np.zeros_like(a)
     for _ in range(n):
         b[1:-1] = 0.5 * (a[:-2] + a[2:]) * a[1:-1]
