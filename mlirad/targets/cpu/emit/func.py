@@ -96,6 +96,7 @@ def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attribut
     e = FunctionEmitter(module)
     block = op.body.block
     _find_releasing_loops(e, op)
+    _find_vectorized_loops(e, op)
     scopes = _arena_scopes(e, op)
     # Only the call path promises that arguments are disjoint; a call inside the module may pass one array twice.
     noalias = "noalias " if is_public and op.sym_name.data not in called else ""
@@ -113,7 +114,7 @@ def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attribut
     e.run(block)
     name = quoted(symbol("body", op.sym_name.data))
     module.chunks.append(e.text(f"define internal i32 {name}({', '.join(parameters)}) {attributes}"))
-    module.chunks += scopes
+    module.chunks += [*scopes, *e.footnotes]
     if is_public:
         entry = signature(op)
         module.entries[entry.name] = entry
@@ -175,6 +176,16 @@ def _find_releasing_loops(e: FunctionEmitter, function: func.FuncOp) -> None:
             parent = parent.parent_op()
 
 
+def _find_vectorized_loops(e: FunctionEmitter, function: func.FuncOp) -> None:
+    """The loops in which vectors are handled: LLVM need not vectorise them, nor unroll what is unrolled already."""
+    for op in ops_in(function):
+        if op.name.startswith("vector."):
+            parent = op.parent_op()
+            while parent is not None and parent is not function and parent not in e.vectorized:
+                e.vectorized.add(parent)
+                parent = parent.parent_op()
+
+
 def _arena_scopes(e: FunctionEmitter, function: func.FuncOp) -> list[str]:
     """Tell LLVM which of the arena's buffers share no byte, by metadata on what is accessed through their names."""
     buffers: list[tuple[SSAValue, int, int]] = []
@@ -186,10 +197,9 @@ def _arena_scopes(e: FunctionEmitter, function: func.FuncOp) -> list[str]:
             buffers.append((op.memref, start, start + prod(type.get_shape()) * byte_size(type.element_type)))
     if not 1 < len(buffers) <= _MOST_SCOPES:
         return []
-    first = 10 + e.module.scopes
-    domain, scope = first, first + 1
+    domain = e.module.metadata_nodes(1 + 3 * len(buffers))
+    scope = domain + 1
     lists = scope + len(buffers)
-    e.module.scopes += 1 + 3 * len(buffers)
     lines = [f"!{domain} = distinct !{{!{domain}}}"]
     for number, (value, start, end) in enumerate(buffers):
         lines.append(f"!{scope + number} = distinct !{{!{scope + number}, !{domain}}}")

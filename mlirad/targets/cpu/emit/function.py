@@ -57,7 +57,7 @@ class ModuleEmitter:
     errors: dict[ErrorEntry, int] = field(default_factory=dict)
     entries: dict[str, Entry] = field(default_factory=dict)
     chunks: list[str] = field(default_factory=list)
-    scopes: int = 0
+    nodes: int = 10
 
     def declare(self, symbol: str, text: str) -> str:
         """A reference to an external function or intrinsic, declared once."""
@@ -68,6 +68,11 @@ class ModuleEmitter:
         """A reference to one of the functions of runtime.py, which comes along with what it needs."""
         self.runtime.add(name)
         return f"@{name}"
+
+    def metadata_nodes(self, count: int) -> int:
+        """The first of so many new numbers of metadata nodes, in a row."""
+        self.nodes += count
+        return self.nodes - count
 
     def error_code(self, error: ErrorEntry) -> int:
         """The number of an error in the artifact's table; the first is 1, as 0 is success."""
@@ -97,6 +102,8 @@ class FunctionEmitter:
         self.stack_bytes = 0
         self.arena_scopes: dict[SSAValue, str] = {}
         self.releasing: set[Operation] = set()
+        self.vectorized: set[Operation] = set()
+        self.footnotes: list[str] = []
         self._values: dict[SSAValue, Value] = {}
         self._counter = 0
 

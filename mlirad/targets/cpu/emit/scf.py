@@ -77,8 +77,19 @@ def emit_for(e: FunctionEmitter, op: scf.ForOp) -> Iterator[Block]:
     following = e.assign(f"add{flag} {counter_type} {counter.name}, {step}")
     e.incoming(counter, following, e.current)
     _flow(e, _yielded(body), types, phis)
-    e.branch(header)
+    e.line(f"br label %{header}{_loop_facts(e, op)}")
     e.label(after)
+
+
+def _loop_facts(e: FunctionEmitter, op: scf.ForOp) -> str:
+    """Metadata of the branch back: loops of vectors are as they should be, and cost LLVM half of its time if asked."""
+    if op not in e.vectorized:
+        return ""
+    loop = e.module.metadata_nodes(3)
+    e.footnotes.append(f"!{loop} = distinct !{{!{loop}, !{loop + 1}, !{loop + 2}}}")
+    e.footnotes.append(f'!{loop + 1} = !{{!"llvm.loop.unroll.disable"}}')
+    e.footnotes.append(f'!{loop + 2} = !{{!"llvm.loop.vectorize.enable", i1 false}}')
+    return f", !llvm.loop !{loop}"
 
 
 def emit_while(e: FunctionEmitter, op: scf.WhileOp) -> Iterator[Block]:
