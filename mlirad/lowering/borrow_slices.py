@@ -26,6 +26,7 @@ from mlirad.lowering.tensor_memory import (
     is_same_slice,
     is_written_where_read,
     ties,
+    views_of,
 )
 
 
@@ -101,6 +102,9 @@ def _is_exclusive(op: tensor.InsertSliceOp, chain: Chain, webs: Webs) -> bool:
         if place > begin or (place == begin and not _is_same_place(op, chain, index)):
             return False
     for value in chain.values:
+        # Another shape of what lies in pieces there may be none.
+        if any(not isinstance(view.owner, tensor.ExtractSliceOp) for view in views_of(value)):
+            return False
         for user, _ in _accesses(value):
             if isinstance(user, func.CallOp) or webs.place.get(user, end + 1) > end:
                 return False

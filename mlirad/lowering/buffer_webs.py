@@ -48,6 +48,14 @@ class Webs:
             self._start(arg)
         self._walk(entry, None)
 
+    def place_of(self, op: Operation) -> int:
+        """The number of an op; that of the op it stands before, if it is younger than this."""
+        place: Operation | None = op
+        while place not in self.place:
+            assert place is not None
+            place = place.next_op
+        return self.place[place]
+
     def of(self, value: SSAValue) -> Web:
         return self._web[self._root(value)]
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects import arith, func, scf, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, TensorType
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.ops import CopyOp, FillOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -25,7 +25,7 @@ from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect.expr import building, insert, located
 from mlirad.lowering.rewriting import erase, in_place_of
-from mlirad.lowering.strided import is_identity, type_of_view
+from mlirad.lowering.strided import identity, is_identity, view_type
 from mlirad.lowering.tensor_memory import (
     VIEWS,
     block_of,
@@ -38,6 +38,7 @@ from mlirad.lowering.tensor_memory import (
     is_tensor,
     is_view,
     is_written_where_read,
+    ties,
     viewed,
     views_of,
 )
@@ -65,6 +66,16 @@ def empty_like(value: SSAValue) -> SSAValue:
                 index = insert(arith.ConstantOp(IntegerAttr.from_index_int_value(axis))).result
                 sizes.append(insert(tensor.DimOp(value, index)).result)
     return insert(tensor.EmptyOp(sizes, value.type)).tensor
+
+
+def _same_memory(value: SSAValue) -> SSAValue | None:
+    """The operand whose memory value is in, or in a part of, if nothing is copied."""
+    owner = value.owner
+    if not isinstance(owner, Operation):
+        return None
+    if type(owner) in VIEWS:
+        return owner.operands[0]
+    return next((owner.operands[operand] for operand, result in ties(owner) if result is value), None)
 
 
 def copied(value: SSAValue) -> SSAValue:
@@ -95,6 +106,7 @@ class LastUses:
         # Views whose memory an op takes, and views that must be copies.
         self._taken: set[SSAValue] = set()
         self._copies: set[SSAValue] = set()
+        self._layouts: dict[SSAValue, MemRefType | None] = {}
         self._walk(self.entry, None)
 
     def _walk(self, block: Block, loop: Operation | None) -> None:
@@ -141,18 +153,39 @@ class LastUses:
         assert op.parent is not None
         return self._loop_of[block_of(value)] is self._loop_of[op.parent]
 
+    def _is_contiguous(self, value: SSAValue) -> bool:
+        """Whether value's memory lies as C arrays lie."""
+        layout = self._layout(value)
+        return layout is not None and is_identity(layout)
+
+    def _layout(self, value: SSAValue) -> MemRefType | None:
+        """The memref type of value if all that can be in place is; None where that could not be said."""
+        layouts, chain = self._layouts, [value]
+        while chain[-1] not in layouts and (before := _same_memory(chain[-1])) is not None:
+            chain.append(before)
+        last = chain.pop()
+        if last not in layouts:
+            layouts[last] = identity(last.type)
+        layout = layouts[last]
+        for later in reversed(chain):
+            if is_view(later) and layout is not None:
+                assert isinstance(later.owner, Operation)
+                layout = view_type(layout, later.owner)
+            layouts[later] = layout
+        return layout
+
     def _take(self, value: SSAValue, is_whole: bool, by: SSAValue | None = None) -> None:
         """Value's memory is overwritten or handed on; is_whole: to one who wants it as C arrays lie."""
         if is_view(value):
             self._taken.add(value)
-            layout = type_of_view(value)
-            if is_whole and (layout is None or not is_identity(layout)):
+            if is_whole and not self._is_contiguous(value):
                 self._copies.add(value)
         self._copies.update(view for view in views_of(value) if view is not by and self._is_live(view))
 
     def _consume(self, op: Operation, index: int, is_whole: bool = True) -> None:
         value = op.operands[index]
-        if self._is_movable(value, op):
+        is_in_pieces = is_whole and not is_view(value) and not self._is_contiguous(value)
+        if self._is_movable(value, op) and not is_in_pieces:
             self._take(value, is_whole)
         else:
             with in_place_of(op):
@@ -185,9 +218,10 @@ class LastUses:
                 self._take(source, is_whole=False, by=result)
             else:
                 self._copies.add(result)
-        if is_view(source) and type_of_view(source) is not None and type_of_view(result) is None:
-            self._copies.add(source)
         is_used = self._is_live(result)
+        if self._layout(result) is None and self._layout(source) is not None:
+            self._make_contiguous(op, 0)
+            source = op.operands[0]
         if result in self._copies:
             assert op.parent is not None
             with building(InsertPoint.after(op)), located(op.location):
@@ -242,12 +276,25 @@ class LastUses:
         for value in dict.fromkeys((*inputs, op.operands[index])):
             if value.type != op.operands[index].type or is_view(value) or is_empty(value) or self._is_live(value):
                 continue
-            if not self._is_movable(value, op) or value in captured or value in outputs:
+            if not self._is_movable(value, op) or not self._is_contiguous(value):
+                continue
+            if value in captured or value in outputs:
                 continue
             readers = [number for number, other in enumerate(inputs) if viewed(other) is value]
             if all(inputs[number] is value and is_written_where_read(op, number, index) for number in readers):
                 found.append(value)
         return tuple(found)
+
+    def _make_contiguous(self, op: Operation, index: int) -> None:
+        """Let `op`, which only reads the operand, find it as C arrays lie."""
+        value = op.operands[index]
+        if is_view(value):
+            if not self._is_contiguous(value):
+                self._copies.add(value)
+        elif not self._is_contiguous(value):
+            with in_place_of(op):
+                op.operands[index] = copied(value)
+            self._mark(value)
 
     def _call(self, op: func.CallOp) -> None:
         for index, value in enumerate(op.operands):
@@ -256,10 +303,8 @@ class LastUses:
             if is_grow(op) and index == 0:
                 self._consume(op, index)
                 continue
-            layout = type_of_view(value)
-            if layout is None or not is_identity(layout):
-                self._copies.add(value)
-            self._mark(value)
+            self._make_contiguous(op, index)
+            self._mark(op.operands[index])
 
     def _if(self, op: scf.IfOp) -> None:
         assert op.parent is not None

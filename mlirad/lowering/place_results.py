@@ -98,7 +98,7 @@ def _is_placeable(web: Web, number: int, webs: Webs) -> bool:
     """Whether the result is the only one of its web, and the web is one buffer, or one on each way that is taken."""
     if web.slots != {number} or len(web.sources) > 8:
         return False
-    if not all(is_empty(source) and is_static(source.type) and webs.loop_of(source) is None for source in web.sources):
+    if not all(_is_made_once(source, webs) for source in web.sources):
         return False
     branches = [_branches(source) for source in web.sources]
     return all(
@@ -106,6 +106,10 @@ def _is_placeable(web: Web, number: int, webs: Webs) -> bool:
         for index, mine in enumerate(branches)
         for other in branches[:index]
     )
+
+
+def _is_made_once(source: SSAValue, webs: Webs) -> bool:
+    return is_empty(source) and is_static(source.type) and webs.loop_of(source) is None
 
 
 def _branches(value: SSAValue) -> dict[Operation, Region]:

@@ -30,9 +30,7 @@ def reshaped(value: SSAValue, type: Attribute) -> SSAValue:
 
 def _collapsed(value: SSAValue, type: TensorType) -> SSAValue:
     properties = {"reassociation": _groups(value.type, type)}
-    return insert(
-        tensor.CollapseShapeOp.create(operands=[value], result_types=[type], properties=properties)
-    ).result
+    return insert(tensor.CollapseShapeOp.create(operands=[value], result_types=[type], properties=properties)).result
 
 
 def _expanded(value: SSAValue, type: TensorType) -> SSAValue:

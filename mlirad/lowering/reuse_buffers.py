@@ -39,7 +39,8 @@ def _is_free(value: SSAValue, op: LinalgStructuredOperation) -> bool:
     """Whether nobody else has been given value's memory: not by this op; where it only lends its shape, by none."""
     if value in tuple(op.inputs):
         return value not in tuple(op.outputs)
-    return not any(is_consumed(use) for use in value.uses)
+    is_gone = isinstance(value.owner, Operation) and value.owner.parent is None
+    return not is_gone and not any(is_consumed(use) for use in value.uses)
 
 
 def _is_wise(memory: SSAValue, value: SSAValue, webs: Webs, written: dict[SSAValue, int]) -> bool:

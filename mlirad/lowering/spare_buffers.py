@@ -120,7 +120,7 @@ class Rotation:
         self.plan = Plan()
         self._escaping = escaping
         self._kinds = {kind_of(memory) for memory in escaping}
-        self._place = webs.place
+        self._webs = webs
         # Tensors that own one of the buffers that go round the loop.
         self._owners: set[SSAValue] = set()
         body = loop.regions[-1].block
@@ -206,13 +206,14 @@ class Rotation:
 
     def _last_use(self, value: SSAValue, block: Block) -> Operation | None:
         """The last op of the block in which value's buffer is used before another tensor owns it."""
-        last: Operation | None = None
+        place = self._webs.place
+        last, latest = None, (-1, False)
         for user in _users(value):
             op: Operation | None = user
             while op is not None and op.parent is not block:
                 op = op.parent_op()
-            if op is not None and (last is None or self._place[op] > self._place[last]):
-                last = op
+            if op is not None and (moment := (self._webs.place_of(op), op in place)) > latest:
+                last, latest = op, moment
         return last
 
 
@@ -222,10 +223,12 @@ def _users(value: SSAValue, is_part: bool = False) -> Iterator[Operation]:
         user = use.operation
         if isinstance(user, tensor.DimOp):
             continue
-        yield user
         if type(user) in VIEWS and use.index == 0 and not (_is_taken(value, user) and not is_part):
+            # To make a view is no use, to use it is one.
             yield from _users(user.results[0], is_part or isinstance(user, tensor.ExtractSliceOp))
-        elif is_part:
+            continue
+        yield user
+        if is_part:
             for operand, result in ties(user):
                 if operand == use.index:
                     yield from _users(result, is_part)

@@ -19,9 +19,9 @@ from xdsl.dialects.builtin import (
     StridedLayoutAttr,
     TensorType,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation
 
-from mlirad.lowering.tensor_memory import Slice, is_view
+from mlirad.lowering.tensor_memory import Slice
 
 Strides = list[int | None]
 
@@ -41,9 +41,7 @@ def subview_type(source: MemRefType, slice: Slice, shape: Sequence[int]) -> MemR
     """The type of `slice` of a memref; `shape` may lack dimensions of size 1 that the slice has."""
     strides: Strides = []
     offset = source.get_offset()
-    steps = zip(
-        _strides(source), slice.static_offsets.get_values(), slice.static_strides.get_values(), strict=True
-    )
+    steps = zip(_strides(source), slice.static_offsets.get_values(), slice.static_strides.get_values(), strict=True)
     for stride, start, step in steps:
         strides.append(None if stride is None or step == DYNAMIC_INDEX else stride * step)
         if start == 0 or offset is None:
@@ -83,16 +81,6 @@ def expanded_type(source: MemRefType, op: tensor.ExpandShapeOp) -> MemRefType:
             inner = [shape[number] for number in group[place + 1 :]]
             split.append(None if stride is None or min(inner, default=0) < 0 else stride * prod(inner))
     return _strided(source, shape, split, source.get_offset())
-
-
-def type_of_view(value: SSAValue) -> MemRefType | None:
-    """The memref type of a tensor if every view is one; None where its layout could not be said."""
-    if not is_view(value):
-        return identity(value.type)
-    op = value.owner
-    assert isinstance(op, Operation)
-    source = type_of_view(op.operands[0])
-    return None if source is None else view_type(source, op)
 
 
 def view_type(source: MemRefType, op: Operation) -> MemRefType | None:

@@ -1,0 +1,86 @@
+// RUN: mlirad-opt %s -p mlirad-bufferize | filecheck %s
+// A slice that is read, changed and put back is changed where it stands.
+
+// CHECK-LABEL: func.func public @scale_rows(
+// CHECK-SAME:  %[[a:[^:]+]]: memref<4x5xf64> {mlirad.written = 0 : i64}
+// CHECK:       scf.for
+// CHECK:         %[[row:[^ ]+]] = memref.subview %[[a]]
+// CHECK-NEXT:    linalg.generic {{.*}} ins(%[[row]], %{{[^:]+}} : {{.*}}) outs(%[[row]] :
+// CHECK-NOT:   memref.copy
+// CHECK:       func.return
+func.func public @scale_rows(%a: tensor<4x5xf64> {mlirad.written = 0 : i64}, %b: tensor<5xf64>, %n: i64) -> tensor<4x5xf64> {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %r = scf.for %q = %c0 to %n step %c1 iter_args(%t = %a) -> (tensor<4x5xf64>) : i64 {
+    %i = arith.index_cast %q : i64 to index
+    %row = tensor.extract_slice %t[%i, 0] [1, 5] [1, 1] : tensor<4x5xf64> to tensor<5xf64>
+    %memory = tensor.empty() : tensor<5xf64>
+    %new = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%row, %b : tensor<5xf64>, tensor<5xf64>) outs(%memory : tensor<5xf64>) {
+    ^bb0(%e: f64, %f: f64, %o: f64):
+      %m = arith.mulf %e, %f : f64
+      linalg.yield %m : f64
+    } -> tensor<5xf64>
+    %u = tensor.insert_slice %new into %t[%i, 0] [1, 5] [1, 1] : tensor<5xf64> into tensor<4x5xf64>
+    scf.yield %u : tensor<4x5xf64>
+  }
+  return %r : tensor<4x5xf64>
+}
+
+// One element of it, likewise.
+// CHECK-LABEL: func.func public @one_element(
+// CHECK-SAME:  %[[a:[^:]+]]: memref<4x5xf64>
+// CHECK:       %[[row:[^ ]+]] = memref.subview %[[a]]
+// CHECK-NEXT:  memref.store %{{[^,]+}}, %[[row]]
+// CHECK-NEXT:  func.return
+func.func public @one_element(%a: tensor<4x5xf64> {mlirad.written = 0 : i64}, %v: f64, %i: index) -> tensor<4x5xf64> {
+  %row = tensor.extract_slice %a[%i, 0] [1, 5] [1, 1] : tensor<4x5xf64> to tensor<5xf64>
+  %new = tensor.insert %v into %row[%i] : tensor<5xf64>
+  %r = tensor.insert_slice %new into %a[%i, 0] [1, 5] [1, 1] : tensor<5xf64> into tensor<4x5xf64>
+  return %r : tensor<4x5xf64>
+}
+
+// `a[1:] = 2 * a[:-1]` reads before it writes: the two slices overlap, and the new one must be computed aside.
+// CHECK-LABEL: func.func public @shifted(
+// CHECK-SAME:  %[[a:[^:]+]]: memref<8xf64>
+// CHECK:       %[[read:[^ ]+]] = memref.subview %[[a]][0] [7] [1]
+// CHECK:       %[[aside:[^ ]+]] = memref.alloc() : memref<7xf64>
+// CHECK:       linalg.generic {{.*}} ins(%[[read]] : {{.*}}) outs(%[[aside]] :
+// CHECK:       %[[place:[^ ]+]] = memref.subview %[[a]][1] [7] [1]
+// CHECK-NEXT:  "memref.copy"(%[[aside]], %[[place]])
+func.func public @shifted(%a: tensor<8xf64> {mlirad.written = 0 : i64}) -> tensor<8xf64> {
+  %part = tensor.extract_slice %a[0] [7] [1] : tensor<8xf64> to tensor<7xf64>
+  %memory = tensor.empty() : tensor<7xf64>
+  %new = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%part : tensor<7xf64>) outs(%memory : tensor<7xf64>) {
+  ^bb0(%e: f64, %o: f64):
+    %m = arith.addf %e, %e : f64
+    linalg.yield %m : f64
+  } -> tensor<7xf64>
+  %r = tensor.insert_slice %new into %a[1] [7] [1] : tensor<7xf64> into tensor<8xf64>
+  return %r : tensor<8xf64>
+}
+
+// A slice that is still needed when its array is overwritten is the copy, not the array.
+// CHECK-LABEL: func.func public @kept(
+// CHECK-SAME:  %[[a:[^:]+]]: memref<800xf64>
+// CHECK:       %[[part:[^ ]+]] = memref.subview %[[a]]
+// CHECK:       %[[kept:[^ ]+]] = memref.alloc() : memref<2xf64>
+// CHECK-NEXT:  "memref.copy"(%[[part]], %[[kept]])
+// CHECK:       memref.store %{{[^,]+}}, %[[a]]
+// CHECK-NEXT:  memref.load %[[kept]]
+// CHECK-NOT:   memref.copy
+// CHECK:       func.return
+func.func public @kept(%a: tensor<800xf64> {mlirad.written = 0 : i64}, %v: f64) -> (tensor<800xf64>, f64) {
+  %c0 = arith.constant 0 : index
+  %part = tensor.extract_slice %a[0] [2] [1] : tensor<800xf64> to tensor<2xf64>
+  %r = tensor.insert %v into %a[%c0] : tensor<800xf64>
+  %old = tensor.extract %part[%c0] : tensor<2xf64>
+  return %r, %old : tensor<800xf64>, f64
+}
+
+// Backwards.
+// CHECK-LABEL: func.func public @reversed(
+// CHECK:       memref.subview %{{[^[]+}}[7] [8] [-1] : memref<8xf64> to memref<8xf64, strided<[-1], offset: 7>>
+func.func public @reversed(%x: tensor<8xf64>) -> tensor<8xf64> {
+  %r = tensor.extract_slice %x[7] [8] [-1] : tensor<8xf64> to tensor<8xf64>
+  return %r : tensor<8xf64>
+}
