@@ -16,7 +16,7 @@ from mlirad.autodiff.carries import Carry, Loop, block_of, yields
 from mlirad.autodiff.linear import Form, Opaque, Term, Trip, is_at_least, linear, of_term
 from mlirad.dialect.indexing import ElementUpdateOp, ExtractOp, ExtractSliceOp, InsertOp, SliceUpdateOp
 from mlirad.dialect.op import NdOp, ints
-from mlirad.dialect.request import GrowOp
+from mlirad.dialect.tape import GrowOp
 
 READ, WRITE = 0, 1
 MANY_WRITES = 16

@@ -21,7 +21,7 @@ from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, constant, emit, located
 from mlirad.dialect.indexing import ExtractOp, ExtractSliceOp, InsertOp, InsertSliceOp
 from mlirad.dialect.movement import reshape
-from mlirad.dialect.request import FIRST_CAPACITY, GrowOp, TapeOp
+from mlirad.dialect.tape import FIRST_CAPACITY, GrowOp, TapeOp
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from mlirad.dialect.constant import full
 from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.movement import DimOp
 from mlirad.dialect.op import NdOp
-from mlirad.dialect.request import GrowOp
+from mlirad.dialect.tape import GrowOp
 
 
 def zeros(type_of: SSAValue, sizes: Sequence[Expr] = ()) -> Expr:

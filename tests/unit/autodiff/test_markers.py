@@ -7,7 +7,8 @@ import pytest
 from expanded import context, parsed
 from xdsl.utils.exceptions import VerifyException
 
-from mlirad.dialect.request import ResidualsType, TapeOp
+from mlirad.dialect.request import ResidualsType
+from mlirad.dialect.tape import TapeOp
 from mlirad.dialect.verify import verify_dominance
 from mlirad.lowering.cse import Cse
 from mlirad.lowering.dce import Dce

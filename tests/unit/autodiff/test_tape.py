@@ -17,7 +17,7 @@ from mlirad.autodiff.tape import Tape
 from mlirad.dialect import types
 from mlirad.dialect.check import CheckIndexOp, CheckOp, check, check_index
 from mlirad.dialect.expr import Expr, constant
-from mlirad.dialect.request import GrowOp, TapeOp
+from mlirad.dialect.tape import GrowOp, TapeOp
 from mlirad.testing.build import ask_vjp, branch, for_loop, function, get, put, while_loop
 from mlirad.testing.derivatives import check_vjp
 
