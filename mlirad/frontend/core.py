@@ -105,6 +105,7 @@ class Core(ABC):
         self.state = State()
         self.found = found
         self.unrolled = unrolled
+        self.headers: dict[Hashable, Any] = {}  # what loops carried when they were last met (loops.py)
         self.impure: set[Hashable] = set()  # whiles whose conditions have side effects
         self.boundscheck = boundscheck
         self.frames: dict[int, Frame] = {}

@@ -6,6 +6,7 @@ Reads: states. Writes: nothing. Leaves: a Header, whose description does not cha
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
@@ -18,7 +19,7 @@ from mlirad.frontend.merge import Naming, describe_state
 from mlirad.frontend.scope import Names, assigned, may_leave, uses
 from mlirad.frontend.state import Place, State
 from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Value
+from mlirad.frontend.values import Value, describe
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +85,40 @@ class LoopNaming(Naming):
         return list(found.items())
 
 
+@dataclass(frozen=True, eq=False)
+class Skeleton:
+    """What a state is, up to its SSA values and the numbers of its cells and objects; both in the order met."""
+
+    description: Hashable
+    values: tuple[SSAValue, ...]
+    numbers: tuple[int, ...]
+
+    @staticmethod
+    def of(state: State) -> Skeleton:
+        values: dict[SSAValue, int] = {}
+        numbers: dict[int, int] = {}
+        waiting: list[int] = []
+
+        def name(value: SSAValue) -> Hashable:
+            return values.setdefault(value, len(values)), str(value.type)
+
+        def number(met: int) -> int:
+            if met not in numbers:
+                numbers[met] = len(numbers)
+                waiting.append(met)
+            return numbers[met]
+
+        described: list[Hashable] = [(place, describe(value, name, number)) for place, value in state.places()]
+        for met in waiting:  # which grows: what an object holds comes behind it
+            if met in state.store:
+                described.append(name(state.store[met].value))
+            else:
+                entry = state.heap[met]
+                items = tuple(describe(item, name, number) for item in entry.items)
+                described.append((entry.kind, entry.keys, entry.poison is not None, items))
+        return Skeleton(tuple(described), tuple(values), tuple(numbers))
+
+
 @dataclass
 class Header:
     """What a loop carries: the state at its header, whose placeholders are columns."""
@@ -98,6 +133,16 @@ class Header:
         block = Block()
         naming = LoopNaming(fresh, loop.used, loop.changed, frame, by_identity)
         return Header(entry, Columns(block, block, is_loop=True), naming)
+
+    def moved(self, old: Skeleton, new: Skeleton) -> Header:
+        """This header, found for a state `old`, as a guess for a state `new` of the same description."""
+        values = dict(zip(old.values, new.values, strict=True))
+        numbers = dict(zip(old.numbers, new.numbers, strict=True))
+        naming = dataclasses.replace(
+            self.naming,
+            origin={k: None if left is None else numbers.get(left, left) for k, left in self.naming.origin.items()},
+        )
+        return Header(self.state.renamed(lambda value: values.get(value, value)), self.columns, naming)
 
     def description(self) -> Hashable:
         names = {column.placeholder: slot for slot, column in self.columns.columns.items()}

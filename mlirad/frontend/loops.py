@@ -17,9 +17,10 @@ from mlirad.dialect.expr import Expr, building, constant, insert, where
 from mlirad.frontend.collapse import collapsed
 from mlirad.frontend.columns import Columns, discard
 from mlirad.frontend.core import Bottom, Exit, Outcome, PoisonUsed
-from mlirad.frontend.header import Header, Loop, Pass
+from mlirad.frontend.header import Header, Loop, Pass, Skeleton
 from mlirad.frontend.merge import Merge, describe_state
 from mlirad.frontend.scope import Names
+from mlirad.frontend.state import State
 from mlirad.frontend.traced import NeedStatic, Traced
 from mlirad.frontend.unrolling import KINDS, NoFixpoint, Reason, Unrolling
 from mlirad.frontend.values import Static, Value
@@ -116,8 +117,8 @@ class Loops(Unrolling):
     def rolled(self, loop: Loop) -> Outcome:
         live = self.header_live(loop)
         entry = self.trimmed(self.state, Exit.NEXT, live)
-        header = Header.before(loop, entry, self.fresh, self.frame.number)
-        previous: Hashable = None
+        skeleton = Skeleton.of(entry)
+        header, previous = self.guess(loop, entry, skeleton)
         outer = self.current_block
         mark = outer.last_op
         for number in range(PASSES):
@@ -144,11 +145,21 @@ class Loops(Unrolling):
             merged.naming.origin |= {number: sides[0] for number, sides in merge.objects.sides.items()}
             description = merged.description()
             if description == previous:
+                self.headers[loop.key] = skeleton, header
                 return self.emit(loop, header, merged, made)
             made.discard()
             self.roll_back(mark)
             header, previous = merged, description
         raise NoFixpoint
+
+    def guess(self, loop: Loop, entry: State, skeleton: Skeleton) -> tuple[Header, Hashable]:
+        """A header to begin with: the one that was found in an enclosing loop's last pass, or nothing widened."""
+        if loop.key in self.headers:
+            old, found = self.headers[loop.key]
+            if old.description == skeleton.description:
+                header = found.moved(old, skeleton)
+                return header, header.description()
+        return Header.before(loop, entry, self.fresh, self.frame.number), None
 
     def one_pass(self, loop: Loop, header: Header) -> Pass:
         node, key, bind = loop.node, loop.key, loop.bind

@@ -142,6 +142,7 @@ class Outlining(Core):
             Region([block]),
             visibility="private",
         )
+        made.location = types.to_location(self.location)
         self.functions.append(made)
         return made, captured
 

@@ -296,8 +296,11 @@ def ssa_values(value: Value) -> Iterator[SSAValue]:
                 yield part.flag.value
 
 
-def describe(value: Value, name: Callable[[SSAValue], Hashable]) -> Hashable:
-    """A hashable description: two values described alike are the same value, up to what `name` says of SSA values."""
+def describe(
+    value: Value, name: Callable[[SSAValue], Hashable], number: Callable[[int], Hashable] = lambda number: number
+) -> Hashable:
+    """A hashable description: two values described alike are the same value, up to what `name` says of SSA values and
+    `number` of cells and objects."""
     match value:
         case Static():
             comparable = isinstance(value.value, _NUMBERS + _COMPARABLE)
@@ -305,16 +308,16 @@ def describe(value: Value, name: Callable[[SSAValue], Hashable]) -> Hashable:
         case Traced():
             return ("number", name(value.expr.value), value.weak, value.zero_d, value.origins)
         case Ref():
-            arrays = tuple((a.cell, a.view.steps, _describe_params(a.view, name)) for a in value.alternatives)
+            arrays = tuple((number(a.cell), a.view.steps, _describe_params(a.view, name)) for a in value.alternatives)
             return ("array", arrays, None if value.selector is None else name(value.selector.value))
         case Object():
-            return ("object", value.number)
+            return ("object", number(value.number))
         case Poison():
             return ("poison", value.why)
         case Pullback():
             return ("pullback", name(value.residuals.value))
         case Maybe():
-            return ("maybe", name(value.flag.value), describe(value.value, name))
+            return ("maybe", name(value.flag.value), describe(value.value, name, number))
         case Tuple():
             head: Hashable = ("tuple", value.kind)
         case Closure():
@@ -325,7 +328,7 @@ def describe(value: Value, name: Callable[[SSAValue], Hashable]) -> Hashable:
             head = ("transformed", value.request)
         case Lazy():
             head = ("lazy", value.kind)
-    return (head, tuple(describe(part, name) for part in parts_of(value)))
+    return (head, tuple(describe(part, name, number) for part in parts_of(value)))
 
 
 def _describe_params(view: View, name: Callable[[SSAValue], Hashable]) -> Hashable:

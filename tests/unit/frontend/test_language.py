@@ -13,6 +13,7 @@ from run_frontend import call, compile_for, is_same
 
 from mlirad.dialect.check import CheckFailed
 from mlirad.errors import CompileError
+from mlirad.frontend.loops import Loops
 
 
 @dataclass
@@ -302,6 +303,23 @@ def test_a_static_loop_is_not_unrolled_unless_it_must() -> None:
 
     text = str(compile_for(rolled, 1.0).module)
     assert text.count("nd.mul") == 1 and text.count("scf.for") == 1
+
+
+def test_nested_loops_cost_a_linear_number_of_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nest(x, n):
+        for i in range(n):
+            for j in range(n):
+                for k in range(n):
+                    for m in range(n):
+                        x[0] += x[1] * (i + j + k + m)
+        return x
+
+    passes = []
+    one_pass = Loops.one_pass
+    monkeypatch.setattr(Loops, "one_pass", lambda *args: passes.append(args[1]) or one_pass(*args))
+    compile_for(nest, np.ones(2), 3)
+    depth = 4
+    assert len(passes) <= depth * (depth + 3) / 2
 
 
 def test_traced_bounds_are_not_specialised_on() -> None:
