@@ -27,6 +27,7 @@ from mlirad.errors import TargetError
 from mlirad.targets.cpu import engine
 from mlirad.targets.cpu.abi import CpuArtifact
 from mlirad.targets.cpu.emit.function import ops_in
+from mlirad.targets.cpu.vector_width import choose_width, chosen_width
 from mlirad.targets.target import Stage, Target
 
 _WIDTHS = (1, 8, 16, 32, 64)
@@ -34,7 +35,7 @@ _WIDTHS = (1, 8, 16, 32, 64)
 
 @dataclass(frozen=True)
 class CpuTarget(Target):
-    """The host's processor. `vector_bytes`: width of the vectors; by default that of the widest registers."""
+    """The host's processor. `vector_bytes`: width of the vectors; by default that of the widest registers that pay."""
 
     name: ClassVar[str] = "cpu"
     loads: ClassVar[str] = "llvmir"
@@ -59,16 +60,20 @@ class CpuTarget(Target):
         return (
             Stage("linalg", _passes(_linalg)),
             Stage("bufferized", _passes(_bufferized)),
-            Stage("loops", _passes(lambda: _loops(self.width))),
+            Stage("loops", self._to_loops),
             Stage("llvmir", self._emit),
             Stage("llvmopt", engine.optimise),
             Stage("asm", engine.assemble),
         )
 
+    def _to_loops(self, module: ModuleOp) -> ModuleOp:
+        width = self.vector_bytes or choose_width(module, self.width)
+        return _passes(lambda: _loops(width))(module)
+
     def _emit(self, module: ModuleOp) -> str:
         from mlirad.targets.cpu.emit.module import emit_llvm
 
-        return emit_llvm(module, vector_bits=8 * self.width)
+        return emit_llvm(module, vector_bits=8 * chosen_width(module, self.width))
 
     def compile(self, value: str) -> bytes:
         return engine.compile_object(value)

@@ -1,0 +1,75 @@
+"""The width of a module's vectors: the widest registers only where no scalar loop pays for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mlirad
+from mlirad.targets.cpu import engine
+
+
+def _sums(x):
+    return np.sum(np.sin(x) * x)
+
+
+def _recurrence(x):
+    y = np.zeros_like(x)
+    for i in range(1, x.shape[0]):
+        y[i] = np.sin(y[i - 1]) + x[i]
+    return np.sum(y * y)
+
+
+def _recurrence_in_branches(x):
+    y = np.zeros_like(x)
+    for i in range(1, x.shape[0]):
+        if x[i] > 0.0:
+            y[i] = np.sin(y[i - 1]) + x[i]
+    return np.sum(y * y)
+
+
+def _newton(x):
+    total, guess = np.sum(x * x), 1.0
+    while abs(guess * guess - total) > 1e-9:
+        guess = 0.5 * (guess + total / guess)
+    return guess
+
+
+def _steps_of_vectors(x):
+    for _ in range(10):
+        x = np.tanh(x) + 1.0
+    return np.sum(x)
+
+
+def _products_in_a_recurrence(x):
+    total = 0.0
+    for i in range(x.shape[0]):
+        total = np.sin(total) + x[i]
+    a = np.ones((16, 16)) * total
+    return np.sum(a @ a)
+
+
+@pytest.mark.parametrize(
+    ("function", "is_wide"),
+    [
+        (_sums, True),
+        (_steps_of_vectors, True),
+        (_products_in_a_recurrence, True),
+        (_recurrence, False),
+        (_recurrence_in_branches, False),
+        (_newton, False),
+    ],
+)
+def test_the_width_depends_on_what_the_loops_hold(function, is_wide, monkeypatch) -> None:
+    monkeypatch.setattr(engine, "host_vector_bytes", lambda: 64)
+    lowered = mlirad.jit(function).lower(np.ones(64))
+    loops, llvm_ir = lowered.as_text("loops"), lowered.as_text("llvmir")
+    assert ("vector<8xf64>" in loops) == is_wide
+    assert is_wide or "vector<4xf64>" in loops
+    assert f'"prefer-vector-width"="{512 if is_wide else 256}"' in llvm_ir
+
+
+def test_the_width_is_never_more_than_the_host_has(monkeypatch) -> None:
+    monkeypatch.setattr(engine, "host_vector_bytes", lambda: 16)
+    for function in (_sums, _recurrence):
+        assert "vector<2xf64>" in mlirad.jit(function).lower(np.ones(64)).as_text("loops")
