@@ -16,7 +16,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Attribute, Block, Region
 
-from mlirad.dialect import types
+from mlirad.dialect import nd, types  # noqa: F401  (nd: so that every family is defined)
 from mlirad.dialect.check import CheckFailed, check, check_index
 from mlirad.dialect.compare import cast
 from mlirad.dialect.constant import full
