@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, DenseIntOrFPElementsAttr, ModuleOp
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp, YieldOp
@@ -30,13 +30,13 @@ from mlirad.lowering.dce import eliminate
 from mlirad.lowering.known import number_of
 from mlirad.lowering.lifetimes import Lifetimes
 from mlirad.lowering.linalg_effects import declare_effects
+from mlirad.lowering.loop_body import cost_of
 from mlirad.lowering.rewriting import in_place_of, replace
 
 # The dimensions of an iteration space, or of a group's, that an operand's axes run along.
 Dims = tuple[int, ...]
 
-_DEAR = (math.ExpOp, math.LogOp, math.SinOp, math.CosOp, math.TanhOp, math.PowFOp, math.SqrtOp, arith.DivfOp)
-# A body of so many ops may be computed again, rather than stored and loaded.
+# A body of this cost may be computed again, rather than stored and loaded.
 _CHEAP = 2
 # In how many places of one group an op may be computed.
 _PLACES = 4
@@ -78,10 +78,9 @@ def _dims(op: GenericOp, index: int) -> Dims | None:
     return dims if len(dims) == len(results) else None
 
 
-def _cost(op: GenericOp) -> float:
+def _cost(op: GenericOp) -> int:
     """What one element costs to compute; 0 for a movement."""
-    inner = [each for each in op.body.block.ops if not isinstance(each, YieldOp | arith.ConstantOp)]
-    return float("inf") if any(isinstance(each, _DEAR) for each in inner) else len(inner)
+    return sum(cost_of(each) for each in op.body.block.ops if not isinstance(each, YieldOp | arith.ConstantOp))
 
 
 def _is_mappable(op: GenericOp) -> bool:
@@ -174,7 +173,7 @@ class _Groups:
                 mine += [place for place in here if place not in mine]
         return found, is_all
 
-    def _may_join(self, op: GenericOp, root: GenericOp, places: Sequence[Dims], cost: float) -> bool:
+    def _may_join(self, op: GenericOp, root: GenericOp, places: Sequence[Dims], cost: int) -> bool:
         arrays = _arrays(op)
         if len(places) > _PLACES or any(self._is_destroyed(op.inputs[index], op, root) for index in arrays):
             return False

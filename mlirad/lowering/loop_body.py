@@ -45,6 +45,11 @@ _COSTS: dict[type[Operation], int] = {
 }
 
 
+def cost_of(op: Operation) -> int:
+    """What an op on scalars costs, an addition being 1."""
+    return _COSTS.get(type(op), _FUNCTION_COST if op.name.startswith("math.") else 1)
+
+
 @dataclass(frozen=True)
 class Combiner:
     """An associative op that a reduction combines with; `neutral` changes nothing."""
@@ -156,7 +161,7 @@ def body_of(block: Block) -> Body:
         dialect = op.name.partition(".")[0]
         if dialect not in ("arith", "math") or isinstance(op, SCALAR_ONLY) or op.regions:
             is_vectorizable = False
-        cost += _COSTS.get(type(op), _FUNCTION_COST if dialect == "math" else 1)
+        cost += cost_of(op)
         for result in op.results:
             if not isinstance(result.type, AnyFloat | IntegerType | IndexType):
                 is_vectorizable = False

@@ -97,3 +97,21 @@ func.func public @sizes(%v: tensor<4xf64>) -> tensor<4xf64> {
   %s = nd.sum %w {axes = array<i64: 0>} : tensor<3x4xf64> to tensor<4xf64>
   func.return %s : tensor<4xf64>
 }
+
+// Every function of math is dear, also one that no op of ours is: it is not computed again for each row.
+// CHECK-LABEL: func.func public @any_function
+// CHECK:         %[[E:.*]] = linalg.generic
+// CHECK:           math.erf
+// CHECK:         linalg.generic {{.*}} ins(%[[E]], %m :
+// CHECK:         func.return
+func.func public @any_function(%v: tensor<4xf64>, %m: tensor<3x4xf64>) -> tensor<3x4xf64> {
+  %0 = tensor.empty() : tensor<4xf64>
+  %e = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%v : tensor<4xf64>) outs(%0 : tensor<4xf64>) {
+  ^bb0(%x: f64, %y: f64):
+    %z = math.erf %x : f64
+    linalg.yield %z : f64
+  } -> tensor<4xf64>
+  %w = nd.broadcast %e {dims = array<i64: 1>} : tensor<4xf64> to tensor<3x4xf64>
+  %r = nd.mul %w, %m : tensor<3x4xf64>
+  func.return %r : tensor<3x4xf64>
+}
