@@ -168,11 +168,11 @@ class Build:
             try:
                 value: Value | None = machine.use(machine.call(Static(self.function), args, kwargs))
             except Bottom:
-                value = None  # it certainly raises; what it would return does not matter
+                value = None  # it certainly raises; what it would return does not matter, but what it wrote does
             machine.location = place
             structure, leaves = self.flattened(Static(None) if value is None else value)
             specs = self.result_leaves(leaves)
-            written, captures_written = ({}, {}) if value is None else self.written()
+            written, captures_written = self.written(raises=value is None)
             insert(func.ReturnOp(*(result.value for result in self.results)))
         module = self.module(name, block, {**written, **{-1 - k: v for k, v in captures_written.items()}})
         traced = tuple(k for k, leaf in enumerate(self.signature.leaves) if isinstance(leaf, ArrayLeaf | ScalarLeaf))
@@ -344,16 +344,21 @@ class Build:
             found.append((CaptureAlias(number), value))
         return found
 
-    def written(self) -> tuple[dict[int, int], dict[int, int]]:
-        """The arrays of the caller that the function changes, each with the result that is its final content."""
+    def written(self, raises: bool) -> tuple[dict[int, int], dict[int, int]]:
+        """The arrays of the caller that the function changes, each with the result that is its final content.
+
+        raises: it certainly raises; what it has changed by then, as far as it is known.
+        """
         arguments: dict[int, int] = {}
         captures: dict[int, int] = {}
         for alias, array in self.caller_arrays():
             key = alias.leaf if isinstance(alias, ArgumentAlias) else -1 - alias.number
             original = self.block.args[self.keys.index(key)]
             readonly = array.alternatives[0].view.readonly
+            if readonly or (raises and not self.is_known(array)):
+                continue
             contents = self.interpreter.read(array).contents
-            if contents.value is original or readonly:
+            if contents.value is original:
                 continue
             number = self.result(contents)
             if isinstance(alias, ArgumentAlias):
@@ -361,6 +366,13 @@ class Build:
             else:
                 captures[alias.number] = number
         return arguments, captures
+
+    def is_known(self, array: Ref) -> bool:
+        """Whether an array's contents can be read at the end; not so if a certain error is in an inner block."""
+        store = self.interpreter.state.store
+        owners = [store[each.cell].value.owner for each in array.alternatives]
+        blocks = (owner if isinstance(owner, Block) else owner.parent_block() for owner in owners)
+        return array.selector is None and all(block is self.block for block in blocks)
 
     # The pullback of a top-level vjp.
 
