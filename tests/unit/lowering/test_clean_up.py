@@ -307,6 +307,85 @@ def test_sums_that_may_wrap_prove_nothing() -> None:
     assert "nd.check_index" in names(changed)
 
 
+@pytest.mark.parametrize("condition", ["less", "less_equal", "greater", "greater_equal", "equal", "not_equal"])
+def test_what_a_comparison_says_on_either_side(condition: str) -> None:
+    """Reads at k - 2, k - 1, k and k + 1 on both sides of a comparison of k with 2: none is trusted too far."""
+    compare: Any = getattr(np, condition)
+
+    def body(x: Expr, k: Expr) -> list[Expr]:
+        def side() -> list[Expr]:
+            return [get(x, check_index(k + offset, constant(5, I64), 0)) for offset in (-2, -1, 0, 1)]
+
+        return list(branch(compare(np.minimum(np.maximum(k, -1), 5), constant(2, I64)), side, side))
+
+    module = program([types.tensor((5,), F64), I64], body)
+    for k in range(-1, 6):
+        run_both(module, PIPELINES["checks"], np.arange(5.0), np.int64(k))
+
+
+def test_a_counter_that_may_wrap_proves_nothing() -> None:
+    def body(x: Expr, step: Expr) -> list[Expr]:
+        start = [constant(0, I64), constant(0, I64), constant(0.0, F64)]
+
+        def trip(q: Expr, k: Expr, s: Expr) -> list[Expr]:
+            index = check_index(np.minimum(k, constant(3, I64)), constant(4, I64), 0)
+            return [q + 1, k + 2**62, s + get(x, index)]
+
+        return list(while_loop(start, lambda q, k, s: q < 4, trip))
+
+    module = program([types.tensor((4,), F64), I64], body)
+    changed = run_both(module, PIPELINES["checks"], np.arange(4.0), np.int64(0))
+    assert "nd.check_index" in names(changed)
+
+
+def test_a_read_stays_behind_the_check_that_proves_its_index() -> None:
+    """The loop surely runs, and the index comes from outside; but it is the check inside that makes it an index."""
+
+    def body(x: Expr, k: Expr) -> list[Expr]:
+        def trip(q: Expr, s: Expr) -> Expr:
+            check((k >= 0) & (k < 4), "ValueError", "{0} is no index", k)
+            return s + get(x, check_index(k, constant(4, I64), 0))
+
+        return list(for_loop(3, [constant(0.0, F64)], trip))
+
+    module = program([types.tensor((4,), F64), I64], body)
+    for k in (-2, 0, 3, 9):
+        changed = run_both(module, PIPELINES["optimized"], np.arange(4.0), np.int64(k))
+    assert "nd.check_index" not in names(changed)
+
+
+@pytest.mark.parametrize("value", [False, True])
+def test_connectives_with_a_known_side(value: bool) -> None:
+    def body(c: Expr) -> list[Expr]:
+        yes, no = constant(True, types.I1), constant(False, types.I1)
+        return [c & yes, c & no, yes & c, no & c, c | yes, c | no, yes | c, no | c, c & c, c | c, ~~c]
+
+    changed = run_both(program([types.I1], body), CLEAN, np.bool_(value))
+    assert not {"nd.logical_and", "nd.logical_or", "nd.logical_not"} & set(names(changed))
+
+
+def test_carries_that_differ_before_the_loop_are_two() -> None:
+    def body(x: Expr, y: Expr, n: Expr) -> list[Expr]:
+        return list(for_loop(n, [x, y, x], lambda q, a, b, c: [z := a * b + c, z, z]))
+
+    module = program([F64, F64, I64], body)
+    for trips in range(3):
+        changed = run_both(module, CLEAN, np.float64(2), np.float64(3), np.int64(trips))
+    loop = next(op for op in changed.walk() if isinstance(op, scf.ForOp))
+    assert len(loop.iter_args) == 2
+
+
+def test_a_write_that_is_read_is_kept() -> None:
+    def body(x: Expr, i: Expr, j: Expr) -> list[Expr]:
+        first = put(constant(1.0, F64), x, i)
+        return [put(constant(2.0, F64), first, i), get(first, j)]
+
+    module = program([types.tensor((4,), F64), I64, I64], body)
+    changed = run_both(module, CLEAN, np.arange(4.0), np.int64(1), np.int64(1))
+    inserts = [op for op in changed.walk() if op.name == "nd.insert"]
+    assert inserts[1].operands[1] is inserts[0].results[0]  # one chain: the array is written in place twice
+
+
 def test_functions_are_inlined_bottom_up() -> None:
     def call(name: str, x: Expr) -> Expr:
         return Expr(insert(func.CallOp(name, [x.value], [F64])).results[0])
