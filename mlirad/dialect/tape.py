@@ -1,4 +1,4 @@
-"""The tape's own ops: a flat array to store residuals in, and its growth. Ordinary arrays: they differentiate like any."""
+"""The tape's own ops: a flat array to store residuals in, and its growth. They differentiate like any other op."""
 
 from __future__ import annotations
 
