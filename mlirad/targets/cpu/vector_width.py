@@ -48,5 +48,5 @@ def _is_product(op: Operation) -> bool:
     """Whether it is a product of matrices: two sides, and a dimension that is summed."""
     if not isinstance(op, GenericOp):
         return False
-    kinds = [kind.data.value for kind in op.iterator_types]
+    kinds: list[str] = [kind.data.value for kind in op.iterator_types]
     return "reduction" in kinds and kinds.count("parallel") > 1

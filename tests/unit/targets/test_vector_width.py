@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -60,7 +63,9 @@ def _products_in_a_recurrence(x):
         (_newton, False),
     ],
 )
-def test_the_width_depends_on_what_the_loops_hold(function, is_wide, monkeypatch) -> None:
+def test_the_width_depends_on_what_the_loops_hold(
+    function: Callable[..., Any], is_wide: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(engine, "host_vector_bytes", lambda: 64)
     lowered = mlirad.jit(function).lower(np.ones(64))
     loops, llvm_ir = lowered.as_text("loops"), lowered.as_text("llvmir")
@@ -69,7 +74,7 @@ def test_the_width_depends_on_what_the_loops_hold(function, is_wide, monkeypatch
     assert f'"prefer-vector-width"="{512 if is_wide else 256}"' in llvm_ir
 
 
-def test_the_width_is_never_more_than_the_host_has(monkeypatch) -> None:
+def test_the_width_is_never_more_than_the_host_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "host_vector_bytes", lambda: 16)
     for function in (_sums, _recurrence):
         assert "vector<2xf64>" in mlirad.jit(function).lower(np.ones(64)).as_text("loops")
