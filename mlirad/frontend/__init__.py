@@ -1,1 +1,1 @@
-"""Python source -> IR: an abstract interpreter over the ast. Reads: a function and a signature. Writes: stage `tensor`."""
+"""Python source -> IR, by an abstract interpreter over the ast. Reads: a function and a signature. Writes: `tensor`."""
