@@ -40,6 +40,8 @@ Dims = tuple[int, ...]
 _CHEAP = 2
 # In how many places of one group an op may be computed.
 _PLACES = 4
+# How many ops, one a place, a group may have: a larger one gains nothing, and its loop holds more than registers do.
+_LARGEST = 256
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,11 @@ class _Groups:
     lifetimes: Lifetimes
     places: dict[Operation | Block, dict[GenericOp, list[Dims]]] = field(default_factory=dict)
     roots: set[GenericOp] = field(default_factory=set)
+    joined: dict[GenericOp, list[tuple[GenericOp, Dims]]] = field(default_factory=dict)
+
+    def members(self, root: GenericOp) -> list[tuple[GenericOp, Dims]]:
+        """What is fused into root, in the order of the program, once per place."""
+        return [member for member in reversed(self.joined.get(root, [])) if member[0] is not root]
 
     def place(self, op: GenericOp) -> None:
         """Decide on op; all that reads it in its block is decided on."""
@@ -152,6 +159,8 @@ class _Groups:
             self.roots.add(op)
             kept = {**kept, op: [tuple(range(op.get_num_loops()))]}
         self.places[op] = kept
+        for root, places in kept.items():
+            self.joined.setdefault(root, []).extend([(op, place) for place in places])
 
     def _readers(self, op: GenericOp) -> tuple[dict[GenericOp, list[Dims]], bool]:
         """The groups that read op's result, with the places; and whether that is all that uses it."""
@@ -175,7 +184,9 @@ class _Groups:
 
     def _may_join(self, op: GenericOp, root: GenericOp, places: Sequence[Dims], cost: int) -> bool:
         arrays = _arrays(op)
-        if len(places) > _PLACES or any(self._is_destroyed(op.inputs[index], op, root) for index in arrays):
+        if len(places) > _PLACES or len(self.joined[root]) + len(places) > _LARGEST:
+            return False
+        if any(self._is_destroyed(op.inputs[index], op, root) for index in arrays):
             return False
         if len(places) == 1 and len(set(places[0])) == root.get_num_loops():
             return True  # each element once
@@ -221,6 +232,10 @@ class _Builder:
         for out in root.outputs:
             self.block.insert_arg(types.element_type(out.type), len(self.block.args))
         with building(self.block):
+            # In the order of the program, so that nothing is deep: what an element is made of is there already.
+            for op, place in self.groups.members(root):
+                if _cost(op) > 0:
+                    self._element(op.results[0], tuple(place[dim] for dim in _dims(op, len(op.inputs)) or ()))
             yielded = self._body(root, tuple(range(loops)))
             with located(root.location):
                 insert(YieldOp(*yielded))

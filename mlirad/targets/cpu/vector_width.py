@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import AnyFloat, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import Operation
 
@@ -48,5 +49,5 @@ def _is_product(op: Operation) -> bool:
     """Whether it is a product of matrices: two sides, and a dimension that is summed."""
     if not isinstance(op, GenericOp):
         return False
-    kinds: list[str] = [kind.data.value for kind in op.iterator_types]
-    return "reduction" in kinds and kinds.count("parallel") > 1
+    kinds = [kind.data for kind in op.iterator_types]
+    return IteratorType.REDUCTION in kinds and kinds.count(IteratorType.PARALLEL) > 1

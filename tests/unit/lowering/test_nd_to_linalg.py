@@ -326,3 +326,17 @@ def test_fusion_of_a_long_chain_is_one_generic() -> None:
     changed = applied("optimized", program([V], body))
     (generic,) = generics(changed)
     assert len(generic.body.block.ops) == 201 and len(generic.inputs) == 1
+
+
+def test_a_longer_chain_is_cut_into_groups_of_bounded_size() -> None:
+    """Neither Python's stack nor a loop's registers hold a program of any length."""
+    length = 1000
+
+    def body(x: Expr) -> list[Expr]:
+        for _ in range(length):
+            x = x * 0.5 + x
+        return [x]
+
+    made = generics(applied("optimized", program([V], body)))
+    assert 2 * length / 256 <= len(made) <= 3 * length / 256
+    assert max(len(op.body.block.ops) for op in made) <= 256 + 1
