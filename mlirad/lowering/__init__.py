@@ -1,1 +1,1 @@
-"""VERBS. One file = one arrow = one pass: clean-up, nd -> linalg -> memrefs -> loops. A library that any target may call."""
+"""VERBS. One file = one arrow = one pass: clean-up, nd -> linalg -> memrefs -> loops. Any target may call them."""

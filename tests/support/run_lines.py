@@ -155,7 +155,7 @@ def captured(action: Callable[[], object], stdin: str, merges: bool) -> Result:
             code = exit_request.code if isinstance(exit_request.code, int) else int(exit_request.code is not None)
             if isinstance(exit_request.code, str):
                 print(exit_request.code, file=sys.stderr)
-        except Exception as error:  # noqa: BLE001  (the interpreter's own top level does the same)
+        except Exception as error:
             # The frames of this function and of `action` would not be there in a process.
             traceback = error.__traceback__
             for _ in range(2):
