@@ -115,3 +115,24 @@ func.func public @any_function(%v: tensor<4xf64>, %m: tensor<3x4xf64>) -> tensor
   %r = nd.mul %w, %m : tensor<3x4xf64>
   func.return %r : tensor<3x4xf64>
 }
+
+// A producer may write its axes in any order: what is read at (i, j, k) was computed at (k, i, j).
+// CHECK-LABEL: func.func public @permuted
+// CHECK-COUNT-1: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d2, d0, d1)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>]
+// CHECK:         math.exp
+// CHECK-NEXT:    arith.addf
+// CHECK:         func.return
+func.func public @permuted(%a: tensor<2x3x4xf64>, %x: f64) -> tensor<3x4x2xf64> {
+  %0 = tensor.empty() : tensor<3x4x2xf64>
+  %1 = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (j, k, i)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%a : tensor<2x3x4xf64>) outs(%0 : tensor<3x4x2xf64>) {
+  ^bb0(%e: f64, %o: f64):
+    %f = math.exp %e : f64
+    linalg.yield %f : f64
+  } -> tensor<3x4x2xf64>
+  %2 = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (i, j, k)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%1 : tensor<3x4x2xf64>) outs(%0 : tensor<3x4x2xf64>) {
+  ^bb0(%e: f64, %o: f64):
+    %f = arith.addf %e, %x : f64
+    linalg.yield %f : f64
+  } -> tensor<3x4x2xf64>
+  func.return %2 : tensor<3x4x2xf64>
+}
