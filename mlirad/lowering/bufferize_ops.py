@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     UnitAttr,
     i32,
+    i64,
 )
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.ops import CopyOp, GenericOp
@@ -32,7 +33,7 @@ from mlirad.dialect.expr import insert
 from mlirad.lowering.carries import Carries
 from mlirad.lowering.place_results import Destination
 from mlirad.lowering.rewriting import constant_int, erase, in_place_of, replace, terminator
-from mlirad.lowering.strided import identity, subview_type, view_type
+from mlirad.lowering.strided import collapsed_type, identity, is_identity, is_rank_reduction, subview_type, view_type
 from mlirad.lowering.tensor_memory import Slice, is_linalg, is_tensor
 
 
@@ -134,7 +135,18 @@ class ToMemRefs:
         replace(op, [dest])
 
     def _collapse(self, op: tensor.CollapseShapeOp) -> None:
-        self._view(op, memref.CollapseShapeOp)
+        source = memref_type(op.src)
+        type = collapsed_type(source, op)
+        if type is None or is_identity(source) or not is_rank_reduction(source, op):
+            self._view(op, memref.CollapseShapeOp)
+            return
+        sizes, zeros, ones = (source.get_shape(), [0] * source.get_num_dims(), [1] * source.get_num_dims())
+        static = {"static_offsets": zeros, "static_sizes": sizes, "static_strides": ones}
+        properties: dict[str, Attribute] = {
+            "operandSegmentSizes": DenseArrayBase.from_list(i32, (1, 0, 0, 0)),
+            **{name: DenseArrayBase.from_list(i64, numbers) for name, numbers in static.items()},
+        }
+        _respell(op, memref.SubviewOp, [op.src], type, properties)
 
     def _expand(self, op: tensor.ExpandShapeOp) -> None:
         self._view(op, memref.ExpandShapeOp)
@@ -301,7 +313,7 @@ def _times(size: SSAValue | int, other: SSAValue | int) -> SSAValue | int:
         insert(arith.ConstantOp(IntegerAttr.from_index_int_value(factor))).result if isinstance(factor, int) else factor
         for factor in (size, other)
     ]
-    return insert(arith.MuliOp(*factors)).result
+    return insert(arith.MuliOp(factors[0], factors[1])).result
 
 
 _REWRITES: dict[type[Operation], Callable[[ToMemRefs, Any], None]] = {

@@ -56,18 +56,36 @@ def collapsed_type(source: MemRefType, op: tensor.CollapseShapeOp) -> MemRefType
     shape = _shape(op)
     if is_identity(source):
         return MemRefType(source.element_type, shape)
+    if is_rank_reduction(source, op):
+        kept = [_strides(source)[number] for number in _moving(source, op)]
+        return _strided(source, shape, kept, source.get_offset())
     sizes, strides = source.get_shape(), _strides(source)
     merged: Strides = []
     for group in _groups(op.reassociation):
-        wide = [number for number in group if sizes[number] != 1] or [group[0]]
-        inner = wide[-1]
+        while len(group) > 1 and sizes[group[-1]] == 1:
+            group = group[:-1]
+        inner = group[-1]
         expected = strides[inner]
-        for number in reversed(wide):
+        # As MLIR has it: the strides of other dimensions of size 1 count.
+        for number in reversed(group):
             if strides[number] != expected or (expected is None and number != inner):
                 return None
             expected = None if expected is None or sizes[number] < 0 else expected * sizes[number]
         merged.append(strides[inner])
     return _strided(source, shape, merged, source.get_offset())
+
+
+def is_rank_reduction(source: MemRefType, op: tensor.CollapseShapeOp) -> bool:
+    """Whether nothing but dimensions of size 1 goes: such a view is a memref.subview, whatever the strides."""
+    sizes = source.get_shape()
+    groups = _groups(op.reassociation)
+    return min(sizes, default=1) >= 0 and all(sum(sizes[each] != 1 for each in group) <= 1 for group in groups)
+
+
+def _moving(source: MemRefType, op: tensor.CollapseShapeOp) -> list[int]:
+    """Of each group of dimensions the one that is not of size 1, or the first."""
+    sizes = source.get_shape()
+    return [next((each for each in group if sizes[each] != 1), group[0]) for group in _groups(op.reassociation)]
 
 
 def expanded_type(source: MemRefType, op: tensor.ExpandShapeOp) -> MemRefType:
