@@ -146,9 +146,9 @@ class Expressions:
             case 0 | 1:
                 return f"({self.array(shape, depth - 1)} {rng.choice('+-')} {self.array(shape, depth - 1)})"
             case 2:
-                return f"0.25 * {self.view(shape)} * {self.view(shape)}"
+                return f"(0.25 * {self.view(shape)} * {self.view(shape)})"
             case 3:
-                return f"{self.array(shape, depth - 1)} * {self.number(depth - 1)}"
+                return f"({self.array(shape, depth - 1)} * {self.number(depth - 1)})"
             case 4:
                 return f"np.maximum({self.array(shape, depth - 1)}, {self.array(shape, 0)})"
             case 5:
@@ -165,19 +165,19 @@ class Expressions:
         if len(shape) == 2:
             column = self.array(shape[:1], depth - 1)
             return f"({column})[:, None] * {self.array(shape[1:], 0)}"
-        return f"{self.array(shape, depth - 1)} + {self.number(0)}"
+        return f"({self.array(shape, depth - 1)} + {self.number(0)})"
 
     def reduced(self, shape: Shape, depth: int) -> str:
         """A reduction or a product with this shape, if an array fits."""
         found: list[str] = []
         for name, other in self.arrays():
             if len(other) == 2 and shape == other[1:]:
-                found += [f"np.sum({name}, axis=0) * 0.5", f"np.max({name}, axis=0)"]
-                found.append(f"0.25 * ({self.array(other[:1], 0)} @ {name})")
+                found += [f"(np.sum({name}, axis=0) * 0.5)", f"np.max({name}, axis=0)"]
+                found.append(f"(0.25 * ({self.array(other[:1], 0)} @ {name}))")
             if len(other) == 2 and shape == other[:1]:
-                found += [f"np.sum({name}, axis=1) * 0.5", f"0.25 * ({name} @ {self.array(other[1:], 0)})"]
+                found += [f"(np.sum({name}, axis=1) * 0.5)", f"(0.25 * ({name} @ {self.array(other[1:], 0)}))"]
             if len(shape) == 2 and len(other) == 2 and shape == (other[0], other[0]):
-                found.append(f"0.125 * ({name} @ {name}.T)")
+                found.append(f"(0.125 * ({name} @ {name}.T))")
         return self.rng.choice(found) if found else self.array(shape, depth - 1)
 
     def view(self, shape: Shape) -> str:

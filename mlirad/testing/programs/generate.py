@@ -37,11 +37,13 @@ _PARAMETERS: dict[str, Kind] = {
 _WEIGHTS: dict[str, dict[str, int]] = {
     "mixed": {
         "number": 6, "rebind": 4, "element": 6, "update": 6, "slice": 5, "view": 3, "local": 3, "branch": 5, "count": 6,
-        "until": 3, "flag": 2, "swap": 2, "helper": 3, "pair": 1, "rows": 1, "other": 2, "integer": 3, "leave": 1,
+        "until": 3, "flag": 2, "swap": 2, "helper": 3, "pair": 1, "rows": 1, "other": 2, "integer": 3, "leave": 2,
+        "closure": 1, "pairs": 1, "early": 1,
     },
     "alias": {
         "number": 2, "rebind": 4, "element": 4, "update": 6, "slice": 7, "view": 9, "local": 1, "branch": 5, "count": 5,
         "until": 2, "flag": 1, "swap": 6, "helper": 6, "pair": 3, "rows": 2, "other": 1, "integer": 2, "leave": 1,
+        "closure": 3, "pairs": 2, "early": 0,
     },
 }  # fmt: skip
 
@@ -96,7 +98,7 @@ def generate(seed: int, bias: str) -> Program:
     rng = Random(f"{bias}:{seed}")
     helpers = [_Function(rng, bias, []).helper(f"h{number}") for number in range(rng.randrange(3))]
     chosen = {name: kind for name, kind in _PARAMETERS.items() if rng.random() < _likelihood(name)}
-    main = _Function(rng, bias, [helper for helper, _ in helpers])
+    main = _Function(rng, bias, [helper for helper, _ in helpers], is_main=True)
     text, results = main.main(chosen)
     parts = ["import numpy as np", *(text for _, text in helpers), text, _loss(chosen, results), _outs(chosen, results)]
     return Program(seed, bias, "\n\n\n".join(parts) + "\n", chosen)
@@ -134,8 +136,9 @@ def _outs(parameters: dict[str, Kind], results: list[Kind]) -> str:
 class _Function:
     """Writes one function. `frozen`: names that only the loop they belong to may change."""
 
-    def __init__(self, rng: Random, bias: str, helpers: list[Helper]):
+    def __init__(self, rng: Random, bias: str, helpers: list[Helper], is_main: bool = False):
         self.rng = rng
+        self.is_main = is_main
         self.bias = bias
         self.helpers = helpers
         self.expressions = Expressions(rng, {}, smooth=rng.choice([0.0, 0.1, 0.25]))
@@ -157,10 +160,13 @@ class _Function:
                 self.statement()
             scope = self.expressions.scope
             held = [name for name, kind in scope.items() if not isinstance(kind, Int) or name not in self.frozen]
+            if any(line.endswith("return EARLY") for line in self.lines):
+                held = [name for name in parameters if is_float(parameters[name])]  # they are bound everywhere
             chosen = self.rng.sample(held, min(len(held), self.rng.randrange(1, 4)))
             shown = [f"{name}.copy()" if isinstance(scope[name], Array) and self.rng.random() < 0.8 else name for name in chosen]
             self.line(f"return ({', '.join(shown)},)")
-            return "\n".join(self.lines), [scope[name] for name in chosen]
+            text = "\n".join(self.lines).replace("EARLY", f"({', '.join(shown)},)")
+            return text, [scope[name] for name in chosen]
 
     def helper(self, name: str) -> tuple[Helper, str]:
         rng = self.rng
@@ -229,6 +235,8 @@ class _Function:
             weights = {kind: weight for kind, weight in weights.items() if kind not in _NESTED}
         if not self.loops:
             weights.pop("leave", None)
+        if not self.is_main:
+            weights["early"] = 0
         kind = self.rng.choices(list(weights), list(weights.values()))[0]
         getattr(self, f"write_{kind}")()
 
@@ -335,6 +343,58 @@ class _Function:
         if helper.result is None:
             return self.line(call)
         return self.bind(helper.result, "t" if isinstance(helper.result, Array) else "s", call)
+
+    def write_closure(self) -> None:
+        """A function inside that changes what is around it, called twice."""
+        rng, expressions = self.rng, self.expressions
+        name = self.fresh("g")
+        numbers = [n for n, k in expressions.scope.items() if isinstance(k, Float) and n not in self.frozen]
+        bound = [n for n, k in expressions.arrays() if n not in self.frozen]
+        self.line(f"def {name}(u):")
+        with self.block():
+            if numbers and self.is_local(numbers[0]):
+                self.line(f"nonlocal {numbers[0]}")
+                self.line(f"{numbers[0]} {rng.choice(['=', '+='])} u * 0.5")
+            if bound and rng.random() < 0.4 and self.is_local(bound[0]):
+                shape = next(shape for n, shape in expressions.arrays() if n == bound[0])
+                self.line(f"nonlocal {bound[0]}")
+                self.line(f"{bound[0]} = {expressions.array(shape, 1)}")
+            rng.choice([self.write_element, self.write_slice])()  # `x += 1` would make x a name of its own
+            self.line(f"return u * 0.5 + {expressions.number(1)}")
+        self.bind(Float(), "s", f"{name}({expressions.number(1)}) + {name}({expressions.number(0)})")
+
+    def is_local(self, name: str) -> bool:
+        """Whether a name is one of the function's, which a function inside may rebind."""
+        return not any(line.startswith(f"def {name}(") for line in self.lines)
+
+    def write_pairs(self) -> None:
+        """A loop over arrays side by side, which may be views of one another."""
+        rng, expressions = self.rng, self.expressions
+        vectors = [(name, shape) for name, shape in expressions.arrays() if len(shape) == 1]
+        if not vectors:
+            return self.write_count()
+        name, shape = rng.choice(vectors)
+        index, item = self.fresh("j"), self.fresh("s")
+        if rng.random() < 0.5:
+            self.line(f"for {index}, {item} in enumerate({name}):")
+            kinds: dict[str, Kind] = {index: Int(0, shape[0] - 1), item: Float()}
+        else:
+            self.line(f"for {index}, {item} in zip({expressions.view(shape)}, {name}):")
+            kinds = {index: Float(), item: Float()}
+        with self.loop(item, Float()):
+            expressions.scope |= kinds
+            self.frozen |= set(kinds)
+            self.line(f"{name}[{rng.randrange(shape[0])}] += {item} * 0.25")
+            self.body()
+        return None
+
+    def write_early(self) -> None:
+        """An early return, of what the end returns: `main` replaces the mark."""
+        self.line(f"if {self.expressions.condition()}:")
+        with self.block():
+            if self.rng.random() < 0.5:
+                self.write_something()
+            self.line("return EARLY")
 
     def write_other(self) -> None:
         """Arrays of other dtypes."""
@@ -461,4 +521,4 @@ class _Function:
             self.line("break")
 
 
-_NESTED = frozenset({"branch", "count", "until", "flag", "rows", "leave"})
+_NESTED = frozenset({"branch", "closure", "count", "early", "flag", "leave", "pairs", "rows", "until"})
