@@ -9,12 +9,13 @@ Leaves: the tensor.insert_slice ops that have nothing to copy any more; they are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import func, tensor
+from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.linalg.ops import CopyOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirad.dialect.expr import insert
 from mlirad.lowering.buffer_webs import Webs
@@ -24,6 +25,8 @@ from mlirad.lowering.tensor_memory import (
     is_empty,
     is_linalg,
     is_same_slice,
+    is_static,
+    is_thin_view,
     is_written_where_read,
     ties,
     views_of,
@@ -53,7 +56,7 @@ def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> bool:
     loan = _loan(op, chain)
     with in_place_of(chain.first):
         if loan is None:
-            loan = insert(_extract_slice(op)).result
+            loan = insert(_extract_slice(op, chain.start.type)).result
             webs.join(loan, op.dest)
     webs.forget(chain.start)
     webs.join(op.dest, chain.values[0])
@@ -67,7 +70,7 @@ def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> bool:
 
 
 def _chain(op: tensor.InsertSliceOp) -> Chain | None:
-    """From op's source up to empty memory, through ops of one block that overwrite their operand."""
+    """From op's source up to empty memory, through ops of one block that overwrite their operand, and thin views."""
     values = [op.source]
     first, index = None, 0
     while not is_empty(values[-1]):
@@ -75,6 +78,9 @@ def _chain(op: tensor.InsertSliceOp) -> Chain | None:
         owner = value.owner
         if not isinstance(owner, Operation) or owner.parent is not op.parent:
             return None
+        if is_thin_view(owner):
+            values.append(owner.operands[0])
+            continue
         first = owner
         operand = next((operand for operand, result in ties(owner) if result is value), None)
         if operand is None or isinstance(owner, func.CallOp):
@@ -82,7 +88,7 @@ def _chain(op: tensor.InsertSliceOp) -> Chain | None:
         index = operand
         values.append(owner.operands[operand])
     start = values.pop()
-    if first is None or not values or not start.has_one_use():
+    if first is None or not start.has_one_use() or not _is_reduction(op.static_sizes.get_values(), start.type):
         return None
     return Chain(start, first, index, tuple(values))
 
@@ -102,8 +108,8 @@ def _is_exclusive(op: tensor.InsertSliceOp, chain: Chain, webs: Webs) -> bool:
         if place > begin or (place == begin and not _is_same_place(op, chain, index)):
             return False
     for value in chain.values:
-        # Another shape of what lies in pieces there may be none.
-        if any(not isinstance(view.owner, tensor.ExtractSliceOp) for view in views_of(value)):
+        # Of what lies in pieces there may be no other shape.
+        if not all(isinstance(view.op, tensor.ExtractSliceOp) or is_thin_view(view.op) for view in views_of(value)):
             return False
         for user, _ in _accesses(value):
             if isinstance(user, func.CallOp) or webs.place.get(user, end + 1) > end:
@@ -120,7 +126,7 @@ def _accesses(value: SSAValue) -> Iterator[tuple[Operation, int]]:
         around = user.parent_op()
         if type(user) in VIEWS and use.index == 0:
             yield from _accesses(user.results[0])
-        elif is_linalg(around):
+        elif around is not None and is_linalg(around):
             yield around, -1
         else:
             yield user, use.index
@@ -131,32 +137,42 @@ def _is_same_place(op: tensor.InsertSliceOp, chain: Chain, index: int) -> bool:
     first = chain.first
     if not is_linalg(first) or not 0 <= index < len(first.inputs):
         return False
-    value = first.operands[index]
-    slice = value.owner
-    return (
-        isinstance(slice, tensor.ExtractSliceOp)
-        and slice.source is op.dest
-        and value.type == chain.start.type
-        and is_same_slice(slice, op)
-        and is_written_where_read(first, index, chain.index)
-    )
+    return _is_loan(first.operands[index], op, chain) and is_written_where_read(first, index, chain.index)
 
 
 def _loan(op: tensor.InsertSliceOp, chain: Chain) -> SSAValue | None:
     """The slice itself, where the chain's first op reads it."""
-    for operand in chain.first.operands:
-        slice = operand.owner
-        if not isinstance(slice, tensor.ExtractSliceOp) or slice.source is not op.dest:
-            continue
-        if operand.type == chain.start.type and is_same_slice(slice, op):
-            return operand
-    return None
+    return next((operand for operand in chain.first.operands if _is_loan(operand, op, chain)), None)
 
 
-def _extract_slice(op: tensor.InsertSliceOp) -> tensor.ExtractSliceOp:
+def _is_loan(value: SSAValue, op: tensor.InsertSliceOp, chain: Chain) -> bool:
+    """Whether value is the slice of the array that op will write, in the shape in which the chain starts."""
+    if value.type != chain.start.type:
+        return False
+    owner = value.owner
+    while isinstance(owner, Operation) and is_thin_view(owner):
+        owner = owner.operands[0].owner
+    return isinstance(owner, tensor.ExtractSliceOp) and owner.source is op.dest and is_same_slice(owner, op)
+
+
+def _is_reduction(sizes: Sequence[int], type: Attribute) -> bool:
+    """Whether the shape is the sizes without some that are 1."""
+    if not is_static(type):
+        return False
+    assert isinstance(type, TensorType)
+    shape = list(type.get_shape())
+    for size in sizes:
+        if shape and size == shape[0]:
+            del shape[0]
+        elif size != 1:
+            return False
+    return not shape
+
+
+def _extract_slice(op: tensor.InsertSliceOp, type: Attribute) -> tensor.ExtractSliceOp:
     return tensor.ExtractSliceOp.build(
         operands=[op.dest, op.offsets, op.sizes, op.strides],
-        result_types=[op.source.type],
+        result_types=[type],
         properties={
             "static_offsets": op.static_offsets,
             "static_sizes": op.static_sizes,

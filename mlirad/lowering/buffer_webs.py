@@ -50,11 +50,11 @@ class Webs:
 
     def place_of(self, op: Operation) -> int:
         """The number of an op; that of the op it stands before, if it is younger than this."""
-        place: Operation | None = op
-        while place not in self.place:
-            assert place is not None
-            place = place.next_op
-        return self.place[place]
+        while op not in self.place:
+            following = op.next_op
+            assert following is not None
+            op = following
+        return self.place[op]
 
     def of(self, value: SSAValue) -> Web:
         return self._web[self._root(value)]

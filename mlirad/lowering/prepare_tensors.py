@@ -9,10 +9,10 @@ from __future__ import annotations
 from itertools import product
 
 from xdsl.dialects import arith, func, scf, tensor
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.dialect.expr import insert
 from mlirad.lowering.rewriting import in_place_of, replace
@@ -82,7 +82,7 @@ def _is_shape(value: SSAValue) -> bool:
     )
 
 
-def _filled(type: TensorType, scalar: SSAValue, sizes: tuple[SSAValue, ...]) -> SSAValue:
+def _filled(type: Attribute, scalar: SSAValue, sizes: tuple[SSAValue, ...]) -> SSAValue:
     memory = insert(tensor.EmptyOp(sizes, type)).tensor
     return insert(FillOp([scalar], [memory], [type])).results[0]
 

@@ -74,6 +74,15 @@ def viewed(value: SSAValue) -> SSAValue:
     return value
 
 
+def is_thin_view(op: Operation) -> bool:
+    """Whether op is a view that only takes dimensions of size 1 away, or adds some."""
+    if not isinstance(op, tensor.CollapseShapeOp | tensor.ExpandShapeOp):
+        return False
+    shapes = [value.type.get_shape() for value in (op.src, op.result) if isinstance(value.type, TensorType)]
+    one, other = ([size for size in shape if size != 1] for shape in shapes)
+    return one == other and DYNAMIC_INDEX not in one
+
+
 def views_of(value: SSAValue) -> Iterator[OpResult]:
     for use in value.uses:
         if use.index == 0 and type(use.operation) in VIEWS:

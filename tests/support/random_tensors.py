@@ -138,8 +138,11 @@ class RandomFunction:
             self.slices,
             self.slices,
             self.change_slice,
+            self.change_slice,
+            self.thin_slices,
             self.reshape,
             self.make,
+            self.gather,
             self.gather,
             self.transpose,
             lambda: self.observe(1),
@@ -232,7 +235,7 @@ class RandomFunction:
             f"%e = tensor.extract {name}[%m] : tensor<4xi64>",
         ]
         if self.random.random() < 0.5:
-            other = self.pick((4,))[0]
+            other = self.pick((4,))[0] if self.random.random() < 0.5 else name
             ins = [(other, "tensor<4xi64>")]
             body += ["%r = arith.addi %b0, %e : i64", "linalg.yield %r : i64"]
         else:
@@ -290,6 +293,26 @@ class RandomFunction:
         else:
             self.op(f"tensor.extract_slice {name}{place} : {tensor_type(big)} to {tensor_type(small)}", small)
 
+    def thin_slices(self) -> None:
+        """A row or column as nd ops write it: a slice with a dimension of size 1, that a reshape takes away or adds."""
+        big, place, thin, small = self.random.choice(
+            [
+                ((2, 4), f"[{self.index(2)}, 0] [1, 4] [1, 1]", (1, 4), (4,)),
+                ((3, 3), f"[0, {self.index(3)}] [3, 1] [1, 1]", (3, 1), (3,)),
+                ((3, 3), f"[{self.index(3)}, 2] [1, 3] [1, -1]", (1, 3), (3,)),
+            ]
+        )
+        name = self.pick(big)[0]
+        types = tensor_type(big), tensor_type(thin), tensor_type(small)
+        flat = self.op(f"tensor.extract_slice {name}{place} : {types[0]} to {types[1]}")
+        self.op(f"tensor.collapse_shape {flat} [[0, 1]] : {types[1]} into {types[2]}", small)
+        if self.random.random() < 0.6:
+            self.random.choice([self.insert, self.elementwise, self.extract])()
+            source = self.pick(small)[0]
+            shape = ", ".join(map(str, thin))
+            wide = self.op(f"tensor.expand_shape {source} [[0, 1]] output_shape [{shape}] : {types[2]} into {types[1]}")
+            self.op(f"tensor.insert_slice {wide} into {name}{place} : {types[1]} into {types[0]}", big)
+
     def change_slice(self) -> None:
         """A slice read, changed and put back, at the same place or another one."""
         big, small = self.random.choice([((2, 4), (4,)), ((8,), (4,)), ((3, 3), (3,))])
@@ -297,7 +320,10 @@ class RandomFunction:
         self.op(f"tensor.extract_slice {name}{place} : {tensor_type(big)} to {tensor_type(small)}", small)
         for _ in range(self.random.randint(1, 2)):
             self.random.choice([self.insert, self.elementwise])()
-        if self.random.random() < 0.2:
+        if self.random.random() < 0.3:
+            self.op(f"tensor.extract_slice {name}{place} : {tensor_type(big)} to {tensor_type(small)}", small)
+            self.elementwise()
+        if self.random.random() < 0.4:
             place = self.slice_of(big, small)
         source = self.pick(small)[0]
         self.op(f"tensor.insert_slice {source} into {name}{place} : {tensor_type(small)} into {tensor_type(big)}", big)

@@ -335,7 +335,9 @@ def _binary(function: Callable[[Any, Any], Any]) -> Callable[[Machine, Any], Seq
 
 def _dense(value: Attribute) -> Array:
     assert isinstance(value, DenseIntOrFPElementsAttr)
-    shape = value.get_type().get_shape()
+    type = value.get_type()
+    assert isinstance(type, TensorType)
+    shape = type.get_shape()
     array = np.array(list(value.get_values()), dtype_of(value.get_element_type()))
     array = np.full(shape, array[0]) if value.is_splat() else array.reshape(shape)
     array.flags.writeable = False

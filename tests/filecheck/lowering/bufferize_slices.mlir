@@ -84,3 +84,41 @@ func.func public @reversed(%x: tensor<8xf64>) -> tensor<8xf64> {
   %r = tensor.extract_slice %x[7] [8] [-1] : tensor<8xf64> to tensor<8xf64>
   return %r : tensor<8xf64>
 }
+
+// A row as nd ops write it, with a dimension of size 1 that a reshape takes away and adds again: no copy either.
+// CHECK-LABEL: func.func public @thin(
+// CHECK-SAME:  %[[a:[^:]+]]: memref<4x5xf64>
+// CHECK:       %[[thin:[^ ]+]] = memref.subview %[[a]][%{{[^,]+}}, 0] [1, 5] [1, 1]
+// CHECK-NEXT:  %[[row:[^ ]+]] = memref.subview %[[thin]][0, 0] [1, 5] [1, 1] : {{.*}} to memref<5xf64, strided<[1], offset: ?>>
+// CHECK-NEXT:  linalg.generic {{.*}} ins(%[[row]], %{{[^:]+}} : {{.*}}) outs(%[[row]] :
+// CHECK-NOT:   memref.copy
+// CHECK:       func.return
+func.func public @thin(%a: tensor<4x5xf64> {mlirad.written = 0 : i64}, %b: tensor<5xf64>, %i: index) -> tensor<4x5xf64> {
+  %thin = tensor.extract_slice %a[%i, 0] [1, 5] [1, 1] : tensor<4x5xf64> to tensor<1x5xf64>
+  %row = tensor.collapse_shape %thin [[0, 1]] : tensor<1x5xf64> into tensor<5xf64>
+  %memory = tensor.empty() : tensor<5xf64>
+  %new = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%row, %b : tensor<5xf64>, tensor<5xf64>) outs(%memory : tensor<5xf64>) {
+  ^bb0(%e: f64, %f: f64, %o: f64):
+    %m = arith.mulf %e, %f : f64
+    linalg.yield %m : f64
+  } -> tensor<5xf64>
+  %wide = tensor.expand_shape %new [[0, 1]] output_shape [1, 5] : tensor<5xf64> into tensor<1x5xf64>
+  %r = tensor.insert_slice %wide into %a[%i, 0] [1, 5] [1, 1] : tensor<1x5xf64> into tensor<4x5xf64>
+  return %r : tensor<4x5xf64>
+}
+
+// A column, of which one element changes.
+// CHECK-LABEL: func.func public @thin_element(
+// CHECK-NOT:   memref.alloc
+// CHECK-NOT:   memref.copy
+// CHECK:       memref.store
+// CHECK-NOT:   memref.copy
+// CHECK:       func.return
+func.func public @thin_element(%a: tensor<4x5xf64> {mlirad.written = 0 : i64}, %v: f64, %i: index) -> tensor<4x5xf64> {
+  %thin = tensor.extract_slice %a[0, %i] [4, 1] [1, 1] : tensor<4x5xf64> to tensor<4x1xf64>
+  %column = tensor.collapse_shape %thin [[0, 1]] : tensor<4x1xf64> into tensor<4xf64>
+  %new = tensor.insert %v into %column[%i] : tensor<4xf64>
+  %wide = tensor.expand_shape %new [[0, 1]] output_shape [4, 1] : tensor<4xf64> into tensor<4x1xf64>
+  %r = tensor.insert_slice %wide into %a[0, %i] [4, 1] [1, 1] : tensor<4x1xf64> into tensor<4x5xf64>
+  return %r : tensor<4x5xf64>
+}

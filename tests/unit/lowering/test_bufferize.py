@@ -17,6 +17,7 @@ of his: `powers` (the loop leaves either of two buffers), `given` (one value ret
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,41 @@ def test_written_argument_ends_where_it_began() -> None:
 def test_results_of_one_value() -> None:
     both(program("", "%a, %a, %b", number=3), copies=3)
     both(program("", "%a, %a", written="a", number=2), copies=1)
+
+
+def calls_to_bufferize(statements: int) -> int:
+    """How many Python functions are called for a program of so many statements, of all kinds that may look around."""
+    body = "".join(
+        f"%e{n} = tensor.extract %t{n}[%i0] : {V}\n%m{n} = tensor.empty() : {V}\n"
+        f"%g{n} = {DOUBLE.format(f'%t{n}', f'%m{n}')}\n"
+        f"%w{n} = tensor.extract_slice %g{n}[1] [2] [1] : {V} to tensor<2xi64>\n"
+        f"%p{n} = arith.cmpi eq, %e{n}, %n : i64\n%h{n} = scf.if %p{n} -> ({V}) {{\n"
+        f"  %f{n} = tensor.insert %e{n} into %g{n}[%i0] : {V}\n  scf.yield %f{n} : {V}\n}} else {{\n"
+        f"  scf.yield %g{n} : {V}\n}}\n"
+        f"%x{n} = tensor.insert_slice %w{n} into %h{n}[0] [2] [1] : tensor<2xi64> into {V}\n"
+        f"%t{n + 1} = scf.for %q{n} = %c0 to %n step %c1 iter_args(%y{n} = %x{n}) -> ({V}) : i64 {{\n"
+        f"  %k{n} = tensor.empty() : {V}\n  %z{n} = {DOUBLE.format('%a', f'%k{n}')}\n  scf.yield %z{n} : {V}\n}}\n"
+        for n in range(statements)
+    )
+    module = parse(program(body.replace("%t0", "%b"), f"%t{statements}"))
+    calls = 0
+
+    def counting(frame: Any, event: str, value: Any) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(counting)
+    try:
+        bufferize(module, is_verified=False)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_work_grows_linearly() -> None:
+    calls_to_bufferize(2)
+    few, many = calls_to_bufferize(20), calls_to_bufferize(80)
+    assert many < 4.4 * few
 
 
 def test_every_random_program_is_mlir(mlir_opt: Callable[..., str]) -> None:
