@@ -2,7 +2,7 @@
 
 Reads: tensor stages, nd and upstream. Writes: nothing. Leaves: everything.
 
-An op *destroys* an operand if its result may take the operand's memory. A read of the operand after that costs a copy.
+A use *destroys* a value if it overwrites the value's memory, or hands it on. A read after that costs a copy.
 """
 
 from __future__ import annotations
@@ -10,48 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from xdsl.dialects import func, scf, tensor
-from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation, NamedOperation
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue, Use
 
 from mlirad.dialect.indexing import ExtractSliceOp
 from mlirad.dialect.movement import ReshapeOp
 from mlirad.dialect.op import NdOp
+from mlirad.lowering.tensor_memory import VIEWS, is_consumed
 
 # Results that may be another name for the first operand's memory.
-_VIEWS = (
-    ExtractSliceOp,
-    ReshapeOp,
-    tensor.ExtractSliceOp,
-    tensor.CastOp,
-    tensor.ReshapeOp,
-    tensor.CollapseShapeOp,
-    tensor.ExpandShapeOp,
-)
+_VIEWS = (ExtractSliceOp, ReshapeOp, *VIEWS)
 
 
-def destroys(op: Operation, index: int) -> bool:
-    """Whether the op's result may take the memory of operand `index`."""
-    match op:
-        case NdOp():
-            return op.memory.overwrites == index
-        case tensor.InsertOp() | tensor.InsertSliceOp():
-            return index == 1
-        case LinalgStructuredOperation() | NamedOperation():
-            return index >= len(op.inputs)
-        case scf.ForOp():
-            return index >= 3
-        case func.CallOp():
-            return op.callee.string_value().startswith("mlirad_grow")
-        case scf.WhileOp():
-            return True
-    return False
+def destroys(use: Use) -> bool:
+    """Whether this use overwrites the value's memory, or hands it on."""
+    op = use.operation
+    return op.memory.overwrites == use.index if isinstance(op, NdOp) else is_consumed(use)
 
 
 def is_destroyed(value: SSAValue) -> bool:
     """Whether some op takes the memory of value, directly or through a view of it."""
     for use in value.uses:
-        if destroys(use.operation, use.index):
+        if destroys(use):
             return True
         if isinstance(use.operation, _VIEWS) and use.index == 0 and is_destroyed(use.operation.results[0]):
             return True
@@ -85,7 +64,7 @@ class Lifetimes:
     def _places(self, value: SSAValue) -> list[int]:
         places = self._destroyed.get(value)
         if places is None:
-            uses = [use for use in value.uses if destroys(use.operation, use.index)]
+            uses = [use for use in value.uses if destroys(use)]
             ops = (self.block.find_ancestor_op_in_block(use.operation) for use in uses)
             places = [self._order[op] for op in ops if op is not None]
             self._destroyed[value] = places

@@ -37,7 +37,7 @@ from mlirad.lowering.fuse import FuseElementwise
 from mlirad.lowering.hoist import Hoist
 from mlirad.lowering.nd_to_linalg import NdToLinalg
 from mlirad.testing import linalg_interpreter
-from mlirad.testing.build import ask_vjp, for_loop, function, put
+from mlirad.testing.build import ask_vjp, branch, for_loop, function, put
 from mlirad.testing.interpreter import run
 
 F32, F64, I64 = types.F32, types.F64, types.I64
@@ -315,6 +315,17 @@ def test_fusion_reads_nothing_that_is_gone() -> None:
     assert block is not None and block is second.parent
     order = [op.name for op in block.ops]
     assert order.index("linalg.generic") < order.index("tensor.insert")
+
+
+def test_a_branch_that_hands_an_array_on_destroys_it() -> None:
+    def body(x: Expr, c: Expr) -> list[Expr]:
+        negated = -x
+        (y,) = branch(c, lambda: [x], lambda: [np.exp(x)])
+        return [negated + y]
+
+    first, *_, last = generics(applied("fused", program([V, types.I1], body)))
+    assert [op.name for op in first.body.block.ops] == ["arith.negf", "linalg.yield"]
+    assert first.parent is last.parent
 
 
 def test_fusion_of_a_long_chain_is_one_generic() -> None:
