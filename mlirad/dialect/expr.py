@@ -94,26 +94,26 @@ def emit(
 
 def constant(value: Any, type: Attribute) -> Expr:
     """A constant: `value` (a number, or an array of the type's shape) as a scalar or tensor of `type`."""
-    from mlirad.dialect.constant import ConstantOp
+    from mlirad.dialect.constant import ConstantOp, full
 
+    if types.is_tensor(type) and np.ndim(value) == 0:
+        return full(constant(value, types.element_type(type)), types.shape(type))  # costs nothing, whatever its size
     return Expr(insert(ConstantOp.of(value, type)).result)
 
 
 def zeros_like(x: Expr) -> Expr:
     """Zeros of the type and, where a size is unknown, of the run-time shape of x."""
-    from mlirad.dialect.constant import full
-    from mlirad.dialect.movement import DimOp
-
-    if types.is_static(x.type):
-        return constant(0, x.type)
-    sizes = [emit(DimOp, x, axis=axis) for axis, size in enumerate(x.shape) if size < 0]
-    return full(constant(0, x.element), x.shape, sizes)
+    zero = constant(0, x.element)
+    return broadcast_scalar(zero, x) if x.is_tensor else zero
 
 
 def broadcast_scalar(x: Expr, like: Expr) -> Expr:
-    from mlirad.dialect.movement import broadcast
+    """The scalar x everywhere in an array of the shape of `like`, unknown sizes included."""
+    from mlirad.dialect.constant import full
+    from mlirad.dialect.movement import DimOp
 
-    return broadcast(x, (), like.shape)
+    sizes = [emit(DimOp, like, axis=axis) for axis, size in enumerate(like.shape) if size < 0]
+    return full(x, like.shape, sizes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,7 +209,7 @@ def same_type(*inputs: Any) -> list[Expr]:
     unified: list[Expr] = []
     for x in inputs:
         if not isinstance(x, Expr):
-            x = constant(x, widest.type) if types.is_static(widest.type) else constant(x, widest.element)
+            x = constant(x, widest.element)
         if x.element != widest.element:
             raise DTypeError(f"element types differ: {x.element} and {widest.element}")
         if widest.is_tensor and not x.is_tensor:

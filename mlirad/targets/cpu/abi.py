@@ -86,8 +86,9 @@ class Context:
             _free(struct.segments)
         struct.segments, struct.capacity, struct.used, struct.segment_bytes = None, 0, 0, 0
 
-    def __del__(self) -> None:
-        self.trim()
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_finalizing():  # then the modules that trim needs are gone, and the process's memory goes anyway
+            self.trim()
 
 
 class _Lease:
