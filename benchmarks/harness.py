@@ -1,7 +1,7 @@
-"""Reads: callables that do the same work. Writes: a table. Leaves: their median times, taken in turns in one process.
+"""Reads: callables that do the same work. Writes: a table. Leaves: their shortest times, taken in turns in one process.
 
-Turns, because a machine's speed drifts: whatever slows one contender slows its neighbours of the same round too. Only
-ratios are comparable from one machine to the next.
+Turns, because a machine's speed drifts: whatever slows one contender slows its neighbours of the same round too. The
+shortest, because other work on the machine can only add. Only ratios are comparable from one machine to the next.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
-import statistics
 import sys
 import time
 import traceback
@@ -34,7 +33,7 @@ def elapsed(work: Work, calls: int) -> float:
     return (time.perf_counter() - start) / calls
 
 
-def medians(contenders: Mapping[str, Work], rounds: int = 15, budget: float = 20.0) -> dict[str, float]:
+def shortest(contenders: Mapping[str, Work], rounds: int = 25, budget: float = 20.0) -> dict[str, float]:
     """Seconds a call. Every contender is called once before, which compiles it; `budget` bounds the sum in seconds."""
     once: dict[str, float] = {}
     for name, work in contenders.items():
@@ -51,7 +50,7 @@ def medians(contenders: Mapping[str, Work], rounds: int = 15, budget: float = 20
                 samples[name].append(elapsed(work, calls[name]))
     finally:
         gc.enable()
-    return {name: statistics.median(values) for name, values in samples.items()}
+    return {name: min(values) for name, values in samples.items()}
 
 
 def print_ratios(title: str, times: Mapping[str, float]) -> None:
