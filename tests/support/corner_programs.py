@@ -3,6 +3,9 @@
 `CASES` has, for each program, the arguments it is called with; a program that is refused says with which error.
 """
 
+# Names that are bound on some paths only are what some of these programs are about.
+# pyright: reportPossiblyUnboundVariable=false
+
 from __future__ import annotations
 
 from collections.abc import Callable
