@@ -50,6 +50,8 @@ def borrow_slices(webs: Webs) -> set[Operation]:
 
 
 def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> bool:
+    if _is_used_after(op.source, op, webs):
+        return False
     chain = _chain(op)
     if chain is None or not _is_exclusive(op, chain, webs):
         return False
@@ -111,10 +113,14 @@ def _is_exclusive(op: tensor.InsertSliceOp, chain: Chain, webs: Webs) -> bool:
         # Of what lies in pieces there may be no other shape.
         if not all(isinstance(view.op, tensor.ExtractSliceOp) or is_thin_view(view.op) for view in views_of(value)):
             return False
-        for user, _ in _accesses(value):
-            if isinstance(user, func.CallOp) or webs.place.get(user, end + 1) > end:
-                return False
+        if _is_used_after(value, op, webs) or any(isinstance(user, func.CallOp) for user, _ in _accesses(value)):
+            return False
     return True
+
+
+def _is_used_after(value: SSAValue, op: Operation, webs: Webs) -> bool:
+    end = webs.place[op]
+    return any(webs.place.get(user, end + 1) > end for user, _ in _accesses(value))
 
 
 def _accesses(value: SSAValue) -> Iterator[tuple[Operation, int]]:

@@ -12,6 +12,7 @@ After each step the IR is right as IR on tensors; the last step (bufferize_ops) 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -41,20 +42,20 @@ class Bufferize(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         constants = Constants(op)
-        for function in list(op.body.block.ops):
-            if not isinstance(function, func.FuncOp):
-                continue
+        functions = [function for function in op.body.block.ops if isinstance(function, func.FuncOp)]
+        defined = {function.sym_name.data for function in functions if not function.is_declaration}
+        for function in functions:
             if function.is_declaration:
                 inputs, outputs = function.function_type.inputs, function.function_type.outputs
                 function.function_type = FunctionType.from_lists(_memrefs(inputs.data), _memrefs(outputs.data))
             else:
-                bufferize_function(function, constants)
+                bufferize_function(function, constants, defined)
 
 
-def bufferize_function(function: func.FuncOp, constants: Constants) -> None:
+def bufferize_function(function: func.FuncOp, constants: Constants, defined: Collection[str]) -> None:
     entry = function.body.block
     written = written_arguments(function)
-    prepare_tensors(entry)
+    prepare_tensors(entry, defined)
     moves = LastUses(function, written)
     webs = Webs(entry)
     borrowed = borrow_slices(webs)

@@ -34,7 +34,7 @@ from mlirad.lowering.carries import Carries
 from mlirad.lowering.place_results import Destination
 from mlirad.lowering.rewriting import constant_int, erase, in_place_of, replace, terminator
 from mlirad.lowering.strided import collapsed_type, identity, is_identity, is_rank_reduction, subview_type, view_type
-from mlirad.lowering.tensor_memory import Slice, is_linalg, is_tensor
+from mlirad.lowering.tensor_memory import Slice, is_linalg, is_memref, is_tensor
 
 
 def as_memref(value: SSAValue) -> SSAValue:
@@ -218,7 +218,7 @@ def _fold(carries: Carries, number: int) -> bool:
     """Let one memref stand for carry `number`, where it is the same in every trip, or from every branch."""
     op = carries.op
     result = op.results[number]
-    if not isinstance(result.type, MemRefType):
+    if not is_memref(result):
         return False
     if isinstance(op, scf.IfOp):
         same, *others = (yielded[number] for yielded in carries.yielded)

@@ -96,7 +96,7 @@ def set_argument_attribute(function: func.FuncOp, index: int, name: str, value: 
 
 def _is_placeable(web: Web, number: int, webs: Webs) -> bool:
     """Whether the result is the only one of its web, and the web is one buffer, or one on each way that is taken."""
-    if web.slots != {number} or len(web.sources) > 8:
+    if web.slots != {number} or not 1 <= len(web.sources) <= 8:
         return False
     if not all(_is_made_once(source, webs) for source in web.sources):
         return False

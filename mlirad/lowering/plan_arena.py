@@ -25,7 +25,7 @@ from xdsl.passes import ModulePass
 from mlirad.dialect.types import itemsize
 from mlirad.lowering.carries import Carries
 from mlirad.lowering.rewriting import terminator
-from mlirad.lowering.tensor_memory import is_linalg
+from mlirad.lowering.tensor_memory import is_linalg, is_memref
 
 OFFSET = "mlirad.offset"
 SIZE = "mlirad.arena_size"
@@ -93,7 +93,7 @@ class Lives:
         for op in block.ops:
             self._now += 1
             for operand in op.operands:
-                if isinstance(operand.type, MemRefType) and not isinstance(op, memref.DimOp):
+                if is_memref(operand) and not isinstance(op, memref.DimOp):
                     self._use(operand, len(loops))
             if isinstance(op, memref.AllocOp):
                 self._allocs.append((op, self._now, loops))
@@ -102,7 +102,7 @@ class Lives:
                     self._of(operand).is_returned = True
             elif op.regions:
                 self._regions(op, loops)
-            elif any(isinstance(result.type, MemRefType) for result in op.results):
+            elif any(is_memref(result) for result in op.results):
                 # A view, or a call that may give back what it was given.
                 self._join((*op.operands, *op.results))
 
@@ -149,7 +149,7 @@ class Lives:
                 self._carry(op, values)
 
     def _carry(self, loop: Operation, values: Iterable[SSAValue]) -> None:
-        memrefs = [value for value in values if isinstance(value.type, MemRefType)]
+        memrefs = [value for value in values if is_memref(value)]
         self._join(memrefs)
         if memrefs:
             life = self._of(memrefs[0])
@@ -162,7 +162,7 @@ class Lives:
         return self._life[self._root(value)]
 
     def _join(self, values: Iterable[SSAValue]) -> None:
-        memrefs = [value for value in values if isinstance(value.type, MemRefType)]
+        memrefs = [value for value in values if is_memref(value)]
         for other in memrefs[1:]:
             one, two = self._root(memrefs[0]), self._root(other)
             if one is not two:

@@ -6,6 +6,7 @@ no tensor.from_elements and no constant of equal elements, but the shapes of res
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import product
 
 from xdsl.dialects import arith, func, scf, tensor
@@ -37,14 +38,17 @@ _KNOWN = VIEWS | {
 }
 
 
-def prepare_tensors(block: Block) -> None:
+def prepare_tensors(block: Block, defined: Collection[str]) -> None:
+    """`defined`: the names of the functions that have a body, and that a call cannot hand tensors to."""
     op = block.first_op
     while op is not None:
         following = op.next_op
         if type(op) in _KNOWN:
             for region in op.regions:
                 if region.blocks:
-                    prepare_tensors(region.block)
+                    prepare_tensors(region.block, defined)
+            if isinstance(op, func.CallOp) and op.callee.string_value() in defined:
+                raise refuse(op, "a function with a body must have been inlined before bufferization")
             _prepare(op)
         elif is_linalg(op):
             _check_body(op)

@@ -217,21 +217,23 @@ class Rotation:
         return last
 
 
-def _users(value: SSAValue, is_part: bool = False) -> Iterator[Operation]:
-    """The ops that use value's buffer; is_part: value is a slice of it, and what becomes of the slice is still it."""
-    for use in value.uses:
-        user = use.operation
-        if isinstance(user, tensor.DimOp):
-            continue
-        if type(user) in VIEWS and use.index == 0 and not (_is_taken(value, user) and not is_part):
-            # To make a view is no use, to use it is one.
-            yield from _users(user.results[0], is_part or isinstance(user, tensor.ExtractSliceOp))
-            continue
-        yield user
-        if is_part:
-            for operand, result in ties(user):
-                if operand == use.index:
-                    yield from _users(result, is_part)
+def _users(value: SSAValue) -> Iterator[Operation]:
+    """The ops that use value's buffer before another tensor owns it."""
+    # A slice never owns it, and no more does what the slice becomes.
+    pending = [(value, False)]
+    while pending:
+        value, is_part = pending.pop()
+        for use in value.uses:
+            user = use.operation
+            if isinstance(user, tensor.DimOp):
+                continue
+            if type(user) in VIEWS and use.index == 0 and (is_part or not _is_taken(value, user)):
+                # To make a view is no use, to use it is one.
+                pending.append((user.results[0], is_part or isinstance(user, tensor.ExtractSliceOp)))
+                continue
+            yield user
+            if is_part:
+                pending += [(result, True) for operand, result in ties(user) if operand == use.index]
 
 
 def _is_taken(value: SSAValue, op: Operation) -> bool:

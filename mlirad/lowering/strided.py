@@ -13,7 +13,9 @@ from xdsl.dialects import tensor
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     ArrayAttr,
+    DenseArrayBase,
     IntegerAttr,
+    IntegerType,
     MemRefType,
     NoneAttr,
     StridedLayoutAttr,
@@ -24,6 +26,7 @@ from xdsl.ir import Attribute, Operation
 from mlirad.lowering.tensor_memory import Slice
 
 Strides = list[int | None]
+Integers = DenseArrayBase[IntegerType]
 
 
 @cache
@@ -39,15 +42,21 @@ def is_identity(type: MemRefType) -> bool:
 
 def subview_type(source: MemRefType, slice: Slice, shape: Sequence[int]) -> MemRefType:
     """The type of `slice` of a memref; `shape` may lack dimensions of size 1 that the slice has."""
+    return _subview_type(source, slice.static_offsets, slice.static_sizes, slice.static_strides, tuple(shape))
+
+
+@cache
+def _subview_type(
+    source: MemRefType, offsets: Integers, sizes: Integers, steps: Integers, shape: tuple[int, ...]
+) -> MemRefType:
     strides: Strides = []
     offset = source.get_offset()
-    steps = zip(_strides(source), slice.static_offsets.get_values(), slice.static_strides.get_values(), strict=True)
-    for stride, start, step in steps:
+    for stride, start, step in zip(_strides(source), offsets.get_values(), steps.get_values(), strict=True):
         strides.append(None if stride is None or step == DYNAMIC_INDEX else stride * step)
         if start == 0 or offset is None:
             continue
         offset = None if stride is None or start == DYNAMIC_INDEX else offset + stride * start
-    kept = _kept_dimensions(slice.static_sizes.get_values(), shape)
+    kept = _kept_dimensions(sizes.get_values(), shape)
     return _strided(source, shape, [strides[number] for number in kept], offset)
 
 

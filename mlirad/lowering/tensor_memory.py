@@ -10,7 +10,7 @@ from functools import cache
 from typing import TypeGuard
 
 from xdsl.dialects import arith, func, scf, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, MemRefType, TensorType
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp
@@ -50,7 +50,12 @@ def is_linalg(op: Operation) -> TypeGuard[LinalgStructuredOperation]:
 
 
 def is_tensor(value: SSAValue) -> bool:
-    return isinstance(value.type, TensorType)
+    # The class itself: for any other type, asking isinstance is slow.
+    return type(value.type) is TensorType
+
+
+def is_memref(value: SSAValue) -> bool:
+    return type(value.type) is MemRefType
 
 
 def is_static(type: Attribute) -> bool:
