@@ -2,7 +2,7 @@
 
 Reads: a function with moved tensors, and their webs. Writes: an argument, with the attribute `mlirad.result`, for each
 result of static shape that no written argument holds; the caller's memory in the place of empty memory that only that
-result comes from. Leaves: the numbers of the results that are in their place; the others must be copied at the return.
+result comes from. Leaves: the results that are not in their place, to be copied there at the return.
 """
 
 from __future__ import annotations
