@@ -1,8 +1,8 @@
 """mlirad: plain NumPy in, native gradients out.
 
-    @mlirad.jit                      compile a NumPy function, loops, branches and in-place updates included
-    mlirad.grad(f)(x)                its gradient, native too; value_and_grad, vjp, jvp
-    f.lower(x).as_text("autodiff")   the IR at any stage
+@mlirad.jit                      compile a NumPy function, loops, branches and in-place updates included
+mlirad.grad(f)(x)                its gradient, native too; value_and_grad, vjp, jvp
+f.lower(x).as_text("autodiff")   the IR at any stage
 """
 
 from mlirad import tree
