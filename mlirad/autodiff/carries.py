@@ -5,7 +5,7 @@ The ops gain carries in place: a value that was looked up before stays valid aft
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
@@ -105,13 +105,6 @@ class Loop:
             add_yields(before, [before.insert_arg(init.type, len(before.args)) for init in inits])
         args = tuple(self.body.insert_arg(init.type, len(self.body.args)) for init in inits)
         return args, add_results(op, inits)
-
-
-def loops_in(op: Operation) -> Iterator[Loop]:
-    """Every loop in op, outer ones first."""
-    for inner in op.walk():
-        if isinstance(inner, scf.ForOp | scf.WhileOp):
-            yield Loop(inner)
 
 
 def constant_value(value: SSAValue) -> int | None:

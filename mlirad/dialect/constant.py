@@ -96,7 +96,7 @@ class ConstantOp(PureOp):
         return [insert(arith.ConstantOp(value, type)).result]  # type: ignore[arg-type]
 
 
-@op(shape_only=())
+@op()
 class FullOp(PureOp):
     """An array of one number; the operands after it are its unknown sizes, in order."""
 

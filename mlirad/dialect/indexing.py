@@ -5,6 +5,7 @@ The tensors are values: an update gives a new one. Bufferization makes it a writ
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,7 +56,7 @@ _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 # --- elements ---------------------------------------------------------------------------------------------------
 
 
-@op(cost=1)
+@op()
 class ExtractOp(PureOp):
     """t[i, j, ...], a scalar."""
 
@@ -117,8 +118,9 @@ class ElementUpdateOp(PureOp):
     def loops(self) -> Upstream:
         return Upstream(self._build)
 
+    @abstractmethod
     def _build(self, value: SSAValue, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
-        raise NotImplementedError
+        """The update, in upstream ops."""
 
 
 @op(overwrites=1)
@@ -180,7 +182,7 @@ def _check_slice(name: str, t: Attribute, starts: int, properties: Properties) -
     return array, sizes
 
 
-@op(cost=1)
+@op()
 class ExtractSliceOp(PureOp):
     """t[start : : stride] of static sizes along every axis; strides may be negative."""
 
@@ -287,8 +289,9 @@ class SliceUpdateOp(PureOp):
     def loops(self) -> Upstream:
         return Upstream(self._build)
 
+    @abstractmethod
     def _build(self, value: SSAValue, t: SSAValue, *starts: SSAValue) -> Sequence[SSAValue]:
-        raise NotImplementedError
+        """The update, in upstream ops."""
 
 
 @op(overwrites=1)

@@ -34,9 +34,6 @@ class At:
     add: Callable[[Expr], Expr]
 
 
-Cotangent = "Expr | At | None"
-
-
 @dataclass(frozen=True)
 class Memory:
     """What an op does with its operands' memory.
@@ -75,7 +72,6 @@ class NdOp(IRDLOperation):
     """An op of ours; the five questions are its methods."""
 
     irdl_options = (ParsePropInAttrDict(),)
-    QUESTIONS: ClassVar[tuple[str, ...]] = ("infer", "reference", "vjp", "jvp", "loops")
 
     # What `@op` sets on the class, after xDSL has read it.
     if TYPE_CHECKING:
@@ -174,20 +170,21 @@ def op(
     """
 
     def define(cls: type[NdOpT]) -> type[NdOpT]:
-        open_questions = [q for q in NdOp.QUESTIONS if getattr(getattr(cls, q), "__isabstractmethod__", False)]
+        # Python itself would complain at the first instance only. What a family leaves to its members counts too.
+        open_questions = sorted(cls.__abstractmethods__)
         if not spellings and cls.reference is NdOp.reference:
             open_questions.append("reference (give a spelling, or define it)")
         if open_questions:
             raise TypeError(f"{cls.__name__} leaves open: {', '.join(open_questions)}")
+        for spelling in spellings:
+            if spelling in _registry.spelled:
+                raise TypeError(f"{spelling!r} spells both {_registry.spelled[spelling].__name__} and {cls.__name__}")
         defined = irdl_op_definition(cls)
         defined.spellings = spellings
         defined.memory = Memory(overwrites, frozenset(shape_only), cost)
         defined.singular = singular
         _registry.classes.append(defined)
-        for spelling in spellings:
-            if spelling in _registry.spelled:
-                raise TypeError(f"{spelling!r} spells both {_registry.spelled[spelling].__name__} and {cls.__name__}")
-            _registry.spelled[spelling] = defined
+        _registry.spelled.update(dict.fromkeys(spellings, defined))
         return defined
 
     return define

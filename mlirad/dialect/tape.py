@@ -70,7 +70,7 @@ class TapeOp(NdOp):
         return [insert(tensor.EmptyOp(indices, self.result.type)).tensor]
 
 
-@op(cost=1, overwrites=0)
+@op(overwrites=0)
 class GrowOp(PureOp):
     """t, long enough for the index k: doubled until it is, the new elements undefined.
 
