@@ -20,7 +20,8 @@ Fetch = Callable[[], Any]
 class Input:
     """One argument of compiled code: a leaf of the call's arguments, or a captured array that is fetched anew.
 
-    dtype: of scalars, to which the value is converted. is_written: the code writes it.
+    leaf: the leaf's number, or None; then `fetch` gives the array. name: what messages call it. is_written: the code
+    writes it.
     """
 
     leaf: int | None
@@ -35,7 +36,7 @@ def gather(inputs: Sequence[Input], leaves: Sequence[Any]) -> list[Any]:
 
 
 def check_aliasing(inputs: Sequence[Input], values: Sequence[Any]) -> None:
-    """Raises ValueError where an array that is written shares memory with another one, or is read-only.
+    """Raises ValueError where an array that is written is read-only, or shares memory with another one or itself.
 
     Compiled code treats its arguments as separate arrays: with overlapping ones it would not do what NumPy does.
     """
@@ -46,7 +47,7 @@ def check_aliasing(inputs: Sequence[Input], values: Sequence[Any]) -> None:
             raise ValueError(f"assignment destination is read-only: {written.name} is written by the function")
         if array.size == 0:
             continue
-        if array.ndim and np.lib.array_utils.byte_bounds(array)[1] - byte_bounds(array)[0] < array.nbytes:
+        if not (array.flags.c_contiguous or _is_without_overlap(array)):
             raise ValueError(f"{written.name} is written, and some of its elements share memory; copy it first")
         low, high = byte_bounds(array)
         for other_index, (other, value) in enumerate(zip(inputs, values, strict=True)):
@@ -60,6 +61,16 @@ def check_aliasing(inputs: Sequence[Input], values: Sequence[Any]) -> None:
                 )
 
 
+def _is_without_overlap(array: np.ndarray) -> bool:
+    """Whether each axis steps over all that the axes of smaller strides reach: sure proof that no elements overlap."""
+    reach = array.itemsize
+    for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
+        if size > 1 and stride < reach:
+            return False
+        reach += (size - 1) * stride
+    return True
+
+
 _USABLE = 0x101
 """Of `ndarray.flags.num`: C-contiguous, aligned."""
 
@@ -67,7 +78,7 @@ _USABLE = 0x101
 def contiguous(
     inputs: Sequence[Input], values: Sequence[Any]
 ) -> tuple[Sequence[Any], list[tuple[np.ndarray, np.ndarray]]]:
-    """The values with strided arrays copied, and the pairs (caller's array, copy) of those that are written."""
+    """The values with strided or unaligned arrays copied, and the pairs (caller's array, copy) of the written ones."""
     taken: list[Any] | None = None
     copies: list[tuple[np.ndarray, np.ndarray]] = []
     for number, value in enumerate(values):

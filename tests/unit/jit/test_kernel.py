@@ -136,6 +136,17 @@ def test_a_written_argument_may_not_overlap_another() -> None:
     assert base[0] == 4.0
 
 
+@pytest.mark.parametrize(
+    ("shape", "strides"),
+    [((3, 2), (8, 8)), ((3, 2), (8, 16)), ((3, 2, 2), (8, 16, 800)), ((2,), (4,)), ((4,), (0,))],
+)
+def test_an_array_whose_elements_overlap_is_not_written(shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+    array = np.lib.stride_tricks.as_strided(np.zeros(200), shape, strides)
+    with pytest.raises(ValueError, match="argument 0 is written, and some of its elements share memory"):
+        mlirad.jit(doubled_in_place)(array)
+    assert mlirad.jit(lambda x: np.sum(x))(array) == 0.0
+
+
 def test_reading_overlapping_arguments_is_fine() -> None:
     base = np.arange(6.0)
     assert mlirad.jit(lambda x, y: x @ y)(base[:4], base[2:]) == base[:4] @ base[2:]
