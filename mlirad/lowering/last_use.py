@@ -35,6 +35,7 @@ from mlirad.lowering.tensor_memory import (
     is_grow,
     is_linalg,
     is_output_read,
+    is_static,
     is_tensor,
     is_view,
     is_written_where_read,
@@ -222,7 +223,11 @@ class LastUses:
         if self._layout(result) is None and self._layout(source) is not None:
             self._make_contiguous(op, 0)
             source = op.operands[0]
-        if result in self._copies:
+        if result in self._copies and isinstance(op, tensor.CastOp) and is_static(source.type):
+            # Memory of static size has a place in the arena.
+            with in_place_of(op):
+                op.operands[0] = copied(source)
+        elif result in self._copies:
             assert op.parent is not None
             with building(InsertPoint.after(op)), located(op.location):
                 copy = copied(result)

@@ -69,6 +69,9 @@ def _prepare(op: Operation) -> None:
         case tensor.SplatOp():
             with in_place_of(op):
                 replace(op, [_filled(op.result.type, op.input, op.dynamicSizes)])
+        case tensor.CastOp(source=SSAValue(owner=tensor.CastOp() as first)) if first.source.type == op.dest.type:
+            # There and back again.
+            replace(op, [first.source])
         case tensor.FromElementsOp() if not _is_shape(op.result):
             with in_place_of(op):
                 replace(op, [_gathered(op)])

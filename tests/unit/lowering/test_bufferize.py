@@ -204,6 +204,17 @@ def test_written_argument_ends_where_it_began() -> None:
     both(program(body, "%t", written="a"))
 
 
+def test_array_of_unknown_size_for_a_while() -> None:
+    """A size that is forgotten, written under, and known again: in place for one's own array, else one copy."""
+    wide = "tensor<?xi64>"
+    body = (
+        f"%w = tensor.cast %a : {V} to {wide}\n%u = tensor.insert %n into %w[%i0] : {wide}\n"
+        f"%r = tensor.cast %u : {wide} to {V}"
+    )
+    both(program(body, "%r", written="a"), copies=0)
+    both(program(body, "%r"), copies=1)
+
+
 def test_results_of_one_value() -> None:
     both(program("", "%a, %a, %b", number=3), copies=3)
     both(program("", "%a, %a", written="a", number=2), copies=1)
