@@ -190,17 +190,6 @@ class ProgressBar:
             self.out.write(line + "\n")
 
 
-def write_dumps(lowered: Any, folder: Path) -> list[Path]:
-    """One file for each stage of a lowered function, numbered in the order of the stages."""
-    folder.mkdir(parents=True, exist_ok=True)
-    suffixes = {"llvmir": "ll", "llvmopt": "ll", "asm": "s"}
-    paths: list[Path] = []
-    for number, stage in enumerate(lowered.stages):
-        paths.append(folder / f"{number}_{stage}.{suffixes.get(stage, 'mlir')}")
-        paths[-1].write_text(lowered.as_text(stage))
-    return paths
-
-
 def report(contenders: list[Contender], out: TextIO) -> None:
     """Medians over the steps of training; the contenders took turns, on the same minibatches."""
     out.write(
@@ -216,6 +205,7 @@ def report(contenders: list[Contender], out: TextIO) -> None:
 def run(dump: Path, epochs: int, out: TextIO = sys.stdout) -> int:
     """The demonstration. Returns 0 if accuracy and agreement are as they should be."""
     import mlirad
+    from mlirad.pipeline import write_stages
 
     if importlib.util.find_spec("sklearn") is None:
         sys.stderr.write("mlirad demo needs scikit-learn for its data: pip install 'mlirad[examples]'\n")
@@ -235,7 +225,8 @@ def run(dump: Path, epochs: int, out: TextIO = sys.stdout) -> int:
     accuracy = digits.accuracy(params)
     out.write(f"\ntest accuracy: {accuracy:.1%}\n")
     report(contenders, out)
-    paths = write_dumps(mlirad.grad(loss).lower(*sample), dump)
+    lowered = mlirad.grad(loss).lower(*sample)
+    paths = write_stages(lowered.module, lowered.target, dump)
     out.write(f"\nthe gradient at every stage of the compiler: {dump}/\n")
     out.writelines(f"  {path.name:20s}{len(path.read_text().splitlines()):7d} lines\n" for path in paths)
 

@@ -83,8 +83,7 @@ def run(module: ModuleOp, target: Target, timings: dict[str, float] | None = Non
 def compile_module(module: ModuleOp, target: Target, dump: Path | None = None) -> Artifact:
     """Loaded code for a module of stage `tensor`, which is consumed. With `dump`, every stage is written into it."""
     if dump is not None:
-        for number, (name, text) in enumerate(texts(module.clone(), target, locations=True)):
-            _write(dump, number, name, text)
+        write_stages(module.clone(), target, dump)
     for name, value in run(module, target):
         if name == target.loads:
             return target.load(target.compile(value))
@@ -109,10 +108,15 @@ def text_of(value: Any, locations: bool = False) -> str:
     return stream.getvalue() + "\n"
 
 
-def _write(directory: Path, number: int, name: str, text: str) -> None:
+def write_stages(module: ModuleOp, target: Target, directory: Path) -> list[Path]:
+    """One file for each stage of a module, which is consumed, numbered in their order; with source locations."""
     directory.mkdir(parents=True, exist_ok=True)
-    suffix = {"llvmir": "ll", "llvmopt": "ll", "asm": "s"}.get(name, "mlir")
-    (directory / f"{number:02d}-{name}.{suffix}").write_text(text)
+    paths: list[Path] = []
+    stages_and_texts = zip(all_stages(target), texts(module, target, locations=True), strict=True)
+    for number, (stage, (name, text)) in enumerate(stages_and_texts):
+        paths.append(directory / f"{number:02d}-{name}.{stage.suffix}")
+        paths[-1].write_text(text)
+    return paths
 
 
 @dataclass

@@ -139,6 +139,13 @@ def trip_counter(loop: Loop) -> Carry | None:
     return None
 
 
+def counter_of(loop: Loop) -> Carry:
+    """The trip counter of a while that is differentiated."""
+    counter = trip_counter(loop)
+    assert counter is not None, "every while that is differentiated counts its trips"
+    return counter
+
+
 def count_trips(op: scf.WhileOp) -> None:
     """Give a while a trip counter unless it has one."""
     loop = Loop(op)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects import scf
 from xdsl.ir import Block, Region, SSAValue
 
-from mlirad.autodiff.carries import Loop, branches, require_canonical, trip_counter, yields
+from mlirad.autodiff.carries import Loop, branches, counter_of, require_canonical, yields
 from mlirad.autodiff.naming import hint_cotangent
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, constant, insert
@@ -65,9 +65,7 @@ def reverse_loop(adjoint: Adjoint, op: scf.ForOp | scf.WhileOp, cotangents: Cota
 def _trip_count(loop: Loop) -> SSAValue:
     if isinstance(loop.op, scf.ForOp):
         return loop.op.ub
-    counter = trip_counter(loop)
-    assert counter is not None, "every while that is differentiated counts its trips"
-    return counter.result
+    return counter_of(loop).result
 
 
 def reverse_if(adjoint: Adjoint, op: scf.IfOp, cotangents: Cotangents, at: Mirror) -> None:

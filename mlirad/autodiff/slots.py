@@ -24,7 +24,7 @@ from mlirad.autodiff.carries import (
     add_yields,
     branches,
     constant_value,
-    trip_counter,
+    counter_of,
 )
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, apply, building, constant, located
@@ -122,9 +122,7 @@ def forward_counter(loop: Loop) -> SSAValue:
     """The number of the trip that a loop's body is in."""
     if isinstance(loop.op, scf.ForOp):
         return loop.body.args[0]
-    counter = trip_counter(loop)
-    assert counter is not None, "every while that is differentiated counts its trips"
-    return counter.arg
+    return counter_of(loop).arg
 
 
 @dataclass
@@ -215,9 +213,7 @@ def trips_of(loop: Loop) -> Expr:
     """How many trips a loop makes, where its bounds (of a while: its results) are visible."""
     if isinstance(loop.op, scf.ForOp):
         return _not_negative(loop.op.ub)
-    counter = trip_counter(loop)
-    assert counter is not None, "every while that is differentiated counts its trips"
-    return Expr(counter.result)
+    return Expr(counter_of(loop).result)
 
 
 def _product(counts: Sequence[Expr]) -> Expr:

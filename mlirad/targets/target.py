@@ -22,10 +22,14 @@ GROUP = "mlirad.targets"
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A named step: `run` takes the previous stage's value (a module, later text) and returns its own."""
+    """A named step: `run` takes the previous stage's value (a module, later text) and returns its own.
+
+    suffix: of a file that holds its text.
+    """
 
     name: str
     run: Callable[[Any], Any]
+    suffix: str = "mlir"
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,9 +61,9 @@ class CpuTarget(Target):
             Stage("linalg", _passes(_linalg)),
             Stage("bufferized", _passes(_bufferized)),
             Stage("loops", self._to_loops),
-            Stage("llvmir", self._emit),
-            Stage("llvmopt", engine.optimise),
-            Stage("asm", engine.assemble),
+            Stage("llvmir", self._emit, "ll"),
+            Stage("llvmopt", engine.optimise, "ll"),
+            Stage("asm", engine.assemble, "s"),
         )
 
     def _to_loops(self, module: ModuleOp) -> ModuleOp:

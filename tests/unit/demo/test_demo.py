@@ -20,8 +20,8 @@ from mlirad.demo import (
     numpy_gradient,
     run,
     train,
-    write_dumps,
 )
+from mlirad.pipeline import write_stages
 
 
 @pytest.fixture(scope="module")
@@ -92,11 +92,12 @@ def test_the_whole_demo(tmp_path: Path) -> None:
     accuracy = float(told.split("test accuracy: ")[1].split("%")[0]) / 100.0
     assert accuracy >= REQUIRED_ACCURACY
     assert "NumPy, by hand" in told
-    assert sorted(path.name for path in (tmp_path / "dumps").iterdir())[0] == "0_tensor.mlir"
+    assert sorted(path.name for path in (tmp_path / "dumps").iterdir())[0] == "00-tensor.mlir"
 
 
 def test_one_dump_for_each_stage(tmp_path: Path, sample) -> None:
     lowered = mlirad.grad(loss).lower(*sample)
-    paths = write_dumps(lowered, tmp_path)
+    paths = write_stages(lowered.module.clone(), lowered.target, tmp_path)
+    assert [path.suffix for path in paths[-4:]] == [".mlir", ".ll", ".ll", ".s"]
     assert len(paths) == len(lowered.stages) == len(list(tmp_path.iterdir()))
     assert all(path.read_text().strip() for path in paths)
