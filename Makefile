@@ -3,9 +3,11 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -ec
 PYTHON ?= python
 JOBS ?= 2
+FIRST ?= 0
+COUNT ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help install test filecheck lint format types check full demo examples bench clean
+.PHONY: help install test filecheck lint format types check full fuzz demo examples bench clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -37,6 +39,10 @@ full: ## every test, the long ones too; the summary goes to docs/verification/
 	mkdir -p docs/verification
 	MLIRAD_CI=1 MLIRAD_FULL=1 $(PYTHON) -m pytest -q -n $(JOBS) | tee docs/verification/full.log
 	tail -n 1 docs/verification/full.log > docs/verification/full.txt
+
+fuzz: ## random programs against NumPy and differences; FIRST=seed COUNT=seeds; resumed from build/fuzz/ where it stopped
+	mkdir -p build/fuzz
+	for how in tensor optimized native; do $(PYTHON) -m mlirad.testing.programs --how $$how --first $(FIRST) --count $(COUNT) --log build/fuzz/$$how.jsonl; done
 
 demo: ## train a classifier of handwritten digits
 	mlirad demo

@@ -1,13 +1,34 @@
-"""`python -m mlirad.testing.programs`: a campaign. Reads: options. Writes: the log, the summary. Leaves: the exit code."""
+"""`python -m mlirad.testing.programs`: a campaign.
+
+Reads: options. Writes: the log, the summary. Leaves: the exit code.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 from pathlib import Path
 
 from mlirad.testing.programs.campaign import STAGES, judged, run
-from mlirad.testing.programs.generate import BIASES, generate
+from mlirad.testing.programs.generate import BIASES, Program, generate
+from mlirad.testing.programs.minimise import minimised
+
+
+def show(program: Program, how: str, derivatives: bool, is_minimised: bool) -> int:
+    """Print a program, cut down or as it is, and the verdicts on it."""
+    with tempfile.TemporaryDirectory() as directory:
+
+        def wrong(candidate: Program) -> set[str]:
+            return {v.about for v in judged(candidate, how, Path(directory), derivatives) if v.kind == "wrong"}
+
+        found = wrong(program) if is_minimised else set[str]()
+        if found:
+            program = minimised(program, lambda candidate: bool(found & wrong(candidate)))
+        print(program.source)
+        for verdict in judged(program, how, Path(directory), derivatives):
+            print(verdict)
+    return 0
 
 
 def main() -> int:
@@ -19,13 +40,11 @@ def main() -> int:
     parser.add_argument("--log", type=Path, help="a file of results: what it already tells is not run again")
     parser.add_argument("--no-derivatives", action="store_true", help="values and side effects only")
     parser.add_argument("--show", action="store_true", help="print the program of the first seed and its verdicts")
+    parser.add_argument("--minimise", action="store_true", help="cut the wrong program of the first seed down")
     options = parser.parse_args()
     biases = options.bias or list(BIASES)
-    if options.show:
-        print(generate(options.first, biases[0]).source)
-        for verdict in judged((biases[0], options.first), options.how, Path("."), not options.no_derivatives):
-            print(verdict)
-        return 0
+    if options.show or options.minimise:
+        return show(generate(options.first, biases[0]), options.how, not options.no_derivatives, options.minimise)
     keys = [(bias, seed) for seed in range(options.first, options.first + options.count) for bias in biases]
     summary = run(keys, options.how, options.log, not options.no_derivatives)
     print(f"{options.how}, seeds {options.first} to {options.first + options.count - 1} of {', '.join(biases)}:")

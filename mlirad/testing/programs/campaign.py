@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from mlirad import stages
-from mlirad.testing.programs.generate import generate
+from mlirad.testing.programs.generate import Program, generate
 from mlirad.testing.programs.judge import Natively, Stepwise, Verdict, judge
 
 Key = tuple[str, int]
@@ -55,7 +55,9 @@ class Summary:
         self.refused.update(reasons)
 
     def text(self) -> str:
-        share = sum(count for reason, count in self.refused.items() if reason.startswith("value")) / max(self.programs, 1)
+        share = sum(count for reason, count in self.refused.items() if reason.startswith("value")) / max(
+            self.programs, 1
+        )
         lines = [f"{self.programs} programs; {share:.1%} refused"]
         lines += [f"{count:8} {kind}, {about}" for (kind, about), count in sorted(self.verdicts.items())]
         lines += [f"{count:8} refused, {reason}" for reason, count in self.refused.most_common(25)]
@@ -83,13 +85,12 @@ def limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def judged(key: Key, how: str, directory: Path, derivatives: bool = True) -> list[Verdict]:
+def judged(program: Program, how: str, directory: Path, derivatives: bool = True) -> list[Verdict]:
     """The verdicts on one program; an exception of the compiler's own is one of them."""
-    bias, seed = key
     try:
         with limited(PATIENCE / 2):
-            return judge(generate(seed, bias), way(how), directory, derivatives)
-    except Exception as error:
+            return judge(program, way(how), directory, derivatives)
+    except Exception as error:  # noqa: BLE001 - whatever the compiler raises is what is looked for
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(place.filename).name}:{place.lineno}"
         return [Verdict("wrong", "compiler", f"{type(error).__name__} at {where}: {error}")]
@@ -98,11 +99,12 @@ def judged(key: Key, how: str, directory: Path, derivatives: bool = True) -> lis
 def _work(keys: Sequence[Key], how: str, derivatives: bool, pipe: Connection) -> None:
     with tempfile.TemporaryDirectory(prefix="mlirad-programs-") as directory:
         for key in keys:
-            pipe.send((key, judged(key, how, Path(directory), derivatives)))
+            bias, seed = key
+            pipe.send((key, judged(generate(seed, bias), how, Path(directory), derivatives)))
 
 
 def run(keys: Sequence[Key], how: str, log: Path | None = None, derivatives: bool = True) -> Summary:
-    """Judge programs in another process. One that crashes it or hangs is a failure, and the rest goes on in a new one."""
+    """Judge programs in another process; one that crashes it or hangs is a failure, and the rest goes on anew."""
     summary = Summary()
     done = set(_read(log, summary)) if log is not None else set()
     left = [key for key in keys if key not in done]

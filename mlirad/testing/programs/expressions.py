@@ -200,7 +200,7 @@ class Expressions:
             return [f"{name}[:, {self.index(source[1])}]"]
         if len(source) == len(shape) == 1 and shape[0] < source[0]:
             room = source[0] - shape[0]
-            fits = [n for n in ints if (k := self.scope[n]) and isinstance(k, Int) and 0 <= k.low and k.high <= room]
+            fits = [n for n in ints if (k := self.scope[n]) and isinstance(k, Int) and k.low >= 0 and k.high <= room]
             if fits:
                 start = self.rng.choice(fits)
                 return [f"{name}[{start}:{start} + {shape[0]}]"]

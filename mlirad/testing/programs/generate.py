@@ -163,7 +163,10 @@ class _Function:
             if any(line.endswith("return EARLY") for line in self.lines):
                 held = [name for name in parameters if is_float(parameters[name])]  # they are bound everywhere
             chosen = self.rng.sample(held, min(len(held), self.rng.randrange(1, 4)))
-            shown = [f"{name}.copy()" if isinstance(scope[name], Array) and self.rng.random() < 0.8 else name for name in chosen]
+            shown = [
+                f"{name}.copy()" if isinstance(scope[name], Array) and self.rng.random() < 0.8 else name
+                for name in chosen
+            ]
             self.line(f"return ({', '.join(shown)},)")
             text = "\n".join(self.lines).replace("EARLY", f"({', '.join(shown)},)")
             return text, [scope[name] for name in chosen]
@@ -316,7 +319,9 @@ class _Function:
         second = rng.choice(alike)
         if rng.random() < 0.25:
             kind = scope[first]
-            value = self.expressions.array(kind.shape, 1) if isinstance(kind, Array) and kind.dtype == "float64" else second
+            value = (
+                self.expressions.array(kind.shape, 1) if isinstance(kind, Array) and kind.dtype == "float64" else second
+            )
             return self.line(f"{first}, {second} = {second}, {value}" if value != second else f"{first} = {second}")
         return self.line(f"{first}, {second} = {second}, {first}")
 

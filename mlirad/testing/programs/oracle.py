@@ -59,7 +59,7 @@ def call(function: Callable[..., Any], args: Sequence[Any]) -> Any:
     try:
         with np.errstate(all="ignore"):
             return function(*args)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - what a program raises is compared
         return error
 
 
@@ -73,7 +73,7 @@ def is_same(a: Any, b: Any, rtol: float = 1e-9) -> bool:
     if isinstance(a, np.ndarray) != isinstance(b, np.ndarray) or a is None or b is None:
         return a is b
     x, y = np.asarray(a), np.asarray(b)
-    if isinstance(a, np.ndarray) and x.dtype != y.dtype or x.shape != y.shape or x.dtype.kind != y.dtype.kind:
+    if (isinstance(a, np.ndarray) and x.dtype != y.dtype) or x.shape != y.shape or x.dtype.kind != y.dtype.kind:
         return False
     single = np.float32 in (x.dtype, y.dtype)
     with np.errstate(all="ignore"):

@@ -1,0 +1,93 @@
+"""Programs that were wrong once, each cut down to its fault. NumPy and published values are the judges.
+
+Reads: programs. Writes: nothing. Leaves: add a case to CASES for values and side effects, a test for anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlirad
+from mlirad.testing.programs.oracle import call, fresh, is_same
+
+X = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+M = np.arange(12.0).reshape(3, 4) + 0.5
+
+
+def writes_then_certainly_raises(x, y):
+    x[0] = 9.0
+    y += 1
+    for i in range(3):
+        y[i] = i
+        x[9] = 3.0
+
+
+def one_row_of_a_reversed_matrix(m, i):
+    r = m[:, ::-1][i : i + 1, :]
+    t = m[::-1, ::-1][1:2]
+    t[0] += r.reshape(4) * 2.0 + r[0]
+    u = m[::2, 1:2][:, 0]
+    u *= 3.0
+    return u * 1.0, m.T[1:2, ::-2].reshape(-1) * 1.0, m[2:3, 3:][0] * 1.0
+
+
+CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    (writes_then_certainly_raises, (X, X[:4])),
+    (one_row_of_a_reversed_matrix, (M, 1)),
+]
+
+
+@pytest.mark.parametrize(("function", "args"), CASES, ids=lambda x: getattr(x, "__name__", ""))
+def test_is_what_numpy_does(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    expected, given = fresh(args), fresh(args)
+    want, got = call(function, expected), call(mlirad.jit(function), given)
+    assert isinstance(got, type(want)) if isinstance(want, Exception) else is_same(want, got)
+    assert is_same(tuple(expected), tuple(given))
+
+
+def test_mlir_takes_the_views_of_one_row(mlir_opt: Callable[..., str]) -> None:
+    """A collapse_shape of memref<1x4, strided<[4, -1]>> is none for it."""
+    lowered = mlirad.jit(one_row_of_a_reversed_matrix).lower(M, 1)
+    for stage in ("linalg", "bufferized", "loops"):
+        mlir_opt(lowered.as_text(stage))
+
+
+def newton(a):
+    x = a
+    while abs(x * x - a) > 1e-12:
+        x = 0.5 * (x + a / x)
+    return x
+
+
+def test_a_loop_decides_nothing_of_what_it_leaves_alone() -> None:
+    """`x` outside, of the caller's frame, was taken for changed by the loop in the callee."""
+
+    def slope(x):
+        return np.sum(mlirad.grad(newton)(x) * 1.0)
+
+    assert mlirad.grad(slope)(2.0) == pytest.approx(-0.08838834764831845, abs=1e-9)
+
+
+def raises_certainly(x):
+    return x[7] * 2.0
+
+
+@pytest.mark.parametrize("transform", [mlirad.grad, mlirad.value_and_grad])
+def test_a_gradient_raises_what_its_function_certainly_raises(transform: Callable[..., Any]) -> None:
+    with pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 with size 5"):
+        transform(raises_certainly)(X)
+
+
+def linear(x):
+    return x[::-1] * 2.0, x.sum()
+
+
+def test_a_forward_sweep_that_keeps_nothing() -> None:
+    (reverse, total), pullback = mlirad.vjp(linear, X)
+    np.testing.assert_array_equal(reverse, linear(X)[0])
+    assert total == 15.0
+    np.testing.assert_array_equal(pullback((X, 1.0))[0], X[::-1] * 2.0 + 1.0)
