@@ -98,7 +98,7 @@ def test_powers_are_multiplications_for_small_integers():
         return [x]
 
     evaluate(build, np.array([2.0]))
-    assert ops == ["nd.mul", "nd.mul", "nd.constant", "nd.pow"]
+    assert ops == ["nd.mul", "nd.mul", "nd.constant", "nd.full", "nd.pow"]
 
 
 @pytest.mark.parametrize("op", [operator.and_, operator.or_, operator.xor])
