@@ -64,10 +64,11 @@ def _without(tree: ast.Module, number: int, name: str, place: int) -> Iterator[a
 def _replaced(tree: ast.Module, number: int, part: ast.expr) -> ast.Module:
     """The program with another expression in the place of node `number`."""
     made = copy.deepcopy(tree)
-    node = list(ast.walk(made))[number]
+    replaced = list(ast.walk(made))[number]
 
     class Replace(ast.NodeTransformer):
-        def visit(self, each: ast.AST) -> ast.AST:
-            return copy.deepcopy(part) if each is node else self.generic_visit(each)
+        def visit(self, node: ast.AST) -> ast.AST:
+            return copy.deepcopy(part) if node is replaced else self.generic_visit(node)
 
-    return ast.fix_missing_locations(Replace().visit(made))
+    Replace().visit(made)
+    return ast.fix_missing_locations(made)
