@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cache
 from types import CodeType, FunctionType
@@ -45,11 +46,43 @@ def source_of(function: FunctionType) -> Source:
     if code.co_flags & 0x2A0:  # generator, coroutine, async generator
         location = SourceLocation(code.co_filename, code.co_firstlineno)
         raise UnsupportedSyntaxError(f"{name} is a generator or a coroutine", location, "return an array or a list")
-    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    text = _text_of(function)
     if not text:
         hint = "define it in a file or in a notebook cell, not by exec or eval of a string"
         raise UnsupportedSyntaxError(f"the source of {name} cannot be found ({code.co_filename})", None, hint)
     return Source(code.co_filename, _node_of(code, name, text), function)
+
+
+def _text_of(function: FunctionType) -> str:
+    """The text that a function was compiled from: what is remembered of its file, or what is in it now."""
+    code = function.__code__
+    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    if _fingerprint(code) in _compiled(code.co_filename, text):
+        return text
+    # The file may have been changed and the module reloaded since it was read.
+    linecache.checkcache(code.co_filename)
+    return "".join(linecache.getlines(code.co_filename, function.__globals__))
+
+
+def _fingerprint(code: CodeType) -> Hashable:
+    """Two functions of one fingerprint do the same."""
+    held = (_fingerprint(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts)
+    return code.co_name, code.co_firstlineno, code.co_code, code.co_names, tuple(held)
+
+
+@cache
+def _compiled(filename: str, text: str) -> frozenset[Hashable]:
+    """The fingerprints of the functions in a text."""
+    found: set[Hashable] = set()
+    try:
+        work = [compile(text, filename, "exec", dont_inherit=True)]
+    except SyntaxError:
+        return frozenset()
+    while work:
+        code = work.pop()
+        found.add(_fingerprint(code))
+        work += [each for each in code.co_consts if isinstance(each, CodeType)]
+    return frozenset(found)
 
 
 @cache

@@ -5,7 +5,10 @@ Reads: programs. Writes: nothing. Leaves: add a case to CASES for values and sid
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -91,3 +94,18 @@ def test_a_forward_sweep_that_keeps_nothing() -> None:
     np.testing.assert_array_equal(reverse, linear(X)[0])
     assert total == 15.0
     np.testing.assert_array_equal(pullback((X, 1.0))[0], X[::-1] * 2.0 + 1.0)
+
+
+def test_a_module_that_is_changed_and_reloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text of the file as it was when another function of it was compiled is not that of the reloaded one."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    file = tmp_path / "reloaded_program.py"
+    file.write_text("def f(x):\n    return x * 2.0\n")
+    module = importlib.import_module("reloaded_program")
+    old = module.f
+    assert mlirad.jit(old)(3.0) == 6.0
+    file.write_text("def f(x):\n    return x * 17.0\n")
+    assert mlirad.jit(lambda x: old(x))(3.0) == 6.0
+    importlib.reload(module)
+    assert mlirad.jit(module.f)(3.0) == module.f(3.0) == 51.0
