@@ -14,6 +14,7 @@ from mlirad.dialect import (  # noqa: F401  (a family's ops are defined by impor
     elementwise,
     indexing,
     movement,
+    overflow,
     reduction,
 )
 from mlirad.dialect.op import op_classes

@@ -17,10 +17,12 @@ from mlirad.dialect.expr import Expr, apply, constant, where
 from mlirad.errors import DTypeError
 from mlirad.frontend.expressions import Expressions
 from mlirad.frontend.merge import kind_of
-from mlirad.frontend.traced import NeedStatic, Traced
+from mlirad.frontend.python_integers import converted, require_fit
+from mlirad.frontend.traced import NeedStatic, Traced, in_type, origins_of
 from mlirad.frontend.values import Alternative, Lazy, Object, Ref, Static, Tuple, Value
 from mlirad.frontend.views import Affine
 
+_INT64 = np.dtype(np.int64)
 _SEQUENCES = (str, range, tuple, bytes)
 
 
@@ -46,7 +48,7 @@ class Iteration(Expressions):
         """An int, as range takes it: Python's, NumPy's, and 0-d arrays of ints."""
         operand = self.index_operand(value)
         if isinstance(operand, Traced) and not operand.ndim and operand.kind is not float:
-            return Traced(cast(operand.scalar, types.I64), weak=True, origins=operand.origins)
+            return Traced(converted(operand.scalar), weak=True, origins=operand.origins)
         if isinstance(operand, int | np.integer | np.bool_):
             return int(operand)
         kind = type(operand).__name__ if not isinstance(operand, Traced) else operand.kind.__name__
@@ -83,18 +85,20 @@ class Iteration(Expressions):
         return Traced(apply(np.minimum, first, y.expr), weak=True, origins=origins)
 
     def length_of_range(self, value: Lazy) -> Traced:
-        """len(range(a, b, c)): max(0, ceil((b - a) / c))."""
+        """len(range(a, b, c)): max(0, ceil((b - a) / c)). OverflowError if 64 bits do not hold b - a."""
         start, stop, step = (self.integer(part) for part in value.parts)
         origins = frozenset().union(*(x.origins for x in (start, stop, step) if isinstance(x, Traced)))
         a, b = (x.expr if isinstance(x, Traced) else constant(x, types.I64) for x in (start, stop))
-        span = b if not isinstance(start, Traced) and start == 0 else b - a
+        if not isinstance(step, Traced) and step < 0:
+            a, b, step = b, a, -step
+        span = b if not isinstance(start, Traced) and start == 0 else _checked(np.subtract, b, a)
         if isinstance(step, Traced):
             sign = where(step.expr > 0, constant(1, types.I64), constant(-1, types.I64))
-            trips = apply(np.floor_divide, span + (step.expr - sign), step.expr)
+            trips = apply(np.floor_divide, _checked(np.add, span, step.expr - sign), step.expr)
         elif step == 1:
             trips = span
         else:
-            trips = apply(np.floor_divide, span + (step - (1 if step > 0 else -1)), step)
+            trips = apply(np.floor_divide, _checked(np.add, span, constant(step - 1, types.I64)), step)
         return Traced(apply(np.maximum, trips, 0), weak=True, origins=origins)
 
     def static_length(self, iterable: Value, node: ast.expr) -> int:
@@ -143,7 +147,8 @@ class Iteration(Expressions):
             return self.number_of_range(start, step, operand)
         if iterable.kind is enumerate:
             inner, start = iterable.parts
-            number = self.computed(lambda: self.operand(start) + operand)
+            first = self.integer(start)
+            number = index if isinstance(first, int) and first == 0 else self.computed(lambda: first + operand)
             return Tuple((number, self.element(inner, index)))
         if iterable.kind is zip:
             self.push(*iterable.parts)
@@ -151,13 +156,22 @@ class Iteration(Expressions):
             return Tuple(made)
         if iterable.kind is reversed:
             inner = iterable.parts[0]
-            last: Any = self.length(inner)
-            return self.element(inner, self.result((last - 1) - operand))
+            length = self.length(inner)
+            last = Traced(length.expr - 1, True, False, length.origins) if isinstance(length, Traced) else length - 1
+            return self.element(inner, self.number_of_range(last, -1, operand))
         return self.element(iterable.parts[0], index)
 
     def number_of_range(self, start: Any, step: Any, index: Any) -> Value:
-        number = index if isinstance(step, int) and step == 1 else index * step
-        return self.result(number if isinstance(start, int) and start == 0 else start + number)
+        """start + step * index. It lies between the ends of the range, so that it fits even where the product wraps."""
+        if not any(isinstance(x, Traced) for x in (start, step, index)):
+            return Static(start + step * index)
+        first, by, number = (in_type(x, _INT64, ()) if isinstance(x, Traced) else x for x in (start, step, index))
+        if isinstance(by, int) and by == -1:
+            moved = first - number
+        else:
+            moved = number if isinstance(by, int) and by == 1 else number * by
+            moved = moved if isinstance(first, int) and first == 0 else first + moved
+        return self.result(Traced(moved, weak=True, origins=origins_of(start, step, index)))
 
     @staticmethod
     def row(array: Ref, index: Any) -> Ref:
@@ -170,3 +184,9 @@ class Iteration(Expressions):
             step = Affine(view.shape, sizes, (1,) * view.ndim, tuple(range(1, view.ndim)))
             rows.append(Alternative(alternative.cell, view.affine(step, [position, *([0] * (view.ndim - 1))])))
         return Ref(tuple(rows), array.selector)
+
+
+def _checked(ufunc: np.ufunc, x: Expr, y: Expr) -> Expr:
+    """x + y, or x - y, on the way to the length of a range."""
+    require_fit(ufunc, x, y, "the length of a range does not fit in 64 bits")
+    return apply(ufunc, x, y)

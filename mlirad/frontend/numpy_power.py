@@ -5,6 +5,9 @@ Reads: Traced values and numbers. Writes: nd ops. Leaves: Traced values.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,7 @@ import numpy as np
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, apply, constant
 from mlirad.errors import StaticValueError, UnsupportedSyntaxError
-from mlirad.frontend import promotion
+from mlirad.frontend import promotion, python_integers
 from mlirad.frontend.traced import (
     DATA,
     NeedStatic,
@@ -43,7 +46,7 @@ def power(x: Traced | Number, y: Traced | Number, of_numpy: bool = False) -> Tra
         return Traced(expr, weak=weak, origins=origins_of(x, y))
 
     if last.kind in "iu":
-        return result(_of_integers(in_type(x, first, shape), last, exponent, y))
+        return result(_of_integers(in_type(x, first, shape), last, exponent, y, weak))
     base = in_type(x, first, shape)
     count = None if exponent is None else _small_integer(exponent)
     if count is not None:
@@ -61,18 +64,18 @@ def _small_integer(exponent: Number) -> int | None:
     return int(exponent)
 
 
-def _multiplied(base: Expr, count: int) -> Expr:
+def _multiplied(base: Expr, count: int, product: Callable[[Expr, Expr], Expr] = operator.mul) -> Expr:
     """base * ... * base, count times, by repeated squaring."""
     if count == 0:
         return constant(1, base.type)
     if count == 1:
         return base
-    half = _multiplied(base, count // 2)
-    squared = half * half
-    return squared * base if count % 2 else squared
+    half = _multiplied(base, count // 2, product)
+    squared = product(half, half)
+    return product(squared, base) if count % 2 else squared
 
 
-def _of_integers(base: Expr, dtype: np.dtype, exponent: Number | None, y: Any) -> Expr:
+def _of_integers(base: Expr, dtype: np.dtype, exponent: Number | None, y: Any, weak: bool) -> Expr:
     if exponent is None:
         origins = origins_of(y)
         if shape_of(y) or DATA in origins:
@@ -85,4 +88,7 @@ def _of_integers(base: Expr, dtype: np.dtype, exponent: Number | None, y: Any) -
         raise StaticValueError("Integers to negative integer powers are not allowed.")
     promotion.convert(exponent, dtype)
     assert types.is_integer(base.type)
-    return _multiplied(base, int(exponent))
+    count = int(exponent)
+    if weak:
+        return _multiplied(base, count, partial(python_integers.factor, base=base, exponent=count))
+    return _multiplied(base, count)

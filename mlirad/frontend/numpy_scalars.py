@@ -21,6 +21,7 @@ from mlirad.frontend import numpy_elementwise, promotion
 from mlirad.frontend.assignment import check_integral
 from mlirad.frontend.numpy_power import power
 from mlirad.frontend.numpy_shapes import part
+from mlirad.frontend.python_integers import converted
 from mlirad.frontend.traced import Traced, as_traced, origins_of
 
 _MATH = {
@@ -53,7 +54,8 @@ def to_int(x: Any = 0) -> Traced:
     expr = value.scalar
     if types.is_float(expr.type):
         check_integral(expr)
-    return Traced(cast_expr(expr, types.I64), weak=True, origins=origins_of(value))
+        expr = cast_expr(expr, types.I64)
+    return Traced(converted(expr), weak=True, origins=origins_of(value))
 
 
 def item(x: Traced, *index: Any) -> Traced:
@@ -62,6 +64,8 @@ def item(x: Traced, *index: Any) -> Traced:
     if value.size != 1:
         raise StaticValueError("can only convert an array of size 1 to a Python scalar")
     element = value.scalar if not value.ndim else part(value, (0,) * value.ndim)
+    if value.kind is int:
+        return Traced(converted(element), weak=True, origins=origins_of(x))
     dtype = promotion.weak_dtype(value.kind)
     return Traced(cast_expr(element, types.from_dtype(dtype)), weak=True, origins=origins_of(x))
 

@@ -15,7 +15,7 @@ from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import Expr, apply
 from mlirad.errors import DTypeError, StaticZeroDivisionError, UnsupportedSyntaxError
-from mlirad.frontend import numpy_elementwise, promotion
+from mlirad.frontend import numpy_elementwise, promotion, python_integers
 from mlirad.frontend.numpy_elementwise import BITWISE, COMPARISONS
 from mlirad.frontend.numpy_power import power
 from mlirad.frontend.traced import Number, Traced, as_operand, in_type, is_python_number, origins_of, stand_in
@@ -53,7 +53,8 @@ def unary(ufunc: np.ufunc, x: Traced) -> Traced:
             raise DTypeError("bad operand type for unary ~: 'float'")
         return Traced(-1 - number, weak=True, origins=x.origins)
     if ufunc is not np.positive:
-        number = apply(ufunc, number)
+        checked = {np.negative: python_integers.negative, np.absolute: python_integers.absolute}
+        number = apply(ufunc, number) if x.kind is float else checked[ufunc](number)
     return Traced(number, weak=True, origins=x.origins)
 
 
@@ -72,8 +73,11 @@ def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | N
         return power(_plain(left), _plain(right))
     if kind is not float and ufunc in (np.divide, np.floor_divide, np.remainder):
         _check_divisor(ufunc, right)
-    dtype = np.dtype(np.float64 if kind is float or ufunc is np.divide else np.int64)
-    return Traced(apply(ufunc, in_type(left, dtype, ()), in_type(right, dtype, ())), weak=True, origins=origins)
+    is_float = kind is float or ufunc is np.divide
+    dtype = np.dtype(np.float64 if is_float else np.int64)
+    operands = in_type(left, dtype, ()), in_type(right, dtype, ())
+    number = apply(ufunc, *operands) if is_float else python_integers.binary(ufunc, *operands)
+    return Traced(number, weak=True, origins=origins)
 
 
 def _plain(x: Traced | Number) -> Traced | Number:

@@ -1,10 +1,10 @@
-"""Removes bounds checks that cannot fail, and the wrapping of indices that are not negative.
+"""Removes checks that cannot fail, of bounds and of overflow, and the wrapping of indices that are not negative.
 
 Reads and writes: tensor, autodiff and optimized stages, in place. Leaves: the checks that may fail, in their order, and
 those comparisons of i64 scalars whose outcome is not known.
 
 One walk in program order. A loop's variable lies between 0 and its bound; an index that has passed a check, between 0
-and the size; in a branch, and behind a check, the condition holds; a counter of a `while` only grows.
+and the size; in a branch, and behind a check, the condition holds; a counter grows by what its loop adds to it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ from mlirad.dialect.elementwise import AddOp, MulOp, NegOp, SubOp
 from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.indexing import WrapIndexOp
 from mlirad.dialect.movement import DimOp
+from mlirad.dialect.overflow import HIGHEST, LOWEST, AddFitsOp, FitsOp, MulFitsOp, SubFitsOp
 from mlirad.lowering.carries import Carries, is_structured
-from mlirad.lowering.ranges import HIGHEST, Interval, Ranges, Sum
+from mlirad.lowering.growth import Growth, growth
+from mlirad.lowering.ranges import Interval, Ranges, Sum
 from mlirad.lowering.rewriting import constant_int, in_place_of, replace, terminator
 
 # No array of that many elements exists.
@@ -72,17 +74,17 @@ class _Walk:
 
     def visit(self, block: Block, *facts: Sum) -> None:
         """Walk a block in which some sums are known not to be negative."""
-        known = len(self.ranges.facts)
-        self.ranges.facts += facts
-        for op in list(block.ops):
-            visit = _VISITS.get(type(op))
-            if visit is not None:
-                visit(self, op)
-            elif isinstance(op, ComparisonOp):
-                self._comparison(op)
-            else:
-                self.visit_regions(op)
-        del self.ranges.facts[known:]
+        with self.ranges.scope(facts):
+            for op in list(block.ops):
+                visit = _VISITS.get(type(op))
+                if visit is not None:
+                    visit(self, op)
+                elif isinstance(op, ComparisonOp):
+                    self._comparison(op)
+                elif isinstance(op, FitsOp):
+                    self._predicate(op)
+                else:
+                    self.visit_regions(op)
 
     def sum_of(self, value: SSAValue) -> Sum:
         return self.ranges.sum_of(value)
@@ -109,10 +111,13 @@ class _Walk:
             if factor is not None:
                 self.ranges.add_sum(op.result, Sum(0).plus(self.sum_of(x), factor))
                 return
-        first, second = self.ranges.interval(op.x), self.ranges.interval(op.y)
-        ends = [a * b for a in (first.low, first.high) for b in (second.low, second.high)]
-        product = Interval(min(ends), max(ends))
+        product = self._product(op.x, op.y)
         self.ranges.add_atom(op.result, product if product.fits else None)
+
+    def _product(self, x: SSAValue, y: SSAValue) -> Interval:
+        first, second = self.ranges.interval(x), self.ranges.interval(y)
+        ends = [a * b for a in (first.low, first.high) for b in (second.low, second.high)]
+        return Interval(min(ends), max(ends))
 
     def floor_divide(self, op: FloorDivOp) -> None:
         divisor, source = constant_int(op.y), self.ranges.interval(op.x)
@@ -161,7 +166,35 @@ class _Walk:
         if constant_int(op.ok):
             replace(op, [])
             return
+        predicate = op.ok.owner
+        if isinstance(predicate, AddFitsOp | SubFitsOp):
+            self.ranges.learn_fit(self._exact_sum(predicate))
         self.ranges.facts += self.facts(op.ok, True)
+
+    def _predicate(self, op: FitsOp) -> None:
+        """Whether a result fits, where that is proved."""
+        match op:
+            case AddFitsOp() | SubFitsOp():
+                is_proved = self.ranges.fits(self._exact_sum(op))
+            case MulFitsOp():
+                is_proved = self._product_fits(op)
+            case _:
+                divisor, dividend = self.ranges.interval(op.y), self.ranges.interval(op.x)
+                is_proved = dividend.low > LOWEST or divisor.low > -1 or divisor.high < -1
+        if is_proved:
+            with in_place_of(op):
+                known = constant(True, types.I1).value
+            replace(op, [known])
+
+    def _exact_sum(self, op: AddFitsOp | SubFitsOp) -> Sum:
+        return self.sum_of(op.x).plus(self.sum_of(op.y), 1 if isinstance(op, AddFitsOp) else -1)
+
+    def _product_fits(self, op: MulFitsOp) -> bool:
+        for x, y in ((op.x, op.y), (op.y, op.x)):
+            factor = constant_int(y)
+            if factor is not None and self.ranges.fits(Sum(0).plus(self.sum_of(x), factor)):
+                return True
+        return self._product(op.x, op.y).fits
 
     def check_index(self, op: CheckIndexOp | WrapIndexOp) -> None:
         position, length = self.sum_of(op.index), self.sum_of(op.size)
@@ -238,9 +271,27 @@ class _Walk:
             self.visit(op.body.block)
             return
         last = self._positive(op.ub).plus(_ONE, -1)
-        highest = max(self.ranges.interval_of(last).high, 0)
-        self.ranges.add_atom(variable, Interval(0, min(highest, HIGHEST)), above=(last,))
+        highest = min(max(self.ranges.interval_of(last).high, 0), HIGHEST)
+        self.ranges.add_atom(variable, Interval(0, highest), above=(last,))
+        for number, (arg, init) in enumerate(zip(op.body.block.args[1:], op.iter_args, strict=True)):
+            each = growth(terminator(op.body.block).operands[number], arg)
+            if each is not None:
+                self._counter(arg, init, each, Interval(0, highest), self.sum_of(variable))
+                trips = Interval(0, min(highest + 1, HIGHEST))
+                self._counter(op.results[number], init, each, trips, None)
         self.visit(op.body.block, last)
+
+    def _counter(self, value: SSAValue, init: SSAValue, each: Growth, trips: Interval, number: Sum | None) -> None:
+        """The value of a carry after so many trips, of which each adds something: `number` of them, if it is given."""
+        start = self.ranges.interval(init)
+        low, high = start.low + min(0, trips.high * each.net.low), start.high + max(0, trips.high * each.net.high)
+        if not (each.is_checked or Interval(low + each.reach.low, high + each.reach.high).fits):
+            return
+        above, below = (), ()
+        if number is not None:
+            first = self.sum_of(init)
+            above, below = (first.plus(number, each.net.high),), (first.plus(number, each.net.low),)
+        self.ranges.add_atom(value, Interval(max(low, LOWEST), min(high, HIGHEST)), above, below)
 
     def _positive(self, bound: SSAValue) -> Sum:
         """The sum that a loop's bound is where the loop runs: of max(n, 0) it is n."""
@@ -262,32 +313,32 @@ class _Walk:
             self.ranges.sums[early] = Sum.of(arg)
         self.visit(before)
         facts = self.facts(terminator(before).operands[0], True)
-        parts = zip(op.arguments, body.args, terminator(body).operands, strict=True)
-        for init, arg, yielded in parts:
-            step = _step(yielded, arg)
-            if step is not None and self._stays_in_range(arg, step, facts):
-                start = self.ranges.interval(init)
-                bounds = Interval(start.low, HIGHEST) if step > 0 else Interval(high=start.high)
-                self.ranges.add_atom(arg, bounds)
+        for number, (init, arg) in enumerate(zip(op.arguments, body.args, strict=True)):
+            each = growth(terminator(body).operands[number], arg)
+            interval = None if each is None else self._while_counter(arg, self.ranges.interval(init), each, facts)
+            if interval is not None:
+                self.ranges.add_atom(arg, interval)
+                self.ranges.add_atom(op.results[number], interval)
+        if any(isinstance(inner, CheckOp | CheckIndexOp) for inner in before.ops):
+            self.visit(before)  # with what is known of the counters by now
+            facts = self.facts(terminator(before).operands[0], True)
         self.visit(body, *facts)
 
-    def _stays_in_range(self, arg: SSAValue, step: int, facts: list[Sum]) -> bool:
-        """Whether arg + step does not wrap in a trip, where the facts hold."""
+    def _while_counter(self, arg: SSAValue, start: Interval, each: Growth, facts: list[Sum]) -> Interval | None:
+        """Where a counter lies that changes so in a trip, in which the facts hold of it; None if it may wrap."""
+        least, most = LOWEST, HIGHEST
         for fact in facts:
             # fact = rest - arg >= 0 bounds arg by rest from above; fact = rest + arg >= 0, by -rest from below.
-            if fact.terms.get(arg) == (-1 if step > 0 else 1):
-                rest = self.ranges.interval_of(fact.without(arg))
-                if (rest.high + step <= HIGHEST) if step > 0 else (rest.high - step <= HIGHEST):
-                    return True
-        return False
-
-
-def _step(yielded: SSAValue, arg: SSAValue) -> int | None:
-    """By how much a counter grows each trip."""
-    op = yielded.owner
-    if not isinstance(op, AddOp) or arg.type != types.I64 or arg not in op.operands:
-        return None
-    return constant_int(op.y if op.x is arg else op.x) or None
+            rest = self.ranges.interval_of(fact.without(arg)).high
+            if fact.terms.get(arg) == -1:
+                most = min(most, rest)
+            elif fact.terms.get(arg) == 1:
+                least = max(least, -rest)
+        if not (each.is_checked or Interval(least + each.reach.low, most + each.reach.high).fits):
+            return None
+        low = start.low if each.net.low >= 0 else min(start.low, least + each.net.low)
+        high = start.high if each.net.high <= 0 else max(start.high, most + each.net.high)
+        return Interval(max(low, LOWEST), min(high, HIGHEST))
 
 
 def _inequalities(op: ComparisonOp, truth: bool, ranges: Ranges) -> Iterator[Sum]:

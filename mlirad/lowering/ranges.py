@@ -10,11 +10,13 @@ loop's variable by 0 or by the bound minus 1, which is a sum of what was known b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
-LOWEST, HIGHEST = -(2**63), 2**63 - 1
+from mlirad.dialect.overflow import HIGHEST, LOWEST
+
 # How many substitutions a proof may try, and how many known inequalities: proofs take bounded time.
 _EFFORT = 48
 _FACTS = 6
@@ -76,6 +78,9 @@ class Ranges:
     atoms: dict[SSAValue, Atom] = field(default_factory=dict)
     sums: dict[SSAValue, Sum] = field(default_factory=dict)
     facts: list[Sum] = field(default_factory=list)
+    # The constants with which a sum of these terms is known to fit, and what was known before each was learnt.
+    _exact: dict[frozenset[tuple[SSAValue, int]], Interval] = field(default_factory=dict)
+    _learnt: list[tuple[frozenset[tuple[SSAValue, int]], Interval | None]] = field(default_factory=list)
 
     def add_atom(
         self, value: SSAValue, interval: Interval | None = None, above: Sequence[Sum] = (), below: Sequence[Sum] = ()
@@ -86,10 +91,41 @@ class Ranges:
 
     def add_sum(self, value: SSAValue, total: Sum) -> None:
         """value is computed as that sum: a new atom where the computation may wrap."""
-        if self.interval_of(total).fits:
+        if self.fits(total):
             self.sums[value] = total
         else:
             self.add_atom(value)
+
+    def fits(self, total: Sum) -> bool:
+        """Whether it is proved, or has been checked, that an i64 can hold total."""
+        if self.interval_of(total).fits:
+            return True
+        known = self._exact.get(frozenset(total.terms.items()))
+        if known is not None and known.low <= total.constant <= known.high:
+            return True
+        top = Sum(HIGHEST).plus(total, -1)
+        return self.is_never_negative(top) and self.is_never_negative(total.plus(Sum(-LOWEST)))
+
+    def learn_fit(self, total: Sum) -> None:
+        """It has been checked that an i64 can hold total."""
+        terms, here = frozenset(total.terms.items()), Interval(total.constant, total.constant)
+        before = self._exact.get(terms)
+        self._learnt.append((terms, before))
+        self._exact[terms] = here if before is None else here.hull(before)
+
+    @contextmanager
+    def scope(self, facts: Sequence[Sum]) -> Iterator[None]:
+        """A block in which these facts hold; what is learnt in it is forgotten after it."""
+        known, learnt = len(self.facts), len(self._learnt)
+        self.facts += facts
+        yield
+        del self.facts[known:]
+        while len(self._learnt) > learnt:
+            terms, before = self._learnt.pop()
+            if before is None:
+                del self._exact[terms]
+            else:
+                self._exact[terms] = before
 
     def sum_of(self, value: SSAValue) -> Sum:
         if value not in self.sums:

@@ -144,3 +144,167 @@ func.func @negative(%a: tensor<10xf64>, %m: i64) -> f64 {
   %s = nd.add %e, %f : f64
   func.return %s : f64
 }
+
+// Python's ints: i + 1 and i - 1 fit where 1 <= i < n, whatever n is; i + 2 may not.
+// CHECK-LABEL: func.func @sums_fit
+// CHECK:         scf.for
+// CHECK-NOT:       nd.check
+// CHECK:           nd.add_fits %i, %c2
+// CHECK-NEXT:      nd.check %fits2, "OverflowError"
+// CHECK-NOT:       nd.check
+// CHECK:           scf.yield
+func.func @sums_fit(%n: i64, %x: i64) -> i64 {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %c2 = nd.constant {value = 2 : i64} : i64
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%s = %x) -> (i64) : i64 {
+    %fits = nd.add_fits %i, %c1
+    nd.check %fits, "OverflowError", "{0} + 1" (%i)
+    %after = nd.add %i, %c1 : i64
+    %fits1 = nd.sub_fits %i, %c1
+    nd.check %fits1, "OverflowError", "{0} - 1" (%i)
+    %before = nd.sub %i, %c1 : i64
+    %fits2 = nd.add_fits %i, %c2
+    nd.check %fits2, "OverflowError", "{0} + 2" (%i)
+    %far = nd.add %i, %c2 : i64
+    %less = nd.minimum %before, %after : i64
+    %least = nd.minimum %less, %far : i64
+    scf.yield %least : i64
+  }
+  func.return %r : i64
+}
+
+// What has been checked fits from then on: n - 1 once, then (n - 1) + 1; in the branch, not behind it.
+// CHECK-LABEL: func.func @checked_before
+// CHECK:         scf.if
+// CHECK:           nd.check %fits,
+// CHECK-NOT:       nd.check
+// CHECK:           scf.yield
+// CHECK:         nd.check %again,
+func.func @checked_before(%n: i64, %taken: i1) -> i64 {
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %r = scf.if %taken -> (i64) {
+    %fits = nd.sub_fits %n, %c1
+    nd.check %fits, "OverflowError", "{0} - 1" (%n)
+    %last = nd.sub %n, %c1 : i64
+    %back = nd.add_fits %last, %c1
+    nd.check %back, "OverflowError", "{0} + 1" (%last)
+    %same = nd.add %last, %c1 : i64
+    scf.yield %same : i64
+  } else {
+    scf.yield %n : i64
+  }
+  %again = nd.sub_fits %n, %c1
+  nd.check %again, "OverflowError", "{0} - 1" (%n)
+  func.return %r : i64
+}
+
+// Products of bounded numbers: i * 1000 + j.
+// CHECK-LABEL: func.func @products_fit
+// CHECK-NOT:     nd.check
+// CHECK:         func.return
+func.func @products_fit(%x: i64) -> i64 {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %c50 = nd.constant {value = 50 : i64} : i64
+  %c1000 = nd.constant {value = 1000 : i64} : i64
+  %r = scf.for %i = %c0 to %c50 step %c1 iter_args(%s = %x) -> (i64) : i64 {
+    %q = scf.for %j = %c0 to %c1000 step %c1 iter_args(%t = %s) -> (i64) : i64 {
+      %fits = nd.mul_fits %i, %c1000
+      nd.check %fits, "OverflowError", "{0} * 1000" (%i)
+      %p = nd.mul %i, %c1000 : i64
+      %fits1 = nd.add_fits %p, %j
+      nd.check %fits1, "OverflowError", "{0} + {1}" (%p, %j)
+      %k = nd.add %p, %j : i64
+      %fits2 = nd.mul_fits %k, %k
+      nd.check %fits2, "OverflowError", "{0} * {1}" (%k, %k)
+      %square = nd.mul %k, %k : i64
+      %fits3 = nd.floordiv_fits %square, %x
+      nd.check %fits3, "OverflowError", "{0} // {1}" (%square, %x)
+      %m = nd.floordiv %square, %x : i64
+      scf.yield %m : i64
+    }
+    scf.yield %q : i64
+  }
+  func.return %r : i64
+}
+
+// A counter that each trip adds at most 1 to is at most the number of trips; from an unknown start it may wrap.
+// CHECK-LABEL: func.func @counts
+// CHECK:         scf.for
+// CHECK-NOT:       nd.check %fits,
+// CHECK:           nd.check %fits1,
+// CHECK-NOT:       nd.check
+// CHECK:         func.return
+func.func @counts(%a: tensor<?xi1>, %n: i64, %start: i64) -> (i64, i64) {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%k = %c0, %m = %start) -> (i64, i64) : i64 {
+    %e = nd.extract %a[%c0] : tensor<?xi1> -> i1
+    %next:2 = scf.if %e -> (i64, i64) {
+      %fits = nd.add_fits %k, %c1
+      nd.check %fits, "OverflowError", "{0} + 1" (%k)
+      %k1 = nd.add %k, %c1 : i64
+      %fits1 = nd.add_fits %m, %c1
+      nd.check %fits1, "OverflowError", "{0} + 1" (%m)
+      %m1 = nd.add %m, %c1 : i64
+      scf.yield %k1, %m1 : i64, i64
+    } else {
+      scf.yield %k, %m : i64, i64
+    }
+    scf.yield %next#0, %next#1 : i64, i64
+  }
+  %positive = nd.sub_fits %r#0, %c1
+  nd.check %positive, "OverflowError", "{0} - 1" (%r#0)
+  %last = nd.sub %r#0, %c1 : i64
+  func.return %last, %r#1 : i64, i64
+}
+
+// The condition of a while bounds its counter in the body, and in the condition too: i + 1 < n.
+// CHECK-LABEL: func.func @guarded
+// CHECK-NOT:     nd.check
+// CHECK:         func.return
+func.func @guarded(%n: i64) -> i64 {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %r = scf.while (%i = %c0) : (i64) -> (i64) {
+    %fits = nd.add_fits %i, %c1
+    nd.check %fits, "OverflowError", "{0} + 1" (%i)
+    %after = nd.add %i, %c1 : i64
+    %l = nd.less %after, %n : (i64, i64) -> i1
+    scf.condition(%l) %i : i64
+  } do {
+  ^bb0(%j: i64):
+    %fits1 = nd.add_fits %j, %c1
+    nd.check %fits1, "OverflowError", "{0} + 1" (%j)
+    %next = nd.add %j, %c1 : i64
+    scf.yield %next : i64
+  }
+  func.return %r : i64
+}
+
+// Nothing bounds this counter: its check stays. But it tells that the counter, from 0, is not negative.
+// CHECK-LABEL: func.func @unguarded
+// CHECK:         nd.add_fits
+// CHECK-NEXT:    nd.check
+// CHECK-NOT:     nd.check
+// CHECK:         func.return
+func.func @unguarded(%x: f64) -> i64 {
+  %c0 = nd.constant {value = 0 : i64} : i64
+  %c1 = nd.constant {value = 1 : i64} : i64
+  %limit = nd.constant {value = 1.0 : f64} : f64
+  %r:2 = scf.while (%k = %c0, %y = %x) : (i64, f64) -> (i64, f64) {
+    %l = nd.less %limit, %y : (f64, f64) -> i1
+    scf.condition(%l) %k, %y : i64, f64
+  } do {
+  ^bb0(%k: i64, %y: f64):
+    %fits = nd.add_fits %k, %c1
+    nd.check %fits, "OverflowError", "{0} + 1" (%k)
+    %next = nd.add %k, %c1 : i64
+    %root = nd.sqrt %y : f64
+    %fits1 = nd.sub_fits %k, %c1
+    nd.check %fits1, "OverflowError", "{0} - 1" (%k)
+    scf.yield %next, %root : i64, f64
+  }
+  func.return %r#0 : i64
+}

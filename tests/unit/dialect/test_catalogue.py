@@ -29,6 +29,7 @@ from mlirad.dialect import (
     indexing,
     movement,
     nd,
+    overflow,
     reduction,
     types,
 )
@@ -110,6 +111,9 @@ E, D, H, C, M, R, I = elementwise, division, choice, compare, movement, reductio
 A, B = _x(6), _x(6)[::-1].copy()
 i0, i1, i2 = np.int64(0), np.int64(1), np.int64(2)
 T, U = _x(3, 4), _positive(2, 2)
+O = overflow
+FITS = (O.AddFitsOp, O.SubFitsOp, O.MulFitsOp, O.FloorDivFitsOp)
+EDGES = (-(2**63), -(2**63) + 1, -(2**62), -3_037_000_500, -1, 0, 1, 3_037_000_499, 3_037_000_500, 2**62, 2**63 - 1)
 SLICE = {"sizes": (2, 2), "strides": (1, -2)}
 RELATIONS = (C.EqualOp, C.NotEqualOp, C.LessOp, C.LessEqualOp, C.GreaterOp, C.GreaterEqualOp)
 TRUTH = (np.array([True, True, False, False, True, False]), np.array([True, False, True, False, False, False]))
@@ -213,6 +217,11 @@ SAMPLES: list[Sample] = [
     *(
         Sample(check.CheckIndexOp, (np.int64(i), np.int64(5)), (I64,), attributes={"axis": 0}, smooth=False)
         for i in (-5, 4)
+    ),
+    *(
+        Sample(op, (np.int64(x), np.int64(y)), (I64,), smooth=False)
+        for op in FITS
+        for x, y in ((2, 3), *((x, y) for x in EDGES[:2] + EDGES[-3:] for y in (*EDGES[:2], -1, 1, 2, EDGES[-1])))
     ),
     Sample(
         check.CheckOp,
@@ -449,6 +458,7 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
         {"sizes": (2,), "strides": (0,)},
         None,
     ),
+    *((op, [types.tensor((2,), types.I64), types.tensor((2,), types.I64)], {}, None) for op in FITS),
     (check.CheckOp, [types.I1, types.I64, types.I64, types.I64], {"error": "E", "message": ""}, None),
 ]
 TYPED_BY_XDSL = {I.WrapIndexOp, check.CheckIndexOp}  # their operands are i64 by declaration; see below

@@ -24,8 +24,22 @@ def test_math_gives_nan_and_inf_as_numpy() -> None:
     assert mlirad.jit(lambda x: math.log(x))(0.0) == -math.inf
 
 
-def test_python_integers_wrap() -> None:
-    assert mlirad.jit(lambda n: n * 4)(2**62) == 0
+def test_python_integers_do_not_grow() -> None:
+    with pytest.raises(OverflowError, match=r"the Python integer 4611686018427387904 \* 4 does not fit in 64 bits"):
+        mlirad.jit(lambda n: n * 4)(2**62)
+    assert mlirad.jit(lambda n: n * 4)(np.int64(2**62)) == 0
+
+
+def test_ranges_are_of_64_bits() -> None:
+    def f(a, b):
+        k = 0
+        for _ in range(a, b):
+            k += 1
+        return k
+
+    assert f(1, -(2**63)) == 0
+    with pytest.raises(OverflowError, match="the length of a range does not fit in 64 bits"):
+        mlirad.jit(f)(1, -(2**63))
 
 
 def test_empty_is_zeros() -> None:
