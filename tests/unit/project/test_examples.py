@@ -24,7 +24,7 @@ def test_example(path: Path) -> None:
     assert run_script(path).strip()
 
 
-def test_recurrence_benchmark() -> None:
-    told = run_script(ROOT / "benchmarks" / "recurrence.py", "--largest", "1e3")
+def test_growth_benchmark() -> None:
+    told = run_script(ROOT / "benchmarks" / "growth.py", "recurrence", "newton_each", "--operations", "5e3")
     assert "Numba, adjoint by hand" in told
     assert "mlirad" in told

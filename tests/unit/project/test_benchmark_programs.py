@@ -1,0 +1,26 @@
+"""The programs of the growth benchmark: our gradient is the adjoint written by hand."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mlirad
+
+BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
+NAMES = sorted(path.stem for path in (BENCHMARKS / "programs").glob("[!_]*.py"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradient_is_the_adjoint_by_hand(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    program = importlib.import_module(f"programs.{name}")
+    monkeypatch.delitem(sys.modules, "programs")
+    arguments = program.arguments(program.SIZES[0])
+    ours, by_hand = mlirad.grad(program.loss, program.ARGNUMS)(*arguments), program.adjoint(*arguments)
+    for one, other in zip(*((x if isinstance(x, tuple) else (x,)) for x in (ours, by_hand)), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * np.max(np.abs(other)))
