@@ -1,19 +1,4 @@
-"""What bufferized functions compute, in memory that really aliases, is what the functions on tensors compute.
-
-Against MLIR's one-shot bufferization (the last test here), by allocations and copies in the text of the FileCheck
-programs. In loops there are never more of either here. The differences:
-
-* results: MLIR allocates and returns them, here they are computed in the caller's memory (`either`, `reshaped`,
-  `replace`, `running_sum`...: an allocation less, of `running_sum` a copy of zeros less),
-* swaps, arrays made anew in each trip, in one branch or rotating (`jacobi`, `powers`, `some_powers`, `rotate`): MLIR
-  allocates, and mostly copies, in each trip; here carried arrays are pointers and a spare buffer goes round,
-* a slice changed and put back (`scale_rows`, `one_element`): MLIR copies it,
-* an elementwise op on an operand that dies (`chain`): MLIR takes no operand's buffer that `outs` does not name.
-
-MLIR has fewer copies in four, each time because it returns a pointer where the caller here wants the content in memory
-of his: `powers` (the loop leaves either of two buffers), `given` (one value returned twice, an argument, a constant),
-`reversed` (a view of the argument), `exchange` (arguments that change places, with a temporary).
-"""
+"""What bufferized functions compute, in memory that really aliases, is what the functions on tensors compute."""
 
 from __future__ import annotations
 
@@ -24,24 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bufferize_programs import FILES, FUNCTIONS, only
 from compare_buffers import bufferize, bufferized, check, check_module, count, parse
 from random_tensors import ARGUMENTS, RandomFunction
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DictionaryAttr,
     IndexType,
-    IntegerAttr,
     IntegerType,
-    ModuleOp,
     TensorType,
-    i1,
 )
 from xdsl.ir import Attribute
 
 from mlirad.dialect.types import to_dtype
-
-PROGRAMS = Path(__file__).parents[2] / "filecheck" / "lowering"
 
 
 def random_args(seed: int) -> list[Any]:
@@ -68,19 +47,6 @@ def test_many_random_programs(first: int) -> None:
         check_random(seed)
 
 
-def functions_of(path: Path) -> list[str]:
-    module = parse(path.read_text())
-    return [op.sym_name.data for op in module.body.block.ops if isinstance(op, func.FuncOp) and not op.is_declaration]
-
-
-def only(module: ModuleOp, name: str) -> ModuleOp:
-    for op in list(module.body.block.ops):
-        if isinstance(op, func.FuncOp) and not op.is_declaration and op.sym_name.data != name:
-            op.detach()
-            op.erase()
-    return module
-
-
 def argument(type: Attribute, random: np.random.Generator) -> Any:
     """A value that is in range as a subscript or a trip count, where it is an integer."""
     if isinstance(type, TensorType):
@@ -88,11 +54,6 @@ def argument(type: Attribute, random: np.random.Generator) -> Any:
     if isinstance(type, IndexType | IntegerType):
         return np.int64(3) if isinstance(type, IndexType) or type.width.data > 1 else np.bool_(random.integers(2))
     return to_dtype(type).type(random.integers(-9, 9))
-
-
-REFUSED = ("bufferize_unknown_op", "bufferize_call")
-FILES = [path for path in sorted(PROGRAMS.glob("bufferize_*.mlir")) if path.stem not in REFUSED]
-FUNCTIONS = [(path, name) for path in FILES for name in functions_of(path)]
 
 
 @pytest.mark.parametrize(("path", "name"), FUNCTIONS, ids=lambda value: getattr(value, "stem", value))
@@ -260,61 +221,3 @@ def test_every_random_program_is_mlir(mlir_opt: Callable[..., str]) -> None:
     texts = [str(bufferize(parse(RandomFunction(seed).text))) for seed in range(300, 312)]
     texts += [str(bufferize(parse(path.read_text()))) for path in FILES]
     mlir_opt("\n// -----\n".join(texts), "--split-input-file")
-
-
-# Where one-shot bufferization makes fewer copies; the reasons are above.
-MORE_COPIES = {"powers", "given", "reversed", "exchange"}
-MORE_ALLOCATIONS = {"exchange"}
-# A declared function that returns a tensor is not bufferized by MLIR.
-NOT_COMPARED = {"sweep"}
-
-
-def counts_of(text: str) -> tuple[int, int, int, int]:
-    """Allocations and copies in MLIR's generic text, then those in loops."""
-    total, inside, regions = [0, 0], [0, 0], []
-    for line in text.splitlines():
-        for number, name in enumerate(('"memref.alloc"', '"memref.copy"')):
-            total[number] += name in line
-            inside[number] += name in line and any(regions)
-        if line.endswith("({"):
-            regions.append('"scf.for"' in line or '"scf.while"' in line)
-        elif line.lstrip().startswith("})") and not line.endswith("({"):
-            regions.pop()
-    return total[0], total[1], inside[0], inside[1]
-
-
-def as_mlir_wants_it(module: ModuleOp) -> str:
-    """Arguments that are not written may not be overwritten."""
-    for op in module.body.block.ops:
-        if isinstance(op, func.FuncOp):
-            given = list(op.arg_attrs or [DictionaryAttr({})] * len(op.args))
-            read_only = DictionaryAttr({"bufferization.writable": IntegerAttr(0, i1)})
-            op.arg_attrs = ArrayAttr(
-                read_only
-                if isinstance(arg.type, TensorType) and "mlirad.written" not in attributes.data
-                else attributes
-                for arg, attributes in zip(op.args, given, strict=True)
-            )
-    return str(module)
-
-
-def test_against_one_shot(mlir_opt: Callable[..., str]) -> None:
-    more: tuple[set[str], set[str]] = (set(), set())
-    compared = 0
-    for path, name in FUNCTIONS:
-        if name in NOT_COMPARED:
-            continue
-        module = only(parse(path.read_text()), name)
-        options = "bufferize-function-boundaries=1 allow-return-allocs-from-loops=1"
-        text = mlir_opt(as_mlir_wants_it(module.clone()), f"-one-shot-bufferize={options}", "--mlir-print-op-generic")
-        theirs, ours = counts_of(text), bufferize(module)
-        mine = [
-            count(ours, kind, in_loops=where) for where in (False, True) for kind in (memref.AllocOp, memref.CopyOp)
-        ]
-        compared += 1
-        for number, names in enumerate(more):
-            if mine[number] > theirs[number]:
-                names.add(name)
-            assert mine[number + 2] <= theirs[number + 2], f"{name}: in loops"
-    assert compared >= 20
-    assert more == (MORE_ALLOCATIONS, MORE_COPIES)
