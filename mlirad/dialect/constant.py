@@ -130,6 +130,9 @@ class FullOp(PureOp):
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
 
+    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+        return self.sizes[types.shape(self.result.type)[:axis].count(-1)]
+
     def loops(self) -> Upstream:
         return Upstream(self._build)
 

@@ -110,10 +110,9 @@ def zeros_like(x: Expr) -> Expr:
 def broadcast_scalar(x: Expr, like: Expr) -> Expr:
     """The scalar x everywhere in an array of the shape of `like`, unknown sizes included."""
     from mlirad.dialect.constant import full
-    from mlirad.dialect.movement import DimOp
+    from mlirad.dialect.movement import unknown_dims
 
-    sizes = [emit(DimOp, like, axis=axis) for axis, size in enumerate(like.shape) if size < 0]
-    return full(x, like.shape, sizes)
+    return full(x, like.shape, unknown_dims(like))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

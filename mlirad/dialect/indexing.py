@@ -13,12 +13,31 @@ import numpy as np
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, TensorType, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import AnyAttr, VarConstraint, operand_def, prop_def, result_def, var_operand_def
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    VarConstraint,
+    operand_def,
+    prop_def,
+    result_def,
+    var_operand_def,
+)
+from xdsl.irdl.declarative_assembly_format import (
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    VariadicOperandVariable,
+    irdl_custom_directive,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 
 from mlirad.dialect import types
 from mlirad.dialect.elementwise import numbers
 from mlirad.dialect.expr import Expr, constant, emit, insert, zeros_like
+from mlirad.dialect.movement import dim
 from mlirad.dialect.op import At, Properties, PureOp, Upstream, ints, op
+from mlirad.dialect.upstream import elementwise, unknown_sizes
 from mlirad.errors import DTypeError, ShapeError
 
 
@@ -41,12 +60,17 @@ def _place(indices: Sequence[Any]) -> tuple[int, ...]:
     return place
 
 
-def _slices(starts: Sequence[Any], sizes: Sequence[int], strides: Sequence[int]) -> tuple[slice, ...]:
-    """The NumPy slices of starts, sizes and strides (an end before the array's begin is None)."""
+def _slices(
+    shape: Sequence[int], starts: Sequence[Any], sizes: Sequence[int], strides: Sequence[int]
+) -> tuple[slice, ...]:
+    """The NumPy slices of starts, sizes and strides of an array of that shape (an end before its begin is None)."""
     result = []
-    for start, size, stride in zip(starts, sizes, strides, strict=True):
-        end = int(start) + size * stride
-        result.append(slice(int(start), end if end >= 0 else None, stride))
+    for length, start, size, stride in zip(shape, map(int, starts), sizes, strides, strict=True):
+        last = start + (size - 1) * stride
+        if size < 0 or (size > 0 and not (0 <= start < length and 0 <= last < length)):
+            raise IndexError(f"{size} elements from {start} in steps of {stride}, of {length}: it was not checked")
+        end = start + size * stride
+        result.append(slice(start, end if end >= 0 else None, stride) if size else slice(0, 0, stride))
     return tuple(result)
 
 
@@ -171,10 +195,33 @@ class AddAtOp(ElementUpdateOp):
 # --- slices -----------------------------------------------------------------------------------------------------
 
 
+@irdl_custom_directive
+class SlicePlace(CustomDirective):
+    """`[starts]`, followed by `[lengths]` where a slice has unknown sizes."""
+
+    places: VariadicOperandVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> bool:
+        square = parser.Delimiter.SQUARE
+        places = parser.parse_comma_separated_list(square, parser.parse_unresolved_operand)
+        lengths = parser.parse_optional_comma_separated_list(square, parser.parse_unresolved_operand)
+        self.places.set(state, [*places, *(lengths or ())])
+        return True
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        assert isinstance(op, ExtractSliceOp)
+        for group in (op.starts, op.lengths) if op.lengths else (op.starts,):
+            printer.print_string("[")
+            printer.print_list(group, printer.print_ssa_value)
+            printer.print_string("]")
+        state.last_was_punctuation = False
+        state.should_emit_space = True
+
+
 def _check_slice(name: str, t: Attribute, starts: int, properties: Properties) -> tuple[TensorType, tuple[int, ...]]:
     array = _require_array(name, t, starts)
     sizes, strides = ints(properties["sizes"]), ints(properties["strides"])
-    if len(sizes) != starts or len(strides) != starts or any(size < 0 for size in sizes):
+    if len(sizes) != starts or len(strides) != starts or any(size < -1 for size in sizes):
         raise ShapeError(f"{name}: sizes {list(sizes)} and strides {list(strides)} for {t}")
     for size, stride, length in zip(sizes, strides, types.shape(t), strict=True):
         if stride == 0 or (length >= 0 and size > 0 and (size - 1) * abs(stride) >= length):
@@ -184,64 +231,109 @@ def _check_slice(name: str, t: Attribute, starts: int, properties: Properties) -
 
 @op()
 class ExtractSliceOp(PureOp):
-    """t[start : : stride] of static sizes along every axis; strides may be negative."""
+    """t[start : : stride] of `sizes` elements along the axes (-1: the next of the lengths); strides may be negative."""
 
     name = "nd.extract_slice"
     t = operand_def()
-    starts = var_operand_def(types.I64)
+    places = var_operand_def(types.I64)
     sizes = prop_def(DenseArrayBase)
     strides = prop_def(DenseArrayBase)
     result = result_def()
-    assembly_format = "$t `[` $starts `]` attr-dict `:` type($t) `->` type($result)"
+    custom_directives = (SlicePlace,)
+    assembly_format = "$t custom<SlicePlace>($places) attr-dict `:` type($t) `->` type($result)"
+
+    @property
+    def starts(self) -> Sequence[SSAValue]:
+        return self.places[: len(ints(self.sizes))]
+
+    @property
+    def lengths(self) -> Sequence[SSAValue]:
+        """The unknown sizes, in the order of their axes."""
+        return self.places[len(ints(self.sizes)) :]
 
     @classmethod
     def infer(
         cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
     ) -> list[Attribute]:
-        array, sizes = _check_slice(cls.name, operands[0], len(operands) - 1, properties)
+        unknown = ints(properties["sizes"]).count(-1)
+        array, sizes = _check_slice(cls.name, operands[0], len(operands) - 1 - unknown, properties)
         return [types.tensor(sizes, array.element_type)]
 
     def reference(self, *arrays: Any) -> Any:
-        t, *starts = arrays
-        return t[_slices(starts, ints(self.sizes), ints(self.strides))].copy()
+        t, *places = arrays
+        sizes = ints(self.sizes)
+        lengths = iter(places[len(sizes) :])
+        known = [int(next(lengths)) if size < 0 else size for size in sizes]
+        return t[_slices(t.shape, places[: len(sizes)], known, ints(self.strides))].copy()
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        starts = operands[1:]
+        places = operands[1:]
+        starts = places[: len(ints(self.sizes))]
 
         def add(accumulator: Expr) -> Expr:
             return emit(AddSliceOp, g, accumulator, *starts, sizes=self.sizes, strides=self.strides)
 
-        return At(add), *(None for _ in starts)
+        return At(add), *(None for _ in places)
 
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
 
+    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+        return self.lengths[ints(self.sizes)[:axis].count(-1)]
+
     def loops(self) -> Upstream:
         return Upstream(self._build)
 
-    def _build(self, t: SSAValue, *starts: SSAValue) -> Sequence[SSAValue]:
-        result = types.tensor(ints(self.sizes), types.element_type(t.type))
-        places = as_indices(starts)
-        return [insert(extract_slice(t, places, ints(self.sizes), ints(self.strides), result)).result]
+    def _build(self, t: SSAValue, *places: SSAValue) -> Sequence[SSAValue]:
+        sizes = ints(self.sizes)
+        result = types.tensor(sizes, types.element_type(t.type))
+        indices = as_indices(places)
+        starts, lengths = indices[: len(sizes)], indices[len(sizes) :]
+        return [insert(upstream_extract_slice(t, starts, sizes, ints(self.strides), result, lengths)).result]
 
 
 def extract_slice(
-    t: SSAValue, starts: Sequence[SSAValue], sizes: Sequence[int], strides: Sequence[int], result: TensorType
+    t: Expr, starts: Sequence[Expr], sizes: Sequence[int | Expr], strides: Sequence[int] | None = None
+) -> Expr:
+    """The slice of t, from `starts` on, with `sizes` (an i64 where it is not static) elements along the axes."""
+    lengths = [size for size in sizes if isinstance(size, Expr)]
+    static = [-1 if isinstance(size, Expr) else size for size in sizes]
+    return emit(ExtractSliceOp, t, *starts, *lengths, sizes=static, strides=strides or [1] * len(static))
+
+
+def insert_slice(value: Expr, t: Expr, starts: Sequence[Expr], strides: Sequence[int] | None = None) -> Expr:
+    """t with the slice from `starts` on, of the sizes of `value`, replaced by it."""
+    return emit(InsertSliceOp, value, t, *starts, sizes=value.shape, strides=strides or [1] * len(value.shape))
+
+
+def add_slice(value: Expr, t: Expr, starts: Sequence[Expr], strides: Sequence[int] | None = None) -> Expr:
+    """t with `value` added to the slice from `starts` on, of its sizes."""
+    return emit(AddSliceOp, value, t, *starts, sizes=value.shape, strides=strides or [1] * len(value.shape))
+
+
+def upstream_extract_slice(
+    t: SSAValue,
+    starts: Sequence[SSAValue],
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    result: TensorType,
+    lengths: Sequence[SSAValue] = (),
 ) -> tensor.ExtractSliceOp:
-    """The upstream op with dynamic starts and static sizes and strides."""
+    """The upstream op with dynamic starts, sizes of which `lengths` are the unknown ones (-1), and static strides."""
     return tensor.ExtractSliceOp.build(
-        operands=[t, list(starts), [], []],
+        operands=[t, list(starts), list(lengths), []],
         result_types=[result],
         properties=_slice_properties(len(starts), sizes, strides),
     )
 
 
-def insert_slice(
-    value: SSAValue, t: SSAValue, starts: Sequence[SSAValue], sizes: Sequence[int], strides: Sequence[int]
+def upstream_insert_slice(
+    value: SSAValue, t: SSAValue, starts: Sequence[SSAValue], strides: Sequence[int]
 ) -> tensor.InsertSliceOp:
-    """The upstream op with dynamic starts and static sizes and strides."""
+    """The upstream op with dynamic starts, the sizes of the value, and static strides."""
+    sizes = types.shape(value.type)
     return tensor.InsertSliceOp.build(
-        operands=[value, t, list(starts), [], []],
+        operands=[value, t, list(starts), unknown_sizes(value), []],
         result_types=[t.type],
         properties=_slice_properties(len(starts), sizes, strides),
     )
@@ -250,13 +342,13 @@ def insert_slice(
 def _slice_properties(rank: int, sizes: Sequence[int], strides: Sequence[int]) -> dict[str, Attribute]:
     return {
         "static_offsets": DenseArrayBase.from_list(i64, [DYNAMIC_INDEX] * rank),
-        "static_sizes": DenseArrayBase.from_list(i64, list(sizes)),
+        "static_sizes": DenseArrayBase.from_list(i64, [DYNAMIC_INDEX if size < 0 else size for size in sizes]),
         "static_strides": DenseArrayBase.from_list(i64, list(strides)),
     }
 
 
 class SliceUpdateOp(PureOp):
-    """`t` with a slice changed by the array `value` of the slice's shape."""
+    """`t` with a slice changed by the array `value`, whose shape is the slice's, unknown sizes (-1) included."""
 
     value = operand_def()
     t = operand_def(_T)
@@ -282,9 +374,10 @@ class SliceUpdateOp(PureOp):
         moved = zeros_like(value) if tangents[0] is None else tangents[0]
         return self.rebuild(moved, zeros_like(t) if tangents[1] is None else tangents[1], *starts)
 
-    def read(self, g: Expr, starts: Sequence[Expr]) -> Expr:
-        """The same slice of g."""
-        return emit(ExtractSliceOp, g, *starts, sizes=self.sizes, strides=self.strides)
+    def read(self, g: Expr, value: Expr, starts: Sequence[Expr]) -> Expr:
+        """The same slice of g; of `value` only the shape is asked."""
+        sizes = [size if size >= 0 else dim(value, axis) for axis, size in enumerate(value.shape)]
+        return extract_slice(g, starts, sizes, ints(self.strides))
 
     def loops(self) -> Upstream:
         return Upstream(self._build)
@@ -292,6 +385,9 @@ class SliceUpdateOp(PureOp):
     @abstractmethod
     def _build(self, value: SSAValue, t: SSAValue, *starts: SSAValue) -> Sequence[SSAValue]:
         """The update, in upstream ops."""
+
+    def _reference_slices(self, value: Any, t: Any, starts: Sequence[Any]) -> tuple[slice, ...]:
+        return _slices(t.shape, starts, value.shape, ints(self.strides))
 
 
 @op(overwrites=1)
@@ -303,18 +399,17 @@ class InsertSliceOp(SliceUpdateOp):
     def reference(self, *arrays: Any) -> Any:
         value, t, *starts = arrays
         changed = t.copy()
-        changed[_slices(starts, ints(self.sizes), ints(self.strides))] = value
+        changed[self._reference_slices(value, t, starts)] = value
         return changed
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         value, _, *starts = operands
-        taken = self.read(g, starts)  # before the write, which is the last use of g
+        taken = self.read(g, value, starts)  # before the write, which is the last use of g
         cleared = self.rebuild(zeros_like(value), g, *starts)
         return taken, cleared, *(None for _ in starts)
 
     def _build(self, value: SSAValue, t: SSAValue, *starts: SSAValue) -> Sequence[SSAValue]:
-        places = as_indices(starts)
-        return [insert(insert_slice(value, t, places, ints(self.sizes), ints(self.strides))).result]
+        return [insert(upstream_insert_slice(value, t, as_indices(starts), ints(self.strides))).result]
 
 
 @op(overwrites=1)
@@ -332,23 +427,21 @@ class AddSliceOp(SliceUpdateOp):
     def reference(self, *arrays: Any) -> Any:
         value, t, *starts = arrays
         changed = t.copy()
-        changed[_slices(starts, ints(self.sizes), ints(self.strides))] += value
+        changed[self._reference_slices(value, t, starts)] += value
         return changed
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        starts = operands[2:]
-        return self.read(g, starts), g, *(None for _ in starts)
+        value, _, *starts = operands
+        return self.read(g, value, starts), g, *(None for _ in starts)
 
     def _build(self, value: SSAValue, t: SSAValue, *starts: SSAValue) -> Sequence[SSAValue]:
-        from mlirad.dialect.upstream import elementwise
-
-        places = as_indices(starts)
-        where = ints(self.sizes), ints(self.strides)
+        places, strides = as_indices(starts), ints(self.strides)
         assert isinstance(value.type, TensorType)
-        old = insert(extract_slice(t, places, *where, value.type)).result
+        lengths = unknown_sizes(value)
+        old = insert(upstream_extract_slice(t, places, ints(self.sizes), strides, value.type, lengths)).result
         kind = arith.AddfOp if types.is_float(value.type) else arith.AddiOp
         total = elementwise(lambda x, y: insert(kind(x, y)).result, old, value)
-        return [insert(insert_slice(total, t, places, *where)).result]
+        return [insert(upstream_insert_slice(total, t, places, strides)).result]
 
 
 # --- indices ----------------------------------------------------------------------------------------------------

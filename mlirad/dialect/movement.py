@@ -13,12 +13,12 @@ from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, Tensor
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
-from xdsl.irdl import operand_def, prop_def, result_def
+from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
 
 from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, emit, insert
-from mlirad.dialect.op import Generic, Properties, PureOp, Upstream, ints, op
-from mlirad.dialect.upstream import filled, reshaped
+from mlirad.dialect.expr import Expr, constant, emit, insert
+from mlirad.dialect.op import Generic, NdOp, Properties, PureOp, Upstream, ints, op
+from mlirad.dialect.upstream import filled, reshaped, size_of_axis
 from mlirad.errors import DTypeError, ShapeError
 
 
@@ -35,14 +35,18 @@ def _unchanged(*elements: SSAValue) -> SSAValue:
 
 
 @op(cost=0)
-class BroadcastOp(MovementOp):
-    """x repeated along new axes: operand axis i is result axis dims[i] (increasing)."""
+class BroadcastOp(PureOp):
+    """x repeated along new axes: operand axis i is result axis dims[i] (increasing).
+
+    The operands after x are the unknown sizes of the result, in order.
+    """
 
     name = "nd.broadcast"
     x = operand_def()
+    sizes = var_operand_def(types.I64)
     dims = prop_def(DenseArrayBase)
     result = result_def()
-    assembly_format = "$x attr-dict `:` type($x) `to` type($result)"
+    assembly_format = "$x (`,` $sizes^)? attr-dict `:` type($x) `to` type($result)"
 
     @classmethod
     def infer(
@@ -58,36 +62,57 @@ class BroadcastOp(MovementOp):
         fits = len(dims) == len(source) and increasing and all(0 <= axis < len(shape) for axis in dims)
         if not fits or any(shape[axis] != size for axis, size in zip(dims, source, strict=True)):
             raise ShapeError(f"nd.broadcast: {operands[0]} does not broadcast to {result_type} along {list(dims)}")
+        if shape.count(-1) != len(operands) - 1:
+            raise ShapeError(f"nd.broadcast: {len(operands) - 1} sizes for {result_type}")
         return [result_type]
 
     def reference(self, *arrays: Any) -> Any:
-        shape = types.shape(self.result.type)
-        kept = dict(zip(ints(self.dims), np.shape(arrays[0]), strict=True))
-        aligned = np.reshape(arrays[0], [kept.get(axis, 1) for axis in range(len(shape))])
+        x, *sizes = arrays
+        given = iter(sizes)
+        shape = [int(next(given)) if size < 0 else size for size in types.shape(self.result.type)]
+        kept = dict(zip(ints(self.dims), np.shape(x), strict=True))
+        if any(shape[axis] != size for axis, size in kept.items()):
+            raise ValueError(f"{np.shape(x)} as a part of {shape} was not checked")
+        aligned = np.reshape(x, [kept.get(axis, 1) for axis in range(len(shape))])
         return np.broadcast_to(aligned, shape).copy()
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         from mlirad.dialect.reduction import sum_of
 
-        (x,) = operands
+        x, *sizes = operands
         axes = [axis for axis in range(len(out.shape)) if axis not in ints(self.dims)]
-        return reshape(sum_of(g, axes), x.type)
+        return reshape(sum_of(g, axes), x.type), *(None for _ in sizes)
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
 
     def loops(self) -> Generic:
         rank = len(types.shape(self.result.type))
         source = AffineMap(rank, 0, tuple(AffineExpr.dimension(axis) for axis in ints(self.dims)))
-        return Generic((IteratorType.PARALLEL,) * rank, (source, AffineMap.identity(rank)), _unchanged)
+        maps = source, AffineMap.identity(rank)
+        return Generic((IteratorType.PARALLEL,) * rank, maps, _unchanged, sizes=len(self.sizes))
 
 
-def broadcast(x: Expr, dims: Sequence[int], shape: Sequence[int]) -> Expr:
-    """x (a scalar or an array) with its axis i at dims[i] of an array of that shape; x itself if that is its type."""
+def broadcast(x: Expr, dims: Sequence[int], shape: Sequence[int], sizes: Sequence[Expr] = ()) -> Expr:
+    """x (a scalar or an array) with its axis i at dims[i] of an array of that shape; x itself if that is its type.
+
+    sizes: an i64 for each unknown size (-1) of the shape.
+    """
     target = types.tensor(shape, x.element)
-    return x if x.type == target else emit(BroadcastOp, x, dims=dims, result_type=target)
+    return x if x.type == target else emit(BroadcastOp, x, *sizes, dims=dims, result_type=target)
+
+
+def broadcast_like(x: Expr, dims: Sequence[int], like: Expr) -> Expr:
+    """x broadcast to the shape of `like`, of which nothing else is read."""
+    return broadcast(x, dims, like.shape, [] if x.type == like.type else unknown_dims(like))
 
 
 @op(np.reshape, cost=0)
 class ReshapeOp(MovementOp):
-    """The same elements in row-major order in another shape; also between a scalar and a one-element array."""
+    """The same elements in row-major order in another shape; also between a scalar and a one-element array.
+
+    Of an array of unknown sizes, only axes of size 1 come and go.
+    """
 
     name = "nd.reshape"
     x = operand_def()
@@ -100,18 +125,28 @@ class ReshapeOp(MovementOp):
     ) -> list[Attribute]:
         if result_type is None or types.element_type(result_type) != types.element_type(operands[0]):
             raise DTypeError(f"nd.reshape: element types differ: {operands[0]} and {result_type}")
-        if prod(types.shape(result_type)) != prod(types.shape(operands[0])):
+        source, target = types.shape(operands[0]), types.shape(result_type)
+        if not (types.is_static(operands[0]) and types.is_static(result_type)):
+            if [size for size in source if size != 1] != [size for size in target if size != 1]:
+                raise ShapeError(f"nd.reshape: {operands[0]} and {result_type} differ by more than axes of size 1")
+        elif prod(source) != prod(target):
             raise ShapeError(f"nd.reshape: {operands[0]} has not as many elements as {result_type}")
-        if not (types.is_static(operands[0]) and types.is_static(result_type)) and operands[0] != result_type:
-            raise ShapeError(f"nd.reshape: unknown sizes in {operands[0]} or {result_type}")
         return [result_type]
 
     def reference(self, *arrays: Any) -> Any:
-        shaped = np.reshape(arrays[0], types.shape(self.result.type))
+        (x,) = arrays
+        unknown = iter([np.shape(x)[axis] for axis, size in enumerate(types.shape(self.x.type)) if size < 0])
+        shape = [next(unknown) if size < 0 else size for size in types.shape(self.result.type)]
+        shaped = np.reshape(x, shape)
         return shaped.copy() if types.is_tensor(self.result.type) else shaped[()]
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         return reshape(g, operands[0].type)
+
+    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+        number = types.shape(self.result.type)[:axis].count(-1)
+        unknown = [place for place, size in enumerate(types.shape(self.x.type)) if size < 0]
+        return self.x, unknown[number]
 
     def loops(self) -> Upstream:
         return Upstream(self._build)
@@ -198,6 +233,26 @@ class DimOp(PureOp):
         return Upstream(self._build)
 
     def _build(self, x: SSAValue) -> Sequence[SSAValue]:
-        axis = insert(arith.ConstantOp(IntegerAttr(self.axis.value.data, IndexType()))).result
-        size = insert(tensor.DimOp(x, axis)).result
-        return [insert(arith.IndexCastOp(size, i64)).result]
+        return [insert(arith.IndexCastOp(size_of_axis(x, self.axis.value.data), i64)).result]
+
+
+def dim(x: Expr, axis: int) -> Expr:
+    """The size of an axis, an i64."""
+    return emit(DimOp, x, axis=axis) if x.shape[axis] < 0 else constant(x.shape[axis], types.I64)
+
+
+def unknown_dims(x: Expr) -> list[Expr]:
+    """The sizes that the type of x leaves open, in the order of their axes."""
+    return [dim(x, axis) for axis, size in enumerate(x.shape) if size < 0]
+
+
+def size_of(value: SSAValue, axis: int) -> SSAValue | tuple[SSAValue, int]:
+    """What an unknown size is: the i64 that an op was given for it, else the earliest array that has it, and where."""
+    while isinstance(op := value.owner, NdOp) and types.shape(value.type)[axis] < 0:
+        source = op.size_source(axis)
+        if source is None:
+            break
+        if isinstance(source, SSAValue):
+            return source
+        value, axis = source
+    return value, axis

@@ -19,6 +19,7 @@ from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, irdl_op_definition, tr
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from mlirad.dialect import types
 from mlirad.errors import CompileError
 
 if TYPE_CHECKING:
@@ -53,12 +54,15 @@ class Generic:
 
     maps: one per operand, then the result's. body: from the elements of the operands (then, where there are
     reductions, the accumulator) to the element of the result, in upstream ops. initial: the accumulator's start.
+    sizes: how many operands without a map follow, which are the result's unknown sizes; without them, an operand that
+    runs along an axis has its size.
     """
 
     iterators: tuple[IteratorType, ...]
     maps: tuple[AffineMap, ...]
     body: Callable[..., SSAValue]
     initial: int | float | None = None
+    sizes: int = 0
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,24 @@ class NdOp(IRDLOperation):
     @abstractmethod
     def loops(self) -> Generic | Upstream:
         """What the op is upstream."""
+
+    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+        """What gives an unknown size of the result: an i64 operand, or an axis of an operand; None: the op itself."""
+        if self.memory.overwrites is not None:
+            return self.operands[self.memory.overwrites], axis
+        answer = self.loops()
+        if not isinstance(answer, Generic):
+            return None
+        *reads, write = answer.maps
+        if answer.sizes:
+            return self.operands[len(reads) + types.shape(self.results[0].type)[:axis].count(-1)]
+        found = (
+            (operand, place)
+            for operand, read in zip(self.operands, reads, strict=True)
+            for place, dim in enumerate(read.results)
+            if dim == write.results[axis]
+        )
+        return next(found, None)
 
     @classmethod
     def properties_of(cls, attributes: Mapping[str, Any]) -> dict[str, Attribute]:

@@ -19,7 +19,7 @@ from mlirad.dialect import types
 from mlirad.dialect.compare import cast
 from mlirad.dialect.elementwise import numbers, scalar_op
 from mlirad.dialect.expr import Expr, emit, where
-from mlirad.dialect.movement import broadcast
+from mlirad.dialect.movement import broadcast_like
 from mlirad.dialect.op import Generic, Properties, PureOp, ints, op
 from mlirad.errors import ShapeError
 
@@ -81,7 +81,7 @@ class SumOp(ReductionOp):
     name = "nd.sum"
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        return broadcast(g, self.kept, operands[0].shape)
+        return broadcast_like(g, self.kept, operands[0])
 
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         (tangent,) = tangents
@@ -104,14 +104,14 @@ class ExtremeOp(ReductionOp):
         return type
 
     def _weights(self, out: Expr, x: Expr) -> Expr:
-        chosen = cast(x == broadcast(out, self.kept, x.shape), x.element)
+        chosen = cast(x == broadcast_like(out, self.kept, x), x.element)
         ties = sum_of(chosen, ints(self.axes))
-        return chosen / broadcast(ties, self.kept, x.shape)
+        return chosen / broadcast_like(ties, self.kept, x)
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         (x,) = operands
         weights = self._weights(out, x)
-        return where(weights == 0, 0.0, broadcast(g, self.kept, x.shape) * weights)
+        return where(weights == 0, 0.0, broadcast_like(g, self.kept, x) * weights)
 
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         (tangent,) = tangents

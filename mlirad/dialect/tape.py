@@ -62,6 +62,9 @@ class TapeOp(NdOp):
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         return None
 
+    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+        return self.size
+
     def loops(self) -> Upstream:
         return Upstream(self._build)
 
@@ -104,6 +107,9 @@ class GrowOp(PureOp):
 
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         return None if tangents[0] is None else self.rebuild(tangents[0], operands[1])
+
+    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+        return None
 
     def loops(self) -> Upstream:
         return Upstream(self._build)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IndexType, IntegerAttr, TensorType, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, ArrayAttr, IndexType, IntegerAttr, TensorType, i64
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -39,14 +39,25 @@ def generic(
 
 
 def elementwise(body: Callable[..., SSAValue], *operands: SSAValue, element: Attribute | None = None) -> SSAValue:
-    """`body` at every place of operands of one static shape, into a new tensor."""
+    """`body` at every place of operands of one shape, into a new tensor."""
     shape = types.shape(operands[0].type)
     result = types.tensor(shape, element or types.element_type(operands[0].type))
-    empty = insert(tensor.EmptyOp([], result)).tensor
+    empty = insert(tensor.EmptyOp(unknown_sizes(operands[0]), result)).tensor
     identity = AffineMap.identity(len(shape))
     iterators = [IteratorType.PARALLEL] * len(shape)
     maps = [identity] * (len(operands) + 1)
     return generic(operands, [empty], maps, iterators, lambda *xs: [body(*xs[: len(operands)])])[0]
+
+
+def unknown_sizes(x: SSAValue) -> list[SSAValue]:
+    """The sizes of a tensor that its type leaves open, in the order of their axes, as `index`."""
+    return [size_of_axis(x, axis) for axis, size in enumerate(types.shape(x.type)) if size < 0]
+
+
+def size_of_axis(x: SSAValue, axis: int) -> SSAValue:
+    """A tensor's size along an axis, an `index`."""
+    number = insert(arith.ConstantOp(IntegerAttr(axis, IndexType()))).result
+    return insert(tensor.DimOp(x, number)).result
 
 
 def filled(value: SSAValue, type: TensorType, sizes: Sequence[SSAValue] = ()) -> SSAValue:
@@ -56,7 +67,10 @@ def filled(value: SSAValue, type: TensorType, sizes: Sequence[SSAValue] = ()) ->
 
 
 def reshaped(x: SSAValue, shape: Sequence[int]) -> SSAValue:
-    """A tensor in another shape of as many elements: axes collapsed, then expanded, as few as possible."""
+    """A tensor in another shape of as many elements: axes collapsed, then expanded, as few as possible.
+
+    Unknown sizes (-1) are those of x in their order; beside them only axes of size 1 come and go.
+    """
     source, target = types.shape(x.type), tuple(shape)
     element = types.element_type(x.type)
     if 0 in target:
@@ -65,8 +79,12 @@ def reshaped(x: SSAValue, shape: Sequence[int]) -> SSAValue:
         # One element. (MLIR would expand it along no axes at all; xDSL's verifier refuses that.)
         zeros = [insert(arith.ConstantOp(IntegerAttr(0, IndexType()))).result for _ in source]
         return filled(insert(tensor.ExtractOp(x, zeros, element)).result, types.tensor(target, element))
-    groups = _common_groups(source, target)
-    middle = [prod(source[axis] for axis in axes) for axes, _ in groups]
+    if -1 in target:
+        groups = _thin_groups(source, target)
+        lengths = unknown_sizes(x) if len(groups) < len(target) else []
+    else:
+        groups, lengths = _common_groups(source, target), []
+    middle = [_product([source[axis] for axis in axes]) for axes, _ in groups]
     if len(middle) < len(source):
         axes = _axis_lists([axes for axes, _ in groups])
         collapsed = {"reassociation": axes}
@@ -76,12 +94,35 @@ def reshaped(x: SSAValue, shape: Sequence[int]) -> SSAValue:
         x = insert(op).result
     if len(middle) < len(target):
         axes = _axis_lists([axes for _, axes in groups])
-        x = insert(tensor.ExpandShapeOp(x, [], axes, target, types.tensor(target, element))).result
+        sizes = [DYNAMIC_INDEX if size < 0 else size for size in target]
+        x = insert(tensor.ExpandShapeOp(x, lengths, axes, sizes, types.tensor(target, element))).result
     return x
 
 
 def _axis_lists(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[IntegerAttr]]:
     return ArrayAttr([ArrayAttr([IntegerAttr(axis, i64) for axis in axes]) for axes in groups])
+
+
+def _product(sizes: Sequence[int]) -> int:
+    return -1 if -1 in sizes else prod(sizes)
+
+
+def _thin_groups(source: Sequence[int], target: Sequence[int]) -> list[tuple[list[int], list[int]]]:
+    """Runs of axes with one axis each that is not of size 1, the same in both shapes."""
+    mine, others = _runs(source), _runs(target)
+    return list(zip(mine, others, strict=True))
+
+
+def _runs(shape: Sequence[int]) -> list[list[int]]:
+    """The axes in runs that each end behind one axis that is not of size 1; the last run takes what follows."""
+    runs: list[list[int]] = [[]]
+    has_size = False
+    for axis, size in enumerate(shape):
+        if size != 1 and has_size:
+            runs.append([])
+        has_size = has_size or size != 1
+        runs[-1].append(axis)
+    return runs
 
 
 def _common_groups(source: Sequence[int], target: Sequence[int]) -> list[tuple[list[int], list[int]]]:

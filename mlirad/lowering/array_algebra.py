@@ -18,7 +18,7 @@ from mlirad.dialect import types
 from mlirad.dialect.constant import ConstantOp, FullOp, full
 from mlirad.dialect.contraction import ContractOp, contract
 from mlirad.dialect.elementwise import ElementwiseOp
-from mlirad.dialect.expr import Expr, constant, emit
+from mlirad.dialect.expr import Expr, constant, emit, zeros_like
 from mlirad.dialect.indexing import (
     AddAtOp,
     AddSliceOp,
@@ -67,12 +67,13 @@ def broadcast_of(op: BroadcastOp) -> Result:
     if op.x.type == op.result.type:
         return op.x
     if not types.is_tensor(op.x.type):
-        return full(Expr(op.x), types.shape(op.result.type)) if types.is_static(op.result.type) else None
+        return full(Expr(op.x), types.shape(op.result.type), [Expr(size) for size in op.sizes])
     if (source := defined_by(op.x, FullOp)) is not None:
         return _full_like(source, op)
     if (inner := defined_by(op.x, BroadcastOp)) is not None:
         outer = ints(op.dims)
-        return broadcast(Expr(inner.x), [outer[axis] for axis in ints(inner.dims)], types.shape(op.result.type))
+        sizes = [Expr(size) for size in op.sizes]
+        return broadcast(Expr(inner.x), [outer[axis] for axis in ints(inner.dims)], types.shape(op.result.type), sizes)
     return None
 
 
@@ -218,7 +219,7 @@ def add_slice_to(op: AddSliceOp) -> Result:
         return None
     value = Expr(op.value)
     if not never_negative_zero(op.value):
-        value = value + constant(0, op.value.type)
+        value = value + zeros_like(value)
     return emit(InsertSliceOp, value, op.t, *op.starts, sizes=op.sizes, strides=op.strides)
 
 

@@ -141,12 +141,22 @@ class ToMemRefs:
             self._view(op, memref.CollapseShapeOp)
             return
         sizes, zeros, ones = (source.get_shape(), [0] * source.get_num_dims(), [1] * source.get_num_dims())
+        with in_place_of(op):
+            lengths = [
+                insert(
+                    memref.DimOp.from_source_and_index(
+                        op.src, insert(arith.ConstantOp(IntegerAttr.from_index_int_value(axis))).result
+                    )
+                ).result
+                for axis, size in enumerate(sizes)
+                if size == DYNAMIC_INDEX
+            ]
         static = {"static_offsets": zeros, "static_sizes": sizes, "static_strides": ones}
         properties: dict[str, Attribute] = {
-            "operandSegmentSizes": DenseArrayBase.from_list(i32, (1, 0, 0, 0)),
+            "operandSegmentSizes": DenseArrayBase.from_list(i32, (1, 0, len(lengths), 0)),
             **{name: DenseArrayBase.from_list(i64, numbers) for name, numbers in static.items()},
         }
-        _respell(op, memref.SubviewOp, [op.src], type, properties)
+        _respell(op, memref.SubviewOp, [op.src, *lengths], type, properties)
 
     def _expand(self, op: tensor.ExpandShapeOp) -> None:
         self._view(op, memref.ExpandShapeOp)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, tensor
-from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import FunctionType, IndexType, ModuleOp
 from xdsl.dialects.linalg.ops import FillOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -22,7 +22,7 @@ from mlirad.dialect import types
 from mlirad.dialect.elementwise import number
 from mlirad.dialect.expr import building, current_location, insert, located
 from mlirad.dialect.op import Generic, NdOp
-from mlirad.dialect.upstream import filled, generic
+from mlirad.dialect.upstream import filled, generic, size_of_axis
 from mlirad.errors import CompileError
 from mlirad.lowering.linalg_effects import declare_effects
 from mlirad.lowering.rewriting import erase, in_place_of
@@ -124,7 +124,11 @@ def _upstream(op: NdOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
 def _generic(answer: Generic, operands: Sequence[SSAValue], result: Attribute) -> SSAValue:
     """One `linalg.generic` into a new tensor; of a full reduction, the element of one of rank 0."""
     element = types.element_type(result)
-    sizes = _unknown_sizes(answer, operands, types.shape(result))
+    operands, given = operands[: len(answer.maps) - 1], operands[len(answer.maps) - 1 :]
+    if given:
+        sizes = [insert(arith.IndexCastOp(size, IndexType())).result for size in given]
+    else:
+        sizes = _unknown_sizes(answer, operands, types.shape(result))
     type = types.tensor(types.shape(result), element)
     if answer.initial is None:
         count = len(operands)
@@ -155,8 +159,7 @@ def _unknown_sizes(answer: Generic, operands: Sequence[SSAValue], shape: Sequenc
                 f"internal error: nothing says how long axis {axis} of {list(shape)} is",
                 types.from_location(current_location()),
             )
-        index = insert(arith.ConstantOp(IntegerAttr.from_index_int_value(source[1]))).result
-        sizes.append(insert(tensor.DimOp(source[0], index)).result)
+        sizes.append(size_of_axis(*source))
     return sizes
 
 

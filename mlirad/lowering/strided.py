@@ -88,7 +88,7 @@ def is_rank_reduction(source: MemRefType, op: tensor.CollapseShapeOp) -> bool:
     """Whether nothing but dimensions of size 1 goes: such a view is a memref.subview, whatever the strides."""
     sizes = source.get_shape()
     groups = _groups(op.reassociation)
-    return min(sizes, default=1) >= 0 and all(sum(sizes[each] != 1 for each in group) <= 1 for group in groups)
+    return all(sum(sizes[each] != 1 for each in group) <= 1 for group in groups)
 
 
 def _moving(source: MemRefType, op: tensor.CollapseShapeOp) -> list[int]:

@@ -56,13 +56,21 @@ class Sample:
     to: Any = None  # the shape, or the dtype, of a result that the operands leave open
     differs: float = 4.0  # how many units in the last place native code may be away from NumPy
     smooth: bool = True
+    unknown: tuple[int, ...] = ()  # which operands' types leave their sizes open
+
+    def operand_types(self, dtype: type) -> list[Attribute]:
+        given = [type_of(value) for value in self.arrays(dtype)]
+        open_ = {
+            i: types.tensor((-1,) * len(types.shape(given[i])), types.element_type(given[i])) for i in self.unknown
+        }
+        return [open_.get(i, type) for i, type in enumerate(given)]
 
     def arrays(self, dtype: type) -> list[Any]:
         return [value if i in self.exact else _cast(value, dtype) for i, value in enumerate(self.operands)]
 
     def result_type(self, dtype: type) -> Attribute | None:
         if isinstance(self.to, type):
-            first = type_of(self.arrays(dtype)[0])
+            first = self.operand_types(dtype)[0]
             return types.with_element(first, types.from_dtype(np.dtype(self.to)))
         if self.to is None:
             return None
@@ -117,6 +125,75 @@ EDGES = (-(2**63), -(2**63) + 1, -(2**62), -3_037_000_500, -1, 0, 1, 3_037_000_4
 SLICE = {"sizes": (2, 2), "strides": (1, -2)}
 RELATIONS = (C.EqualOp, C.NotEqualOp, C.LessOp, C.LessEqualOp, C.GreaterOp, C.GreaterEqualOp)
 TRUTH = (np.array([True, True, False, False, True, False]), np.array([True, False, True, False, False, False]))
+
+n3, n4 = np.int64(3), np.int64(4)
+UNKNOWN_SIZES = [
+    Sample(E.AddOp, (T, T * 2), ARITHMETIC, unknown=(0, 1)),
+    Sample(E.DivOp, (T, _positive(3, 4)), unknown=(0, 1)),
+    Sample(E.SqrtOp, (_positive(6),), unknown=(0,)),
+    Sample(H.MaximumOp, (A, B), unknown=(0, 1)),
+    Sample(H.SelectOp, (TRUTH[0], A, B), exact=(0,), unknown=(0, 1, 2)),
+    Sample(C.LessOp, (A, B), ARITHMETIC, unknown=(0, 1), smooth=False),
+    Sample(C.CastOp, (A * 3,), ARITHMETIC, to=F64, unknown=(0,)),
+    Sample(constant.FullOp, (2.5, n3, n4), (*ARITHMETIC, BOOL), exact=(1, 2), to=(-1, 2, -1)),
+    Sample(M.BroadcastOp, (1.5, n3), (*ARITHMETIC, BOOL), exact=(1,), attributes={"dims": ()}, to=(2, -1)),
+    Sample(M.BroadcastOp, (_x(3), n3), exact=(1,), attributes={"dims": (1,)}, to=(2, -1), unknown=(0,)),
+    Sample(M.BroadcastOp, (_x(3), i2, n3), exact=(1, 2), attributes={"dims": (1,)}, to=(-1, -1), unknown=(0,)),
+    Sample(M.BroadcastOp, (_x(3), i2), exact=(1,), attributes={"dims": (1,)}, to=(-1, 3)),
+    Sample(M.BroadcastOp, (_x(3), i0), exact=(1,), attributes={"dims": (1,)}, to=(-1, 3)),
+    *(Sample(M.ReshapeOp, (_x(4),), (*ARITHMETIC, BOOL), to=to, unknown=(0,)) for to in ((1, -1), (-1, 1, 1), (-1,))),
+    Sample(M.ReshapeOp, (_x(2, 6),), to=(1, -1, 1, -1), unknown=(0,)),
+    Sample(M.TransposeOp, (_x(2, 3),), attributes={"permutation": (1, 0)}, unknown=(0,)),
+    Sample(M.DimOp, (_x(2, 3),), attributes={"axis": 1}, smooth=False, unknown=(0,)),
+    *(Sample(R.SumOp, (T,), ARITHMETIC, attributes={"axes": axes}, unknown=(0,)) for axes in ((0,), (1,), (0, 1))),
+    *(
+        Sample(R.SumOp, (_x(*shape),), attributes={"axes": (0,)}, unknown=(0,))
+        for shape in ((0,), (1,), (0, 3), (3, 0))
+    ),
+    *(
+        Sample(op, (T,), attributes={"axes": axes}, unknown=(0,))
+        for op in (R.MaxOp, R.MinOp)
+        for axes in ((1,), (0, 1))
+    ),
+    *(
+        Sample(
+            contraction.ContractOp, (_x(*x), _x(*y)), (F64, I64), attributes={"spec": spec}, differs=64, unknown=(0, 1)
+        )
+        for spec, x, y in (
+            ("ij,jk->ik", (3, 4), (4, 5)),
+            ("ij,jk->ik", (17, 19), (19, 23)),
+            ("ij,jk->ik", (3, 0), (0, 5)),
+            ("ij,j->i", (7, 37), (37,)),
+            ("ij,i->j", (7, 37), (7,)),
+            ("i,j->ij", (3,), (4,)),
+            ("i,i->", (37,), (37,)),
+            ("i,i->", (0,), (0,)),
+        )
+    ),
+    Sample(I.ExtractOp, (T, i1, i2), (*ARITHMETIC, BOOL), exact=(1, 2), unknown=(0,)),
+    Sample(I.InsertOp, (1.5, T, i1, i2), (*ARITHMETIC, BOOL), exact=(2, 3), unknown=(1,)),
+    Sample(I.AddAtOp, (1.5, T, i1, i2), ARITHMETIC, exact=(2, 3), unknown=(1,)),
+    *(
+        Sample(I.ExtractSliceOp, (T, *places), dtypes, exact=(1, 2, 3, 4), attributes=attributes, unknown=unknown)
+        for dtypes, places, attributes, unknown in (
+            ((*ARITHMETIC, BOOL), (i1, i2, i2), {"sizes": (2, -1), "strides": (1, -2)}, ()),
+            ((F64,), (i1, i2, i2, i1), {"sizes": (-1, -1), "strides": (1, -2)}, (0,)),
+            ((F64,), (i1, i2, i0), {"sizes": (2, -1), "strides": (1, 1)}, ()),
+            ((F64,), (n3, n4, i0), {"sizes": (-1, 0), "strides": (1, 1)}, ()),
+            ((F64,), (i1, i2), SLICE, (0,)),
+        )
+    ),
+    *(
+        Sample(op, (value, T, i1, i2), exact=(2, 3), attributes=attributes, unknown=unknown)
+        for op in (I.InsertSliceOp, I.AddSliceOp)
+        for value, attributes, unknown in (
+            (U, {"sizes": (-1, -1), "strides": (1, -2)}, (0,)),
+            (U, {"sizes": (-1, -1), "strides": (1, -2)}, (0, 1)),
+            (_x(0, 2), {"sizes": (-1, -1), "strides": (1, 1)}, (0,)),
+            (U, SLICE, (1,)),
+        )
+    ),
+]
 
 SAMPLES: list[Sample] = [
     *binary(E.AddOp, A, B, ARITHMETIC),
@@ -213,6 +290,7 @@ SAMPLES: list[Sample] = [
     Sample(I.ExtractSliceOp, (T, i1, i2), (*ARITHMETIC, BOOL), exact=(1, 2), attributes=SLICE),
     Sample(I.InsertSliceOp, (U, T, i1, i2), (*ARITHMETIC, BOOL), exact=(2, 3), attributes=SLICE),
     Sample(I.AddSliceOp, (U, T, i1, i2), ARITHMETIC, exact=(2, 3), attributes=SLICE),
+    *UNKNOWN_SIZES,
     *(Sample(I.WrapIndexOp, (np.int64(i), np.int64(5)), (I64,), smooth=False) for i in (-5, -1, 0, 4)),
     *(
         Sample(check.CheckIndexOp, (np.int64(i), np.int64(5)), (I64,), attributes={"axis": 0}, smooth=False)
@@ -244,7 +322,7 @@ def type_of(value: Any) -> Attribute:
 
 def program(sample: Sample, dtype: type) -> tuple[ModuleOp, func.FuncOp]:
     """A module whose function @f is the op."""
-    operand_types = [type_of(value) for value in sample.arrays(dtype)]
+    operand_types = sample.operand_types(dtype)
     function = func.FuncOp("f", (operand_types, []))
     with building(function.body.block):
         result_type = sample.result_type(dtype)
@@ -429,7 +507,12 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     (constant.FullOp, [types.F64], {}, types.tensor((2,), types.F32)),
     (constant.FullOp, [types.F64], {}, types.tensor((-1,), types.F64)),
     (M.BroadcastOp, [types.tensor((2,), types.F64)], {"dims": (0,)}, types.tensor((3,), types.F64)),
+    (M.BroadcastOp, [types.tensor((-1,), types.F64)], {"dims": (0,)}, types.tensor((-1, 2), types.F64)),
+    (M.BroadcastOp, [types.tensor((-1,), types.F64)], {"dims": (0,)}, types.tensor((3,), types.F64)),
     (M.ReshapeOp, [types.tensor((2,), types.F64)], {}, types.tensor((3,), types.F64)),
+    (M.ReshapeOp, [types.tensor((-1, -1), types.F64)], {}, types.tensor((-1,), types.F64)),
+    (M.ReshapeOp, [types.tensor((3,), types.F64)], {}, types.tensor((-1,), types.F64)),
+    (E.AddOp, [types.tensor((-1,), types.F64), types.tensor((3,), types.F64)], {}, None),
     (M.TransposeOp, [types.tensor((2, 3), types.F64)], {"permutation": (0, 0)}, None),
     (M.DimOp, [types.tensor((2,), types.F64)], {"axis": 1}, None),
     *((op, [types.tensor((2,), types.F64)], {"axes": (1,)}, None) for op in (R.SumOp, R.MaxOp, R.MinOp)),
@@ -446,6 +529,14 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     (I.InsertOp, [types.F32, types.tensor((2,), types.F64), types.I64], {}, None),
     (I.AddAtOp, [types.F64, types.tensor((2, 2), types.F64), types.I64], {}, None),
     (I.ExtractSliceOp, [types.tensor((3,), types.F64), types.I64], {"sizes": (4,), "strides": (1,)}, None),
+    (I.ExtractSliceOp, [types.tensor((3,), types.F64), types.I64], {"sizes": (-1,), "strides": (1,)}, None),
+    (I.ExtractSliceOp, [types.tensor((3,), types.F64), types.I64, types.I64], {"sizes": (3,), "strides": (1,)}, None),
+    (
+        I.InsertSliceOp,
+        [types.tensor((3,), types.F64), types.tensor((3,), types.F64), types.I64],
+        {"sizes": (-1,), "strides": (1,)},
+        None,
+    ),
     (
         I.InsertSliceOp,
         [types.tensor((3,), types.F64), types.tensor((3,), types.F64), types.I64],
