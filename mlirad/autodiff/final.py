@@ -52,7 +52,9 @@ def write_of(op: Operation) -> Access | None:
 
 def _access(
     op: Operation, starts: Sequence[SSAValue], sizes: Sequence[int] = (), strides: Sequence[int] = ()
-) -> Access:
+) -> Access | None:
+    if -1 in sizes:
+        return None
     if not sizes:
         return Access(op, tuple(starts), ((0, 0),) * len(starts))
     last = [(size - 1) * stride for size, stride in zip(sizes, strides, strict=True)]

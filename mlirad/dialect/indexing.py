@@ -201,12 +201,11 @@ class SlicePlace(CustomDirective):
 
     places: VariadicOperandVariable
 
-    def parse(self, parser: Parser, state: ParsingState) -> bool:
+    def parse(self, parser: Parser, state: ParsingState) -> None:
         square = parser.Delimiter.SQUARE
         places = parser.parse_comma_separated_list(square, parser.parse_unresolved_operand)
         lengths = parser.parse_optional_comma_separated_list(square, parser.parse_unresolved_operand)
         self.places.set(state, [*places, *(lengths or ())])
-        return True
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         assert isinstance(op, ExtractSliceOp)

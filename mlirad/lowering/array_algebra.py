@@ -12,17 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirad.dialect import types
 from mlirad.dialect.constant import ConstantOp, FullOp, full
 from mlirad.dialect.contraction import ContractOp, contract
-from mlirad.dialect.elementwise import ElementwiseOp
 from mlirad.dialect.expr import Expr, constant, emit, zeros_like
 from mlirad.dialect.indexing import (
     AddAtOp,
     AddSliceOp,
-    ElementUpdateOp,
     ExtractOp,
     ExtractSliceOp,
     InsertOp,
@@ -30,7 +28,7 @@ from mlirad.dialect.indexing import (
     SliceUpdateOp,
     WrapIndexOp,
 )
-from mlirad.dialect.movement import BroadcastOp, DimOp, ReshapeOp, TransposeOp, broadcast, reshape
+from mlirad.dialect.movement import BroadcastOp, DimOp, ReshapeOp, TransposeOp, broadcast, dim, reshape, size_of
 from mlirad.dialect.op import NdOp, ints
 from mlirad.dialect.reduction import MaxOp, MinOp, SumOp
 from mlirad.lowering.algebra import Result, Rules, defined_by, rules_into
@@ -41,9 +39,16 @@ rule = rules_into(RULES)
 
 
 def _full_like(source: FullOp, op: NdOp) -> Result:
-    """The number of `source` everywhere in what op computes, if that shape is known."""
-    type = op.results[0].type
-    return full(Expr(source.value), types.shape(type)) if types.is_tensor(type) and types.is_static(type) else None
+    """The number of `source` everywhere in the array that op computes."""
+    (result,) = op.results
+    shape = types.shape(result.type)
+    return full(Expr(source.value), shape, [_length(result, axis) for axis, size in enumerate(shape) if size < 0])
+
+
+def _length(array: SSAValue, axis: int) -> Expr:
+    """An unknown size, from where it is known first."""
+    found = size_of(array, axis)
+    return Expr(found) if isinstance(found, SSAValue) else dim(Expr(found[0]), found[1])
 
 
 # --- constants --------------------------------------------------------------------------------------------------
@@ -103,23 +108,12 @@ def transpose_of(op: TransposeOp) -> Result:
 
 @rule(DimOp)
 def dim_of(op: DimOp) -> Result:
-    """A size that is known, or that of an array of the same shape (asking for a size reads nothing)."""
+    """A size that is known, or that of an earlier array (asking for a size reads nothing)."""
     axis = op.axis.value.data
     size = types.shape(op.x.type)[axis]
     if size >= 0:
         return constant(size, types.I64)
-    owner = op.x.owner
-    if isinstance(owner, FullOp):
-        return owner.sizes[types.shape(op.x.type)[:axis].count(-1)]
-    same = _same_shape(owner) if isinstance(owner, Operation) else None
-    return None if same is None else emit(DimOp, same, axis=axis)
-
-
-def _same_shape(op: Operation) -> SSAValue | None:
-    """An operand that has the shape of the op's result."""
-    if isinstance(op, ElementwiseOp):
-        return op.operands[0]
-    return op.t if isinstance(op, ElementUpdateOp | SliceUpdateOp) else None
+    return None if size_of(op.x, axis) == (op.x, axis) else _length(op.x, axis)
 
 
 @rule(SumOp, MaxOp, MinOp)
@@ -187,33 +181,33 @@ def add_to_zeros(op: AddAtOp) -> Result:
 
 @rule(ExtractSliceOp)
 def extract_slice_from(op: ExtractSliceOp) -> Result:
-    if _is_whole(op, op.t, op.starts):
+    if _is_whole(op, op.result):
         return op.t
     owner = op.t.owner
     if isinstance(owner, FullOp):
         return _full_like(owner, op)
-    if isinstance(owner, InsertSliceOp) and _same_slice(owner, op, owner.starts, op.starts):
+    if isinstance(owner, InsertSliceOp) and _same_slice(owner, op):
         return owner.value
     return None
 
 
 @rule(InsertSliceOp)
 def insert_slice_into(op: InsertSliceOp) -> Result:
-    if _is_whole(op, op.t, op.starts):
+    if _is_whole(op, op.value):
         return op.value
     read = defined_by(op.value, ExtractSliceOp)
-    if read is not None and read.t is op.t and _same_slice(read, op, read.starts, op.starts):
+    if read is not None and read.t is op.t and _same_slice(read, op):
         return op.t
     overwritten = defined_by(op.t, InsertSliceOp)
     is_last = overwritten is not None and op.t.has_one_use()
-    if is_last and overwritten is not None and _same_slice(overwritten, op, overwritten.starts, op.starts):
+    if is_last and overwritten is not None and _same_slice(overwritten, op):
         return op.rebuild(Expr(op.value), Expr(overwritten.t), *(Expr(start) for start in op.starts))
     return None
 
 
 @rule(AddSliceOp)
 def add_slice_to(op: AddSliceOp) -> Result:
-    if _is_whole(op, op.t, op.starts):
+    if _is_whole(op, op.value):
         return Expr(op.t) + Expr(op.value)
     if not is_number(op.t, 0):
         return None
@@ -241,16 +235,31 @@ def _equal_constants(a: SSAValue, b: SSAValue) -> bool:
     return first is not None and second is not None and bool(np.equal(first, second))
 
 
-def _same_slice(
-    op: ExtractSliceOp | SliceUpdateOp,
-    other: ExtractSliceOp | SliceUpdateOp,
-    starts: Sequence[SSAValue],
-    other_starts: Sequence[SSAValue],
-) -> bool:
-    return op.sizes == other.sizes and op.strides == other.strides and _same(starts, other_starts)
+def _same_slice(op: ExtractSliceOp | SliceUpdateOp, other: ExtractSliceOp | SliceUpdateOp) -> bool:
+    if op.sizes != other.sizes or op.strides != other.strides or not _same(op.starts, other.starts):
+        return False
+    return _same_shape(_part(op), _part(other))
 
 
-def _is_whole(op: ExtractSliceOp | SliceUpdateOp, t: SSAValue, starts: Sequence[SSAValue]) -> bool:
-    """Whether a slice is the whole array."""
+def _part(op: ExtractSliceOp | SliceUpdateOp) -> SSAValue:
+    return op.result if isinstance(op, ExtractSliceOp) else op.value
+
+
+def _is_whole(op: ExtractSliceOp | SliceUpdateOp, part: SSAValue) -> bool:
+    """Whether a slice, of the shape of `part`, is the whole array."""
     forwards = all(stride == 1 for stride in ints(op.strides))
-    return forwards and ints(op.sizes) == types.shape(t.type) and all(is_number(start, 0) for start in starts)
+    return forwards and all(is_number(start, 0) for start in op.starts) and _same_shape(part, op.t)
+
+
+def _same_shape(one: SSAValue, other: SSAValue) -> bool:
+    """Whether two arrays are surely of one shape."""
+    if types.shape(one.type) != types.shape(other.type):
+        return False
+    unknown = [axis for axis, size in enumerate(types.shape(one.type)) if size < 0]
+    return all(_same_length(size_of(one, axis), size_of(other, axis)) for axis in unknown)
+
+
+def _same_length(one: SSAValue | tuple[SSAValue, int], other: SSAValue | tuple[SSAValue, int]) -> bool:
+    if isinstance(one, SSAValue) and isinstance(other, SSAValue):
+        return one is other or _equal_constants(one, other)
+    return one == other

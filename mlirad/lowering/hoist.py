@@ -78,7 +78,7 @@ def may_leave(op: Operation, loop: scf.ForOp | scf.WhileOp) -> bool:
         return False
     if isinstance(op, ExtractOp) and not _is_in_range(op):
         return False
-    if isinstance(op, ExtractSliceOp) and ints(op.sizes) != types.shape(op.t.type):
+    if isinstance(op, ExtractSliceOp) and (op.lengths or ints(op.sizes) != types.shape(op.t.type)):
         return False
     if isinstance(loop, scf.ForOp) and (static_trips(loop.lb, loop.ub, loop.step) or 0) > 0:
         return True
