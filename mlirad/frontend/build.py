@@ -28,6 +28,7 @@ from mlirad.frontend.layout import strides_of
 from mlirad.frontend.loops import Loops
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.objects import Objects
+from mlirad.frontend.recursion import INLINED, Calling
 from mlirad.frontend.results import (
     ArgumentAlias,
     ArrayResult,
@@ -87,6 +88,7 @@ class Interpreter(Loops, Transforms, BuiltinCalls, Objects):
     def __init__(self, found: Found, unrolled: dict[Hashable, str], boundscheck: bool, reserved: frozenset[str]):
         super().__init__(found, unrolled, boundscheck)
         self.functions: list[func.FuncOp] = []
+        self.calling = Calling()
         self.reserved = reserved
 
 
@@ -107,6 +109,7 @@ def build(function: Any, signature: Signature, boundscheck: bool = True) -> Buil
                 found = Found(captures=found.captures, roots=found.roots)
             except NeedStatic as need:
                 loops = {origin[1] for origin in need.origins if isinstance(origin, tuple) and origin[0] == "loop"}
+                loops |= {origin for origin in need.origins if isinstance(origin, tuple) and origin[0] == INLINED}
                 leaves = {origin[1] for origin in need.origins if isinstance(origin, tuple) and origin[0] == "argument"}
                 if DATA in need.origins or not (loops - set(unrolled) or leaves):
                     raise _from_data(need) from None

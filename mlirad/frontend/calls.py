@@ -10,16 +10,16 @@ import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from mlirad.errors import DTypeError
 from mlirad.frontend import layout, numpy_calls, view_functions
-from mlirad.frontend.core import RESULT, Bottom, Exit, Frame
+from mlirad.frontend.core import RESULT, Bottom, Exit
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.objects import Objects
-from mlirad.frontend.scope import scope_of
+from mlirad.frontend.recursion import Recursions, Site
 from mlirad.frontend.source import FunctionNode, Source, source_of
 from mlirad.frontend.state import State
 from mlirad.frontend.statements import Statements
@@ -27,13 +27,11 @@ from mlirad.frontend.traced import NeedStatic, Traced, is_static, origins_of
 from mlirad.frontend.values import Bound, Closure, Entry, Pullback, Ref, Static, Transformed, Tuple, Value
 from mlirad.requests import Request, plain
 
-# Functions that are inlined in one another; more is recursion that does not end.
-DEPTH = 60
 _STATIC_MODULES = ("builtins", "math", "numpy", "operator", "_operator", "cmath")
 _IMPURE = (print, input, open, exec, eval, id, hash)
 
 
-class Calls(Statements, Objects):
+class Calls(Statements, Objects, Recursions):
     """`call(function, args, kwargs)`."""
 
     @abstractmethod
@@ -216,29 +214,16 @@ class Calls(Statements, Objects):
         kwargs: dict[str, Value],
         default: Callable[[str], Value | None],
     ) -> Value:
-        """The value of a call, the function's body being interpreted here."""
+        """The value of a call, the function's body being interpreted, here or in a function of its own."""
         name = getattr(node, "name", "<lambda>")
-        if sum(frame.scope.node is node for frame in self.active) >= DEPTH:
-            self.too_deep(name, args)
-        bound = self.bound_arguments(node.args, name, args, kwargs, default)
-        number = self.fresh()
-        frame = Frame(number, source, scope_of(node), parent)
-        self.frames[number] = frame
-        self.state.frames[number] = bound
-        self.active.append(frame)
-        location = self.location
-        try:
-            if isinstance(node, ast.Lambda):
-                frame.live = frame.scope.local
-                result = self.expression(node.body)
-            else:
-                result = self.run_body(node, number)
-        finally:
-            self.location = location
-        self.leave()
-        return result
+        bound = dict(sorted(self.bound_arguments(node.args, name, args, kwargs, default).items()))
+        state, block = self.state.fork(), self.current_block
+        return self.entered(Site(node, source, parent, bound, state, block, block.last_op))
 
-    def run_body(self, node: ast.FunctionDef, number: int) -> Value:
+    def run_body(self, node: FunctionNode, number: int) -> Value:
+        if isinstance(node, ast.Lambda):
+            self.frame.live = self.frame.scope.local
+            return self.expression(node.body)
         outcome = self.block(node.body)
         falls_off = outcome.states.get(Exit.NEXT)
         if falls_off is not None:
@@ -251,7 +236,7 @@ class Calls(Statements, Objects):
         self.state: State = outcome.states[Exit.RETURN]
         return self.state.frames[number].pop(RESULT)
 
-    def too_deep(self, name: str, args: Sequence[Value]) -> None:
+    def too_deep(self, name: str, args: Sequence[Value]) -> NoReturn:
         numbers = [self.use(arg) for arg in args]
         origins: frozenset[Hashable] = frozenset()
         for number in numbers:

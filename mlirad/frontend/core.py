@@ -82,7 +82,7 @@ class Restart(Exception):
 class Frame:
     """A running (or captured) function or comprehension. live: its names that are live at the statement under way.
 
-    loops: for each loop around it, the names live after the loop and at its header.
+    loops: for each loop around it, the names live after the loop and at its header. site: the call (recursion.py).
     """
 
     number: int
@@ -91,6 +91,7 @@ class Frame:
     parent: int | None
     live: Names = NONE
     loops: list[tuple[Names, Names]] = field(default_factory=list)
+    site: Any = None
 
 
 RESULT = "$return"

@@ -19,7 +19,7 @@ from mlirad.frontend.merge import Naming, describe_state
 from mlirad.frontend.scope import Names, assigned, may_leave, uses
 from mlirad.frontend.state import Place, State
 from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Value, describe
+from mlirad.frontend.values import Value, describe, layouts
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,14 +108,16 @@ class Skeleton:
                 waiting.append(met)
             return numbers[met]
 
-        described: list[Hashable] = [(place, describe(value, name, number)) for place, value in state.places()]
+        described: list[Hashable] = [
+            (place, describe(value, name, number), layouts(value)) for place, value in state.places()
+        ]
         for met in waiting:  # which grows: what an object holds comes behind it
             if met in state.store:
                 described.append(name(state.store[met].value))
             else:
                 entry = state.heap[met]
-                items = tuple(describe(item, name, number) for item in entry.items)
-                described.append((entry.kind, entry.keys, entry.poison is not None, items))
+                items = tuple((describe(item, name, number), layouts(item)) for item in entry.items)
+                described.append((entry.kind, entry.keys, entry.poison is not None, entry.borrowed, items))
         return Skeleton(tuple(described), tuple(values), tuple(numbers))
 
 

@@ -7,7 +7,6 @@ call of it, and how its results are put together.
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +16,11 @@ from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Block, Region, SSAValue
 
 from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, building, constant, insert
+from mlirad.dialect.expr import Expr, building, insert
 from mlirad.frontend.columns import discard
-from mlirad.frontend.core import Bottom, Core
+from mlirad.frontend.core import Bottom
 from mlirad.frontend.merge import kind_of
-from mlirad.frontend.numbers import number_dtype
+from mlirad.frontend.recursion import Functions
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import Closure, Entry, Object, Ref, Static, Transformed, Tuple, Value, describe, parts_of
@@ -53,10 +52,8 @@ class Outlined:
     leaves: tuple[Ref | Traced, ...]
 
 
-class Outlining(Core):
+class Outlining(Functions):
     """`outline(function, args, kwargs)`."""
-
-    functions: list[func.FuncOp]
 
     # Pytrees of values.
 
@@ -82,13 +79,6 @@ class Outlining(Core):
             items = tuple(self.mapped(item, function) for item in entry.items)
             return self.new_object(Entry(entry.kind, entry.keys, items))
         return function(value)
-
-    def as_number(self, value: Value) -> Value:
-        """A static number as a traced one."""
-        if isinstance(value, Static) and (known := number_dtype(value)) is not None:
-            dtype, weak = known
-            return Traced(constant(value.value, types.from_dtype(dtype)), weak=weak)
-        return value
 
     def contents(self, value: Ref | Traced) -> Expr:
         """What a leaf is as an operand or a result: a tensor of an array, a scalar of a number."""
@@ -200,16 +190,6 @@ class Outlining(Core):
                     raise self.refusal(
                         f"{name} is differentiated, and changes {key.strip('$')!r} of the code around it", hint
                     )
-
-    def symbol(self, name: str) -> str:
-        base = re.sub(r"\W", "_", name).strip("_") or "lambda"
-        taken = {function.sym_name.data for function in self.functions} | self.reserved
-        number = 0
-        while f"{base}_{number}" in taken:
-            number += 1
-        return f"{base}_{number}"
-
-    reserved: frozenset[str] = frozenset()
 
 
 def is_unchanged(a: Value, b: Value, before: State, after: State) -> bool:

@@ -333,3 +333,10 @@ def describe(
 
 def _describe_params(view: View, name: Callable[[SSAValue], Hashable]) -> Hashable:
     return tuple(name(p.value) if isinstance(p, Expr) else p for p in view.params)
+
+
+def layouts(value: Value) -> Hashable:
+    """How the arrays in a value lie in memory, and whether they may be written."""
+    inner = value.value if isinstance(value, Maybe) else value
+    own = tuple((a.view.strides, a.view.readonly) for a in inner.alternatives) if isinstance(inner, Ref) else ()
+    return own, tuple(layouts(part) for part in parts_of(inner))

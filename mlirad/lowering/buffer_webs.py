@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.lowering.carries import Carries
 from mlirad.lowering.rewriting import terminator
-from mlirad.lowering.tensor_memory import LOOPS, VIEWS, block_of, is_empty, is_tensor, ties
+from mlirad.lowering.tensor_memory import LOOPS, VIEWS, block_of, is_empty, is_static, is_tensor, ties
 
 
 @dataclass
@@ -150,7 +150,11 @@ class Webs:
             self.join(result, op.operands[operand])
         if (tied and not isinstance(op, func.CallOp)) or isinstance(op, (scf.IfOp, *LOOPS)):
             return
+        # A call gives back what it was given, unless that has grown.
+        there = {result for _, result in tied if is_static(result.type)}
         for result in op.results:
+            if result in there:
+                continue
             self._start(result)
             if loop is not None and is_empty(result):
                 self.made_in[loop].append(result)

@@ -12,7 +12,7 @@ After each step the IR is right as IR on tensors; the last step (bufferize_ops) 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -24,8 +24,9 @@ from xdsl.passes import ModulePass
 from mlirad.lowering.borrow_slices import borrow_slices
 from mlirad.lowering.buffer_webs import Webs
 from mlirad.lowering.bufferize_ops import Constants, ToMemRefs
+from mlirad.lowering.callees import WRITTEN, Convention, convention, functions_of
 from mlirad.lowering.last_use import LastUses
-from mlirad.lowering.place_results import WRITTEN, place_results
+from mlirad.lowering.place_results import place_results
 from mlirad.lowering.prepare_tensors import prepare_tensors
 from mlirad.lowering.reuse_buffers import reuse_buffers
 from mlirad.lowering.rewriting import terminator
@@ -43,7 +44,7 @@ class Bufferize(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         constants = Constants(op)
         functions = [function for function in op.body.block.ops if isinstance(function, func.FuncOp)]
-        defined = {function.sym_name.data for function in functions if not function.is_declaration}
+        defined = {name: convention(function) for name, function in functions_of(op).items()}
         for function in functions:
             if function.is_declaration:
                 inputs, outputs = function.function_type.inputs, function.function_type.outputs
@@ -52,7 +53,7 @@ class Bufferize(ModulePass):
                 bufferize_function(function, constants, defined)
 
 
-def bufferize_function(function: func.FuncOp, constants: Constants, defined: Collection[str]) -> None:
+def bufferize_function(function: func.FuncOp, constants: Constants, defined: Mapping[str, Convention]) -> None:
     entry = function.body.block
     written = written_arguments(function)
     prepare_tensors(entry, defined)
@@ -61,6 +62,9 @@ def bufferize_function(function: func.FuncOp, constants: Constants, defined: Col
     borrowed = borrow_slices(webs)
     reuse_buffers(moves.reusable[::-1], webs, written)
     carry_spare_buffers(webs)
+    if function.sym_visibility is not None and function.sym_visibility.data == "private":
+        # What may have grown is returned, although it was an argument.
+        written = {argument: number for argument, number in written.items() if is_static(argument.type)}
     destinations = place_results(function, webs, written)
 
     end = terminator(entry)

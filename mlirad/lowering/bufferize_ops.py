@@ -7,7 +7,7 @@ with the locations of what they replace. Leaves: no tensor, and no carried memre
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects import arith, func, memref, scf, tensor
 from xdsl.dialects.builtin import (
@@ -34,7 +34,7 @@ from mlirad.lowering.carries import Carries
 from mlirad.lowering.place_results import Destination
 from mlirad.lowering.rewriting import constant_int, erase, in_place_of, replace, terminator
 from mlirad.lowering.strided import collapsed_type, identity, is_identity, is_rank_reduction, subview_type, view_type
-from mlirad.lowering.tensor_memory import Slice, is_linalg, is_memref, is_tensor
+from mlirad.lowering.tensor_memory import TIES, Slice, is_linalg, is_memref, is_static, is_tensor, ties
 
 
 def as_memref(value: SSAValue) -> SSAValue:
@@ -197,6 +197,14 @@ class ToMemRefs:
         op.results = SSAValues()
 
     def _call(self, op: func.CallOp) -> None:
+        # What is computed into memory of static size is there, and is not returned.
+        there = {result: op.operands[index] for index, result in ties(op) if is_static(result.type)}
+        if TIES in op.attributes:
+            kept = [result for result in op.results if result not in there]
+            call = _put(op, func.CallOp, op.operands, [result.type for result in kept], op.properties)
+            found = iter(call.results)
+            replace(op, [there[result] if result in there else next(found) for result in op.results])
+            op = cast(func.CallOp, call)
         for result in op.results:
             as_memref(result)
 

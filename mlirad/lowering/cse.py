@@ -13,7 +13,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects import scf
+from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -23,6 +23,7 @@ from xdsl.traits import IsolatedFromAbove
 from mlirad.dialect import types
 from mlirad.dialect.check import CheckIndexOp, CheckOp
 from mlirad.dialect.expr import building, constant, located
+from mlirad.lowering.callees import removable_calls
 from mlirad.lowering.rewriting import is_pure, replace
 
 # What has been checked once holds from then on: values never change.
@@ -36,7 +37,7 @@ class Cse(ModulePass):
     name = "mlirad-cse"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        _Scopes().visit_regions(op)
+        _Scopes(removable_calls(op)).visit_regions(op)
 
 
 def _key(op: Operation) -> Hashable:
@@ -51,13 +52,16 @@ def _key(op: Operation) -> Hashable:
 
 @dataclass
 class _Scopes:
-    """The ops seen on the way down to here, and the truth of the conditions of the branches around here."""
+    """The ops seen on the way down to here, and the truth of the conditions of the branches around here.
 
+    pure: the functions that only compute their results."""
+
+    pure: set[str]
     known: dict[Hashable, Operation] = field(default_factory=dict)
     truth: dict[SSAValue, bool] = field(default_factory=dict)
 
     def visit_regions(self, op: Operation) -> None:
-        scopes = _Scopes() if op.has_trait(IsolatedFromAbove) else self
+        scopes = _Scopes(self.pure) if op.has_trait(IsolatedFromAbove) else self
         for number, region in enumerate(op.regions):
             assumed = op.cond if isinstance(op, scf.IfOp) and op.cond not in scopes.truth else None
             if assumed is not None:
@@ -74,7 +78,7 @@ class _Scopes:
                 self._use_truth(op)
             if op.regions:
                 self.visit_regions(op)
-            elif is_pure(op) or isinstance(op, _IDEMPOTENT):
+            elif is_pure(op) or isinstance(op, _IDEMPOTENT) or self._is_pure_call(op):
                 key = _key(op)
                 earlier = self.known.setdefault(key, op)
                 if earlier is op:
@@ -83,6 +87,9 @@ class _Scopes:
                     replace(op, earlier.results)
         for key in added:
             del self.known[key]
+
+    def _is_pure_call(self, op: Operation) -> bool:
+        return isinstance(op, func.CallOp) and op.callee.string_value() in self.pure
 
     def _use_truth(self, op: Operation) -> None:
         for index, operand in enumerate(op.operands):

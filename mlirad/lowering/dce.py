@@ -12,11 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
+from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove, IsTerminator
 
+from mlirad.lowering.callees import removable_calls
 from mlirad.lowering.carries import Carries, StructuredOp, carry_of, is_structured
 from mlirad.lowering.rewriting import erase, is_removable
 
@@ -33,7 +35,7 @@ class Dce(ModulePass):
 
 def eliminate(op: Operation) -> None:
     """Remove what is dead in the regions of op."""
-    marks = _Marks()
+    marks = _Marks(removable_calls(op))
     for inner in op.walk():
         if inner is not op and marks.is_root(inner):
             marks.need_op(inner)
@@ -43,8 +45,9 @@ def eliminate(op: Operation) -> None:
 
 @dataclass
 class _Marks:
-    """What is needed; `pending` values are marked, but what they need is not yet."""
+    """What is needed; `pending` values are marked, but what they need is not yet. removable: functions (callees.py)."""
 
+    removable: set[str]
     ops: set[Operation] = field(default_factory=set)
     values: set[SSAValue] = field(default_factory=set)
     pending: list[SSAValue] = field(default_factory=list)
@@ -54,6 +57,8 @@ class _Marks:
             # What ends a region is needed if the op around it is; what ends a function always is.
             parent = op.parent_op()
             return parent is not None and parent.has_trait(IsolatedFromAbove)
+        if isinstance(op, func.CallOp) and op.callee.string_value() in self.removable:
+            return False
         # A structured op is needed for what is in it and comes out of it, never for itself.
         return not is_structured(op) and not is_removable(op)
 

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
+from mlirad.lowering.callees import functions_of, recursive
 from mlirad.lowering.rewriting import erase, replace, splice
 
 
@@ -28,7 +29,7 @@ class Inline(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = {inner.sym_name.data: inner for inner in op.ops if isinstance(inner, func.FuncOp)}
-        inliner = _Inliner(functions, _names(op))
+        inliner = _Inliner(functions, _names(op), recursive(functions_of(op)))
         for function in list(functions.values()):
             inliner.visit(function)
         inliner.drop_unused()
@@ -62,27 +63,25 @@ def _is_private(function: func.FuncOp) -> bool:
 
 @dataclass
 class _Inliner:
-    """The functions of a module, how often each is named, and those that are done or being done."""
+    """The functions of a module, how often each is named, those that call themselves, and those that are done."""
 
     functions: dict[str, func.FuncOp]
     named: Counter[str]
+    recursive: set[str]
     done: set[func.FuncOp] = field(default_factory=set)
-    active: set[func.FuncOp] = field(default_factory=set)
 
     def visit(self, function: func.FuncOp) -> None:
         """Inline all calls in a function, after those in its callees."""
-        if function in self.done or function in self.active:
+        if function in self.done:
             return
-        self.active.add(function)
+        self.done.add(function)
         for op in list(function.walk()):
             if isinstance(op, func.CallOp):
                 callee = self.functions.get(op.callee.string_value())
                 if callee is not None and callee.body.blocks and _is_private(callee):
                     self.visit(callee)
-                    if callee not in self.active:
+                    if callee.sym_name.data not in self.recursive:
                         self._inline(op, callee)
-        self.active.discard(function)
-        self.done.add(function)
 
     def _inline(self, call: func.CallOp, callee: func.FuncOp) -> None:
         name = callee.sym_name.data

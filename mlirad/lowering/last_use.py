@@ -32,7 +32,6 @@ from mlirad.lowering.tensor_memory import (
     captured_reads,
     is_argument_of,
     is_empty,
-    is_grow,
     is_linalg,
     is_output_read,
     is_static,
@@ -302,14 +301,13 @@ class LastUses:
             self._mark(value)
 
     def _call(self, op: func.CallOp) -> None:
+        taken = [index for index, _ in ties(op) if is_tensor(op.operands[index])]
         for index, value in enumerate(op.operands):
-            if not is_tensor(value):
-                continue
-            if is_grow(op) and index == 0:
-                self._consume(op, index)
-                continue
-            self._make_contiguous(op, index)
-            self._mark(op.operands[index])
+            if is_tensor(value) and index not in taken:
+                self._make_contiguous(op, index)
+                self._mark(op.operands[index])
+        for index in taken:
+            self._consume(op, index)
 
     def _if(self, op: scf.IfOp) -> None:
         assert op.parent is not None

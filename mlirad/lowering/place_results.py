@@ -22,7 +22,6 @@ from mlirad.lowering.rewriting import terminator
 from mlirad.lowering.tensor_memory import is_empty, is_static, is_tensor
 
 RESULT = "mlirad.result"
-WRITTEN = "mlirad.written"
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,19 @@ no tensor.from_elements and no constant of equal elements, but the shapes of res
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from itertools import product
 
 from xdsl.dialects import arith, func, scf, tensor
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IndexType, IntegerAttr, i64
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.dialect.expr import insert
+from mlirad.lowering.callees import Convention
 from mlirad.lowering.rewriting import in_place_of, replace
-from mlirad.lowering.tensor_memory import VIEWS, is_linalg, is_tensor, refuse
+from mlirad.lowering.tensor_memory import TIES, VIEWS, is_linalg, is_tensor, refuse
 
 _KNOWN = VIEWS | {
     arith.ConstantOp,
@@ -38,8 +39,8 @@ _KNOWN = VIEWS | {
 }
 
 
-def prepare_tensors(block: Block, defined: Collection[str]) -> None:
-    """`defined`: the names of the functions that have a body, and that a call cannot hand tensors to."""
+def prepare_tensors(block: Block, defined: Mapping[str, Convention]) -> None:
+    """`defined`: how the functions that have a body are called."""
     op = block.first_op
     while op is not None:
         following = op.next_op
@@ -48,13 +49,23 @@ def prepare_tensors(block: Block, defined: Collection[str]) -> None:
                 if region.blocks:
                     prepare_tensors(region.block, defined)
             if isinstance(op, func.CallOp) and op.callee.string_value() in defined:
-                raise refuse(op, "a function with a body must have been inlined before bufferization")
+                _give_outputs(op, defined[op.callee.string_value()])
             _prepare(op)
         elif is_linalg(op):
             _check_body(op)
         elif op.regions or any(map(is_tensor, (*op.operands, *op.results))):
             raise refuse(op, "bufferization does not know what it does with its tensors")
         op = following
+
+
+def _give_outputs(op: func.CallOp, convention: Convention) -> None:
+    """Empty memory for what the function computes into an argument more, and which operands become which results."""
+    ties = [number for pair in convention.written.items() for number in pair]
+    with in_place_of(op):
+        for number in convention.outputs:
+            ties += [len(op.operands), number]
+            op.operands = [*op.operands, insert(tensor.EmptyOp([], op.results[number].type)).tensor]
+    op.attributes[TIES] = DenseArrayBase.from_list(i64, ties)
 
 
 def _check_body(op: LinalgStructuredOperation) -> None:

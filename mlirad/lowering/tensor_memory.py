@@ -10,7 +10,7 @@ from functools import cache
 from typing import TypeGuard
 
 from xdsl.dialects import arith, func, scf, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, MemRefType, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, DenseIntOrFPElementsAttr, MemRefType, TensorType
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp
@@ -28,6 +28,8 @@ Slice = tensor.ExtractSliceOp | tensor.InsertSliceOp
 LOOPS = (scf.ForOp, scf.WhileOp)
 # The run-time function, one an element type, that takes over its first operand's memory.
 GROW = "mlirad_grow"
+# On a call of a function with a body: its operands that are overwritten, each followed by the result that it becomes.
+TIES = "mlirad.ties"
 
 # Where an op's carried operands begin.
 _FIRST_CARRIED: dict[type[Operation], int] = {
@@ -113,6 +115,11 @@ def ties(op: Operation) -> Sequence[tuple[int, OpResult]]:
     if is_linalg(op):
         first = len(op.inputs)
         return tuple((first + number, result) for number, result in enumerate(op.results))
+    if isinstance(op, func.CallOp) and TIES in op.attributes:
+        numbers = op.attributes[TIES]
+        assert isinstance(numbers, DenseArrayBase)
+        places = numbers.get_values()
+        return tuple((int(a), op.results[int(b)]) for a, b in zip(places[::2], places[1::2], strict=True))
     return ((0, op.results[0]),) if is_grow(op) else ()
 
 

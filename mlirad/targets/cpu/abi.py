@@ -18,7 +18,8 @@ import numpy as np
 from mlirad.errors import format_located
 from mlirad.targets.cpu.engine import Library, runtime_symbols
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
-from mlirad.targets.cpu.runtime import CONTEXT_BYTES, HEADER_BYTES, MEMORY_ERROR, RECURSION_ERROR
+from mlirad.targets.cpu.native_stack import stack_bottom
+from mlirad.targets.cpu.runtime import CONTEXT_BYTES, HEADER_BYTES, MEMORY_ERROR
 from mlirad.targets.target import Artifact, Entry, ErrorEntry, Slot
 
 _ALIGNMENT = 64
@@ -44,7 +45,8 @@ class _ContextStruct(ctypes.Structure):
         ("used", ctypes.c_int64),
         ("capacity", ctypes.c_int64),
         ("stack_limit", ctypes.c_void_p),
-        ("reserved", ctypes.c_int64 * 7),
+        ("stack_bottom", ctypes.c_void_p),
+        ("reserved", ctypes.c_int64 * 6),
     ]
 
 
@@ -147,8 +149,6 @@ def exception_of(errors: Sequence[ErrorEntry], code: int, context: Context) -> E
     """The Python exception for the code that a call returned. Its `location` is the place in the user's source."""
     if code == MEMORY_ERROR:
         return MemoryError("no memory for the arrays of a compiled function")
-    if code == RECURSION_ERROR:
-        return RecursionError("compiled functions call one another too deeply")
     entry = errors[code - 1]
     # Not str.format: the rest of a message is the user's, braces included.
     message = entry.message.replace("{0}", str(context.struct.error_argument_0))
@@ -185,6 +185,7 @@ class EntryPoint:
             place += slot.width
         self._slot_count = place
         self._lends = any(slot.shape is not None for slot in entry.returns)
+        self._calls_itself = any(error.exception == "RecursionError" for error in errors)
         self._no_dtypes = (None,) * entry.result_count
 
     def trim(self) -> None:
@@ -202,6 +203,8 @@ class EntryPoint:
         try:
             wanted = self._no_dtypes if dtypes is None else dtypes
             results = self._write(context, values, wanted)
+            if self._calls_itself:
+                context.struct.stack_bottom = stack_bottom()
             code = self._function(context.address, context.slots_address)
             if code:
                 raise exception_of(self._errors, code, context)

@@ -23,14 +23,15 @@ HIGH_WATER = 40  # the most that it ever was
 USED = 48  # blocks of the table in use
 CAPACITY = 56  # entries of the table
 STACK_LIMIT = 64  # the lowest stack address that a call may reach
+STACK_BOTTOM = 72  # what the caller of this one call knows that to be, if it is not null
 CONTEXT_BYTES = 128
 
 # Codes that a call returns, besides 0 and the numbers of the table of errors.
 MEMORY_ERROR = -1
-RECURSION_ERROR = -2
 
 HEADER_BYTES = 64
-STACK_BYTES = 1 << 20
+# What a call may take of the stack where nobody knows how much there is: less than any thread has.
+STACK_BYTES = 96 << 10
 _MARK = 0x6D6C697261640001
 
 
@@ -203,6 +204,21 @@ none:
   ret ptr null
 }}""",
         ("mlirad.block", "mlirad.drop", "mlirad.alloc", "llvm.memcpy.p0.p0.i64"),
+    ),
+    # Whether an array's memory was there when so many blocks were in use.
+    "mlirad.is_older": _Part(
+        f"""
+define internal i1 @mlirad.is_older(ptr %data, i64 %used) nounwind {{
+entry:
+  %mark.p = getelementptr i8, ptr %data, i64 -{HEADER_BYTES - 16}
+  %mark = load i64, ptr %mark.p, align 8
+  %is.block = icmp eq i64 %mark, {_MARK}
+  %index.p = getelementptr i8, ptr %data, i64 -{HEADER_BYTES - 8}
+  %index = load i64, ptr %index.p, align 8
+  %is.before = icmp ult i64 %index, %used
+  %is.older = and i1 %is.block, %is.before
+  ret i1 %is.older
+}}"""
     ),
     # x ** n by squaring, modulo 2**64. A negative n gives 1/x rounded to zero: 1, -1, or 0 (also for x = 0).
     "mlirad.ipow": _Part(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 
 import numpy as np
@@ -28,6 +29,17 @@ def test_python_integers_do_not_grow() -> None:
     with pytest.raises(OverflowError, match=r"the Python integer 4611686018427387904 \* 4 does not fit in 64 bits"):
         mlirad.jit(lambda n: n * 4)(2**62)
     assert mlirad.jit(lambda n: n * 4)(np.int64(2**62)) == 0
+
+
+def test_recursion_is_as_deep_as_the_stack() -> None:
+    def count(n):
+        return 0.0 if n == 0 else 1.0 + count(n - 1)
+
+    with pytest.raises(RecursionError):
+        count(2 * sys.getrecursionlimit())
+    assert mlirad.jit(lambda n: count(n))(2 * sys.getrecursionlimit()) == 2 * sys.getrecursionlimit()
+    with pytest.raises(RecursionError):
+        mlirad.jit(lambda n: count(n))(-1)
 
 
 def test_ranges_are_of_64_bits() -> None:

@@ -32,7 +32,7 @@ from mlirad.targets.cpu.runtime import (
     ERROR_ARGUMENT_0,
     ERROR_ARGUMENT_1,
     MEMORY_ERROR,
-    RECURSION_ERROR,
+    STACK_BOTTOM,
     STACK_BYTES,
     STACK_LIMIT,
     USED,
@@ -137,7 +137,12 @@ def _entry_text(module: ModuleEmitter, op: func.FuncOp, body: str, attributes: s
     e.line(f"store i64 0, ptr {fields['used']}, align 8")
     frame = e.module.declare("llvm.frameaddress.p0", "declare ptr @llvm.frameaddress.p0(i32 immarg)")
     here = e.assign(f"call ptr {frame}(i32 0)")
-    e.line(f"store ptr {e.assign(f'getelementptr i8, ptr {here}, i64 -{STACK_BYTES}')}, ptr {fields['limit']}, align 8")
+    known = e.assign(f"load ptr, ptr {fields['bottom']}, align 8")
+    guess = e.assign(f"getelementptr i8, ptr {here}, i64 -{STACK_BYTES}")
+    is_known = e.assign(f"icmp ne ptr {known}, null")
+    e.line(f"store ptr null, ptr {fields['bottom']}, align 8")
+    limit = e.assign(f"select i1 {is_known}, ptr {known}, ptr {guess}")
+    e.line(f"store ptr {limit}, ptr {fields['limit']}, align 8")
     arena = e.assign(f"load ptr, ptr {fields['arena']}, align 8")
     loaded: list[str] = []
     place = 0
@@ -155,7 +160,7 @@ def _entry_text(module: ModuleEmitter, op: func.FuncOp, body: str, attributes: s
     return e.text(f"define i32 {name}(ptr noalias %ctx, ptr noalias %slots) {attributes}")
 
 
-_FIELDS = {"used": USED, "limit": STACK_LIMIT, "arena": ARENA}
+_FIELDS = {"used": USED, "limit": STACK_LIMIT, "bottom": STACK_BOTTOM, "arena": ARENA}
 
 
 def _is_dynamic_memory(op: Operation) -> bool:
@@ -243,7 +248,9 @@ def _call_defined(e: FunctionEmitter, op: func.CallOp, callee: func.FuncOp) -> N
     limit = e.assign(f"load ptr, ptr {e.assign(f'getelementptr i8, ptr %ctx, i64 {STACK_LIMIT}')}, align 8")
     frame = e.module.declare("llvm.frameaddress.p0", "declare ptr @llvm.frameaddress.p0(i32 immarg)")
     here = e.assign(f"call ptr {frame}(i32 0)")
-    e.require(e.assign(f"icmp ugt ptr {here}, {limit}"), RECURSION_ERROR)
+    error = ErrorEntry("RecursionError", "maximum recursion depth exceeded", from_location(op.location))
+    too_deep = e.module.error_code(error)
+    e.require(e.assign(f"icmp ugt ptr {here}, {limit}"), too_deep)
     used = e.assign(f"getelementptr i8, ptr %ctx, i64 {USED}")
     mark = e.assign(f"load i64, ptr {used}, align 8")
     size = arena_size(callee)
@@ -263,11 +270,21 @@ def _call_defined(e: FunctionEmitter, op: func.CallOp, callee: func.FuncOp) -> N
         pointer = e.assign(f"getelementptr i64, ptr {results}, i64 {place}")
         loaded = e.assign(f"load {'i8' if part == 'i1' else part}, ptr {pointer}, align 8")
         words.append(e.assign(f"icmp ne i8 {loaded}, 0") if part == "i1" else loaded)
-    if not any(isinstance(type, MemRefType) for type in types):
-        e.line(f"store i64 {mark}, ptr {used}, align 8")
     supply = iter(words)
     for result in op.res:
         e.bind(result, from_parts(e, result.type, supply))
+    arrays = [e.memref(result).pointer for result in op.res if isinstance(result.type, MemRefType)]
+    _give_back(e, used, mark, arrays)
+
+
+def _give_back(e: FunctionEmitter, used: str, mark: str, arrays: Sequence[str]) -> None:
+    """The memory that a call has taken is free again, unless an array that it returns stands there."""
+    kept = mark
+    for pointer in arrays:
+        is_older = e.assign(f"call i1 {e.module.use_runtime('mlirad.is_older')}(ptr {pointer}, i64 {mark})")
+        now = e.assign(f"load i64, ptr {used}, align 8")
+        kept = e.assign(f"select i1 {is_older}, i64 {kept}, i64 {now}")
+    e.line(f"store i64 {kept}, ptr {used}, align 8")
 
 
 def emit_check(e: FunctionEmitter, op: func.CallOp) -> None:
@@ -283,7 +300,8 @@ def emit_check(e: FunctionEmitter, op: func.CallOp) -> None:
 def emit_grow(e: FunctionEmitter, op: func.CallOp) -> None:
     """@mlirad_grow_T(array, k): the array with room for element k. Its size at least doubles, if it changes at all."""
     array, needed = op.arguments
-    if isinstance(array, BlockArgument) and isinstance(array.block.parent_op(), func.FuncOp):
+    owner = array.block.parent_op() if isinstance(array, BlockArgument) else None
+    if isinstance(owner, func.FuncOp) and (owner.sym_visibility is None or owner.sym_visibility.data == "public"):
         raise TargetError("an argument's memory is the caller's, and cannot grow")
     source = e.memref(array)
     (size,), word = source.sizes, e.word(needed)

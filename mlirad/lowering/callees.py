@@ -1,0 +1,105 @@
+"""What is known of the functions of a module where they are called: which call themselves, which only compute.
+
+Reads: any stage. Writes: nothing. Leaves: the answers that inlining, CSE, DCE and bufferization build on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import IntegerAttr, TensorType
+from xdsl.ir import Operation
+from xdsl.traits import IsTerminator, SymbolTable
+
+from mlirad.lowering.rewriting import is_removable
+from mlirad.lowering.tensor_memory import is_static
+
+WRITTEN = "mlirad.written"
+
+
+def functions_of(module: Operation) -> dict[str, func.FuncOp]:
+    """The functions of a module that have a body, by name."""
+    found: dict[str, func.FuncOp] = {}
+    for region in module.regions:
+        for block in region.blocks:
+            for op in block.ops:
+                if isinstance(op, func.FuncOp) and not op.is_declaration:
+                    found[op.sym_name.data] = op
+    return found
+
+
+def calls_in(function: func.FuncOp) -> list[func.CallOp]:
+    return [op for op in function.walk() if isinstance(op, func.CallOp)]
+
+
+def recursive(functions: Mapping[str, func.FuncOp]) -> set[str]:
+    """The functions that call themselves, directly or through others."""
+    called = {
+        name: [other for call in calls_in(function) if (other := call.callee.string_value()) in functions]
+        for name, function in functions.items()
+    }
+    found: set[str] = set()
+    for name in functions:
+        seen: set[str] = set()
+        pending = list(called[name])
+        while pending:
+            other = pending.pop()
+            if other not in seen:
+                seen.add(other)
+                pending += called[other]
+        if name in seen:
+            found.add(name)
+    return found
+
+
+def removable(functions: Mapping[str, func.FuncOp]) -> set[str]:
+    """The functions a call of which may go if nothing uses its results: they check nothing. (What is not needed need
+    not end either, as with loops.)"""
+    known = set(functions)
+    while True:
+        kept = {name for name in known if all(_is_removable(op, known) for op in functions[name].walk())}
+        if kept == known:
+            return known
+        known = kept
+
+
+def _is_removable(op: Operation, known: set[str]) -> bool:
+    if isinstance(op, func.CallOp):
+        return op.callee.string_value() in known
+    if isinstance(op, (func.FuncOp, scf.IfOp, scf.ForOp, scf.WhileOp)) or op.has_trait(IsTerminator):
+        return True
+    return bool(op.regions) or is_removable(op)
+
+
+def removable_calls(op: Operation) -> set[str]:
+    """The functions of op, or of the module around it, a call of which may go if nothing uses its results."""
+    table: Operation | None = op
+    while table is not None and not table.has_trait(SymbolTable):
+        table = table.parent_op()
+    return set() if table is None else removable(functions_of(table))
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How the tensors of a function cross a call. written: the arguments that the function may overwrite, each with the
+    result that takes its memory over. outputs: the other results of static shape; each is an argument more."""
+
+    written: dict[int, int]
+    outputs: tuple[int, ...]
+
+
+def convention(function: func.FuncOp) -> Convention:
+    """That of a function of stage `linalg`."""
+    written: dict[int, int] = {}
+    for index, attributes in enumerate(function.arg_attrs or ()):
+        number = attributes.data.get(WRITTEN)
+        if isinstance(number, IntegerAttr):
+            written[index] = number.value.data
+    outputs = [
+        number
+        for number, type in enumerate(function.function_type.outputs.data)
+        if isinstance(type, TensorType) and is_static(type) and number not in written.values()
+    ]
+    return Convention(written, tuple(outputs))
