@@ -7,13 +7,15 @@ order, needs no tape. Indices are compared as linear forms in loop counters.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from mlirad.autodiff.carries import Carry, Loop, block_of, yields
 from mlirad.autodiff.linear import Form, Opaque, Term, Trip, is_at_least, linear, of_term
+from mlirad.autodiff.sizes import size_source
+from mlirad.dialect import types
 from mlirad.dialect.indexing import ElementUpdateOp, ExtractOp, ExtractSliceOp, InsertOp, SliceUpdateOp
 from mlirad.dialect.op import NdOp, ints
 from mlirad.dialect.tape import GrowOp
@@ -25,11 +27,11 @@ MANY_WRITES = 16
 
 @dataclass(frozen=True)
 class Access:
-    """A read or write of a box of elements: per axis the first index, and how far below and above it the box goes."""
+    """A read or write of a box of elements: per axis the lowest and the highest index (which may be below the lowest:
+    then the box is empty, and whatever is said of its elements is true)."""
 
     op: Operation
-    starts: tuple[SSAValue, ...]
-    extents: tuple[tuple[int, int], ...]
+    bounds: tuple[tuple[Form, Form], ...]
 
 
 def read_of(op: Operation) -> Access | None:
@@ -37,7 +39,7 @@ def read_of(op: Operation) -> Access | None:
     if isinstance(op, ExtractOp):
         return _access(op, op.indices)
     if isinstance(op, ExtractSliceOp):
-        return _access(op, op.starts, ints(op.sizes), ints(op.strides))
+        return _slice_access(op, op.result)
     return None
 
 
@@ -46,19 +48,32 @@ def write_of(op: Operation) -> Access | None:
     if isinstance(op, ElementUpdateOp):
         return _access(op, op.indices)
     if isinstance(op, SliceUpdateOp):
-        return _access(op, op.starts, ints(op.sizes), ints(op.strides))
+        return _slice_access(op, op.value)
     return None
 
 
-def _access(
-    op: Operation, starts: Sequence[SSAValue], sizes: Sequence[int] = (), strides: Sequence[int] = ()
-) -> Access | None:
-    if -1 in sizes:
-        return None
-    if not sizes:
-        return Access(op, tuple(starts), ((0, 0),) * len(starts))
-    last = [(size - 1) * stride for size, stride in zip(sizes, strides, strict=True)]
-    return Access(op, tuple(starts), tuple((min(end, 0), max(end, 0)) for end in last))
+def _access(op: Operation, indices: Sequence[SSAValue]) -> Access:
+    forms = [linear(index) for index in indices]
+    return Access(op, tuple(zip(forms, forms, strict=True)))
+
+
+def _slice_access(op: ExtractSliceOp | SliceUpdateOp, part: SSAValue) -> Access:
+    """The access of a slice, of the shape of `part`."""
+    bounds: list[tuple[Form, Form]] = []
+    for axis, (start, stride) in enumerate(zip(op.starts, ints(op.strides), strict=True)):
+        first = linear(start)
+        last = first.plus(_length(part, axis).plus(Form(1), -1), stride)
+        bounds.append((first, last) if stride > 0 else (last, first))
+    return Access(op, tuple(bounds))
+
+
+def _length(array: SSAValue, axis: int) -> Form:
+    """How long an array is along an axis."""
+    size = types.shape(array.type)[axis]
+    if size >= 0:
+        return Form(size)
+    found = size_source(array, axis)
+    return linear(found) if isinstance(found, SSAValue) else of_term(Opaque(found[0], axis=found[1]))
 
 
 # --- the versions of an array -----------------------------------------------------------------------------------
@@ -244,7 +259,7 @@ def _is_apart(write: Access, read: Access, shared: Sequence[Loop], level: int) -
     def renamed(execution: int) -> Callable[[Term], Form]:
         def rename(term: Term) -> Form:
             if isinstance(term, Opaque):
-                return of_term(Opaque(term.value, _execution_of(term.value, outermost, same, execution)))
+                return of_term(replace(term, execution=_execution_of(term.value, outermost, same, execution)))
             if term.loop in same or not outermost.is_ancestor(term.loop):
                 return of_term(Trip(term.loop))
             if term.loop is later and execution == WRITE:
@@ -255,12 +270,11 @@ def _is_apart(write: Access, read: Access, shared: Sequence[Loop], level: int) -
         return rename
 
     executions = {READ: renamed(READ), WRITE: renamed(WRITE)}
-    axes = zip(write.starts, write.extents, read.starts, read.extents, strict=True)
-    for write_start, (write_low, write_high), read_start, (read_low, read_high) in axes:
-        gap = linear(write_start).renamed(executions[WRITE]).plus(linear(read_start).renamed(executions[READ]), -1)
-        above = gap.plus(Form(write_low - read_high))
-        below = gap.plus(Form(write_high - read_low)).scaled(-1)
-        if is_at_least(above, 1, executions) or is_at_least(below, 1, executions):
+    for write_bounds, read_bounds in zip(write.bounds, read.bounds, strict=True):
+        write_low, write_high = (bound.renamed(executions[WRITE]) for bound in write_bounds)
+        read_low, read_high = (bound.renamed(executions[READ]) for bound in read_bounds)
+        is_above = is_at_least(write_low.plus(read_high, -1), 1, executions)
+        if is_above or is_at_least(read_low.plus(write_high, -1), 1, executions):
             return True
     return False
 

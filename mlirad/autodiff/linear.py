@@ -26,10 +26,11 @@ class Trip:
 
 @dataclass(frozen=True)
 class Opaque:
-    """A value that is not understood, in one of two executions that are compared."""
+    """A value that is not understood, in one of two executions that are compared; or an array's size along `axis`."""
 
     value: SSAValue
     execution: int = 0
+    axis: int | None = None
 
 
 Term = Trip | Opaque

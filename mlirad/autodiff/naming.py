@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.rewriter import InsertPoint
 from xdsl.traits import IsTerminator, is_side_effect_free
 
 from mlirad.autodiff.carries import block_of, terminator
-from mlirad.autodiff.sizes import dim, shape_source, unknown_axes, zeros
-from mlirad.dialect.expr import Expr, building, insert, located
-from mlirad.dialect.movement import DimOp
+from mlirad.autodiff.sizes import size_source, size_value, unknown_axes, zeros
+from mlirad.dialect.expr import Expr, insert
+from mlirad.dialect.movement import DimOp, dim
 from mlirad.dialect.request import RecordOp, ReplayOp, ResidualOp
 
 
@@ -82,18 +81,12 @@ class Naming:
         return zeros(value, [Expr(self._size(value, axis, at)) for axis in unknown_axes(value)])
 
     def _size(self, value: SSAValue, axis: int, at: Mirror) -> SSAValue:
-        source = shape_source(value)
-        owner, block = source.owner, block_of(source)
-        if at.of(block).replay is None:
-            return dim(source, axis).value
-        if isinstance(owner, Operation):
-            following = owner.next_op
-        else:
-            following = block.first_op
-        assert following is not None
-        with located(following.location), building(InsertPoint.before(following)):
-            size = dim(source, axis)
-        return self.name(size.value, at)
+        source = size_source(value, axis)
+        if isinstance(source, SSAValue):
+            return self.name(source, at)
+        if at.of(block_of(source[0])).replay is None:
+            return dim(Expr(source[0]), source[1]).value
+        return self.name(size_value(value, axis), at)
 
     def close(self, reverse: Block, first: Operation | None) -> None:
         """Write the records. `reverse` is the function's block, and what follows `first` in it is the reverse sweep."""

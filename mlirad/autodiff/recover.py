@@ -19,6 +19,7 @@ from mlirad.autodiff.cut import Network
 from mlirad.autodiff.final import FinalArrays
 from mlirad.autodiff.linear import induction
 from mlirad.dialect import types
+from mlirad.dialect.bounds import element_bound
 from mlirad.dialect.expr import Expr, emit, insert
 from mlirad.dialect.indexing import ExtractOp
 from mlirad.dialect.op import Generic, NdOp
@@ -117,9 +118,11 @@ class Recovery:
 
     def _price(self, value: SSAValue) -> float:
         """What it costs to store a value; of a visible array that is overwritten later, the copy that keeps it."""
-        if not types.is_static(value.type) and not self.is_visible(value):
-            return inf
-        elements = prod(UNKNOWN_SIZE if size < 0 else size for size in types.shape(value.type))
+        elements: float | None = element_bound(value)
+        if elements is None:
+            if not self.is_visible(value):
+                return inf  # there is no telling how long its slots should be
+            elements = prod(UNKNOWN_SIZE if size < 0 else size for size in types.shape(value.type))
         cost = COST_OF_SLOT + types.itemsize(value.type) * COST_OF_BYTE
         return elements * cost * self.trips(block_of(value))
 
@@ -233,4 +236,8 @@ def _not_recoverable(values: Iterable[SSAValue]) -> DifferentiationError:
     ops = [owner for owner in owners if isinstance(owner, Operation)]
     names = ", ".join(sorted({op.name for op in ops}))
     place = types.from_location(ops[0].location) if ops else None
-    return DifferentiationError(f"the reverse of a loop needs an array of unknown size again, of {names}", place)
+    return DifferentiationError(
+        f"the reverse of a loop needs an array again whose size has no bound that is known before the call, of {names}",
+        place,
+        "take a slice of an array whose shape is known",
+    )

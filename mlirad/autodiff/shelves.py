@@ -15,44 +15,67 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.autodiff.carries import add_results, add_yields, block_of, branches, constant_value
-from mlirad.autodiff.sizes import zeros
+from mlirad.autodiff.sizes import unknown_axes, zeros
 from mlirad.autodiff.slots import Nests, Slots, Update, forward_counter, loops_on, path_to, thread, trips_of
 from mlirad.dialect import types
+from mlirad.dialect.bounds import size_bounds
+from mlirad.dialect.constant import full
 from mlirad.dialect.expr import Expr, building, constant, emit, located
-from mlirad.dialect.indexing import ExtractOp, ExtractSliceOp, InsertOp, InsertSliceOp
+from mlirad.dialect.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.movement import reshape
 from mlirad.dialect.tape import FIRST_CAPACITY, GrowOp, TapeOp
 
 
 @dataclass(frozen=True)
 class Shelf:
-    """Where a stored value lies: at `offset` in each slot of `width` elements. Without slots, `tape` is the value."""
+    """Where a stored value lies: at `offset` in each slot of `width` elements. Without slots, `tape` is the value.
+
+    An array of unknown sizes fills the begin of its slot; `bounds` are the sizes that the slot has room for.
+    """
 
     tape: SSAValue
     slots: Slots | None = None
     width: int = 1
     offset: int = 0
+    bounds: tuple[int, ...] = ()
 
-    def read(self, slot: Expr, type: Attribute) -> SSAValue:
-        """The value of type `type` in a slot."""
+    def read(self, slot: Expr, type: Attribute, sizes: Sequence[Expr]) -> SSAValue:
+        """The value of type `type` in a slot; `sizes` are its unknown ones."""
         start = self.start(slot)
         if not types.is_tensor(type):
             return emit(ExtractOp, Expr(self.tape), start).value
-        size = prod(types.shape(type))
-        flat = emit(ExtractSliceOp, Expr(self.tape), start, sizes=[size], strides=[1])
-        return reshape(flat, type).value
+        element = types.element_type(type)
+        if sizes and _is_flat(type):
+            return reshape(extract_slice(Expr(self.tape), [start], sizes), type).value
+        flat = extract_slice(Expr(self.tape), [start], [prod(self.bounds)])
+        whole = reshape(flat, types.tensor(self.bounds, element))
+        if not sizes:
+            return whole.value
+        given = iter(sizes)
+        shape = [next(given) if size < 0 else size for size in types.shape(type)]
+        return extract_slice(whole, [constant(0, types.I64)] * len(shape), shape).value
 
     def write(self, value: SSAValue, tape: SSAValue, slot: Expr) -> SSAValue:
         """The tape with the value in a slot."""
-        start = self.start(slot)
-        if not types.is_tensor(value.type):
-            return emit(InsertOp, Expr(value), Expr(tape), start).value
-        flat = reshape(Expr(value), types.tensor([prod(types.shape(value.type))], types.element_type(value.type)))
-        return emit(InsertSliceOp, flat, Expr(tape), start, sizes=flat.shape, strides=[1]).value
+        start, stored = self.start(slot), Expr(value)
+        if not stored.is_tensor:
+            return emit(InsertOp, stored, Expr(tape), start).value
+        if types.is_static(value.type) or _is_flat(value.type):
+            length = -1 if -1 in stored.shape else prod(stored.shape)
+        else:
+            length, room = prod(self.bounds), full(constant(0, stored.element), self.bounds)
+            stored = insert_slice(stored, room, [constant(0, types.I64)] * len(self.bounds))
+        flat = reshape(stored, types.tensor([length], stored.element))
+        return insert_slice(flat, Expr(tape), [start]).value
 
     def start(self, slot: Expr) -> Expr:
         start = slot if self.width == 1 else slot * self.width
         return start + self.offset if self.offset else start
+
+
+def _is_flat(type: Attribute) -> bool:
+    """Whether an array has but one axis that is not of size 1."""
+    return sum(size != 1 for size in types.shape(type)) == 1
 
 
 @dataclass
@@ -94,7 +117,9 @@ class Shelves:
     def _keep_on_tape(self, values: Sequence[SSAValue], path: Sequence[tuple[Operation, Block]]) -> None:
         slots = self.nests.slots(block_of(values[0]))
         type = values[0].type
-        width = prod(types.shape(type)) if types.is_tensor(type) else len(values)
+        bounds = tuple(bound for bound in size_bounds(values[0]) if bound is not None)
+        assert len(bounds) == len(types.shape(type)), "what has no bound has an infinite price"
+        width = prod(bounds) if types.is_tensor(type) else len(values)
         empty = _empty_tape(slots, types.element_type(type), width)
         counters = [forward_counter(loop) for loop in slots.loops]
         points = [_after(value) for value in values]
@@ -107,7 +132,7 @@ class Shelves:
                 slot = slots.number(counters, slots.base)
             for offset, (value, point) in enumerate(zip(values, points, strict=True)):
                 with building(point), located(location_of(value)):
-                    current = Shelf(current, slots, width, offset).write(value, current, slot)
+                    current = Shelf(current, slots, width, offset, bounds).write(value, current, slot)
             return current
 
         before, inside = {}, {}
@@ -118,7 +143,7 @@ class Shelves:
         tape = thread(path, empty, write, before, inside)
         tape.name_hint = "tape"
         for offset, value in enumerate(values):
-            self._shelves[value] = Shelf(tape, slots, width, offset)
+            self._shelves[value] = Shelf(tape, slots, width, offset, bounds)
 
 
 def _empty_tape(slots: Slots, element: Attribute, width: int) -> SSAValue:
@@ -158,7 +183,8 @@ def _result_of_ifs(value: SSAValue, path: Sequence[tuple[Operation, Block]]) -> 
                 add_yields(branch, [value])
             else:
                 with building(InsertPoint.before(end)):
-                    add_yields(branch, [zeros(value).value])
+                    nothing = [constant(0, types.I64) for _ in unknown_axes(value)]
+                    add_yields(branch, [zeros(value, nothing).value])
         (value,) = add_results(op, [value])
     return value
 

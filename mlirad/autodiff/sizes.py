@@ -1,6 +1,7 @@
-"""Zeros of a value's type and run-time shape.
+"""Zeros of a value's type and run-time shape, and where a run-time size comes from.
 
-A shape is not a read: it is asked of the earliest value that is known to have it.
+A shape is not a read: it is the number that some op was given for it, or is asked of the earliest value that is known
+to have it.
 """
 
 from __future__ import annotations
@@ -8,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import scf
-from xdsl.ir import BlockArgument, OpResult, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.rewriter import InsertPoint
 
 from mlirad.autodiff.carries import Loop, yields
 from mlirad.dialect import types
 from mlirad.dialect.constant import full
-from mlirad.dialect.expr import Expr, constant, emit
-from mlirad.dialect.movement import DimOp
-from mlirad.dialect.op import NdOp
-from mlirad.dialect.tape import GrowOp
+from mlirad.dialect.expr import Expr, building, constant, located
+from mlirad.dialect.movement import dim, size_of
+
+Axis = tuple[SSAValue, int]
 
 
 def zeros(type_of: SSAValue, sizes: Sequence[Expr] = ()) -> Expr:
@@ -29,35 +31,54 @@ def unknown_axes(value: SSAValue) -> list[int]:
     return [axis for axis, size in enumerate(types.shape(value.type)) if size < 0]
 
 
-def dim(value: SSAValue, axis: int) -> Expr:
-    return emit(DimOp, value, axis=axis)
+def size_value(value: SSAValue, axis: int) -> SSAValue:
+    """The i64 that is a size of `value`, and is defined where `value` is or before."""
+    found = size_source(value, axis)
+    if isinstance(found, SSAValue):
+        return found
+    array, place = found
+    owner = array.owner
+    following = owner.next_op if isinstance(owner, Operation) else owner.first_op
+    assert following is not None
+    with located(following.location), building(InsertPoint.before(following)):
+        return dim(Expr(array), place).value
 
 
-def shape_source(value: SSAValue) -> SSAValue:
-    """The earliest value that is known to have the shape of `value`: through updates, carries and branches."""
-    return _source(value, frozenset())
+def size_source(value: SSAValue, axis: int) -> SSAValue | Axis:
+    """Where a size of `value` is known first: through ops, carries and branches."""
+    return _source(value, axis, frozenset())
 
 
-def _source(value: SSAValue, assumed: frozenset[SSAValue]) -> SSAValue:
+def _source(value: SSAValue, axis: int, assumed: frozenset[Axis]) -> SSAValue | Axis:
     """`assumed`: arguments of loops under consideration, which may stand for themselves."""
-    while isinstance(op := value.owner, NdOp) and op.memory.overwrites is not None and not isinstance(op, GrowOp):
-        value = op.operands[op.memory.overwrites]
-    if types.is_static(value.type) or value in assumed:
-        return value
+    found = size_of(value, axis)
+    if isinstance(found, SSAValue) or found in assumed:
+        return found
+    value, axis = found
+    if types.shape(value.type)[axis] >= 0:
+        return found
     match value:
         case OpResult(op=scf.ForOp() | scf.WhileOp() as op, index=index):
-            return _of_carry(value, Loop(op), index, assumed)
+            return _of_carry(found, Loop(op), index, assumed)
         case OpResult(op=scf.IfOp() as op, index=index):
-            then, other = (_source(yields(region.block)[index], assumed) for region in op.regions)
-            return then if then is other else value
+            then, other = (_source(yields(region.block)[index], axis, assumed) for region in op.regions)
+            return then if then == other and _is_before(then, op) else found
         case BlockArgument(block=block, index=index):
             op = block.parent_op()
             if isinstance(op, scf.ForOp | scf.WhileOp) and block is Loop(op).body:
-                return _of_carry(value, Loop(op), index - (len(block.args) - len(Loop(op).args)), assumed)
-    return value
+                return _of_carry(found, Loop(op), index - (len(block.args) - len(Loop(op).args)), assumed)
+    return found
 
 
-def _of_carry(value: SSAValue, loop: Loop, index: int, assumed: frozenset[SSAValue]) -> SSAValue:
-    carry = loop.carries[index]
-    is_kept = _source(carry.yielded, assumed | {carry.arg}) is carry.arg
-    return _source(carry.init, assumed) if is_kept else value
+def _of_carry(at: Axis, loop: Loop, index: int, assumed: frozenset[Axis]) -> SSAValue | Axis:
+    carry, axis = loop.carries[index], at[1]
+    carried = (carry.arg, axis)
+    before = _source(carry.init, axis, assumed)
+    return before if _source(carry.yielded, axis, assumed | {carried}) in (carried, before) else at
+
+
+def _is_before(source: SSAValue | Axis, op: Operation) -> bool:
+    """Whether what gives a size is defined outside of `op`."""
+    value = source if isinstance(source, SSAValue) else source[0]
+    owner = value.owner
+    return not op.is_ancestor(owner)

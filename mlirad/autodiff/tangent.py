@@ -16,7 +16,7 @@ from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.adjoint import annihilated
 from mlirad.autodiff.carries import Loop, add_results, add_yields, branches, terminator, yields
 from mlirad.autodiff.naming import hint_cotangent
-from mlirad.autodiff.sizes import dim, shape_source, unknown_axes, zeros
+from mlirad.autodiff.sizes import size_value, unknown_axes, zeros
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, located
 from mlirad.dialect.op import NdOp
@@ -79,7 +79,7 @@ class Tangent:
         """The tangent of a value; zeros, made at the insertion point, if it has none."""
         if value in self.tangents:
             return self.tangents[value]
-        return zeros(value, [dim(shape_source(value), axis) for axis in unknown_axes(value)])
+        return zeros(value, [Expr(size_value(value, axis)) for axis in unknown_axes(value)])
 
     def _loop(self, op: scf.ForOp | scf.WhileOp) -> None:
         loop, live = Loop(op), self.activity.live

@@ -19,7 +19,8 @@ from xdsl.rewriter import InsertPoint
 from mlirad.autodiff.carries import block_of
 from mlirad.autodiff.recover import Recovery, Way
 from mlirad.autodiff.shelves import Shelves, location_of
-from mlirad.dialect.expr import building, located
+from mlirad.autodiff.sizes import size_value, unknown_axes
+from mlirad.dialect.expr import Expr, building, located
 from mlirad.dialect.request import RecordOp, ReplayOp, ResidualOp
 
 
@@ -127,11 +128,18 @@ class Sweep:
             return shelf.tape
         counters = [self.replays[loop.body].counter for loop in shelf.slots.loops]
         base = None if shelf.slots.base is None else self._base(shelf.slots.base)
+        sizes = [Expr(self._size(value, axis)) for axis in unknown_axes(value)]
         with building(InsertPoint.before(self.replays[block_of(value)])), located(location_of(value)):
             slot = shelf.slots.number([counter for counter in counters if counter is not None], base)
-            return shelf.read(slot, value.type)
+            return shelf.read(slot, value.type, sizes)
 
     def _base(self, base: SSAValue) -> SSAValue:
         """What the slots of a nest begin with is a forward value like any other, and there is no way but storing it."""
         self.stored.add(base)
         return self.value(base)
+
+    def _size(self, array: SSAValue, axis: int) -> SSAValue:
+        """A size of a stored array: a forward value like any other too, mostly arithmetic on counters."""
+        size = size_value(array, axis)
+        self.stored |= {value for value in self.recovery.stored([size]) if not self.recovery.is_visible(value)}
+        return self.value(size)

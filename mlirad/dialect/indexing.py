@@ -228,7 +228,7 @@ def _check_slice(name: str, t: Attribute, starts: int, properties: Properties) -
     return array, sizes
 
 
-@op()
+@op(cost=0)
 class ExtractSliceOp(PureOp):
     """t[start : : stride] of `sizes` elements along the axes (-1: the next of the lengths); strides may be negative."""
 

@@ -142,15 +142,7 @@ class ToMemRefs:
             return
         sizes, zeros, ones = (source.get_shape(), [0] * source.get_num_dims(), [1] * source.get_num_dims())
         with in_place_of(op):
-            lengths = [
-                insert(
-                    memref.DimOp.from_source_and_index(
-                        op.src, insert(arith.ConstantOp(IntegerAttr.from_index_int_value(axis))).result
-                    )
-                ).result
-                for axis, size in enumerate(sizes)
-                if size == DYNAMIC_INDEX
-            ]
+            lengths = [_size(op.src, axis) for axis, size in enumerate(sizes) if size == DYNAMIC_INDEX]
         static = {"static_offsets": zeros, "static_sizes": sizes, "static_strides": ones}
         properties: dict[str, Attribute] = {
             "operandSegmentSizes": DenseArrayBase.from_list(i32, (1, 0, len(lengths), 0)),
@@ -302,6 +294,11 @@ def _subview(source: SSAValue, op: Slice, type: MemRefType) -> SSAValue:
         "static_strides": op.static_strides,
     }
     return _put(op, memref.SubviewOp, [source, *op.offsets, *op.sizes, *op.strides], [type], properties).results[0]
+
+
+def _size(array: SSAValue, axis: int) -> SSAValue:
+    number = insert(arith.ConstantOp(IntegerAttr.from_index_int_value(axis))).result
+    return insert(memref.DimOp(array, number)).result
 
 
 def _sizes(shape: SSAValue, known: Sequence[int]) -> list[SSAValue | int]:
