@@ -223,6 +223,15 @@ class BuiltinCalls(Iteration, Calls):
         self.change(target, dataclasses.replace(entry, keys=tuple(range(len(items))), items=tuple(items)))
         return Static(None)
 
+    def builtin_replace(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        """dataclasses.replace."""
+        target = self.use(args[0])
+        if len(args) != 1 or not isinstance(target, Object) or not dataclasses.is_dataclass(self.entry(target).kind):
+            raise DTypeError("dataclasses.replace() takes a dataclass, and fields by name", self.location)
+        entry = self.entry(target)
+        fields = {str(key): value for key, value in zip(entry.keys, entry.items, strict=True)}
+        return self.construct(entry.kind, (), fields | kwargs)
+
     def list_pop(self, target: Object, args: tuple[Value, ...]) -> Value:
         items = list(self.entry(target).items)
         position = self.static(args[0], "the index of list.pop") if args else -1
@@ -305,4 +314,5 @@ _BUILTINS: dict[Any, Callable[[BuiltinCalls, tuple[Value, ...], Keywords], Value
     callable: BuiltinCalls.builtin_callable,
     print: BuiltinCalls.builtin_print,
     slice: BuiltinCalls.builtin_slice_object,
+    dataclasses.replace: BuiltinCalls.builtin_replace,
 }

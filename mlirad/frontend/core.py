@@ -422,6 +422,10 @@ class Core(ABC):
     def bind(self, name: str, value: Value) -> None:
         self.state.frames[self.frame_of(name).number][name] = value
 
+    def unbind(self, name: str) -> None:
+        self.lookup(name)
+        del self.state.frames[self.frame_of(name).number][name]
+
     def frame_of(self, name: str) -> Frame:
         """The frame in which an assignment to a name binds it."""
         frame = self.frame

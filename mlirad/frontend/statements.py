@@ -46,7 +46,7 @@ _ADVICE = {
     ast.ClassDef: "define the class outside",
     ast.Import: "import at the top of the file",
     ast.ImportFrom: "import at the top of the file",
-    ast.Delete: "rebind the name instead",
+    ast.Delete: "only names can be deleted; use pop, or make a new list or dict",
     ast.Global: "pass the value in and return it",
     ast.Match: "use if and elif",
 }
@@ -159,6 +159,9 @@ class Statements(Expressions):
                 self.raise_statement(node)
             case ast.Assert():
                 self.assert_statement(node)
+            case ast.Delete(targets=targets) if all(isinstance(target, ast.Name) for target in targets):
+                for target in targets:
+                    self.unbind(target.id)  # type: ignore[attr-defined]
             case ast.Pass() | ast.Nonlocal():
                 pass
             case _:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import corner_programs
 import numpy as np
+import own_corner_programs
 import pytest
-from corner_programs import CASES, JOINED_NUMBERS, Case
+from corner_programs import JOINED_NUMBERS, Case
 from run_frontend import call, is_same
 
 from mlirad.dialect.check import CheckFailed
 from mlirad.errors import CompileError
 
+CASES = [*corner_programs.CASES, *own_corner_programs.CASES]
 RUNS = [(case, args) for case in CASES if case.refused is None for args in case.arguments]
 REFUSED = [case for case in CASES if case.refused is not None]
 
