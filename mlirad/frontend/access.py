@@ -21,7 +21,7 @@ from mlirad.frontend.core import Core
 from mlirad.frontend.indexing import compose, is_basic
 from mlirad.frontend.merge import kind_of, renumbered
 from mlirad.frontend.promotion import numpys_refusal
-from mlirad.frontend.traced import Traced, require_static
+from mlirad.frontend.traced import Traced, require_static, visible, visible_shape
 from mlirad.frontend.values import (
     Alternative,
     Bound,
@@ -109,17 +109,17 @@ class Access(Core):
     def array_attribute(self, array: Ref, name: str) -> Value:
         match name:
             case "shape":
-                return Tuple(tuple(Static(size) for size in array.shape))
+                return self.result(visible_shape(array.shape))
             case "ndim":
                 return Static(array.ndim)
             case "size":
-                return Static(array.alternatives[0].view.size)
+                return self.result(visible(array.alternatives[0].view.size))
             case "dtype":
                 return Static(array.dtype)
             case "itemsize":
                 return Static(array.dtype.itemsize)
             case "nbytes":
-                return Static(array.alternatives[0].view.size * array.dtype.itemsize)
+                return self.result(visible(array.alternatives[0].view.size * array.dtype.itemsize))
         function = view_functions.attribute(name)
         if function is not None:
             viewed = self.viewed(array, function)

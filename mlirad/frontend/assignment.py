@@ -12,14 +12,15 @@ import numpy as np
 from mlirad.dialect import types
 from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast as cast_expr
-from mlirad.dialect.expr import Expr, apply, constant
+from mlirad.dialect.expr import Expr, apply
 from mlirad.dialect.movement import reshape
 from mlirad.errors import DTypeError, ShapeError, StaticValueError
 from mlirad.frontend.promotion import numpys_refusal, strong
-from mlirad.frontend.traced import Number, Traced, as_operand, check_range, in_shape, shape_of, stand_in
+from mlirad.frontend.sizes import Shape, filled, is_static, require_broadcast, stretched, text
+from mlirad.frontend.traced import Number, Traced, as_operand, check_range, shape_of, stand_in
 
 
-def assignable(value: Any, shape: tuple[int, ...], dtype: np.dtype, in_place: np.ufunc | None = None) -> Expr:
+def assignable(value: Any, shape: Shape, dtype: np.dtype, in_place: np.ufunc | None = None) -> Expr:
     """`value` as what `target[...] = value` stores in a target of `shape` and `dtype`: a scalar for the shape ().
 
     in_place: the ufunc of an augmented assignment, of which `value` is the result; then the value's shape must not be
@@ -32,38 +33,27 @@ def assignable(value: Any, shape: tuple[int, ...], dtype: np.dtype, in_place: np
     if own and not shape:
         raise StaticValueError("setting an array element with a sequence.")
     extra = max(len(own) - len(shape), 0)
-    if any(size != 1 for size in own[:extra]) or not _broadcasts(own[extra:], shape):
-        raise ShapeError(f"could not broadcast input array from shape {_text(own)} into shape {_text(shape)}")
+    message = "could not broadcast input array from shape {own} into shape {shape}"
+    if any(size != 1 for size in own[:extra]) or not require_broadcast(own[extra:], shape, message):
+        raise ShapeError(message.format(own=text(own), shape=text(shape)))
     if not isinstance(operand, Traced):
-        return constant(_stored(operand, dtype), types.of_shape(shape, types.from_dtype(dtype)))
+        return filled(_stored(operand, dtype), shape, types.from_dtype(dtype))
     expr = _cast_to_store(operand, dtype)
-    return in_shape(reshape(expr, types.of_shape(own[extra:], expr.element)), shape)
+    return stretched(reshape(expr, types.of_shape(expr.shape[extra:], expr.element)), shape)
 
 
-def _check_in_place(value: Traced | Number, shape: tuple[int, ...], dtype: np.dtype, ufunc: np.ufunc) -> None:
+def _check_in_place(value: Traced | Number, shape: Shape, dtype: np.dtype, ufunc: np.ufunc) -> None:
     own = shape_of(value)
-    if not _broadcasts(own, shape):
-        wide = _text(np.broadcast_shapes(own, shape))
+    if not require_broadcast(own, shape, "operands could not be broadcast together with shapes {shape} {own}"):
+        wide = text(np.broadcast_shapes(own, shape)) if is_static((*own, *shape)) else text(own)  # type: ignore[arg-type]
         raise ShapeError(
-            f"non-broadcastable output operand with shape {_text(shape)} doesn't match the broadcast shape {wide}"
+            f"non-broadcastable output operand with shape {text(shape)} doesn't match the broadcast shape {wide}"
         )
     source = strong(stand_in(value))
     if not np.can_cast(source, dtype, "same_kind"):
         raise DTypeError(
             f"Cannot cast ufunc '{ufunc.__name__}' output from {source!r} to {dtype!r} with casting rule 'same_kind'"
         )
-
-
-def _broadcasts(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    """Whether an array of shape `own` broadcasts to `shape`, which stays as it is."""
-    try:
-        return np.broadcast_shapes(own, shape) == shape
-    except ValueError:
-        return False
-
-
-def _text(shape: tuple[int, ...]) -> str:
-    return str(shape).replace(" ", "")
 
 
 def _stored(value: Number, dtype: np.dtype) -> np.ndarray:

@@ -21,6 +21,7 @@ from mlirad import tree
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, constant, insert, located, where
 from mlirad.errors import CompileError, UnsupportedSyntaxError
+from mlirad.frontend import known
 from mlirad.frontend.builtin_calls import BuiltinCalls
 from mlirad.frontend.captures import Capture, Found, Guard
 from mlirad.frontend.core import Bottom, PoisonUsed, Restart
@@ -41,6 +42,7 @@ from mlirad.frontend.results import (
     ScalarResult,
     StaticResult,
 )
+from mlirad.frontend.sizes import require_static
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import DATA, NeedStatic, Traced
 from mlirad.frontend.transforms import PulledBack, Transforms
@@ -166,7 +168,7 @@ class Build:
         machine.location = place = _definition(self.function)
         machine.state = State(frames={0: {}})
         block = self.block = Block()
-        with building(block), located(types.to_location(place)):
+        with building(block), located(types.to_location(place)), known.scope():
             args, kwargs = self.arguments(block)
             try:
                 value: Value | None = machine.use(machine.call(Static(self.function), args, kwargs))
@@ -321,7 +323,8 @@ class Build:
         return machine.refusal(f"the function returns a view that shares memory with {of}", hint)
 
     def new_array(self, array: Ref) -> ArrayResult:
-        return ArrayResult(self.result(self.interpreter.read(array).contents), array.shape, array.dtype)
+        shape = require_static(array.shape, "the shape of a result")
+        return ArrayResult(self.result(self.interpreter.read(array).contents), shape, array.dtype)
 
     def choice(self, array: Ref, overlapping: list[tuple[ArgumentAlias | CaptureAlias, Ref]]) -> ChoiceResult:
         """An array that is one of several of the caller's, or a new one, as the program runs."""
@@ -389,7 +392,7 @@ class Build:
         input_types = [value.residuals.type]
         for number, leaf in enumerate(request.leaves):
             spec = (
-                ArrayResult(number, leaf.shape, leaf.dtype)
+                ArrayResult(number, require_static(leaf.shape, "the shape of a result"), leaf.dtype)
                 if isinstance(leaf, Ref)
                 else ScalarResult(number, leaf.dtype, leaf.weak)
             )

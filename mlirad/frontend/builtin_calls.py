@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.dialect.check import check
 from mlirad.errors import DTypeError
 from mlirad.frontend import numpy_calls, prelude, view_functions
 from mlirad.frontend.calls import Calls
@@ -105,11 +106,19 @@ class BuiltinCalls(Iteration, Calls):
     def _extremum(self, args: tuple[Value, ...], kwargs: Keywords, loop: Any) -> Value:
         self.none_of(kwargs, "max or min")
         if len(args) == 1 and isinstance(self.use(args[0]), Ref):
+            self.require_elements(self.use(args[0]))
             return self.call(Static(loop), args, {})
         values = self.elements(args[0]) if len(args) == 1 else tuple(args)
         if not values:
             raise self.failed("ValueError", "max() or min() of an empty sequence")
         return self.call(Static(loop), (Tuple(values),), {})
+
+    def require_elements(self, array: Value) -> None:
+        length = self.length(array)
+        if isinstance(length, Traced):
+            check(length.expr > 0, "ValueError", "max() or min() of an empty sequence")
+        elif not length:
+            raise self.failed("ValueError", "max() or min() of an empty sequence")
 
     def builtin_max(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         return self._extremum(args, kwargs, prelude.max_)

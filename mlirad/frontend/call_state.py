@@ -14,6 +14,7 @@ from xdsl.ir import Block, SSAValue
 
 from mlirad.dialect.expr import Expr
 from mlirad.frontend.header import Skeleton
+from mlirad.frontend.sizes import shape_of
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import Alternative, Object, Ref, Renaming, Value, describe, layouts, parts_of, with_parts
@@ -25,9 +26,11 @@ CELL, OBJECT, FUNCTION = "$cell", "$object", "$function"
 
 
 def with_origins(value: Value, origins: frozenset[Hashable]) -> Value:
-    """The value with other origins for each number in it."""
+    """The value with other origins for each number in it, and each size that only the run knows."""
     if isinstance(value, Traced):
         return dataclasses.replace(value, origins=origins)
+    if isinstance(value, Ref):
+        return value.with_origins(origins)
     parts = parts_of(value)
     return with_parts(value, tuple(with_origins(part, origins) for part in parts)) if parts else value
 
@@ -76,7 +79,7 @@ class Seen:
         for index, number in enumerate(self.numbers):
             if number in state.store:
                 cell = state.store[number]
-                view = View.of(cell.shape, Traced(cell).dtype)
+                view = View.of(shape_of(cell), Traced(cell).dtype)
                 roots[f"{CELL} {index}"] = Ref((Alternative(number, view),))
             else:
                 roots[f"{OBJECT} {index}"] = Object(number)

@@ -57,7 +57,7 @@ def _collapsed(array: Ref, seen: Counter[int], store: dict[int, Expr], fresh: Ca
     for k, part in zip(reversed(private[:-1]), reversed(contents[:-1]), strict=True):
         result = where(array.selector == k, part, result)
     number = fresh()
-    store[number] = reshape(result, types.tensor(array.shape, result.element))
+    store[number] = result if array.ndim else reshape(result, types.tensor((), result.element))
     for alternative in chosen:
         del store[alternative.cell]
     known = all(a.view.strides == chosen[0].view.strides for a in chosen)

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from mlirad.dialect import types
 from mlirad.dialect.compare import cast
+from mlirad.dialect.constant import full
 from mlirad.dialect.expr import Expr, building, constant, insert
 
 # A value of one side: an expression of that side, a number, or None where that side does not care.
@@ -113,7 +114,13 @@ class Columns:
         if isinstance(operand, Expr):
             return operand.value
         with building(block):
-            return constant(column.filler if operand is None else operand, column.type).value
+            number = column.filler if operand is None else operand
+            shape = types.shape(column.type)
+            if -1 in shape:
+                none = constant(0, types.I64)
+                value = constant(number, types.element_type(column.type))
+                return full(value, shape, [none] * shape.count(-1)).value
+            return constant(number, column.type).value
 
 
 def emit_if(condition: Expr, columns: Columns) -> Callable[[SSAValue], SSAValue]:

@@ -22,7 +22,7 @@ from mlirad.dialect import types
 from mlirad.dialect.check import check
 from mlirad.dialect.expr import Expr, building, constant, insert, insertion_point, located, where
 from mlirad.errors import CompileError, UnsupportedSyntaxError
-from mlirad.frontend import prelude, views
+from mlirad.frontend import known, prelude, sizes, views
 from mlirad.frontend.assignment import assignable
 from mlirad.frontend.captures import Found
 from mlirad.frontend.columns import Columns, discard, emit_if
@@ -217,11 +217,14 @@ class Core(ABC):
             raise self.refusal(f"this would change {old.borrowed}", f"copy it first: x = {copy}")
         self.state.heap[value.number] = entry
 
-    def new_array(self, contents: Expr, strides: tuple[int, ...] | None = None) -> Ref:
-        """A fresh array of these contents (a tensor, of rank 0 too)."""
+    def new_array(
+        self, contents: Expr, strides: tuple[int, ...] | None = None, shape: sizes.Shape | None = None
+    ) -> Ref:
+        """A fresh array of these contents (a tensor, of rank 0 too). `shape`: its shape, if it is known better."""
         number = self.fresh()
         self.state.store[number] = contents
-        return Ref((Alternative(number, View.of(contents.shape, types.to_dtype(contents.element), strides)),))
+        shape = sizes.shape_of(contents) if shape is None else shape
+        return Ref((Alternative(number, View.of(shape, types.to_dtype(contents.element), strides)),))
 
     def read(self, array: Ref) -> Traced:
         """The contents of an array, now."""
@@ -230,8 +233,7 @@ class Core(ABC):
         for index in range(len(parts) - 2, -1, -1):
             assert array.selector is not None
             result = where(array.selector == index, parts[index], result)
-        zero_d = not array.shape
-        return Traced(result, zero_d=zero_d, origins=frozenset({DATA}))
+        return Traced(result, zero_d=not array.ndim, origins=frozenset({DATA}))
 
     def read_scalar(self, array: Ref) -> Traced:
         """The element of an array of rank 0, as NumPy's scalar."""
@@ -246,7 +248,7 @@ class Core(ABC):
                 continue
             # An scf.if and not a select of tensors: it is done in place.
             taken, kept = Block(), Block()
-            with building(taken):
+            with building(taken), known.scope():
                 insert(YieldOp(views.put(alternative.view, old, new).value))
             with building(kept):
                 insert(YieldOp(old.value))
@@ -329,7 +331,7 @@ class Core(ABC):
         self.state = state
         active = len(self.active)
         try:
-            with building(block):
+            with building(block), known.scope():
                 return body()
         except Bottom:
             del self.active[active:]

@@ -18,6 +18,7 @@ from mlirad.dialect.movement import reshape
 from mlirad.errors import StaticValueError
 from mlirad.frontend.comprehensions import Comprehensions
 from mlirad.frontend.merge import kind_of
+from mlirad.frontend.sizes import require_static as require_static_shape
 from mlirad.frontend.traced import Traced, is_static, require_static
 from mlirad.frontend.values import (
     Closure,
@@ -154,7 +155,9 @@ class Expressions(Comprehensions):
             case Lazy() if value.kind is range:
                 return self.truth(self.result(self.length(value)))
             case Ref():
-                if value.alternatives[0].view.size != 1:
+                size = value.alternatives[0].view.size
+                require_static_shape([size], "the size of an array whose truth is asked for")
+                if size != 1:
                     raise StaticValueError(
                         f"the truth value of an array of shape {value.shape} is ambiguous",
                         self.location,

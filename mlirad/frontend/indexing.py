@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.ir import SSAValue
 
 from mlirad.dialect import types
 from mlirad.dialect.check import check, check_index
 from mlirad.dialect.compare import cast as cast_expr
-from mlirad.dialect.constant import ConstantOp
-from mlirad.dialect.elementwise import AddOp, MulOp, NegOp, SubOp
 from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.indexing import WrapIndexOp
 from mlirad.errors import DTypeError, StaticIndexError, StaticValueError, UnsupportedSyntaxError
-from mlirad.frontend.traced import NeedStatic, Traced, origins_of, require_static
-from mlirad.frontend.views import Affine, New, Start, View
+from mlirad.frontend import affine
+from mlirad.frontend.affine import Int
+from mlirad.frontend.sizes import Dim, Size, as_size, value_of
+from mlirad.frontend.traced import Traced, origins_of, require_static
+from mlirad.frontend.views import New, Start, View
 
 _NOT_AN_INDEX = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and "
@@ -46,18 +46,19 @@ def _is_advanced(entry: Any) -> bool:
 def compose(view: View, index: Any, boundscheck: bool = True) -> View:
     """The view that `x[index]` is of the view x. Checks of traced ints are emitted here.
 
-    Raises StaticIndexError for what is certainly out of bounds, NeedStatic where the length of a slice is not known.
+    Raises StaticIndexError for what is certainly out of bounds.
     """
     entries = _expanded(index if isinstance(index, tuple) else (index,), view.ndim)
+    shape = view.shape
     starts: list[Start] = []
-    sizes: list[int] = []
+    sizes: list[Size] = []
     strides: list[int] = []
     axes: list[int | New] = []
     for entry in entries:
         if entry is None:
             axes.append(New(1))
             continue
-        axis, length = len(starts), view.shape[len(starts)]
+        axis, length = len(starts), shape[len(starts)]
         if isinstance(entry, slice):
             start, size, stride = _slice(entry, length, boundscheck)
             axes.append(axis)
@@ -66,7 +67,7 @@ def compose(view: View, index: Any, boundscheck: bool = True) -> View:
         starts.append(start)
         sizes.append(size)
         strides.append(stride)
-    return view.affine(Affine(view.shape, tuple(sizes), tuple(strides), tuple(axes)), starts)
+    return view.affine(axes, starts, sizes, strides)
 
 
 def _expanded(entries: Sequence[Any], rank: int) -> list[Any]:
@@ -83,7 +84,7 @@ def _expanded(entries: Sequence[Any], rank: int) -> list[Any]:
     return [*entries[:place], *whole, *entries[place + len(ellipses) :]]
 
 
-def _element(entry: Any, axis: int, length: int, boundscheck: bool) -> Start:
+def _element(entry: Any, axis: int, length: Size, boundscheck: bool) -> Start:
     if isinstance(entry, np.ndarray) and entry.ndim == 0 and entry.dtype.kind in "iu":
         entry = entry[()]
     if isinstance(entry, Traced) and not entry.ndim and entry.kind is int:
@@ -93,14 +94,16 @@ def _element(entry: Any, axis: int, length: int, boundscheck: bool) -> Start:
     if isinstance(entry, Traced) or not hasattr(entry, "__index__"):
         raise StaticIndexError(_NOT_AN_INDEX)
     position = int(entry)
+    if isinstance(length, Dim):
+        return checked(constant(position, types.I64), axis, length, boundscheck)
     if not -length <= position < length:
         raise StaticIndexError(f"index {position} is out of bounds for axis {axis} with size {length}")
     return position % length
 
 
-def checked(index: Expr, axis: int, length: int, boundscheck: bool) -> Expr:
+def checked(index: Expr, axis: int, length: Size, boundscheck: bool) -> Expr:
     """An i64 index made non-negative, with its run-time check."""
-    size = constant(length, types.I64)
+    size = affine.as_expr(value_of(length))
     return check_index(index, size, axis) if boundscheck else emit(WrapIndexOp, index, size)
 
 
@@ -111,17 +114,30 @@ def _as_i64(x: Traced) -> Expr:
 # --- slices -----------------------------------------------------------------------------------------------------
 
 
-def _slice(entry: slice, length: int, boundscheck: bool) -> tuple[Start, int, int]:
+def _slice(entry: slice, length: Size, boundscheck: bool) -> tuple[Start, Size, int]:
     """(start, size, stride) of a slice of an axis of `length` elements."""
     start, stop = _bound(entry.start), _bound(entry.stop)
-    stride = require_static(_bound(entry.step), "the step of a slice")
-    if stride == 0:
+    step = require_static(_bound(entry.step), "the step of a slice")
+    if step == 0:
         raise StaticValueError("slice step cannot be zero")
-    if isinstance(start, Traced) or isinstance(stop, Traced):
-        return _moving_slice(start, stop, 1 if stride is None else stride, length, boundscheck)
-    first, last, stride = slice(start, stop, stride).indices(length)
-    size = len(range(first, last, stride))
-    return (first if size else 0), size, stride
+    stride = 1 if step is None else step
+    if not isinstance(length, Dim) and not isinstance(start, Traced) and not isinstance(stop, Traced):
+        first, last, stride = slice(start, stop, step).indices(length)
+        size = len(range(first, last, stride))
+        return (first if size else 0), size, stride
+    begin, end = _value(start), _value(stop)
+    count = None if begin is None or end is None or isinstance(length, Dim) else affine.difference(end, begin)
+    if count == 0:
+        return 0, 0, stride
+    size = 0 if count is None else len(range(0, count, stride))
+    if size and not isinstance(length, Dim) and (size - 1) * abs(stride) < length:
+        assert begin is not None and count is not None
+        fits = _fits(begin, count, stride, length)
+        if fits is not False:
+            return _moving_slice(begin, count, fits, stride, length, boundscheck), size, stride
+    origins = origins_of(start, stop) | (length.origins if isinstance(length, Dim) else frozenset())
+    first, number = _clipped(begin, end, stride, value_of(length))
+    return first, as_size(number, origins), stride
 
 
 def _bound(bound: Any) -> int | Traced | None:
@@ -134,76 +150,76 @@ def _bound(bound: Any) -> int | Traced | None:
     raise DTypeError("slice indices must be integers or None or have an __index__ method")
 
 
-def _moving_slice(start: Any, stop: Any, stride: int, length: int, boundscheck: bool) -> tuple[Start, int, int]:
-    """A slice that starts anywhere and has one length, `x[i:i+3]`.
+def _value(bound: int | Traced | None) -> Int | None:
+    return affine.simplified(_as_i64(bound)) if isinstance(bound, Traced) else bound
 
-    Where Python would shorten it at the array's end, it is a ValueError at run time.
-    """
-    span = None if start is None or stop is None else _difference(stop, start)
-    size = 0 if span is None else len(range(0, span, stride))
-    reach = (size - 1) * abs(stride) + 1
-    if span is None or (size == 0 and span != 0) or reach > length:
-        raise NeedStatic(origins_of(start, stop), "the length of a slice")
-    if size == 0:
-        return 0, 0, stride
-    first = _as_i64(start) if isinstance(start, Traced) else constant(start, types.I64)
+
+# Slices of one length that start anywhere: `x[i:i+3]`.
+
+
+def _fits(begin: Int, count: int, stride: int, length: int) -> bool | None:
+    """Whether a slice from `begin` to `begin + count` lies in the axis, as far as the loop that `begin` comes from
+    tells. None: that cannot be told."""
+    reach = (len(range(0, count, stride)) - 1) * abs(stride)
+    lowest, highest = (0, length - 1 - reach) if stride > 0 else (max(reach, -count), length - 1)
+    if affine.is_at_least(begin, lowest) and affine.is_at_least(highest, begin):
+        return True
+    return False if affine.is_of_this_block(begin) else None
+
+
+def _moving_slice(begin: Int, count: int, fits: bool | None, stride: int, length: int, boundscheck: bool) -> Start:
+    """Where a slice of one length begins; where Python would shorten it, it is a ValueError at run time."""
+    if fits:
+        return begin
+    first = affine.as_expr(begin)
     wrapped = emit(WrapIndexOp, first, constant(length, types.I64))
     if boundscheck:
+        size = len(range(0, count, stride))
+        reach = (size - 1) * abs(stride) + 1
         # Negative bounds count from the end, but only if both are negative: x[-2:1] is empty.
         if stride > 0:
-            fits = (wrapped >= 0) & (wrapped <= length - reach) & ((first >= 0) | (first < -span))
+            inside = (wrapped >= 0) & (wrapped <= length - reach) & ((first >= 0) | (first < -count))
         else:
-            fits = (wrapped >= reach - 1) & (wrapped < length) & ((first < 0) | (first >= -span))
+            inside = (wrapped >= reach - 1) & (wrapped < length) & ((first < 0) | (first >= -count))
         message = f"a slice of {size} elements that starts at {{0}} does not fit in an axis of {length}"
-        check(fits, "ValueError", message, first)
-    return wrapped, size, stride
+        check(inside, "ValueError", message, first)
+    return wrapped
 
 
-def _difference(stop: int | Traced, start: int | Traced) -> int | None:
-    """stop - start, where their affine forms have it known."""
-    last, first = _affine_form(stop), _affine_form(start)
-    terms = {value: last[0].get(value, 0) - first[0].get(value, 0) for value in {*last[0], *first[0]}}
-    return None if any(terms.values()) else last[1] - first[1]
+# Slices of a length that only the run knows.
 
 
-# A sum of coefficients times SSA values, and a constant.
-_Form = tuple[dict[SSAValue, int], int]
+def _clipped(begin: Int | None, end: Int | None, stride: int, length: Int) -> tuple[Int, Int]:
+    """(start, size) as `slice.indices(length)` and range have them; the start is in range also where the size is 0."""
+    if stride > 0:
+        first = 0 if begin is None else affine.maximum(_wrapped(begin, length), 0)
+        last = length if end is None else affine.minimum(_wrapped(end, length), length)
+        span = _difference(last, first, 0, length)
+        return affine.minimum(first, length), _ceiling(span, min(stride, affine.SMALL))
+    highest = affine.subtract(length, 1)
+    first = highest if begin is None else affine.minimum(_wrapped(begin, length), highest)
+    last = -1 if end is None else affine.maximum(_wrapped(end, length), -1)
+    span = _difference(first, last, -1, highest)
+    return affine.maximum(first, 0), _ceiling(span, min(-stride, affine.SMALL))
 
 
-def _affine_form(x: int | Traced) -> _Form:
-    if not isinstance(x, Traced):
-        return {}, x
-    if x.dtype != np.int64:
-        return {x.expr.value: 1}, 0
-    return _form_of(x.expr.value, {})
+def _difference(x: Int, y: Int, lowest: Int, highest: Int) -> Int:
+    """x - y, x being `highest` and y `lowest` at most and at least: where they may be so large that the difference does
+    not fit, both are brought into these limits (which makes nothing of a difference that is negative)."""
+    x = x if affine.is_small(x) else affine.maximum(x, lowest)
+    y = y if affine.is_small(y) else affine.minimum(y, highest)
+    return affine.subtract(x, y)
 
 
-def _form_of(value: SSAValue, known: dict[SSAValue, _Form]) -> _Form:
-    if value not in known:
-        known[value] = _form_of_new(value, known)
-    return known[value]
+def _ceiling(span: Int, stride: int) -> Int:
+    """ceil(span / stride), at least 0: how many elements a slice has."""
+    return affine.floor_divide(affine.maximum(affine.add(span, stride - 1), 0), stride)
 
 
-def _form_of_new(value: SSAValue, known: dict[SSAValue, _Form]) -> _Form:
-    op = value.owner
-    if isinstance(op, ConstantOp):
-        return {}, int(op.reference())
-    if isinstance(op, NegOp):
-        return _scaled(_form_of(op.x, known), -1)
-    if isinstance(op, AddOp | SubOp):
-        return _sum(_form_of(op.x, known), _form_of(op.y, known), 1 if isinstance(op, AddOp) else -1)
-    if isinstance(op, MulOp):
-        x, y = _form_of(op.x, known), _form_of(op.y, known)
-        for factor, other in ((x, y), (y, x)):
-            if not factor[0]:
-                return _scaled(other, factor[1])
-    return {value: 1}, 0
-
-
-def _scaled(form: _Form, factor: int) -> _Form:
-    return {value: factor * c for value, c in form[0].items()}, factor * form[1]
-
-
-def _sum(x: _Form, y: _Form, sign: int) -> _Form:
-    terms = {value: x[0].get(value, 0) + sign * y[0].get(value, 0) for value in {*x[0], *y[0]}}
-    return {value: c for value, c in terms.items() if c}, x[1] + sign * y[1]
+def _wrapped(bound: Int, length: Int) -> Int:
+    """A bound that counts from the end if it is negative."""
+    if affine.is_at_least(bound, 0):
+        return bound
+    if affine.is_at_least(-1, bound):
+        return affine.add(bound, length)
+    return emit(WrapIndexOp, affine.as_expr(bound), affine.as_expr(length))

@@ -18,9 +18,8 @@ from mlirad.errors import DTypeError
 from mlirad.frontend.expressions import Expressions
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.python_integers import converted, require_fit
-from mlirad.frontend.traced import NeedStatic, Traced, in_type, origins_of
+from mlirad.frontend.traced import NeedStatic, Traced, in_type, origins_of, visible
 from mlirad.frontend.values import Alternative, Lazy, Object, Ref, Static, Tuple, Value
-from mlirad.frontend.views import Affine
 
 _INT64 = np.dtype(np.int64)
 _SEQUENCES = (str, range, tuple, bytes)
@@ -61,8 +60,8 @@ class Iteration(Expressions):
                 return len(value.items)
             case Object():
                 return len(self.entry(value).items)
-            case Ref() if value.shape:
-                return value.shape[0]
+            case Ref() if value.ndim:
+                return visible(value.shape[0])
             case Static() if isinstance(value.value, _SEQUENCES):
                 return len(value.value)
             case Lazy() if value.kind is range:
@@ -180,9 +179,9 @@ class Iteration(Expressions):
         rows: list[Alternative] = []
         for alternative in array.alternatives:
             view = alternative.view
-            sizes = (1, *view.shape[1:])
-            step = Affine(view.shape, sizes, (1,) * view.ndim, tuple(range(1, view.ndim)))
-            rows.append(Alternative(alternative.cell, view.affine(step, [position, *([0] * (view.ndim - 1))])))
+            starts = [position, *([0] * (view.ndim - 1))]
+            row = view.affine(range(1, view.ndim), starts, (1, *view.shape[1:]))
+            rows.append(Alternative(alternative.cell, row))
         return Ref(tuple(rows), array.selector)
 
 

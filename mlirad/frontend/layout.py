@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mlirad.frontend.sizes import Size, is_static
 from mlirad.frontend.views import View, c_strides, shadow
 from mlirad.signature import ArrayLeaf, Layout
 
@@ -25,7 +26,7 @@ def strides_of(leaf: ArrayLeaf) -> Strides:
     return unknown_strides(leaf.shape)
 
 
-def unknown_strides(shape: Sequence[int]) -> Strides:
+def unknown_strides(shape: Sequence[Size]) -> Strides:
     """Strides by which no two axes are one."""
     return tuple((2 * stride + 1) * _UNKNOWN for stride in c_strides(shape))
 
@@ -44,6 +45,11 @@ def elementwise(operands: Sequence[View]) -> Strides | None:
     if all(is_c_contiguous(view) for view in operands):
         return None
     shapes = [view.shape for view in operands]
+    if not all(map(is_static, shapes)):
+        # Their sizes do not matter if all are row-major.
+        rank = max(map(len, shapes))
+        row_major = all(view.ndim < 2 or list(view.strides) == sorted(view.strides, reverse=True) for view in operands)
+        return None if row_major else unknown_strides((2,) * rank)
     try:
         shape = np.broadcast_shapes(*shapes)
     except ValueError:

@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, constant, insert, where
+from mlirad.frontend import affine, known
 from mlirad.frontend.collapse import collapsed
 from mlirad.frontend.columns import Columns, discard
 from mlirad.frontend.core import Bottom, Exit, Outcome, PoisonUsed
@@ -137,7 +138,7 @@ class Loops(Unrolling):
                 return self.first_only(loop)
             columns = Columns(outer, made.block, is_loop=True)
             origins = frozenset({("loop", loop.key)})
-            with building(made.block):
+            with building(made.block), known.scope():
                 back = collapsed(made.outcome.states[Exit.NEXT], self.fresh)
             merge = Merge(entry, back, columns, header.naming, origins, loop.key, self.location)
             merged = Header(merge.run(), columns, header.naming)
@@ -178,7 +179,11 @@ class Loops(Unrolling):
                 assert isinstance(node, ast.While)
                 outcome = self.tested_body(loop, node)
             else:
-                bind(Traced(Expr(block.args[0]), weak=True, origins=frozenset({("loop", key)})))
+                number = Expr(block.args[0])
+                length = loop.length
+                assert length is not None
+                affine.remember_iteration(number, length.expr if isinstance(length, Traced) else length)
+                bind(Traced(number, weak=True, origins=frozenset({("loop", key)})))
                 outcome = self.block(node.body)
             return self.relabelled(outcome, {Exit.CONTINUE: Exit.NEXT}, self.header_live(loop))
 
@@ -187,7 +192,7 @@ class Loops(Unrolling):
         if Exit.NEXT not in outcome.states:
             return Pass(block, outcome, exits)
         code = outcome.operand()
-        with building(block):
+        with building(block), known.scope():
             joined = self.relabelled(outcome, dict.fromkeys(exits, Exit.NEXT), self.header_live(loop))
         return Pass(block, joined, exits, code)
 

@@ -279,7 +279,7 @@ class Merge:
         if is_number(a) and is_number(b):
             assert isinstance(a, Static | Traced) and isinstance(b, Static | Traced)
             return self.number(place, a, b)
-        if isinstance(a, Ref) and isinstance(b, Ref) and (a.shape, a.dtype) == (b.shape, b.dtype):
+        if isinstance(a, Ref) and isinstance(b, Ref) and (a.pattern, a.dtype) == (b.pattern, b.dtype):
             return self.array(place, a, b)
         if isinstance(a, Object) and isinstance(b, Object):
             number = self.objects.left[a.number]
@@ -332,11 +332,15 @@ class Merge:
             origins |= self.origins  # what is the same on both sides, nothing has decided
         return Traced(expr, weak, False, origins)
 
-    def array(self, place: Place, a: Ref, b: Ref) -> Ref:
+    def array(self, place: Place, a: Ref, b: Ref) -> Ref | Poison:
         """One reference for two: the union of their alternatives."""
         left = {(self.cells.left[x.cell], x.view.steps): x.view for x in a.alternatives}
         right = {(self.cells.right[x.cell], x.view.steps): x.view for x in b.alternatives}
         keys = sorted({*left, *right}, key=_key_order)
+        if set(left) != set(right) and not all(view.is_static for view in (*left.values(), *right.values())):
+            # Where it is not taken, a view must have the size of the one that is.
+            why = "may be either of two arrays here, whose sizes are known at run time only"
+            return self.poison(place, why, hint="give each a .copy()")
         alternatives = tuple(
             Alternative(key[0], self.view((place, "view", key), left.get(key), right.get(key))) for key in keys
         )
@@ -373,7 +377,10 @@ class Merge:
                 params.append(static)
             else:
                 params.append(self.columns.request((slot, index), types.I64, x, y, filler=safe, share=False))
-        return dataclasses.replace(present, params=tuple(params))
+        origins = present.origins | (b.origins if b is not None else frozenset())
+        if present.is_static or (a is not None and b is not None and a.params == b.params):
+            return dataclasses.replace(present, params=tuple(params), origins=origins)
+        return dataclasses.replace(present, params=tuple(params), origins=origins | self.origins)
 
     # What does not join.
 

@@ -30,7 +30,7 @@ from mlirad.frontend import (
     view_functions,
 )
 from mlirad.frontend.promotion import numpys_refusal
-from mlirad.frontend.traced import Traced, as_traced, is_static, of_array, shape_of
+from mlirad.frontend.traced import Traced, as_traced, is_static, of_array, shape_of, visible, visible_shape
 from mlirad.frontend.traced import as_operand as _operand
 
 Implementation = Callable[..., Any]
@@ -73,12 +73,16 @@ def method(name: str) -> Implementation:
 def attribute(x: Traced, name: str) -> Any:
     """`x.shape` and its like; raises AttributeError."""
     match name:
-        case "shape" | "ndim" | "size" | "dtype":
+        case "shape":
+            return visible_shape(x.shape)
+        case "ndim" | "dtype":
             return getattr(x, name)
+        case "size":
+            return visible(x.size)
         case "itemsize":
             return x.dtype.itemsize
         case "nbytes":
-            return x.dtype.itemsize * x.size
+            return visible(x.dtype.itemsize * x.size)
     of_view = view_functions.attribute(name)
     if of_view is None:
         raise AttributeError(name)
@@ -255,9 +259,9 @@ _FUNCTIONS: Mapping[Any, Implementation] = {
     np.diag: numpy_shapes.diag,
     np.tril: numpy_shapes.tril,
     np.triu: numpy_shapes.triu,
-    np.shape: lambda a: shape_of(_operand(a)),
+    np.shape: lambda a: visible_shape(shape_of(_operand(a))),
     np.ndim: lambda a: len(shape_of(_operand(a))),
-    np.size: lambda a, axis=None: as_traced(a).size if axis is None else as_traced(a).shape[axis],
+    np.size: lambda a, axis=None: visible(as_traced(a).size if axis is None else as_traced(a).shape[axis]),
     abs: numpy_scalars.absolute,
     pow: numpy_scalars.pow_,
     divmod: numpy_scalars.divmod_,

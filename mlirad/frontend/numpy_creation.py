@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.dialect import constant as constants
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, constant, where
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
@@ -18,13 +17,14 @@ from mlirad.frontend import promotion
 from mlirad.frontend.assignment import assignable
 from mlirad.frontend.indexing import compose
 from mlirad.frontend.promotion import dtype_of, numpys_refusal
+from mlirad.frontend.sizes import Shape, stretched
+from mlirad.frontend.sizes import full as full_of
 from mlirad.frontend.traced import (
     Number,
     Traced,
     as_operand,
     as_traced,
     cast,
-    in_shape,
     in_type,
     is_static,
     of_array,
@@ -52,9 +52,9 @@ def _check_order(order: str) -> None:
         raise UnsupportedSyntaxError(f"order={order!r} is not supported", hint="leave it out")
 
 
-def filled(value: Expr, shape: tuple[int, ...]) -> Traced:
+def filled(value: Expr, shape: Shape) -> Traced:
     """An array of one number."""
-    return Traced(constants.full(value, shape) if shape else value, zero_d=not shape)
+    return Traced(full_of(value, shape), zero_d=not shape)
 
 
 def _filled_with(number: int) -> tuple[Callable[..., Traced], Callable[..., Traced]]:
@@ -68,7 +68,10 @@ def _filled_with(number: int) -> tuple[Callable[..., Traced], Callable[..., Trac
     def like(a: Any, dtype: Any = None, order: str = "K", *, shape: Any = None) -> Traced:
         model = as_operand(a)
         dtype = promotion.strong(stand_in(model)) if dtype is None else dtype
-        return of_shape(shape_of(model) if shape is None else shape, dtype, order)
+        if shape is not None:
+            return of_shape(shape, dtype, order)
+        _check_order(order)
+        return filled(constant(number, types.from_dtype(dtype_of(dtype))), shape_of(model))
 
     return of_shape, like
 
@@ -78,10 +81,13 @@ ones, ones_like = _filled_with(1)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Traced:
+    return _full(shape_from(shape, "np.full"), fill_value, dtype, order)
+
+
+def _full(sizes: Shape, fill_value: Any, dtype: Any, order: str) -> Traced:
     _check_order(order)
     value = as_operand(fill_value)
     asked = promotion.strong(stand_in(value)) if dtype is None else dtype_of(dtype)
-    sizes = shape_from(shape, "np.full")
     if not shape_of(value):
         number = assignable(value, (), asked)
         return Traced(filled(number, sizes).expr, zero_d=not sizes, origins=origins_of(value))
@@ -91,7 +97,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Tr
 def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", *, shape: Any = None) -> Any:
     model = as_operand(a)
     dtype = promotion.strong(stand_in(model)) if dtype is None else dtype
-    return full(shape_of(model) if shape is None else shape, fill_value, dtype, order)
+    sizes = shape_of(model) if shape is None else shape_from(shape, "np.full_like")
+    return _full(sizes, fill_value, dtype, order)
 
 
 def arange(*args: Any, dtype: Any = None) -> Traced:
@@ -116,10 +123,10 @@ def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True) -> Tra
     low, high = in_type(first, dtype, ()), in_type(last, dtype, ())
     steps = constant(counts.astype(dtype), types.tensor(counts.shape, types.from_dtype(dtype)))
     step = (high - low) / float(parts) if parts > 0 else high - low
-    spread = in_shape(low, counts.shape) + steps * in_shape(step, counts.shape)
+    spread = stretched(low, counts.shape) + steps * stretched(step, counts.shape)
     if endpoint and num > 1:
         ends = constant(np.arange(num) == num - 1, types.tensor(counts.shape, types.I1))
-        spread = where(ends, in_shape(high, counts.shape), spread)
+        spread = where(ends, stretched(high, counts.shape), spread)
     return Traced(spread)
 
 
@@ -137,7 +144,7 @@ def array(x: Any, dtype: Any = None, copy: Any = None, order: str = "K", ndmin: 
         made = as_array(x, dtype)
     if made.ndim < ndmin:
         shape = (1,) * (ndmin - made.ndim) + made.shape
-        made = Traced(in_shape(made.expr, shape), origins=made.origins)
+        made = Traced(stretched(made.expr, shape), origins=made.origins)
     return made
 
 
@@ -184,7 +191,7 @@ def _model(x: Any) -> Any:
         return x
     if x.weak:
         return x.kind(1)
-    return np.broadcast_to(np.ones((), x.dtype), x.shape) if x.is_array else x.dtype.type(1)
+    return np.broadcast_to(np.ones((), x.dtype), x.static_shape("np.array")) if x.is_array else x.dtype.type(1)
 
 
 def _leaves(x: Any, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Traced | Number | np.ndarray]]:

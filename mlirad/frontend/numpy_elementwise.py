@@ -13,10 +13,11 @@ import numpy as np
 from mlirad.dialect import nd, types
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.elementwise import ElementwiseOp
-from mlirad.dialect.expr import Expr, apply, constant, emit, where
+from mlirad.dialect.expr import Expr, apply, emit, where
 from mlirad.dialect.op import NdOp, spelled
 from mlirad.errors import DTypeError, StaticOverflowError, UnsupportedSyntaxError
 from mlirad.frontend import promotion
+from mlirad.frontend.sizes import Shape, broadcast_shapes, filled
 from mlirad.frontend.traced import (
     Number,
     Traced,
@@ -73,7 +74,7 @@ def _by_op(ufunc: np.ufunc, *values: Traced | Number) -> Traced:
     if op_class is None:
         raise UnsupportedSyntaxError(f"np.{ufunc.__name__} is not supported")
     dtypes = promotion.loop_dtypes(ufunc, [stand_in(value) for value in values])
-    shape = promotion.broadcast_shapes(*map(shape_of, values))
+    shape = broadcast_shapes(*map(shape_of, values))
     exprs = [in_type(value, dtype, shape) for value, dtype in zip(values, dtypes, strict=False)]
     if dtypes[0] == _BOOL and ufunc in _OF_BOOLS:
         return result(apply(_OF_BOOLS[ufunc], *exprs), *values)
@@ -90,13 +91,13 @@ def result(expr: Expr, *values: Any) -> Traced:
 
 def _compare(ufunc: np.ufunc, x: Traced | Number, y: Traced | Number) -> Traced:
     """A relation of any two numbers: exact also between signed and unsigned, and for Python ints of any size."""
-    shape = promotion.broadcast_shapes(shape_of(x), shape_of(y))
+    shape = broadcast_shapes(shape_of(x), shape_of(y))
     first, second, _ = promotion.loop_dtypes(ufunc, [stand_in(x), stand_in(y)])
     first, second = _exact_types(x, first, y, second)
     signs = (_sign_beyond(x, first), _sign_beyond(y, second))
     if signs != (0, 0):
         known = bool(ufunc(*signs))  # where one is beyond the other's range, its sign decides
-        return result(constant(known, types.of_shape(shape, types.I1)), x, y)
+        return result(filled(known, shape, types.I1), x, y)
     exprs = in_type(x, first, shape), in_type(y, second, shape)
     return result(apply(ufunc, *exprs) if first == second else _compare_signs(ufunc, *exprs), x, y)
 
@@ -140,7 +141,7 @@ def _compare_signs(ufunc: np.ufunc, x: Expr, y: Expr) -> Expr:
 def in_loop(ufunc: np.ufunc, *values: Traced | Number) -> tuple[list[Expr], np.dtype]:
     """The operands of a ufunc in the dtypes it computes in, broadcast; and the dtype of its result."""
     *dtypes, last = promotion.loop_dtypes(ufunc, [stand_in(value) for value in values])
-    shape = promotion.broadcast_shapes(*map(shape_of, values))
+    shape = broadcast_shapes(*map(shape_of, values))
     return [in_type(value, dtype, shape) for value, dtype in zip(values, dtypes, strict=True)], last
 
 
@@ -171,22 +172,22 @@ def _positive_bool(x: Traced | Number) -> Traced:
 
 def _logical(ufunc: np.ufunc) -> Callable[..., Traced]:
     def of_any(*values: Traced | Number) -> Traced:
-        shape = promotion.broadcast_shapes(*map(shape_of, values))
+        shape = broadcast_shapes(*map(shape_of, values))
         return result(apply(ufunc, *(truths(value, shape) for value in values)), *values)
 
     return of_any
 
 
-def truths(x: Traced | Number, shape: tuple[int, ...]) -> Expr:
+def truths(x: Traced | Number, shape: Shape) -> Expr:
     """Which elements are not zero."""
     if not isinstance(x, Traced):
-        return constant(bool(x), types.of_shape(shape, types.I1))
+        return filled(bool(x), shape, types.I1)
     own = Traced(cast_expr(x.expr, types.I1))
     return in_type(own, _BOOL, shape)
 
 
 def _logical_xor(x: Traced | Number, y: Traced | Number) -> Traced:
-    shape = promotion.broadcast_shapes(shape_of(x), shape_of(y))
+    shape = broadcast_shapes(shape_of(x), shape_of(y))
     return result(apply(np.not_equal, truths(x, shape), truths(y, shape)), x, y)
 
 
@@ -217,7 +218,7 @@ def _classify(ufunc: np.ufunc, test: Callable[[Expr], Expr], of_integers: bool) 
     def of_numbers(x: Traced | Number) -> Traced:
         (expr,), _ = in_loop(ufunc, x)
         if not types.is_float(expr.type):
-            return result(constant(of_integers, types.with_element(expr.type, types.I1)), x)
+            return result(filled(of_integers, shape_of(x), types.I1), x)
         return result(test(expr), x)
 
     return of_numbers

@@ -16,6 +16,7 @@ from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, apply, constant
 from mlirad.errors import StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend import promotion, python_integers
+from mlirad.frontend.sizes import broadcast_shapes
 from mlirad.frontend.traced import (
     DATA,
     NeedStatic,
@@ -40,7 +41,7 @@ def power(x: Traced | Number, y: Traced | Number, of_numpy: bool = False) -> Tra
     if weak and exponent is not None and stand_ins == [int, int] and exponent < 0:
         stand_ins = [float, int]  # Python's 2 ** -1 is a float
     first, second, last = promotion.loop_dtypes(np.power, stand_ins)
-    shape = promotion.broadcast_shapes(shape_of(x), shape_of(y))
+    shape = broadcast_shapes(shape_of(x), shape_of(y))
 
     def result(expr: Expr) -> Traced:
         return Traced(expr, weak=weak, origins=origins_of(x, y))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from string import ascii_letters
 from typing import Any
 
@@ -19,9 +20,10 @@ from mlirad.dialect.expr import Expr, emit
 from mlirad.dialect.movement import TransposeOp, reshape
 from mlirad.dialect.reduction import SumOp
 from mlirad.errors import DTypeError, ShapeError, UnsupportedSyntaxError
-from mlirad.frontend import numpy_elementwise, promotion
+from mlirad.frontend import numpy_elementwise, promotion, sizes
 from mlirad.frontend.promotion import numpys_refusal
-from mlirad.frontend.traced import Number, Traced, as_operand, as_traced, in_shape, origins_of, require_static, stand_in
+from mlirad.frontend.sizes import Size
+from mlirad.frontend.traced import Number, Traced, as_operand, as_traced, origins_of, require_static, stand_in
 from mlirad.frontend.view_functions import function as view_function
 from mlirad.frontend.views import View, get
 
@@ -71,7 +73,7 @@ def diagonal(x: Expr, offset: int, axis1: int, axis2: int) -> Expr:
     """np.diagonal of an array."""
     view_of = view_function(np.diagonal)
     assert view_of is not None
-    view = view_of(View.of(x.shape, types.to_dtype(x.element)), offset, axis1, axis2)
+    view = view_of(View.of(sizes.shape_of(x), types.to_dtype(x.element)), offset, axis1, axis2)
     assert view is not None
     return get(view, x)
 
@@ -97,8 +99,7 @@ def multiply(x: Factor, y: Factor, result: str) -> Expr:
     y = y.summed_over([label for label in y.labels if label not in x.labels + result])
     if not x.labels or not y.labels:
         (whole, scalar) = (x, y) if x.labels else (y, x)
-        product = whole.expr * in_shape(scalar.expr, whole.expr.shape)
-        return _permuted(Factor(product, whole.labels), result)
+        return _permuted(Factor(whole.expr * scalar.expr, whole.labels), result)
     return contract(f"{x.labels},{y.labels}->{result}", x.expr, y.expr)
 
 
@@ -131,12 +132,37 @@ def _sum_of_products(operands: Sequence[Traced | Number], labels: Sequence[str],
 
 def _refusal(function: Any, *operands: Traced) -> Exception:
     """What NumPy says of operands of these shapes."""
+    if not all(sizes.is_static(x.shape) for x in operands):
+        return ShapeError(f"np.{function.__name__} of shapes {' and '.join(sizes.text(x.shape) for x in operands)}")
     try:
         with numpys_refusal():
-            function(*(np.broadcast_to(np.ones((), x.dtype), x.shape) for x in operands))
+            function(*(np.broadcast_to(np.ones((), x.dtype), x.static_shape("a product")) for x in operands))
     except (ShapeError, DTypeError, ValueError, TypeError) as error:
         return error
     return ShapeError(f"np.{function.__name__} of shapes {' and '.join(str(x.shape) for x in operands)}")
+
+
+def _matched(function: Any, x: Traced, axis: int, y: Traced, other: int) -> tuple[Traced, Traced]:
+    """The operands, with one size along an axis of each; ValueError at run time where that is not known."""
+    mine, theirs = x.shape, y.shape
+    first, second = mine[axis], theirs[other]
+    if isinstance(first, int) and isinstance(second, int):
+        if first != second:
+            raise _refusal(function, x, y)
+        return x, y
+    spelled = f"{sizes.text(mine, axis % x.ndim)} and {sizes.text(theirs, other % y.ndim, 1)}"
+    sizes.require_equal(first, second, f"np.{function.__name__}: the shapes {spelled} do not match")
+    if isinstance(first, int) == isinstance(second, int):
+        return x, y
+    size = first if isinstance(first, int) else second
+    return _with_size(x, axis, size), _with_size(y, other, size)
+
+
+def _with_size(x: Traced, axis: int, size: Size) -> Traced:
+    """x, of which it is known that an axis has this size."""
+    shape = list(x.shape)
+    shape[axis] = size
+    return replace(x, expr=sizes.fitted(x.expr, shape))
 
 
 def matmul(a: Any, b: Any) -> Traced:
@@ -147,10 +173,9 @@ def matmul(a: Any, b: Any) -> Traced:
     row, inner, column = "XYZ"
     left = inner if x.ndim == 1 else batch[len(batch) - (x.ndim - 2) :] + row + inner
     right = inner if y.ndim == 1 else batch[len(batch) - (y.ndim - 2) :] + inner + column
-    if x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
-        raise _refusal(np.matmul, x, y)
+    x, y = _matched(np.matmul, x, -1, y, -2 if y.ndim > 1 else 0)
     try:
-        np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+        sizes.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except ValueError:
         raise _refusal(np.matmul, x, y) from None
     result = batch + (row if x.ndim > 1 else "") + (column if y.ndim > 1 else "")
@@ -161,8 +186,7 @@ def dot(a: Any, b: Any) -> Any:
     x, y = as_traced(a), as_traced(b)
     if not x.ndim or not y.ndim:
         return numpy_elementwise.call(np.multiply, _strong(x), _strong(y))
-    if x.shape[-1] != y.shape[-2 if y.ndim > 1 else 0]:
-        raise _refusal(np.dot, x, y)
+    x, y = _matched(np.dot, x, -1, y, -2 if y.ndim > 1 else 0)
     left, right = _labels(x.ndim, y.ndim)
     inner = left[-1]
     place = max(len(right) - 2, 0)
@@ -182,14 +206,16 @@ def inner(a: Any, b: Any) -> Any:
     x, y = as_traced(a), as_traced(b)
     if not x.ndim or not y.ndim:
         return numpy_elementwise.call(np.multiply, _strong(x), _strong(y))
-    if x.shape[-1] != y.shape[-1]:
-        raise _refusal(np.inner, x, y)
+    x, y = _matched(np.inner, x, -1, y, -1)
     left, right = _labels(x.ndim, y.ndim)
     return _sum_of_products([x, y], [left, right[:-1] + left[-1]], left[:-1] + right[:-1])
 
 
 def _ravelled(x: Traced) -> Traced:
-    return Traced(reshape(x.expr, types.tensor((x.size,), x.expr.element)), origins=x.origins)
+    if x.ndim == 1:
+        return x
+    size = prod(x.static_shape("a product of flattened arrays"))
+    return Traced(reshape(x.expr, types.tensor((size,), x.expr.element)), origins=x.origins)
 
 
 def outer(a: Any, b: Any) -> Traced:
@@ -198,9 +224,7 @@ def outer(a: Any, b: Any) -> Traced:
 
 def vdot(a: Any, b: Any) -> Traced:
     x, y = as_traced(a), as_traced(b)
-    if x.size != y.size:
-        raise _refusal(np.vdot, x, y)
-    return _sum_of_products([_ravelled(x), _ravelled(y)], ["i", "i"], "")
+    return _sum_of_products(_matched(np.vdot, _ravelled(x), 0, _ravelled(y), 0), ["i", "i"], "")
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
@@ -211,9 +235,10 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     else:
         ours, theirs = ([pair] if isinstance(pair, int) else list(pair) for pair in axes)
     fits = len(ours) == len(theirs) and all(-x.ndim <= axis < x.ndim for axis in ours)
-    fits = fits and all(-y.ndim <= axis < y.ndim for axis in theirs)
-    if not fits or any(x.shape[i] != y.shape[j] for i, j in zip(ours, theirs, strict=True)):
+    if not fits or not all(-y.ndim <= axis < y.ndim for axis in theirs):
         raise ShapeError("shape-mismatch for sum")
+    for i, j in zip(ours, theirs, strict=True):
+        x, y = _matched(np.tensordot, x, i, y, j)
     left, right = _labels(x.ndim, y.ndim)
     summed = {y.ndim + j if j < 0 else j: left[i] for i, j in zip(ours, theirs, strict=True)}
     right = "".join(summed.get(axis, label) for axis, label in enumerate(right))
@@ -242,12 +267,12 @@ def einsum(subscripts: Any, *operands: Any) -> Traced:
         raise _refusal_of_einsum(text, traced)
     if len(set(result)) != len(result) or not set(result) <= known or (not "".join(labels).isalpha() and known):
         raise _refusal_of_einsum(text, traced)
-    sizes: dict[str, int] = {}
+    known_sizes: dict[str, int] = {}
     for own, x in zip(labels, traced, strict=True):
-        for label, size in zip(own, x.shape, strict=True):
-            if sizes.setdefault(label, size) == 1:
-                sizes[label] = size
-            elif size not in (1, sizes[label]):
+        for label, size in zip(own, x.static_shape("np.einsum"), strict=True):
+            if known_sizes.setdefault(label, size) == 1:
+                known_sizes[label] = size
+            elif size not in (1, known_sizes[label]):
                 raise _refusal_of_einsum(text, traced)
     return _sum_of_products(traced, labels, result)
 

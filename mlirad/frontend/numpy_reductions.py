@@ -5,24 +5,40 @@ Reads: values; static axes. Writes: nd ops. Leaves: Traced values, scalars where
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from mlirad.dialect import types
+from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import Expr, apply, constant, emit, where
-from mlirad.dialect.movement import broadcast, reshape
+from mlirad.dialect.movement import broadcast_like, reshape
 from mlirad.dialect.op import NdOp
 from mlirad.dialect.reduction import MaxOp, MinOp, SumOp
 from mlirad.errors import StaticValueError
-from mlirad.frontend import promotion
+from mlirad.frontend import affine, promotion
 from mlirad.frontend.numpy_elementwise import truths
-from mlirad.frontend.traced import Traced, as_traced, in_shape, origins_of, require_static
+from mlirad.frontend.sizes import (
+    Dim,
+    Shape,
+    Size,
+    filled,
+    fitted,
+    is_static,
+    number,
+    of_shape,
+    shape_of,
+    stretched,
+    value_of,
+)
+from mlirad.frontend.sizes import total as size_of
+from mlirad.frontend.traced import Traced, as_traced, origins_of, require_static
 
-_INT64 = np.dtype(np.int64)
+# As many numbers at most are stored to count the elements of an array whose size only the run knows.
+_COUNTED = 2**20
 
 
 def _axes(axis: Any, x: Traced) -> tuple[int, ...]:
@@ -30,7 +46,23 @@ def _axes(axis: Any, x: Traced) -> tuple[int, ...]:
     return promotion.normalize_axes(axis, x.ndim)
 
 
-def _kept_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+def _count(x: Traced, axes: tuple[int, ...]) -> Size:
+    """How many elements are reduced to one."""
+    shape = x.shape
+    return size_of([shape[axis] for axis in axes])
+
+
+def _require_some(x: Traced, axes: tuple[int, ...], message: str) -> None:
+    """ValueError unless there are elements to reduce."""
+    for size in [x.shape[axis] for axis in axes]:
+        if isinstance(size, Dim):
+            if not affine.is_at_least(size.expr, 1):
+                check(size.expr > 0, "ValueError", message)
+        elif size == 0:
+            raise StaticValueError(message)
+
+
+def _kept_shape(shape: Shape, axes: tuple[int, ...]) -> Shape:
     return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
 
 
@@ -38,7 +70,7 @@ def _reduced(op_class: type[NdOp], expr: Expr, axes: tuple[int, ...], keepdims: 
     if not expr.is_tensor:
         return expr
     folded = emit(op_class, expr, axes=axes) if axes else expr
-    return reshape(folded, types.tensor(_kept_shape(expr.shape, axes), expr.element)) if keepdims else folded
+    return reshape(folded, of_shape(_kept_shape(shape_of(expr), axes), expr.element)) if keepdims else folded
 
 
 def _expr(x: Traced) -> Expr:
@@ -60,16 +92,16 @@ def _masked(expr: Expr, mask: Any, otherwise: Any) -> Expr:
     """The elements where the mask holds, `otherwise` elsewhere."""
     if mask is True:
         return expr
-    return where(truths(as_traced(mask), expr.shape), expr, otherwise)
+    return where(truths(as_traced(mask), shape_of(expr)), expr, otherwise)
 
 
 def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Traced:
     x = as_traced(a)
     target = promotion.result_dtype(np.mean, x.dtype) if dtype is None else promotion.dtype_of(dtype)
     axes = _axes(axis, x)
-    count = prod(x.shape[i] for i in axes)
-    expr = cast_expr(_expr(x), types.from_dtype(target))
-    return _result(_reduced(SumOp, expr, axes, keepdims) / float(count), x)
+    element = types.from_dtype(target)
+    expr = cast_expr(_expr(x), element)
+    return _result(_reduced(SumOp, expr, axes, keepdims) / number(_count(x, axes), element), x)
 
 
 def _deviations(a: Any, axis: Any, ddof: Any, keepdims: bool, function: Any) -> tuple[Traced, Expr]:
@@ -78,10 +110,11 @@ def _deviations(a: Any, axis: Any, ddof: Any, keepdims: bool, function: Any) -> 
     require_static(ddof, "ddof")
     axes = _axes(axis, x)
     expr = cast_expr(_expr(x), types.from_dtype(promotion.result_dtype(function, x.dtype)))
-    count = prod(x.shape[i] for i in axes)
-    centre = _reduced(SumOp, expr, axes, keepdims=True) / float(count)
-    distance = expr - in_shape(centre, x.shape)
-    return x, _reduced(SumOp, distance * distance, axes, keepdims) / max(float(count - ddof), 0.0)
+    count = number(_count(x, axes), expr.element)
+    centre = _reduced(SumOp, expr, axes, keepdims=True) / count
+    distance = expr - stretched(centre, x.shape)
+    degrees = max(count - ddof, 0.0) if isinstance(count, float) else apply(np.maximum, count - float(ddof), 0.0)
+    return x, _reduced(SumOp, distance * distance, axes, keepdims) / degrees
 
 
 def var(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> Traced:
@@ -98,8 +131,7 @@ def _extreme(op_class: type[NdOp], name: str) -> Callable[..., Traced]:
     def of_array(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
         x = as_traced(a)
         axes = _axes(axis, x)
-        if 0 in (x.shape[i] for i in axes):
-            raise StaticValueError(f"zero-size array to reduction operation {name} which has no identity")
+        _require_some(x, axes, f"zero-size array to reduction operation {name} which has no identity")
         return _result(_reduced(op_class, _expr(x), axes, keepdims), x)
 
     return of_array
@@ -119,9 +151,14 @@ def _quantifier(op_class: type[NdOp], of_nothing: bool) -> Callable[..., Traced]
     def of_array(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
         x = as_traced(a)
         axes = _axes(axis, x)
+        kept = _kept_shape(x.shape, axes) if keepdims else tuple(s for i, s in enumerate(x.shape) if i not in axes)
         if x.size == 0:
-            asked = np.any(np.empty(x.shape), axis=axes, keepdims=keepdims)
-            return _result(constant(of_nothing, types.of_shape(np.shape(asked), types.I1)), x)
+            return _result(filled(of_nothing, kept, types.I1), x)
+        if not is_static(x.shape):
+            # A largest of no elements is none of NumPy's: count those that decide.
+            deciding = truths(x, x.shape) != of_nothing
+            found = _reduced(SumOp, cast_expr(deciding, types.I64), axes, keepdims)
+            return _result((found == 0) if of_nothing else (found > 0), x)
         return _result(_reduced(op_class, truths(x, x.shape), axes, keepdims), x)
 
     return of_array
@@ -136,26 +173,34 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced
     return _result(_reduced(SumOp, cast_expr(truths(x, x.shape), types.I64), _axes(axis, x), keepdims), x)
 
 
+def _counted(length: Size) -> Expr:
+    """0, 1, 2, ..."""
+    largest = affine.upper_bound(value_of(length))
+    if largest is None or largest > _COUNTED:
+        largest = operator.index(length)
+    counted = constant(np.arange(largest), types.tensor((largest,), types.I64))
+    return fitted(counted, [length])
+
+
 def _place_of(op_class: type[NdOp], name: str) -> Callable[..., Traced]:
     """The first place of the extreme along an axis; of the first nan, if there is one."""
 
     def of_array(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
         x = as_traced(a)
         (place,) = _axes(axis, x) if axis is not None else (0,)
-        expr = _expr(x) if axis is not None else reshape(x.expr, types.tensor((x.size,), x.expr.element))
-        length = expr.shape[place]
-        if length == 0:
-            raise StaticValueError(f"attempt to get {name} of an empty sequence")
+        expr = _expr(x)
+        if axis is None and x.ndim > 1:
+            expr = reshape(x.expr, types.tensor((operator.index(x.size),), x.expr.element))
+        length = shape_of(expr)[place]
+        _require_some(Traced(expr), (place,), f"attempt to get {name} of an empty sequence")
         others = [i for i in range(len(expr.shape)) if i != place]
-        best = broadcast(_reduced(op_class, expr, (place,)), others, expr.shape)
-        is_best = expr == best
+        is_best = expr == broadcast_like(_reduced(op_class, expr, (place,)), others, expr)
         if types.is_float(expr.type):
             is_best = is_best | (expr != expr)
-        counted = constant(np.arange(length), types.tensor((length,), types.I64))
-        candidates = where(is_best, broadcast(counted, [place], expr.shape), length)
+        candidates = where(is_best, broadcast_like(_counted(length), [place], expr), value_of(length))
         found = _reduced(MinOp, candidates, (place,))
         if keepdims:
-            found = reshape(found, types.tensor(_kept_shape(x.shape, _axes(axis, x)), types.I64))
+            found = reshape(found, of_shape(_kept_shape(x.shape, _axes(axis, x)), types.I64))
         return _result(found, x)
 
     return of_array

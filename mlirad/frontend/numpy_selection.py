@@ -13,6 +13,7 @@ from mlirad.dialect.choice import SelectOp
 from mlirad.dialect.expr import emit
 from mlirad.errors import StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend import numpy_elementwise, promotion
+from mlirad.frontend.sizes import broadcast_shapes
 from mlirad.frontend.traced import Traced, as_operand, as_traced, in_type, origins_of, shape_of, stand_in
 
 _MISSING = object()
@@ -26,7 +27,7 @@ def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING) -> Traced:
     if x is _MISSING or y is _MISSING:
         raise StaticValueError("either both or neither of x and y should be given")
     test, left, right = as_operand(condition), as_operand(x), as_operand(y)
-    shape = promotion.broadcast_shapes(*map(shape_of, (test, left, right)))
+    shape = broadcast_shapes(*map(shape_of, (test, left, right)))
     dtype = promotion.common_dtype([stand_in(left), stand_in(right)])
     chosen = emit(
         SelectOp, numpy_elementwise.truths(test, shape), in_type(left, dtype, shape), in_type(right, dtype, shape)

@@ -6,6 +6,7 @@ Reads: values; static shapes, axes and counts. Writes: nd ops. Leaves: Traced va
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -48,15 +49,22 @@ def diag(v: Any, k: int = 0) -> Traced:
     require_static(k, "the diagonal of np.diag")
     if x.ndim != 1:
         return of_view_function(view_functions.diagonal)(x, k)
-    size = x.shape[0] + abs(k)
+    (length,) = x.static_shape("np.diag")
+    size = length + abs(k)
     zeros = filled(constant(0, x.expr.element), (size, size)).expr
-    if not x.shape[0]:
+    if not length:
         return Traced(zeros)
     flat = View.of((size * size,), x.dtype)
     start = -k * size if k < 0 else k
-    stop = start + (x.shape[0] - 1) * (size + 1) + 1
+    stop = start + (length - 1) * (size + 1) + 1
     filled_in = put(compose(flat, slice(start, stop, size + 1)), reshape(zeros, _vector(x, size * size)), x.expr)
     return Traced(reshape(filled_in, types.tensor((size, size), x.expr.element)))
+
+
+def _flat(x: Traced) -> Traced:
+    """The elements in row-major order."""
+    size = prod(x.static_shape("a function of the flattened array"))
+    return Traced(reshape(x.contents, _vector(x, size)))
 
 
 def _vector(x: Traced, size: int) -> Any:
@@ -69,8 +77,9 @@ def _triangle(mask_of: Callable[..., np.ndarray]) -> Callable[..., Traced]:
         require_static(k, "the diagonal of a triangle")
         if x.ndim < 2:
             raise UnsupportedSyntaxError("np.tril and np.triu are supported for matrices only")
-        mask = np.broadcast_to(mask_of(np.ones(x.shape[-2:], bool), k), x.shape)
-        return Traced(where(constant(mask, types.tensor(x.shape, types.I1)), x.expr, 0))
+        shape = x.static_shape("np.tril or np.triu")
+        mask = np.broadcast_to(mask_of(np.ones(shape[-2:], bool), k), shape)
+        return Traced(where(constant(mask, types.tensor(shape, types.I1)), x.expr, 0))
 
     return of_matrix
 
@@ -96,12 +105,12 @@ def _joined(values: Sequence[Traced], axis: Any, dtype: Any, function: Callable[
     """The arrays along an axis; what does not fit is refused by `function`."""
     require_static(axis, "the axis of np.concatenate")
     with numpys_refusal():
-        shadows = [np.broadcast_to(np.ones((), x.dtype), x.shape) for x in values]
+        shadows = [np.broadcast_to(np.ones((), x.dtype), x.static_shape("np.concatenate")) for x in values]
         asked = function(shadows, axis=axis)
     found = promotion.require_dtype(asked.dtype, "a concatenation") if dtype is None else promotion.dtype_of(dtype)
     values = [cast(x, found) for x in values]
     if axis is None:
-        values = [Traced(reshape(x.contents, _vector(x, x.size))) for x in values]
+        values = [_flat(x) for x in values]
     place = 0 if axis is None else promotion.normalize_axes(axis, asked.ndim)[0]
     whole = View.of(asked.shape, found)
     contents = filled(constant(0, types.from_dtype(found)), asked.shape).expr
@@ -114,7 +123,7 @@ def _joined(values: Sequence[Traced], axis: Any, dtype: Any, function: Callable[
 
 
 def _with_axis(x: Traced, axis: int) -> Traced:
-    shape = (*x.shape[:axis], 1, *x.shape[axis:])
+    shape = (*x.expr.shape[:axis], 1, *x.expr.shape[axis:])
     return Traced(reshape(x.expr, types.tensor(shape, x.expr.element)), origins=x.origins)
 
 
@@ -122,14 +131,14 @@ def stack(arrays: Any, axis: Any = 0) -> Traced:
     values = _as_arrays(arrays)
     require_static(axis, "the axis of np.stack")
     with numpys_refusal():
-        np.stack([np.broadcast_to(np.ones(()), x.shape) for x in values], axis)
+        np.stack([np.broadcast_to(np.ones(()), x.static_shape("np.stack")) for x in values], axis)
     place = promotion.normalize_axes(axis, values[0].ndim + 1)[0]
     return _joined([_with_axis(x, place) for x in values], place, None, np.concatenate)
 
 
 def _at_least(x: Traced, rank: int) -> Traced:
     """With axes of size 1 in front."""
-    shape = (1,) * (rank - x.ndim) + x.shape
+    shape = (1,) * (rank - x.ndim) + x.expr.shape
     return Traced(reshape(x.expr, types.tensor(shape, x.expr.element)), origins=x.origins)
 
 
@@ -160,13 +169,14 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Traced:
     if not isinstance(repeats, int | np.integer):
         raise UnsupportedSyntaxError("np.repeat is supported with one count for all elements")
     if axis is None:
-        x, axis = Traced(reshape(x.expr, _vector(x, x.size))), 0
+        x, axis = _flat(x), 0
     place = promotion.normalize_axes(axis, x.ndim)[0]
     count = int(repeats)
-    shape = (*x.shape[: place + 1], count, *x.shape[place + 1 :])
+    own = x.static_shape("np.repeat")
+    shape = (*own[: place + 1], count, *own[place + 1 :])
     kept = [i for i in range(len(shape)) if i != place + 1]
     wide = broadcast(x.expr, kept, shape)
-    final = (*x.shape[:place], x.shape[place] * count, *x.shape[place + 1 :])
+    final = (*own[:place], own[place] * count, *own[place + 1 :])
     return Traced(reshape(wide, types.tensor(final, x.expr.element)))
 
 
@@ -175,7 +185,7 @@ def tile(A: Any, reps: Any) -> Traced:
     require_static(reps, "the counts of np.tile")
     counts = (int(reps),) if isinstance(reps, int | np.integer) else tuple(reps)
     rank = max(x.ndim, len(counts))
-    own = (1,) * (rank - x.ndim) + x.shape
+    own = (1,) * (rank - x.ndim) + x.static_shape("np.tile")
     counts = (1,) * (rank - len(counts)) + counts
     paired = [size for pair in zip(counts, own, strict=True) for size in pair]
     wide = broadcast(reshape(x.expr, types.of_shape(own, x.expr.element)), range(1, 2 * rank, 2), paired)
@@ -187,15 +197,16 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Traced:
     x = as_traced(a)
     require_static((shift, axis), "the shift of np.roll")
     if axis is None:
-        flat = roll(Traced(reshape(x.expr, _vector(x, x.size))), shift, 0)
-        return Traced(reshape(flat.expr, types.tensor(x.shape, x.expr.element)))
+        flat = roll(_flat(x), shift, 0)
+        return Traced(reshape(flat.expr, types.tensor(x.expr.shape, x.expr.element)))
     shifts = shift if isinstance(shift, tuple | list) else [shift]
     axes = axis if isinstance(axis, tuple | list) else [axis]
     with numpys_refusal():
         pairs = np.broadcast_arrays(shifts, axes)
     for amount, along in zip(*pairs, strict=True):
         place = promotion.normalize_axes(int(along), x.ndim)[0]
-        cut = -int(amount) % x.shape[place] if x.shape[place] else 0
+        length = x.static_shape("np.roll")[place]
+        cut = -int(amount) % length if length else 0
         if cut:
             before = (slice(None),) * place
             halves = [Traced(part(x, (*before, s))) for s in (slice(cut, None), slice(None, cut))]

@@ -17,6 +17,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, insert
+from mlirad.frontend import known, sizes
 from mlirad.frontend.columns import discard
 from mlirad.frontend.core import Bottom
 from mlirad.frontend.merge import kind_of
@@ -87,7 +88,7 @@ class Outlining(Functions):
     def like(self, leaf: Ref | Traced, expr: Expr) -> Value:
         """A new value of the kind of `leaf`."""
         if isinstance(leaf, Ref):
-            return self.new_array(expr)
+            return self.new_array(expr, shape=leaf.shape)
         return dataclasses.replace(leaf, expr=expr)
 
     # Outlining.
@@ -103,7 +104,7 @@ class Outlining(Functions):
         saved, before = self.state, self.state.fork()
         self.state = self.state.fork()
         try:
-            with building(block):
+            with building(block), known.scope():
                 result, leaves = self.traced_call(function, args, kwargs, block)
         except Bottom:
             # It certainly raises: call it for that.
@@ -115,6 +116,8 @@ class Outlining(Functions):
             discard(block)
             self.state = saved
             raise
+        for leaf in self.result_leaves(result):
+            sizes.require_static(leaf.shape, f"the shape of what {name_of_value(function)} returns")
         after, self.state = self.state, saved
         self.require_pure(before, after, name_of_value(function))
         callee, captured = self.callee(function, block, leaves)

@@ -27,6 +27,7 @@ from mlirad.dialect.expr import building, constant, insert, located
 from mlirad.frontend.call_state import FUNCTION, Ambiguous, Ended, Seen
 from mlirad.frontend.columns import discard
 from mlirad.frontend.core import Bottom, Core, Frame
+from mlirad.frontend.known import scope
 from mlirad.frontend.numbers import number_dtype
 from mlirad.frontend.scope import scope_of
 from mlirad.frontend.source import FunctionNode, Source
@@ -273,7 +274,8 @@ class Recursions(Functions):
 
     def pass_over(self, site: Site, seen: Seen, block: Block) -> Ended:
         """Interpret the function's body, as far as is known what it leaves."""
-        self.state = seen.entered(block.args)
+        with building(block):
+            self.state = seen.entered(block.args)
         count = len(site.bound)
         bound = dict(zip(site.bound, self.state.temps[:count], strict=True))
         if site.parent is not None:
@@ -281,7 +283,7 @@ class Recursions(Functions):
         self.state.temps = ()
         active, start = len(self.active), self.location
         try:
-            with building(block), located(types.to_location(self.location)):
+            with building(block), scope(), located(types.to_location(self.location)):
                 again = replace(site, bound=bound, state=self.state.fork(), block=block, mark=None, seen=seen)
                 value = self.interpreted(again)
                 self.push(self.use(value))

@@ -6,9 +6,9 @@ in operators.py, NumPy's functions in numpy_calls.py; both mean what they mean o
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import operator
+from collections.abc import Hashable
 from dataclasses import dataclass
-from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,27 +18,16 @@ from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.indexing import ExtractOp
-from mlirad.dialect.movement import broadcast, reshape
+from mlirad.dialect.movement import reshape
 from mlirad.errors import DTypeError
-from mlirad.frontend import promotion
+from mlirad.frontend import promotion, sizes
 from mlirad.frontend.promotion import StandIn
+from mlirad.frontend.sizes import NeedStatic, Shape, Size
 
 # The origin of a number that was read from an array: no unrolling and no specialisation makes it static.
 DATA = "data"
 
 Number = bool | int | float | np.bool_ | np.integer | np.floating
-
-
-class NeedStatic(Exception):
-    """A traced number stands where it must be known at compile time.
-
-    origins: the arguments and loops it comes from, or DATA. what: what it is needed for ("the shape of np.zeros").
-    """
-
-    def __init__(self, origins: Iterable[Hashable], what: str):
-        super().__init__(f"{what} must be known at compile time")
-        self.origins = frozenset(origins)
-        self.what = what
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,16 +47,20 @@ class Traced:
     __array_priority__ = 1000.0
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return self.expr.shape
+    def shape(self) -> Shape:
+        return sizes.shape_of(self.expr)
 
     @property
     def ndim(self) -> int:
         return len(self.expr.shape)
 
+    def static_shape(self, function: str) -> tuple[int, ...]:
+        """The shape, where a function must know it at compile time. Raises NeedStatic."""
+        return sizes.require_static(self.shape, f"the shape of an argument of {function}")
+
     @property
-    def size(self) -> int:
-        return prod(self.expr.shape)
+    def size(self) -> Size:
+        return sizes.total(self.shape)
 
     @property
     def dtype(self) -> np.dtype:
@@ -95,7 +88,7 @@ class Traced:
 
     def __repr__(self) -> str:
         kind = "weak " if self.weak else "0-d " if self.zero_d else ""
-        return f"<traced {kind}{self.dtype}{list(self.shape) if self.ndim else ''}>"
+        return f"<traced {kind}{self.dtype}{list(self.expr.shape) if self.ndim else ''}>"
 
     def __bool__(self) -> NoReturn:
         raise NeedStatic(self.origins, "a truth value")
@@ -105,7 +98,7 @@ class Traced:
 
     def __len__(self) -> int:
         if self.ndim:
-            return self.shape[0]
+            return operator.index(self.shape[0])
         kind = "float" if self.kind is float else self.kind.__name__
         raise DTypeError("len() of unsized object" if self.zero_d else f"object of type '{kind}' has no len()")
 
@@ -335,32 +328,31 @@ def _number_kind(x: Any) -> type:
     return next(kind for kind in (bool, int, float) if isinstance(x, kind))
 
 
-def shape_of(x: Traced | Number) -> tuple[int, ...]:
+def shape_of(x: Traced | Number) -> Shape:
     return x.shape if isinstance(x, Traced) else ()
 
 
-def in_shape(x: Expr, shape: tuple[int, ...]) -> Expr:
-    """x broadcast to `shape`, as NumPy does: axes of size 1 are stretched, new axes come in front."""
-    if x.shape == shape:
-        return x
-    offset = len(shape) - len(x.shape)
-    kept = [axis for axis, size in enumerate(x.shape) if size == shape[offset + axis]]
-    squeezed = tuple(x.shape[axis] for axis in kept)
-    return broadcast(reshape(x, types.of_shape(squeezed, x.element)), [offset + axis for axis in kept], shape)
+def visible(size: Size) -> int | Traced:
+    """A size as the program sees it."""
+    return Traced(size.expr, weak=True, origins=size.origins) if isinstance(size, sizes.Dim) else size
 
 
-def in_type(x: Traced | Number, dtype: np.dtype, shape: tuple[int, ...]) -> Expr:
+def visible_shape(shape: Shape) -> tuple[int | Traced, ...]:
+    return tuple(map(visible, shape))
+
+
+def in_type(x: Traced | Number, dtype: np.dtype, shape: Shape) -> Expr:
     """x in the dtype it is promoted to, and broadcast.
 
     A Python int that is out of the dtype's range is an OverflowError, of the compiler's or at run time.
     """
     element = types.from_dtype(dtype)
     if not isinstance(x, Traced):
-        return constant(promotion.convert(x, dtype), types.of_shape(shape, element))
+        return sizes.filled(promotion.convert(x, dtype), shape, element)
     expr = x.expr if x.ndim else x.scalar
     if x.weak and x.kind is int and dtype.kind in "iu" and dtype != np.int64:
         check_range(expr, dtype)
-    return in_shape(cast_expr(expr, element), shape)
+    return sizes.stretched(cast_expr(expr, element), shape)
 
 
 def check_range(value: Expr, dtype: np.dtype) -> None:

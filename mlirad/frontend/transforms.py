@@ -18,6 +18,7 @@ from mlirad.frontend.assignment import assignable
 from mlirad.frontend.calls import Calls
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.outline import Outlined, Outlining, name_of_value
+from mlirad.frontend.sizes import filled, pattern
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import Pullback, Ref, Static, Transformed, Tuple, Value
 from mlirad.requests import Grad, Jvp, Vjp
@@ -214,7 +215,9 @@ class Transforms(Outlining, Calls):
             if leaf.dtype.kind == "f":
                 return next(tangents)
             element = types.from_dtype(leaf.dtype)
-            return constant(0, types.tensor(leaf.shape, element) if isinstance(leaf, Ref) else element)
+            if isinstance(leaf, Traced) or not leaf.shape:
+                return constant(0, element if isinstance(leaf, Traced) else types.tensor((), element))
+            return filled(0, leaf.shape, element)
 
         leaves = iter([one(leaf) for leaf in self.result_leaves(result)])
         zeroed = self.rebuilt(result, leaves)
@@ -225,7 +228,7 @@ class Transforms(Outlining, Calls):
         assert isinstance(like, Ref | Traced)
         operand = self.operand(value)
         shape = operand.shape if isinstance(operand, Traced) else ()
-        if shape != like.shape:
+        if pattern(shape) != pattern(like.shape):
             raise ShapeError(f"a tangent or cotangent of shape {shape} for shape {like.shape}", self.location)
         expr = assignable(operand, like.shape, like.dtype)
         return Traced(expr).contents if isinstance(like, Ref) else expr

@@ -17,6 +17,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.expr import Expr
+from mlirad.frontend.sizes import Pattern, Shape
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.views import View
 from mlirad.location import SourceLocation
@@ -54,8 +55,19 @@ class Ref:
     selector: Expr | None = None
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Shape:
         return self.alternatives[0].view.shape
+
+    def with_origins(self, origins: frozenset[Hashable]) -> Ref:
+        """The same array, whose traced sizes are said to come from `origins`."""
+        if all(each.view.is_static for each in self.alternatives):
+            return self
+        pairs = ((each.cell, dataclasses.replace(each.view, origins=origins)) for each in self.alternatives)
+        return Ref(tuple(Alternative(cell, view) for cell, view in pairs), self.selector)
+
+    @property
+    def pattern(self) -> Pattern:
+        return self.alternatives[0].view.pattern
 
     @property
     def dtype(self) -> np.dtype:
@@ -63,7 +75,7 @@ class Ref:
 
     @property
     def ndim(self) -> int:
-        return len(self.shape)
+        return self.alternatives[0].view.ndim
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,7 +320,10 @@ def describe(
         case Traced():
             return ("number", name(value.expr.value), value.weak, value.zero_d, value.origins)
         case Ref():
-            arrays = tuple((number(a.cell), a.view.steps, _describe_params(a.view, name)) for a in value.alternatives)
+            arrays = tuple(
+                (number(a.cell), a.view.steps, _describe_params(a.view, name), a.view.origins)
+                for a in value.alternatives
+            )
             return ("array", arrays, None if value.selector is None else name(value.selector.value))
         case Object():
             return ("object", number(value.number))

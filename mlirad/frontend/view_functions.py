@@ -14,9 +14,12 @@ from typing import Any
 import numpy as np
 
 from mlirad.errors import UnsupportedSyntaxError
+from mlirad.frontend import affine
 from mlirad.frontend.promotion import broadcast_shapes, dtype_of, normalize_axes, numpys_refusal
-from mlirad.frontend.traced import require_static
-from mlirad.frontend.views import Affine, New, Start, View, shadow
+from mlirad.frontend.sizes import Dim, Shape, Size, is_static, stand_in, value_of
+from mlirad.frontend.sizes import require_static as require_static_shape
+from mlirad.frontend.traced import Traced, require_static
+from mlirad.frontend.views import New, Start, View, shadow
 
 ViewFunction = Callable[..., View | None]
 
@@ -59,8 +62,8 @@ def _rearranged(numpy_function: Callable[..., Any]) -> ViewFunction:
         axes = tuple(size - 2 for size in asked.shape)
         flipped = {axis for axis, stride in zip(axes, asked.strides, strict=True) if stride < 0}
         strides = tuple(-1 if axis in flipped else 1 for axis in range(view.ndim))
-        starts = [max(view.shape[axis] - 1, 0) if axis in flipped else 0 for axis in range(view.ndim)]
-        return view.affine(Affine(view.shape, view.shape, strides, axes), starts)
+        starts = [_last(size) if axis in flipped else 0 for axis, size in enumerate(view.shape)]
+        return view.affine(axes, starts, strides=strides)
 
     return of_view
 
@@ -76,12 +79,16 @@ def _reshaped(view: View, *args: Any, **kwargs: Any) -> View | None:
     if kwargs or copy is not None or order not in ("C", "F", "A"):
         raise UnsupportedSyntaxError("of np.reshape's keywords only shape= and order= are supported")
     shape = args[0] if len(args) == 1 else args
+    if order == "C" and not is_static(view.shape):
+        thin = _thin_shape(view.shape, shape)
+        if thin is not None:
+            return view.reshaped(thin, [0] * len(thin))
     require_static(shape, "the shape of np.reshape")
     asked = shadow(view.shape, view.strides)
     if order == "A":
         order = "F" if asked.flags.fnc else "C"
     with numpys_refusal():
-        result = _shape_of_reshape(view.shape, shape)
+        result = _shape_of_reshape(require_static_shape(view.shape, "the shape of an array that is reshaped"), shape)
     try:
         answer = np.reshape(asked, result, order=order, copy=False)
     except ValueError:
@@ -92,16 +99,33 @@ def _reshaped(view: View, *args: Any, **kwargs: Any) -> View | None:
     return _reversed(_reversed(view).reshaped(result[::-1], strides[::-1]))
 
 
+def _thin_shape(old: Shape, new: Any) -> Shape | None:
+    """The shape of a reshape that only adds and drops axes of size 1, of an array with one other axis."""
+    long = [size for size in old if size != 1]
+    entries = new if isinstance(new, tuple | list) else (new,)
+    others = [entry for entry in entries if isinstance(entry, Traced) or entry != 1]
+    if len(long) != 1 or len(others) != 1 or not isinstance(long[0], Dim):
+        return None
+    (asked,) = others
+    if isinstance(asked, Traced) and affine.difference(asked.scalar, long[0].expr) != 0:
+        return None
+    if not isinstance(asked, Traced) and asked != -1:
+        return None
+    return tuple(long[0] if entry is asked else 1 for entry in entries)
+
+
 def _shape_of_reshape(old: tuple[int, ...], new: Any) -> tuple[int, ...]:
     return np.reshape(shadow(old, [0] * len(old)), new).shape if prod(old) else np.zeros(old).reshape(new).shape
 
 
 def _reversed(view: View) -> View:
     axes = tuple(reversed(range(view.ndim)))
-    return view.affine(Affine(view.shape, view.shape, (1,) * view.ndim, axes), [0] * view.ndim)
+    return view.affine(axes)
 
 
 def _ravelled(view: View, order: str = "C") -> View | None:
+    if view.ndim == 1 and not is_static(view.shape):
+        return view
     flags = shadow(view.shape, view.strides).flags
     if order == "C" and flags.c_contiguous:
         return _reshaped(view, -1)
@@ -117,28 +141,40 @@ def flattened(view: View, order: str = "C") -> View | None:
     return _reshaped(view, -1, order="C" if order == "K" else order)
 
 
+def _last(size: Size) -> Start:
+    """Where the last element of an axis is; 0 if there is none."""
+    return affine.maximum(affine.subtract(value_of(size), 1), 0)
+
+
 def _unit_axes(numpy_function: Callable[..., Any]) -> ViewFunction:
     """A function that adds and drops axes of size 1."""
 
     def of_view(view: View, *args: Any, **kwargs: Any) -> View:
         require_static((args, kwargs), f"the axes of np.{numpy_function.__name__}")
         with numpys_refusal():
-            result = numpy_function(shadow(view.shape, view.strides), *args, **kwargs)
-        return view.reshaped(result.shape, [stride // 8 for stride in result.strides])
+            result = numpy_function(shadow(stand_in(view.shape), view.strides), *args, **kwargs)
+        shape = result.shape
+        if not is_static(view.shape):
+            if numpy_function is np.squeeze and not args and not kwargs:
+                require_static_shape(view.shape, "the shape of np.squeeze")
+            kept = iter(size for size in view.shape if size != 1)
+            shape = tuple(1 if size == 1 else next(kept) for size in shape)
+        return view.reshaped(shape, [stride // 8 for stride in result.strides])
 
     return of_view
 
 
 def _broadcast_to(view: View, shape: Any) -> View:
     require_static(shape, "the shape of np.broadcast_to")
+    own = require_static_shape(view.shape, "the shape of np.broadcast_to")
     with numpys_refusal():
-        target = np.broadcast_to(shadow(view.shape, view.strides), shape).shape
-    assert broadcast_shapes(view.shape, target) == target
+        target = np.broadcast_to(shadow(own, view.strides), shape).shape
+    assert broadcast_shapes(own, target) == target
     offset = len(target) - view.ndim
     axes: list[int | New] = [New(size) for size in target[:offset]]
     for axis, size in enumerate(view.shape):
         axes.append(axis if target[offset + axis] == size else New(target[offset + axis]))
-    wide = view.affine(Affine(view.shape, view.shape, (1,) * view.ndim, tuple(axes)), [0] * view.ndim)
+    wide = view.affine(axes)
     return dataclasses.replace(wide, readonly=True)
 
 
@@ -148,15 +184,16 @@ def diagonal(view: View, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Vie
         answer = np.diagonal(shadow(view.shape, view.strides), offset, axis1, axis2)
     first, second = (normalize_axes(axis, view.ndim)[0] for axis in (axis1, axis2))
     others = [axis for axis in range(view.ndim) if axis not in (first, second)]
-    last = view.affine(Affine(view.shape, view.shape, (1,) * view.ndim, (*others, first, second)), [0] * view.ndim)
-    *outer, rows, columns = last.shape
+    last = view.affine((*others, first, second))
+    *outer, rows, columns = require_static_shape(last.shape, "the shape of np.diagonal")
     flat = last.reshaped((*outer, rows * columns), [0] * (len(outer) + 1))
     size = answer.shape[-1]
     start = (-offset * columns if offset < 0 else offset) if size else 0
-    step = Affine(flat.shape, (*outer, size), (*(1 for _ in outer), columns + 1), tuple(range(flat.ndim)))
+    along = (*(1 for _ in outer), columns + 1)
     starts: list[Start] = [*(0 for _ in outer), start]
     strides = tuple(stride // 8 for stride in answer.strides)
-    return dataclasses.replace(flat.affine(step, starts), strides=strides, readonly=True)
+    diagonals = flat.affine(range(flat.ndim), starts, (*outer, size), along)
+    return dataclasses.replace(diagonals, strides=strides, readonly=True)
 
 
 def _diag(view: View, k: int = 0) -> View | None:

@@ -1,5 +1,6 @@
 """Views against NumPy's own: reading and writing through chains of indices, transposes, flips and reshapes."""
 
+import itertools
 import random
 
 import numpy as np
@@ -314,12 +315,49 @@ def test_slices_of_one_length_with_traced_bounds(make, length):
         lambda i: slice(i, 2 * i),
         lambda i: slice(i, i - 1),
         lambda i: slice(i, i + 11),
-        lambda i: slice(None, None, i),
+        lambda i: slice(i, None, 3),
+        lambda i: slice(None, i, 4),
+        lambda i: slice(i, None, -1),
+        lambda i: slice(None, i, -1),
+        lambda i: slice(i, 2, -2),
+        lambda i: slice(None, -i, -3),
+        lambda i: slice(-i, i, 2**62),
+        lambda i: slice(2**62, i),
+        lambda i: slice(i, -(2**62), -(2**61)),
     ],
 )
-def test_other_lengths_must_be_static(make):
+@pytest.mark.parametrize("length", [0, 1, 2, 10])
+def test_other_lengths_are_those_of_numpy(make, length):
+    """Reading and writing, wherever the bounds lie, far outside too."""
+    x = np.arange(length) * 10
+    for i in [*range(-14, 15), 2**61, -(2**61)]:
+
+        def build(contents, index):
+            view = compose(whole(length), make(Traced(index, weak=True)))
+            part = get(view, contents)
+            return part, put(view, contents, part + 1)
+
+        actual, written = evaluate(build, x, np.int64(i))
+        expected = x.copy()
+        expected[make(i)] += 1
+        assert np.array_equal(actual, x[make(i)]) and np.array_equal(written, expected)
+
+
+def test_the_extremes_of_64_bits_are_bounds_like_others():
+    x = np.arange(5)
+    for first, last in itertools.product([-(2**63), 2**63 - 1, 0, 3], repeat=2):
+        for step in (1, 2, -1, -2):
+
+            def build(contents, i, j, step=step):
+                return (get(compose(whole(5), slice(Traced(i), Traced(j), step)), contents),)
+
+            (actual,) = evaluate(build, x, np.int64(first), np.int64(last))
+            assert np.array_equal(actual, x[first:last:step])
+
+
+def test_a_traced_step_must_be_static():
     with pytest.raises(NeedStatic) as need:
-        evaluate(slice_of(make), np.arange(10), np.int64(1))
+        evaluate(slice_of(lambda i: slice(None, None, i)), np.arange(10), np.int64(1))
     assert need.value.origins == {"i"}
 
 

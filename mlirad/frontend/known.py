@@ -1,0 +1,47 @@
+"""Facts about values, known in the block under construction and in those around it; forgotten where it ends.
+
+Reads: nothing. Writes: nothing. Leaves: what was remembered: numbers of iterations for affine.py, shapes for sizes.py.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class _Scopes(threading.local):
+    scopes: list[dict[Hashable, Any]] = field(default_factory=lambda: [{}])
+
+
+_scopes = _Scopes()
+
+
+@contextmanager
+def scope() -> Iterator[None]:
+    """What is remembered in here may be made of values of this block, and is forgotten at its end."""
+    _scopes.scopes.append({})
+    try:
+        yield
+    finally:
+        _scopes.scopes.pop()
+
+
+def remember(key: Hashable, fact: Any) -> None:
+    _scopes.scopes[-1].setdefault(key, fact)
+
+
+def recall(key: Hashable) -> Any:
+    """What was remembered of a key, first in the innermost block; None: nothing."""
+    for facts in reversed(_scopes.scopes):
+        if key in facts:
+            return facts[key]
+    return None
+
+
+def is_recent(key: Hashable) -> bool:
+    """Whether a fact was remembered in the innermost block."""
+    return key in _scopes.scopes[-1]
