@@ -20,6 +20,7 @@ from mlirad.dialect.expr import Expr, building, constant, located
 from mlirad.errors import DifferentiationError
 
 LoopOp = scf.ForOp | scf.WhileOp
+RegionOp = scf.ForOp | scf.WhileOp | scf.IfOp
 
 
 def block_of(value: SSAValue) -> Block:

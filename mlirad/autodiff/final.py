@@ -181,6 +181,22 @@ class FinalArrays:
             final = carry.result
         return final
 
+    def keeps(self, write: Access, read: Access, version: SSAValue) -> bool:
+        """Whether no execution of `write` that comes after `version` touches what is read of it, in any loop."""
+        loops = [loop for loop, _ in self._carriers(version)]
+        around = loops_around(block_of(version), self.entry)
+        if not loops or loops[-1].op is not around[0].op or not loops[-1].op.is_ancestor(write.op):
+            return False
+        return self._misses(write, read, version, loops[-1])
+
+    def is_apart(self, write: Access, read: Access, version: SSAValue) -> bool:
+        """Whether `write`, done after `version` in the same trip of its block, does not touch what is read of it."""
+        around = loops_around(block_of(version), self.entry), loops_around(write.op.parent, self.entry)
+        shared = [a for a, b in zip(*around, strict=False) if a.op is b.op]
+        if not shared:
+            return False
+        return _are_exclusive(write.op, read.op, shared[-1]) or _is_apart(write, read, shared, len(shared))
+
     def _carriers(self, version: SSAValue) -> Iterator[tuple[Loop, Carry]]:
         """The loops that carry the array, from the innermost out."""
         begun = self.versions.beginning(version)
@@ -207,7 +223,11 @@ class FinalArrays:
         """
         shared = [
             a
-            for a, b in zip(_loops_around(block_of(version), loop), _loops_around(write.op.parent, loop), strict=False)
+            for a, b in zip(
+                loops_around(block_of(version), loop.op.parent),
+                loops_around(write.op.parent, loop.op.parent),
+                strict=False,
+            )
             if a.op is b.op
         ]
         if not all(_is_apart(write, read, shared, level) for level in range(len(shared))):
@@ -228,10 +248,10 @@ class FinalArrays:
             version = found[1].init
 
 
-def _loops_around(block: Block | None, outermost: Loop) -> list[Loop]:
-    """The loops around a block, from `outermost` in."""
+def loops_around(block: Block | None, outside: Block | None) -> list[Loop]:
+    """The loops around a block, from the outermost in, up to the block `outside`."""
     found: list[Loop] = []
-    while block is not None and block is not outermost.op.parent:
+    while block is not None and block is not outside:
         op = block.parent_op()
         if isinstance(op, scf.ForOp | scf.WhileOp):
             found.insert(0, Loop(op))
@@ -244,7 +264,7 @@ def _are_exclusive(one: Operation, other: Operation, within: Loop) -> bool:
     ancestor = one.parent_op()
     while ancestor is not None and not ancestor.is_ancestor(other):
         ancestor = ancestor.parent_op()
-    if not isinstance(ancestor, scf.IfOp) or _loops_around(ancestor.parent, within)[-1].op is not within.op:
+    if not isinstance(ancestor, scf.IfOp) or loops_around(ancestor.parent, within.op.parent)[-1].op is not within.op:
         return False
     return not any(region.is_ancestor(one) and region.is_ancestor(other) for region in ancestor.regions)
 

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, is_side_effect_free
 
-from mlirad.autodiff.carries import block_of, terminator
+from mlirad.autodiff.carries import RegionOp, block_of, terminator
 from mlirad.autodiff.sizes import size_source, size_value, unknown_axes, zeros
 from mlirad.dialect.expr import Expr, insert
 from mlirad.dialect.movement import DimOp, dim
@@ -91,17 +91,16 @@ class Naming:
     def close(self, reverse: Block, first: Operation | None) -> None:
         """Write the records. `reverse` is the function's block, and what follows `first` in it is the reverse sweep."""
         self._name_sizes()
-        _erase_dead(reverse, first)
+        erase_dead(reverse, first)
         for mirror in reversed(self.mirrors):
             assert mirror.replay is not None
             used = {value: residual for value, residual in mirror.residuals.items() if residual.parent is not None}
             for number, residual in enumerate(used.values()):
                 residual.number = IntegerAttr(number, i64)
-            if used:
-                end = terminator(mirror.forward)
-                record = RecordOp.of(mirror.replay.block.value.data, list(used))
-                record.location = end.location
-                mirror.forward.insert_op_before(record, end)
+            end = terminator(mirror.forward)
+            record = RecordOp.of(mirror.replay.block.value.data, list(used))
+            record.location = end.location
+            mirror.forward.insert_op_before(record, end)
 
     def _name_sizes(self) -> None:
         """Let rules that ask an array for its size get the size alone."""
@@ -119,16 +118,26 @@ def hint_cotangent(g: SSAValue, of: SSAValue) -> None:
         g.name_hint = f"d_{of.name_hint}"
 
 
-def _erase_dead(block: Block, first: Operation | None) -> None:
+def erase_dead(block: Block, first: Operation | None) -> None:
     """Erase the ops after `first` whose results nothing uses: what a rule computed for operands without a cotangent,
-    and the residuals that nothing named in the end."""
+    the residuals that nothing named in the end, and whole reverse loops and branches."""
     for op in reversed(list(block.ops)):
         if op is first:
             break
         for region in op.regions:
             for inner in region.blocks:
-                _erase_dead(inner, None)
-        is_removable = not op.has_trait(IsTerminator) and is_side_effect_free(op)
+                erase_dead(inner, None)
+        is_removable = not op.has_trait(IsTerminator) and not isinstance(op, ReplayOp) and _is_effect_free(op)
         if is_removable and not any(result.uses for result in op.results):
             op.detach()
             op.erase()
+
+
+def _is_effect_free(op: Operation) -> bool:
+    """Whether nothing but marking a block is an effect of the op."""
+    if not op.regions:
+        return isinstance(op, ReplayOp) or is_side_effect_free(op)
+    inner_ops = (inner for region in op.regions for block in region.blocks for inner in block.ops)
+    return isinstance(op, RegionOp) and all(
+        inner.has_trait(IsTerminator) or _is_effect_free(inner) for inner in inner_ops
+    )

@@ -1,7 +1,7 @@
 """How a forward value can be had again in the reverse sweep, and what that costs.
 
-A value is visible there, or rebuilt from the reverse counter, or recomputed from others, or stored. The cheapest choice
-for all of them together is one minimum cut: bytes times trips against the cost of recomputation times trips.
+A value is visible there, or rebuilt from the reverse counter, or recomputed from others, or read again of an array
+whose writes are taken back, or stored: bytes times trips against the cost of recomputation times trips.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from mlirad.autodiff.carries import Loop, block_of, constant_value
-from mlirad.autodiff.cut import Network
 from mlirad.autodiff.final import FinalArrays
+from mlirad.autodiff.history import Look
 from mlirad.autodiff.linear import induction
+from mlirad.autodiff.updates import READS, places_of
 from mlirad.dialect import types
 from mlirad.dialect.bounds import element_bound
 from mlirad.dialect.expr import Expr, emit, insert
 from mlirad.dialect.indexing import ExtractOp
 from mlirad.dialect.op import Generic, NdOp
-from mlirad.errors import DifferentiationError
 
 Build = Callable[[Sequence[SSAValue], SSAValue | None], SSAValue]
 
@@ -39,12 +39,14 @@ ROUNDED_EXACTLY = 5
 class Way:
     """A way to have a value again: `build(operands, counter)`, at a cost, from operands that are to be had first.
 
-    counter: that of the reverse block, if the value belongs to a loop's body.
+    counter: that of the reverse block, if the value belongs to a loop's body. look: the array of which the value is
+    read again, once the writes that came after are taken back; the operands are the indices.
     """
 
     operands: tuple[SSAValue, ...]
     cost: float
     build: Build
+    look: Look | None = None
 
 
 @dataclass
@@ -52,6 +54,7 @@ class Recovery:
     """The ways to recover the values of one function, whose own block is `entry`."""
 
     entry: Block
+    looks: dict[SSAValue, Look] = field(default_factory=dict)
     final: FinalArrays = field(init=False)
     _ways: dict[SSAValue, Way | None] = field(default_factory=dict)
     _exact: dict[SSAValue, bool] = field(default_factory=dict)
@@ -66,36 +69,27 @@ class Recovery:
     def way(self, value: SSAValue) -> Way | None:
         """How `value` is recomputed; None if it can only be stored."""
         if value not in self._ways:
-            way = self._argument(value) if isinstance(value, BlockArgument) else self._result(value)
-            home = None if way is not None and way.cost <= 1 else self.final.home(value)
-            if home is not None and (way is None or self.is_visible(home[0])):
-                way = Way(home, 1.0, lambda given, _: emit(ExtractOp, *given).value)
-            self._ways[value] = way
+            self._ways[value] = self._way(value)
         return self._ways[value]
 
-    def stored(self, needed: Iterable[SSAValue]) -> set[SSAValue]:
-        """Which values to store so that the needed ones can be had, at the least cost."""
-        network = Network("source", "sink")
-        pending = [value for value in dict.fromkeys(needed) if not self._is_free(value)]
-        for value in pending:
-            network.edge((value, "out"), "sink", inf)
-        seen = set(pending)
-        while pending:
-            value = pending.pop()
-            way = None if self.is_visible(value) else self.way(value)
-            network.edge("source", (value, "in"), inf if way is None else way.cost * self.trips(block_of(value)))
-            network.edge((value, "in"), (value, "out"), self._price(value))
-            for operand in () if way is None else way.operands:
-                if self._is_free(operand):
-                    continue
-                network.edge((operand, "out"), (value, "in"), inf)
-                if operand not in seen:
-                    seen.add(operand)
-                    pending.append(operand)
-        side = network.cut()
-        if side is None:
-            raise _not_recoverable(seen)
-        return {value for value in seen if (value, "in") in side and (value, "out") not in side}
+    def forbid(self, values: Iterable[SSAValue]) -> None:
+        """These are not to be read again of arrays whose writes are taken back."""
+        for value in values:
+            del self.looks[value]
+        self._ways.clear()
+
+    def _way(self, value: SSAValue) -> Way | None:
+        way = self._argument(value) if isinstance(value, BlockArgument) else self._result(value)
+        look, reads = self.looks.get(value), isinstance(value.owner, READS)
+        if way is not None and (self.is_visible(way.operands[0]) if reads else way.cost <= 1):
+            return way
+        home = None if reads else self.final.home(value)
+        if home is not None and (self.is_visible(home[0]) or (way is None and look is None)):
+            return Way(home, 1.0, lambda given, _: emit(ExtractOp, *given).value)
+        if look is None or (look.access is None and way is not None):
+            return way
+        starts = () if look.access is None else tuple(places_of(look.read))
+        return Way(starts, float(_elements(value)), _not_built, look)
 
     def trips(self, block: Block) -> float:
         """How often a block runs, as far as is known."""
@@ -113,18 +107,25 @@ class Recovery:
             self._trips[block] = times
         return self._trips[block]
 
-    def _is_free(self, value: SSAValue) -> bool:
+    def is_free(self, value: SSAValue) -> bool:
         return self.is_visible(value) and not _is_overwritten(value)
 
-    def _price(self, value: SSAValue) -> float:
+    def price(self, value: SSAValue) -> float:
         """What it costs to store a value; of a visible array that is overwritten later, the copy that keeps it."""
         elements: float | None = element_bound(value)
         if elements is None:
             if not self.is_visible(value):
                 return inf  # there is no telling how long its slots should be
-            elements = prod(UNKNOWN_SIZE if size < 0 else size for size in types.shape(value.type))
+            elements = _elements(value)
         cost = COST_OF_SLOT + types.itemsize(value.type) * COST_OF_BYTE
         return elements * cost * self.trips(block_of(value))
+
+    def is_counted(self, value: SSAValue) -> bool:
+        """Whether an integer is arithmetic on what is visible, and on counters."""
+        if self.is_visible(value):
+            return True
+        way = self.way(value)
+        return way is not None and way.cost == 0 and all(self.is_counted(operand) for operand in way.operands)
 
     # --- the ways -----------------------------------------------------------------------------------------------
 
@@ -214,8 +215,15 @@ def _cost(op: Operation) -> float:
         return 0.0
     # A reduction reads all of its operands, an element read one element.
     touched = values if isinstance(op.loops(), Generic) else op.results
-    elements = max(prod(UNKNOWN_SIZE if size < 0 else size for size in types.shape(value.type)) for value in touched)
-    return op.memory.cost * elements
+    return op.memory.cost * max(_elements(value) for value in touched)
+
+
+def _elements(value: SSAValue) -> int:
+    return prod(UNKNOWN_SIZE if size < 0 else size for size in types.shape(value.type))
+
+
+def _not_built(*_: object) -> SSAValue:
+    raise AssertionError("where an array is read again is for the undoing of its writes to say")
 
 
 def _is_overwritten(value: SSAValue) -> bool:
@@ -229,15 +237,3 @@ def _is_overwritten(value: SSAValue) -> bool:
         if isinstance(op, scf.ForOp | scf.WhileOp) and value in Loop(op).inits:
             return True
     return False
-
-
-def _not_recoverable(values: Iterable[SSAValue]) -> DifferentiationError:
-    owners = [value.owner for value in values if not types.is_static(value.type)]
-    ops = [owner for owner in owners if isinstance(owner, Operation)]
-    names = ", ".join(sorted({op.name for op in ops}))
-    place = types.from_location(ops[0].location) if ops else None
-    return DifferentiationError(
-        f"the reverse of a loop needs an array again whose size has no bound that is known before the call, of {names}",
-        place,
-        "take a slice of an array whose shape is known",
-    )

@@ -274,7 +274,7 @@ class RecordOp(IRDLOperation):
     block = prop_def(IntegerAttr.constr(i64))
     values = var_operand_def()
     traits = traits_def(MemoryWriteEffect())
-    assembly_format = "$block $values attr-dict `:` type($values)"
+    assembly_format = "$block ($values^ `:` type($values))? attr-dict"
 
     @classmethod
     def of(cls, block: int, values: Sequence[SSAValue]) -> RecordOp:
@@ -284,7 +284,9 @@ class RecordOp(IRDLOperation):
 @irdl_op_definition
 class ReplayOp(IRDLOperation):
     """This block undoes forward block number `block`: its trip number `counter`, if it is a loop's body, inside the
-    trip `outer` of the forward block around it (absent where that is the function's own block)."""
+    trip `outer` of the forward block around it (absent where that is the function's own block).
+
+    It stays where nothing names a value of the block: the tape may have writes to take back there."""
 
     name = "ad.replay"
     block = prop_def(IntegerAttr.constr(i64))
@@ -292,7 +294,7 @@ class ReplayOp(IRDLOperation):
     outer = opt_operand_def(_TRIP)
     trip = result_def(_TRIP)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(Pure())
+    traits = traits_def(MemoryWriteEffect())
     assembly_format = "$block (`trip` $counter^)? (`in` $outer^)? attr-dict"
 
     @classmethod

@@ -1,0 +1,124 @@
+"""The forward values as the reverse sweep has them: visible, loaded from a tape, recomputed, or read again of an array.
+
+Reads: a decision. Writes: loads and recomputations at the heads of reverse blocks, before the block takes writes back;
+what needs an array that is at hand only later comes as soon as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from mlirad.autodiff.carries import block_of
+from mlirad.autodiff.decide import Decision
+from mlirad.autodiff.recover import Recovery, Way
+from mlirad.autodiff.shelves import Shelves, location_of
+from mlirad.autodiff.sizes import size_value, unknown_axes
+from mlirad.autodiff.updates import read_again
+from mlirad.dialect.expr import Expr, building, located
+from mlirad.dialect.request import ReplayOp
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where in a reverse block ops go: ahead of `before`. Level 0 is its head, then come the points of an `Undo`."""
+
+    level: int
+    before: Operation
+
+
+@dataclass
+class Sweep:
+    """The forward values as the reverse sweep has them, made in the reverse block of their own block.
+
+    heads: the arrays that values looked at are read of, where they stand in it from the head of the block on.
+    """
+
+    recovery: Recovery
+    shelves: Shelves
+    decision: Decision
+    replays: Mapping[Block, ReplayOp]
+    made: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    heads: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    _points: dict[SSAValue, Point] = field(default_factory=dict)
+    _begun: dict[Block, Operation] = field(default_factory=dict)
+
+    def put(self, value: SSAValue, made: SSAValue, point: Point) -> None:
+        """From this point on, `made` stands for the value."""
+        self.made[value] = made
+        self._points[value] = point
+
+    def begin(self, first: SSAValue) -> None:
+        """The head of first's block ends ahead of it, if it has not ended yet."""
+        block = block_of(first)
+        assert isinstance(first.owner, Operation)
+        self._begun.setdefault(block, first.owner)
+
+    def value(self, value: SSAValue) -> SSAValue:
+        """What stands for a forward value in the reverse block of its block."""
+        pending = [value]
+        while pending:
+            top = pending[-1]
+            if self.recovery.is_visible(top) or top in self.made:
+                pending.pop()
+            elif top in self.decision.stored:
+                self.made[top] = self._load(top)
+            else:
+                way = self.recovery.way(top)
+                assert way is not None, "what cannot be recomputed is stored"
+                missing = [v for v in way.operands if not self.recovery.is_visible(v) and v not in self.made]
+                if missing:
+                    pending.extend(missing)
+                else:
+                    self.made[top] = self._recompute(top, way)
+        return self.made.get(value, value)
+
+    def _recompute(self, value: SSAValue, way: Way) -> SSAValue:
+        operands = [self.made.get(operand, operand) for operand in way.operands]
+        replay = self.replays[block_of(value)]
+        point = self._point(value, way)
+        with building(InsertPoint.before(point.before)), located(location_of(value)):
+            if way.look is None:
+                return way.build(operands, replay.counter)
+            array = self.heads[value]
+            return array if way.look.access is None else read_again(way.look.read, array, operands)
+
+    def _point(self, value: SSAValue, way: Way) -> Point:
+        """Where a value is made: at the head of its reverse block, or where the last of its operands is."""
+        block = block_of(value)
+        late = [self._points[v] for v in way.operands if v in self._points and block_of(v) is block]
+        if not late:
+            return self._head(block)
+        self._points[value] = max(late, key=lambda point: point.level)
+        return self._points[value]
+
+    def _head(self, block: Block) -> Point:
+        replay = self.replays[block]
+        assert replay.parent is not None
+        return Point(0, self._begun.get(replay.parent, replay))
+
+    def _load(self, value: SSAValue) -> SSAValue:
+        shelf = self.shelves[value]
+        if shelf.slots is None:
+            return shelf.tape
+        counters = [self.replays[loop.body].counter for loop in shelf.slots.loops]
+        base = None if shelf.slots.base is None else self._base(shelf.slots.base)
+        sizes = [Expr(self._size(value, axis)) for axis in unknown_axes(value)]
+        with building(InsertPoint.before(self._head(block_of(value)).before)), located(location_of(value)):
+            slot = shelf.slots.number([counter for counter in counters if counter is not None], base)
+            return shelf.read(slot, value.type, sizes)
+
+    def _base(self, base: SSAValue) -> SSAValue:
+        """What the slots of a nest begin with is a forward value like any other, and there is no way but storing it."""
+        self.decision.stored.add(base)
+        return self.value(base)
+
+    def _size(self, array: SSAValue, axis: int) -> SSAValue:
+        """A size of a stored array: a forward value like any other too, mostly arithmetic on counters."""
+        size = size_value(array, axis)
+        if not self.recovery.is_counted(size) and size not in self.made:
+            self.decision.stored.add(size)
+        return self.value(size)
