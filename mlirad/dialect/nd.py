@@ -12,6 +12,7 @@ from mlirad.dialect import (  # noqa: F401  (a family's ops are defined by impor
     contraction,
     division,
     elementwise,
+    gather,
     indexing,
     movement,
     overflow,

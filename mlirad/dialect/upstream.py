@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from xdsl.dialects import arith, tensor
+from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, ArrayAttr, IndexType, IntegerAttr, TensorType, i64
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
@@ -144,3 +144,31 @@ def _common_groups(source: Sequence[int], target: Sequence[int]) -> list[tuple[l
     groups[-1][0].extend(range(i, len(source)))
     groups[-1][1].extend(range(j, len(target)))
     return groups
+
+
+def counted(
+    sizes: Sequence[SSAValue],
+    carried: Sequence[SSAValue],
+    body: Callable[[list[SSAValue], list[SSAValue]], Sequence[SSAValue]],
+) -> list[SSAValue]:
+    """A nest of `scf.for`, one a size (an i64), in row-major order; gives what is carried out of it.
+
+    `body` gets the counters (i64) and what is carried, emits, and gives what is carried on.
+    """
+    return _nest(list(sizes), [], list(carried), body)
+
+
+def _nest(
+    sizes: list[SSAValue],
+    counters: list[SSAValue],
+    carried: list[SSAValue],
+    body: Callable[[list[SSAValue], list[SSAValue]], Sequence[SSAValue]],
+) -> list[SSAValue]:
+    if len(counters) == len(sizes):
+        return list(body(counters, carried))
+    zero, one = (insert(arith.ConstantOp(IntegerAttr(value, i64))).result for value in (0, 1))
+    block = Block(arg_types=[i64, *(value.type for value in carried)])
+    counter, *inside = block.args
+    with building(block):
+        insert(scf.YieldOp(*_nest(sizes, [*counters, counter], list(inside), body)))
+    return list(insert(scf.ForOp(zero, sizes[len(counters)], one, carried, Region(block))).results)

@@ -17,10 +17,11 @@ from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, constant, where
 from mlirad.errors import StaticIndexError, StaticOverflowError, StaticZeroDivisionError
 from mlirad.frontend import layout, view_functions
-from mlirad.frontend.core import Core
+from mlirad.frontend.fancy import Fancy
 from mlirad.frontend.indexing import compose, is_basic
 from mlirad.frontend.merge import kind_of, renumbered
 from mlirad.frontend.promotion import numpys_refusal
+from mlirad.frontend.selection import HINT, Selected
 from mlirad.frontend.traced import Traced, require_static, visible, visible_shape
 from mlirad.frontend.values import (
     Alternative,
@@ -38,10 +39,9 @@ from mlirad.frontend.values import (
 
 # What Python raises where compiled code raises it when, and only if, it gets there.
 RUNTIME_ERRORS = (ZeroDivisionError, IndexError, OverflowError, KeyError, ValueError)
-MASK_HINT = "write it as np.where(mask, a, b), or loop over the elements"
 
 
-class Access(Core):
+class Access(Fancy):
     """`attribute(value, name)` and `get_item(value, index)`."""
 
     @abstractmethod
@@ -81,6 +81,8 @@ class Access(Core):
                 return self.array_attribute(value, name)
             case Traced():
                 return self.number_attribute(value, name)
+            case Selected():
+                return self.selection_attribute(value, name)
             case Object():
                 entry = self.entry(value)
                 if entry.kind not in (list, dict):
@@ -144,6 +146,16 @@ class Access(Core):
         if name in ("T", "real"):
             return number
         return Bound(number, name)
+
+    def selection_attribute(self, selection: Selected, name: str) -> Value:
+        match name:
+            case "size" | "shape":
+                return self.result(getattr(selection, name))
+            case "ndim" | "dtype":
+                return Static(getattr(selection, name))
+        if not callable(getattr(np.ndarray, name, None)):
+            raise self.refusal(f"the attribute {name!r} of a masked selection is not compiled", HINT)
+        return Bound(selection, name)
 
     def viewed(self, array: Ref, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Ref | None:
         """A view of an array, by a view function; None where NumPy makes a copy."""
@@ -256,9 +268,6 @@ class Access(Core):
         if part.shape == () and not any(entry is Ellipsis for entry in entries):
             return self.read_scalar(part)
         return part
-
-    def advanced_item(self, array: Ref, position: Any) -> Value:
-        raise self.refusal("indexing by arrays, lists and masks is not compiled yet", MASK_HINT)
 
     def part(self, array: Ref, position: Any) -> Ref:
         """The view `array[position]`, for a basic index."""

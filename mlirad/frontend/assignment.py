@@ -28,7 +28,7 @@ def assignable(value: Any, shape: Shape, dtype: np.dtype, in_place: np.ufunc | N
     """
     operand = as_operand(value)
     if in_place is not None:
-        _check_in_place(operand, shape, dtype, in_place)
+        check_in_place(operand, shape, dtype, in_place)
     own = shape_of(operand)
     if own and not shape:
         raise StaticValueError("setting an array element with a sequence.")
@@ -42,7 +42,8 @@ def assignable(value: Any, shape: Shape, dtype: np.dtype, in_place: np.ufunc | N
     return stretched(reshape(expr, types.of_shape(expr.shape[extra:], expr.element)), shape)
 
 
-def _check_in_place(value: Traced | Number, shape: Shape, dtype: np.dtype, ufunc: np.ufunc) -> None:
+def check_in_place(value: Traced | Number, shape: Shape, dtype: np.dtype, ufunc: np.ufunc) -> None:
+    """Raise what NumPy raises where a ufunc's result does not fit in the array that it is to be written in."""
     own = shape_of(value)
     if not require_broadcast(own, shape, "operands could not be broadcast together with shapes {shape} {own}"):
         wide = text(np.broadcast_shapes(own, shape)) if is_static((*own, *shape)) else text(own)  # type: ignore[arg-type]

@@ -42,6 +42,7 @@ from mlirad.frontend.results import (
     ScalarResult,
     StaticResult,
 )
+from mlirad.frontend.selection import HINT, Selected
 from mlirad.frontend.sizes import require_static
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import DATA, NeedStatic, Traced
@@ -266,7 +267,9 @@ class Build:
         elif isinstance(value, Ref | Traced | Static | Pullback):
             return tree.LEAF, [value]
         else:
-            raise machine.refusal(f"a compiled function cannot return {kind_of(value)}", "return arrays and numbers")
+            machine.location = machine.returned.get(name_of(self.function), machine.location)
+            hint = HINT if isinstance(value, Selected) else "return arrays and numbers"
+            raise machine.refusal(f"a compiled function cannot return {kind_of(value)}", hint)
         children = [self.flattened(item) for item in items]
         node = tree.Node(kind, keys, tuple(structure for structure, _ in children))
         return node, [leaf for _, leaves in children for leaf in leaves]

@@ -14,9 +14,11 @@ import numpy as np
 from mlirad.dialect.check import check
 from mlirad.errors import DTypeError
 from mlirad.frontend import numpy_calls, prelude, view_functions
+from mlirad.frontend.accumulation import Accumulation, writer
 from mlirad.frontend.calls import Calls
 from mlirad.frontend.iteration import Iteration
 from mlirad.frontend.merge import kind_of
+from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value
 
@@ -24,7 +26,7 @@ Arguments = Sequence[Value]
 Keywords = dict[str, Value]
 
 
-class BuiltinCalls(Iteration, Calls):
+class BuiltinCalls(Iteration, Calls, Accumulation):
     """`call_builtin` and `call_method`."""
 
     def call_builtin(self, function: Any, args: Arguments, kwargs: Keywords) -> Value | None:
@@ -33,7 +35,10 @@ class BuiltinCalls(Iteration, Calls):
             handler = _BUILTINS.get(function)
         except TypeError:  # not hashable
             return None
-        return None if handler is None else handler(self, tuple(args), kwargs)
+        if handler is not None:
+            return handler(self, tuple(args), kwargs)
+        write = writer(function)
+        return None if write is None else write(self, *args, **kwargs)
 
     def none_of(self, kwargs: Keywords, what: str) -> None:
         if kwargs:
@@ -41,6 +46,8 @@ class BuiltinCalls(Iteration, Calls):
 
     def builtin_len(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         value = self.use(args[0])
+        if isinstance(value, Selected):
+            return self.result(value.shape[0])
         if isinstance(value, Ref) and not value.shape:
             raise DTypeError("len() of unsized object", self.location)
         return self.result(self.length(value))
@@ -147,7 +154,7 @@ class BuiltinCalls(Iteration, Calls):
         match value:
             case Static():
                 return Static(isinstance(value.value, kinds))
-            case Ref():
+            case Ref() | Selected():
                 return Static(issubclass(np.ndarray, kinds))
             case Traced():
                 return Static(issubclass(value.kind if value.weak else value.dtype.type, kinds))
@@ -178,7 +185,7 @@ class BuiltinCalls(Iteration, Calls):
         match receiver:
             case Ref():
                 return self.array_method(receiver, name, tuple(args), kwargs)
-            case Traced():
+            case Traced() | Selected():
                 return self.numpy_method(receiver, name, args, kwargs)
             case Object():
                 table = _DICT_METHODS if self.entry(receiver).kind is dict else _LIST_METHODS
@@ -213,7 +220,7 @@ class BuiltinCalls(Iteration, Calls):
 
     def numpy_method(
         self,
-        receiver: Traced,
+        receiver: Traced | Selected,
         name: str,
         args: Arguments,
         kwargs: Keywords,

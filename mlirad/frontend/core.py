@@ -28,6 +28,7 @@ from mlirad.frontend.captures import Found
 from mlirad.frontend.columns import Columns, discard, emit_if
 from mlirad.frontend.merge import Merge, Naming
 from mlirad.frontend.scope import NONE, Names, Scope, scope_of
+from mlirad.frontend.selection import Selected
 from mlirad.frontend.source import Source
 from mlirad.frontend.state import State, trim
 from mlirad.frontend.traced import DATA, NeedStatic, Traced, of_array, require_static
@@ -267,7 +268,7 @@ class Core(ABC):
         match value:
             case Static():
                 return value.value
-            case Traced():
+            case Traced() | Selected():
                 return value
             case Ref():
                 return self.read(value)
@@ -286,6 +287,8 @@ class Core(ABC):
         """What a NumPy function gave, as a value: arrays are fresh."""
         if isinstance(value, Traced):
             return self.new_array(value.contents, strides) if value.is_array else value
+        if isinstance(value, Selected):
+            return value
         if isinstance(value, tuple):
             return Tuple(tuple(self.result(item) for item in value))
         if isinstance(value, list):

@@ -18,6 +18,8 @@ from mlirad.dialect.movement import reshape
 from mlirad.errors import StaticValueError
 from mlirad.frontend.comprehensions import Comprehensions
 from mlirad.frontend.merge import kind_of
+from mlirad.frontend.selection import Selected
+from mlirad.frontend.selection import refusal as selection_refusal
 from mlirad.frontend.sizes import require_static as require_static_shape
 from mlirad.frontend.traced import Traced, is_static, require_static
 from mlirad.frontend.values import (
@@ -167,6 +169,8 @@ class Expressions(Comprehensions):
                 value = Traced(reshape(contents, contents.element), origins=frozenset({"data"}))
             case Traced():
                 pass
+            case Selected():
+                raise selection_refusal("its truth depends on how many elements it has")
             case _:
                 return True
         if value.kind is bool:

@@ -18,6 +18,8 @@ from mlirad.errors import DTypeError
 from mlirad.frontend.expressions import Expressions
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.python_integers import converted, require_fit
+from mlirad.frontend.selection import Selected
+from mlirad.frontend.selection import refusal as selection_refusal
 from mlirad.frontend.traced import NeedStatic, Traced, in_type, origins_of, visible
 from mlirad.frontend.values import Alternative, Lazy, Object, Ref, Static, Tuple, Value
 
@@ -75,6 +77,8 @@ class Iteration(Expressions):
                 return shortest
             case Lazy():
                 return self.length(value.parts[0])
+        if isinstance(value, Selected):
+            raise selection_refusal("its elements are taken one by one")
         raise DTypeError(f"{kind_of(value)} is not iterable, and has no length", self.location)
 
     @staticmethod

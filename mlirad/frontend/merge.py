@@ -18,6 +18,7 @@ from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, constant, where
 from mlirad.frontend.columns import Columns, Operand
 from mlirad.frontend.numbers import join_numbers
+from mlirad.frontend.selection import Selected
 from mlirad.frontend.state import Live, Place, State
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import (
@@ -292,7 +293,7 @@ class Merge:
                 a, residuals=self.columns.request(slot, a.residuals.type, a.residuals, b.residuals)
             )
         parts_a, parts_b = parts_of(a), parts_of(b)
-        if isinstance(a, Tuple | Closure | Bound | Transformed | Lazy) and _head(a) == _head(b):
+        if isinstance(a, Tuple | Closure | Bound | Transformed | Lazy | Selected) and _head(a) == _head(b):
             pairs = enumerate(zip(parts_a, parts_b, strict=True))
             return with_parts(a, tuple(self.value((*place, index), x, y) for index, (x, y) in pairs))
         return self.disagreement(place, a, b)
@@ -326,7 +327,8 @@ class Merge:
         if joined is None:
             return self.disagreement(place, a, b)
         dtype, weak = joined
-        expr = self.columns.request((place, "value"), types.from_dtype(dtype), _operand(a), _operand(b))
+        type = types.of_shape(getattr(a, "shape", ()), types.from_dtype(dtype))
+        expr = self.columns.request((place, "value"), type, _operand(a), _operand(b))
         origins = _origins(a) | _origins(b)
         if not all(isinstance(side, Traced) and side.expr.value is expr.value for side in (a, b)):
             origins |= self.origins  # what is the same on both sides, nothing has decided
@@ -432,6 +434,8 @@ def kind_of(value: Value) -> str:
             return "a function"
         case Lazy():
             return f"a {value.kind.__name__}"
+        case Selected():
+            return "a masked selection"
         case Maybe():
             return kind_of(value.value)
     return "something else"
@@ -459,6 +463,8 @@ def _head(value: Value) -> Hashable:
             return (Transformed, value.request)
         case Lazy():
             return (Lazy, value.kind, len(value.parts))
+        case Selected():
+            return (Selected, value.axis, value.values.expr.type, value.mask.expr.type)
     return type(value)
 
 

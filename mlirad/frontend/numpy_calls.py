@@ -19,8 +19,10 @@ import numpy as np
 from mlirad.dialect.op import spelled
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend import (
+    masked,
     numpy_creation,
     numpy_elementwise,
+    numpy_gather,
     numpy_products,
     numpy_reductions,
     numpy_scalars,
@@ -30,6 +32,7 @@ from mlirad.frontend import (
     view_functions,
 )
 from mlirad.frontend.promotion import numpys_refusal
+from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Traced, as_traced, is_static, of_array, shape_of, visible, visible_shape
 from mlirad.frontend.traced import as_operand as _operand
 
@@ -54,6 +57,8 @@ def call(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = 
     made = implementation(function)
     if made is None:
         raise unsupported(function)
+    if any(isinstance(arg, Selected) for arg in (*args, *kwargs.values())):
+        return masked.call(function, made, args, kwargs, spelling(function))
     if is_static((list(args), dict(kwargs))) and function not in _FILLED:
         with numpys_refusal(), np.errstate(all="ignore"):
             return _as_constants(function(*args, **kwargs))
@@ -237,6 +242,9 @@ _FUNCTIONS: Mapping[Any, Implementation] = {
     np.argmax: numpy_reductions.argmax,
     np.argmin: numpy_reductions.argmin,
     np.where: numpy_selection.where,
+    np.take: numpy_gather.take,
+    np.take_along_axis: numpy_gather.take_along_axis,
+    np.ix_: numpy_gather.ix_,
     np.clip: numpy_selection.clip,
     np.matmul: numpy_products.matmul,
     np.dot: numpy_products.dot,
@@ -273,7 +281,7 @@ _FUNCTIONS: Mapping[Any, Implementation] = {
 def _methods() -> dict[str, Implementation]:
     named: dict[str, Implementation] = {
         "astype": numpy_creation.astype,
-        "copy": lambda x, order="C": Traced(x.expr, zero_d=x.zero_d, origins=x.origins),
+        "copy": numpy_creation.duplicate,
         "sum": numpy_reductions.total,
         "mean": numpy_reductions.mean,
         "var": numpy_reductions.var,
@@ -288,6 +296,7 @@ def _methods() -> dict[str, Implementation]:
         "dot": numpy_products.dot,
         "trace": numpy_products.trace,
         "repeat": numpy_shapes.repeat,
+        "take": numpy_gather.take,
         "item": numpy_scalars.item,
         "conj": lambda x: operators.unary(np.positive, x),
         "flatten": numpy_shapes.of_view_function(view_functions.flattened),

@@ -221,6 +221,12 @@ def copy(x: Any, order: str = "K") -> Traced:
     return as_array(x)
 
 
+def duplicate(x: Traced, order: str = "C") -> Traced:
+    """`x.copy()`: of a scalar, a scalar."""
+    _check_order(order)
+    return Traced(x.expr, zero_d=x.zero_d, origins=x.origins)
+
+
 def caster(scalar_type: type[np.generic]) -> Callable[[Any], Traced]:
     """`np.float64(x)` and its like: of a number a NumPy scalar, of an array an array."""
 

@@ -18,6 +18,8 @@ from mlirad.errors import DTypeError, StaticZeroDivisionError, UnsupportedSyntax
 from mlirad.frontend import numpy_elementwise, promotion, python_integers
 from mlirad.frontend.numpy_elementwise import BITWISE, COMPARISONS
 from mlirad.frontend.numpy_power import power
+from mlirad.frontend.python_operators import Operators
+from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Number, Traced, as_operand, in_type, is_python_number, origins_of, stand_in
 
 _SYMBOLS = {
@@ -33,6 +35,10 @@ def binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     """The Python operator of a ufunc (np.add: +), one operand being traced at least."""
     if isinstance(left, list | tuple) and ufunc is np.multiply and isinstance(right, Traced) and not right.is_array:
         raise DTypeError("can't multiply sequence by a number that is not known at compile time")
+    if isinstance(left, Selected) or isinstance(right, Selected):
+        from mlirad.frontend import masked  # which stands on this module
+
+        return masked.binary(ufunc, left, right)
     left, right = as_operand(left), as_operand(right)
     if ufunc is np.matmul:
         from mlirad.frontend.numpy_products import matmul
@@ -43,8 +49,13 @@ def binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     return power(left, right) if ufunc is np.power else numpy_elementwise.call(ufunc, left, right)
 
 
-def unary(ufunc: np.ufunc, x: Traced) -> Traced:
+def unary(ufunc: np.ufunc, x: Operators) -> Any:
     """Python's -x, +x, ~x and abs(x)."""
+    if isinstance(x, Selected):
+        from mlirad.frontend import masked  # which stands on this module
+
+        return masked.unary(ufunc, x)
+    assert isinstance(x, Traced)
     if not x.weak:
         return numpy_elementwise.call(ufunc, x)
     number = x.scalar if x.kind is not bool else cast_expr(x.scalar, types.I64)

@@ -10,19 +10,19 @@ import ast
 import builtins
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from mlirad.dialect.check import check
 from mlirad.errors import ShapeError
-from mlirad.frontend.assignment import assignable
 from mlirad.frontend.core import RESULT, Bottom, Exit, Outcome
 from mlirad.frontend.expressions import BINARY, Expressions
 from mlirad.frontend.indexing import is_basic
+from mlirad.frontend.masked import changed_in_place
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.scope import Names, always_leaves
-from mlirad.frontend.traced import Traced, is_python_number
+from mlirad.frontend.selection import Selected
+from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import Object, Ref, Static, Tuple, Value
 
 UFUNCS: dict[type[ast.operator], np.ufunc] = {
@@ -224,10 +224,10 @@ class Statements(Expressions):
 
     def set_array_item(self, array: Ref, index: Value, value: Value) -> None:
         position = self.index_operand(index)
-        if not is_basic(position):
-            self.set_masked(array, position, value)
-            return
         operand = self.operand(value)
+        if not is_basic(position):
+            self.set_advanced_item(array, position, operand)
+            return
         part = self.part(array, position)
         self.require_writable(part)
         self.assign_array(part, operand)
@@ -237,24 +237,6 @@ class Statements(Expressions):
             from mlirad.errors import StaticValueError
 
             raise StaticValueError("assignment destination is read-only", self.location, ".copy() it first")
-
-    def set_masked(self, array: Ref, position: Any, value: Value) -> None:
-        """`x[mask] = number`: where(mask, number, x)."""
-        operand = self.operand(value)
-        is_mask = isinstance(position, Traced) and position.kind is bool and position.shape == array.shape
-        is_scalar = is_python_number(operand) or (np.ndim(operand) == 0 and not isinstance(operand, Traced))
-        if isinstance(operand, Traced):
-            is_scalar = not operand.is_array
-        if not is_mask or not is_scalar:
-            raise self.refusal(
-                "assigning through arrays, lists and masks is not compiled yet (x[mask] = number is)",
-                "write it as x[:] = np.where(mask, new, x), or loop over the elements",
-            )
-        self.require_writable(array)
-        from mlirad.dialect.expr import where
-
-        new = assignable(operand, (), array.dtype)
-        self.write(array, where(position.expr, new, self.read(array).expr))
 
     def set_object_item(self, base: Object, index: Value, value: Value) -> None:
         entry = self.entry(base)
@@ -319,9 +301,12 @@ class Statements(Expressions):
             self.push(self.get_item(base, index))
         right = self.expression(node.value)
         current = self.pop()
-        new = self.in_place(node.op, current, right)
+        if isinstance(current, Selected):
+            new = self.changed_selection(node.op, current, right)
+        else:
+            new = self.in_place(node.op, current, right)
         base, index = self.pop_many(2)
-        if isinstance(self.use(base), Ref) and isinstance(current, Ref):
+        if isinstance(self.use(base), Ref) and isinstance(current, Ref) and is_basic(self.index_operand(index)):
             return  # in_place has written the view; storing it in itself changes nothing
         self.set_item(base, index, new)
 
@@ -335,6 +320,10 @@ class Statements(Expressions):
         if isinstance(current, Object) and isinstance(op, ast.BitOr):
             self.change(current, self.united(self.entry(current), self.dict_entry(right)))
             return current
+        if isinstance(current, Selected):
+            raise self.refusal(
+                "a masked selection that has a name is not changed in place", "write y = y + ..., or x[m] += ..."
+            )
         if not isinstance(current, Ref):
             return self.binary(op, current, right)
         self.require_writable(current)
@@ -342,6 +331,12 @@ class Statements(Expressions):
         function = BINARY[type(op)]
         self.assign_array(current, function(self.read(current), operand), UFUNCS[type(op)])
         return current
+
+    def changed_selection(self, op: ast.operator, current: Selected, right: Value) -> Value:
+        """What `x[m] op= right` stores; `current` is x[m]."""
+        new = self.binary(op, current, right)
+        assert isinstance(new, Selected)
+        return changed_in_place(new, current, UFUNCS[type(op)])
 
     # raise and assert.
 

@@ -22,6 +22,7 @@ from mlirad.dialect.movement import reshape
 from mlirad.errors import DTypeError
 from mlirad.frontend import promotion, sizes
 from mlirad.frontend.promotion import StandIn
+from mlirad.frontend.python_operators import Operators
 from mlirad.frontend.sizes import NeedStatic, Shape, Size
 
 # The origin of a number that was read from an array: no unrolling and no specialisation makes it static.
@@ -31,7 +32,7 @@ Number = bool | int | float | np.bool_ | np.integer | np.floating
 
 
 @dataclass(frozen=True, eq=False)
-class Traced:
+class Traced(Operators):
     """A number, or the contents of an array.
 
     expr: a builtin scalar or a tensor. weak: from a Python number (NEP 50). zero_d: of a 0-d array, and no scalar.
@@ -42,9 +43,6 @@ class Traced:
     weak: bool = False
     zero_d: bool = False
     origins: frozenset[Hashable] = frozenset()
-
-    # Above what NumPy's own classes have, so that theirs defer to ours.
-    __array_priority__ = 1000.0
 
     @property
     def shape(self) -> Shape:
@@ -102,144 +100,6 @@ class Traced:
         kind = "float" if self.kind is float else self.kind.__name__
         raise DTypeError("len() of unsized object" if self.zero_d else f"object of type '{kind}' has no len()")
 
-    # operators.py stands on this module, so it is imported where it is used.
-
-    def _binary(self, ufunc: np.ufunc, left: Any, right: Any) -> Any:
-        from mlirad.frontend.operators import binary
-
-        return binary(ufunc, left, right)
-
-    def _unary(self, ufunc: np.ufunc) -> Any:
-        from mlirad.frontend.operators import unary
-
-        return unary(ufunc, self)
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from mlirad.frontend import numpy_calls
-
-        return numpy_calls.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs)
-
-    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
-        from mlirad.frontend import numpy_calls
-
-        return numpy_calls.call(function, args, kwargs)
-
-    def __add__(self, other: Any) -> Any:
-        return self._binary(np.add, self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return self._binary(np.add, other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._binary(np.subtract, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._binary(np.subtract, other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._binary(np.multiply, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return self._binary(np.multiply, other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._binary(np.divide, self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._binary(np.divide, other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return self._binary(np.floor_divide, self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return self._binary(np.floor_divide, other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return self._binary(np.remainder, self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return self._binary(np.remainder, other, self)
-
-    def __pow__(self, other: Any) -> Any:
-        return self._binary(np.power, self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return self._binary(np.power, other, self)
-
-    def __matmul__(self, other: Any) -> Any:
-        return self._binary(np.matmul, self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return self._binary(np.matmul, other, self)
-
-    def __and__(self, other: Any) -> Any:
-        return self._binary(np.bitwise_and, self, other)
-
-    def __rand__(self, other: Any) -> Any:
-        return self._binary(np.bitwise_and, other, self)
-
-    def __or__(self, other: Any) -> Any:
-        return self._binary(np.bitwise_or, self, other)
-
-    def __ror__(self, other: Any) -> Any:
-        return self._binary(np.bitwise_or, other, self)
-
-    def __xor__(self, other: Any) -> Any:
-        return self._binary(np.bitwise_xor, self, other)
-
-    def __rxor__(self, other: Any) -> Any:
-        return self._binary(np.bitwise_xor, other, self)
-
-    def __lshift__(self, other: Any) -> Any:
-        return self._binary(np.left_shift, self, other)
-
-    def __rlshift__(self, other: Any) -> Any:
-        return self._binary(np.left_shift, other, self)
-
-    def __rshift__(self, other: Any) -> Any:
-        return self._binary(np.right_shift, self, other)
-
-    def __rrshift__(self, other: Any) -> Any:
-        return self._binary(np.right_shift, other, self)
-
-    def __divmod__(self, other: Any) -> Any:
-        return self // other, self % other
-
-    def __rdivmod__(self, other: Any) -> Any:
-        return other // self, other % self
-
-    def __lt__(self, other: Any) -> Any:
-        return self._binary(np.less, self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._binary(np.less_equal, self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._binary(np.greater, self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._binary(np.greater_equal, self, other)
-
-    def __eq__(self, other: Any) -> Any:
-        return self._binary(np.equal, self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return self._binary(np.not_equal, self, other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __neg__(self) -> Any:
-        return self._unary(np.negative)
-
-    def __pos__(self) -> Any:
-        return self._unary(np.positive)
-
-    def __abs__(self) -> Any:
-        return self._unary(np.absolute)
-
-    def __invert__(self) -> Any:
-        return self._unary(np.invert)
-
 
 def is_python_number(x: Any) -> bool:
     """Whether Python's rules hold for x, and not NumPy's (np.float64 is a float, but a NumPy scalar)."""
@@ -256,7 +116,7 @@ def is_static(x: Any) -> bool:
         return all(is_static(item) for item in x.values())
     if isinstance(x, slice):
         return is_static((x.start, x.stop, x.step))
-    return not isinstance(x, Traced)
+    return not isinstance(x, Operators)
 
 
 def require_static(x: Any, what: str) -> Any:
@@ -274,6 +134,8 @@ def origins_of(*values: Any) -> frozenset[Hashable]:
             found |= value.origins
             if value.is_array:
                 found.add(DATA)
+        elif isinstance(value, Operators):
+            found.add(DATA)
         elif isinstance(value, list | tuple):
             found |= origins_of(*value)
         elif isinstance(value, dict):
@@ -295,6 +157,10 @@ def as_operand(x: Any) -> Traced | Number:
         from mlirad.frontend.numpy_creation import array
 
         return array(x)
+    if isinstance(x, Operators):
+        from mlirad.frontend.selection import refusal
+
+        raise refusal("an operand of this operation has to have one")
     if isinstance(x, complex):
         raise DTypeError("complex numbers are not compiled")
     hint = "use `is None`" if x is None else None

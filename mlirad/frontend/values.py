@@ -17,6 +17,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.expr import Expr
+from mlirad.frontend.selection import Selected
 from mlirad.frontend.sizes import Pattern, Shape
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.views import View
@@ -159,7 +160,9 @@ class Poison:
     hint: str | None = None
 
 
-Value = Static | Traced | Ref | Tuple | Object | Closure | Bound | Lazy | Transformed | Pullback | Maybe | Poison
+Value = (
+    Static | Traced | Selected | Ref | Tuple | Object | Closure | Bound | Lazy | Transformed | Pullback | Maybe | Poison
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +216,8 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return value.defaults + tuple(default for _, default in value.keyword_defaults)
         case Bound():
             return (value.receiver,)
+        case Selected():
+            return (value.values, value.mask)
         case Transformed():
             return (value.function,)
         case Lazy():
@@ -234,6 +239,10 @@ def with_parts(value: Value, parts: tuple[Value, ...]) -> Value:
             return dataclasses.replace(value, defaults=parts[:split], keyword_defaults=named)
         case Bound():
             return dataclasses.replace(value, receiver=parts[0])
+        case Selected():
+            values, mask = parts
+            assert isinstance(values, Traced) and isinstance(mask, Traced)
+            return Selected(values, mask, value.axis)
         case Transformed():
             return dataclasses.replace(value, function=parts[0])
         case Lazy():
@@ -339,6 +348,8 @@ def describe(
             head = ("closure", id(value.node), value.frame)
         case Bound():
             head = ("bound", value.name, value.function)
+        case Selected():
+            head = ("selection", value.axis)
         case Transformed():
             head = ("transformed", value.request)
         case Lazy():

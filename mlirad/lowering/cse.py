@@ -23,11 +23,12 @@ from xdsl.traits import IsolatedFromAbove
 from mlirad.dialect import types
 from mlirad.dialect.check import CheckIndexOp, CheckOp
 from mlirad.dialect.expr import building, constant, located
+from mlirad.dialect.gather import CheckIndicesOp
 from mlirad.lowering.callees import removable_calls
 from mlirad.lowering.rewriting import is_pure, replace
 
 # What has been checked once holds from then on: values never change.
-_IDEMPOTENT = (CheckOp, CheckIndexOp)
+_IDEMPOTENT = (CheckOp, CheckIndexOp, CheckIndicesOp)
 
 
 @dataclass(frozen=True)

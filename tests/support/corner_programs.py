@@ -1129,7 +1129,6 @@ CASES = [
                 np.array([1, 1, 3]),
             ),
         ),
-        UnsupportedSyntaxError,
     ),
     Case(
         mask_store,
@@ -1139,7 +1138,6 @@ CASES = [
                 X,
             ),
         ),
-        UnsupportedSyntaxError,
     ),
     Case(
         negative_traced,

@@ -26,6 +26,7 @@ from mlirad.dialect import (
     contraction,
     division,
     elementwise,
+    gather,
     indexing,
     movement,
     nd,
@@ -119,6 +120,18 @@ E, D, H, C, M, R, I = elementwise, division, choice, compare, movement, reductio
 A, B = _x(6), _x(6)[::-1].copy()
 i0, i1, i2 = np.int64(0), np.int64(1), np.int64(2)
 T, U = _x(3, 4), _positive(2, 2)
+G = gather
+AGAIN = np.array([2, 0, 2, 1, 2])  # an index array in which a place stands more than once
+GATHERED = (  # an array, what stands at the places of it, the index arrays, and which axes these are for
+    (_x(5), _positive(4), (np.array([4, 1, 1, 0]),), {"axes": (0,), "at": 0}),
+    (_x(3, 4), _positive(5, 4), (AGAIN,), {"axes": (0,), "at": 0}),
+    (_x(4, 3), _positive(4, 5), (AGAIN,), {"axes": (1,), "at": 1}),
+    (_x(4, 3), _positive(2, 2, 4), (np.array([[2, 0], [0, 2]]),), {"axes": (1,), "at": 0}),
+    (_x(3, 4), _positive(5), (AGAIN, AGAIN[::-1].copy()), {"axes": (0, 1), "at": 0}),
+    (_x(3, 2, 3), _positive(2, 5), (AGAIN, AGAIN), {"axes": (0, 2), "at": 1}),
+    (_x(3), _positive(0), (np.array([], np.int64),), {"axes": (0,), "at": 0}),
+    (_x(0, 3), _positive(0, 5), (AGAIN,), {"axes": (1,), "at": 1}),
+)
 O = overflow
 FITS = (O.AddFitsOp, O.SubFitsOp, O.MulFitsOp, O.FloorDivFitsOp)
 EDGES = (-(2**63), -(2**63) + 1, -(2**62), -3_037_000_500, -1, 0, 1, 3_037_000_499, 3_037_000_500, 2**62, 2**63 - 1)
@@ -291,6 +304,23 @@ SAMPLES: list[Sample] = [
     Sample(I.InsertSliceOp, (U, T, i1, i2), (*ARITHMETIC, BOOL), exact=(2, 3), attributes=SLICE),
     Sample(I.AddSliceOp, (U, T, i1, i2), ARITHMETIC, exact=(2, 3), attributes=SLICE),
     *UNKNOWN_SIZES,
+    *(
+        Sample(G.GatherOp, (t, *indices), (*ARITHMETIC, BOOL), exact=(1, 2), attributes=attributes)
+        for t, _, indices, attributes in GATHERED
+    ),
+    *(
+        Sample(op, (values, t, *indices), dtypes, exact=(2, 3), attributes=attributes)
+        for op, dtypes in (
+            (G.ScatterOp, (*ARITHMETIC, BOOL)),
+            (G.ScatterAddOp, ARITHMETIC),
+            (G.KeepLastOp, ARITHMETIC),
+        )
+        for t, values, indices, attributes in GATHERED
+    ),
+    *(
+        Sample(G.CheckIndicesOp, (indices, np.int64(5)), (I64,), attributes={"axis": 0}, smooth=False)
+        for indices in (np.array([0, -5, 4]), np.array([[1, -1]]), np.array([], np.int64))
+    ),
     *(Sample(I.WrapIndexOp, (np.int64(i), np.int64(5)), (I64,), smooth=False) for i in (-5, -1, 0, 4)),
     *(
         Sample(check.CheckIndexOp, (np.int64(i), np.int64(5)), (I64,), attributes={"axis": 0}, smooth=False)
@@ -550,6 +580,18 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
         None,
     ),
     *((op, [types.tensor((2,), types.I64), types.tensor((2,), types.I64)], {}, None) for op in FITS),
+    (G.GatherOp, [types.tensor((2,), types.F64), types.tensor((2,), types.F64)], {"axes": (0,), "at": 0}, None),
+    (G.GatherOp, [types.tensor((2,), types.F64), types.tensor((2,), types.I64)], {"axes": (1,), "at": 0}, None),
+    *(
+        (
+            op,
+            [types.tensor((3,), types.F64), types.tensor((2,), types.F64), types.tensor((2,), types.I64)],
+            {"axes": (0,), "at": 0},
+            None,
+        )
+        for op in (G.ScatterOp, G.ScatterAddOp, G.KeepLastOp)
+    ),
+    (G.CheckIndicesOp, [types.tensor((2,), types.F64), types.I64], {"axis": 0}, None),
     (check.CheckOp, [types.I1, types.I64, types.I64, types.I64], {"error": "E", "message": ""}, None),
 ]
 TYPED_BY_XDSL = {I.WrapIndexOp, check.CheckIndexOp}  # their operands are i64 by declaration; see below

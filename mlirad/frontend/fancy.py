@@ -1,0 +1,90 @@
+"""Reading and writing arrays through index arrays.
+
+Reads: references, and indices with arrays in them. Writes: gathers, which are copies, and scatters, in place. Leaves:
+fresh arrays, or the state with other contents.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from mlirad.dialect.expr import Expr, emit
+from mlirad.dialect.gather import GatherOp, ScatterOp
+from mlirad.frontend import layout, sizes
+from mlirad.frontend.advanced import Advanced, Arrays, taken_apart
+from mlirad.frontend.assignment import assignable
+from mlirad.frontend.core import Core
+from mlirad.frontend.masked import stored
+from mlirad.frontend.selection import put, select
+from mlirad.frontend.sizes import Shape
+from mlirad.frontend.traced import DATA, Traced
+from mlirad.frontend.values import Ref, Value
+
+
+class Fancy(Core):
+    """`array[index]` and `array[index] = value`, for indices that have arrays in them."""
+
+    @abstractmethod
+    def part(self, array: Ref, position: Any) -> Ref: ...
+
+    @abstractmethod
+    def require_writable(self, array: Ref) -> None: ...
+
+    @abstractmethod
+    def index_operand(self, index: Value) -> Any: ...
+
+    @abstractmethod
+    def viewed(self, array: Ref, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Ref | None: ...
+
+    @abstractmethod
+    def certain_error(self, error: Exception) -> Exception: ...
+
+    def advanced_item(self, array: Ref, position: Any) -> Value:
+        """`array[position]`: a copy."""
+        index = self.advanced_index(array, position)
+        part = self.part(array, index.basic)
+        contents = self.read(part).contents
+        if index.mask is not None:
+            return select(contents, index.mask, index.start, index.at)
+        assert index.arrays is not None
+        operands, attributes = self.index_operands(index.arrays, part.shape)
+        read = emit(GatherOp, contents, *operands, **attributes)
+        return self.result(Traced(read, origins=frozenset({DATA})), _strides(part, index.arrays, read))
+
+    def set_advanced_item(self, array: Ref, position: Any, value: Any) -> None:
+        """`array[position] = value`; `value` is an operand, read already."""
+        index = self.advanced_index(array, position)
+        part = self.part(array, index.basic)
+        self.require_writable(part)
+        if index.mask is not None:
+            contents = self.read(part).contents
+            target = select(contents, index.mask, index.start, index.at)
+            self.write(part, put(contents, stored(value, target), index.mask, index.start, index.at))
+            return
+        assert index.arrays is not None
+        new = assignable(value, index.arrays.result_shape(part.shape), array.dtype)
+        operands, attributes = self.index_operands(index.arrays, part.shape)
+        contents = self.read(part).contents
+        self.write(part, emit(ScatterOp, new, contents, *operands, **attributes))
+
+    def advanced_index(self, array: Ref, position: Any) -> Advanced:
+        try:
+            return taken_apart(position, array.shape)
+        except IndexError as error:
+            raise self.certain_error(error) from None
+
+    def index_operands(self, arrays: Arrays, shape: Shape) -> tuple[list[Expr], dict[str, Any]]:
+        try:
+            return arrays.operands(shape, self.boundscheck)
+        except IndexError as error:
+            raise self.certain_error(error) from None
+
+
+def _strides(part: Ref, arrays: Arrays, read: Expr) -> tuple[int, ...] | None:
+    """The layout of what is read: NumPy puts the axes of the index arrays first in memory, in their own order."""
+    in_order = all(layout.is_c_contiguous(alternative.view) for alternative in part.alternatives)
+    if len(read.shape) < 2 or (in_order and arrays.at == 0 and len(arrays.shape) == 1):
+        return None
+    return layout.unknown_strides(sizes.shape_of(read))

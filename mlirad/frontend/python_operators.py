@@ -1,0 +1,155 @@
+"""Python's operators and NumPy's protocols, of the frontend's values that are known at run time only.
+
+Reads: operands. Writes: nd ops, by operators.py and numpy_calls.py. Leaves: what these give.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Operators:
+    """What makes `x + y` and `np.sin(x)` mean what they mean on numbers and arrays."""
+
+    # Above what NumPy's own classes have, so that theirs defer to ours.
+    __array_priority__ = 1000.0
+
+    # operators.py stands on this module, so it is imported where it is used.
+
+    def _binary(self, ufunc: np.ufunc, left: Any, right: Any) -> Any:
+        from mlirad.frontend.operators import binary
+
+        return binary(ufunc, left, right)
+
+    def _unary(self, ufunc: np.ufunc) -> Any:
+        from mlirad.frontend.operators import unary
+
+        return unary(ufunc, self)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        from mlirad.frontend import numpy_calls
+
+        return numpy_calls.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs)
+
+    def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
+        from mlirad.frontend import numpy_calls
+
+        return numpy_calls.call(function, args, kwargs)
+
+    def __add__(self, other: Any) -> Any:
+        return self._binary(np.add, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._binary(np.add, other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._binary(np.subtract, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._binary(np.subtract, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._binary(np.multiply, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._binary(np.multiply, other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._binary(np.divide, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._binary(np.divide, other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._binary(np.floor_divide, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._binary(np.floor_divide, other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return self._binary(np.remainder, self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._binary(np.remainder, other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return self._binary(np.power, self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._binary(np.power, other, self)
+
+    def __matmul__(self, other: Any) -> Any:
+        return self._binary(np.matmul, self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return self._binary(np.matmul, other, self)
+
+    def __and__(self, other: Any) -> Any:
+        return self._binary(np.bitwise_and, self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return self._binary(np.bitwise_and, other, self)
+
+    def __or__(self, other: Any) -> Any:
+        return self._binary(np.bitwise_or, self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return self._binary(np.bitwise_or, other, self)
+
+    def __xor__(self, other: Any) -> Any:
+        return self._binary(np.bitwise_xor, self, other)
+
+    def __rxor__(self, other: Any) -> Any:
+        return self._binary(np.bitwise_xor, other, self)
+
+    def __lshift__(self, other: Any) -> Any:
+        return self._binary(np.left_shift, self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return self._binary(np.left_shift, other, self)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self._binary(np.right_shift, self, other)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return self._binary(np.right_shift, other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __lt__(self, other: Any) -> Any:
+        return self._binary(np.less, self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._binary(np.less_equal, self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._binary(np.greater, self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._binary(np.greater_equal, self, other)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._binary(np.equal, self, other)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._binary(np.not_equal, self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __neg__(self) -> Any:
+        return self._unary(np.negative)
+
+    def __pos__(self) -> Any:
+        return self._unary(np.positive)
+
+    def __abs__(self) -> Any:
+        return self._unary(np.absolute)
+
+    def __invert__(self) -> Any:
+        return self._unary(np.invert)
