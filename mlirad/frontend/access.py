@@ -22,6 +22,7 @@ from mlirad.frontend.indexing import compose, is_basic
 from mlirad.frontend.merge import kind_of, renumbered
 from mlirad.frontend.promotion import numpys_refusal
 from mlirad.frontend.selection import HINT, Selected
+from mlirad.frontend.selection import refusal as selection_refusal
 from mlirad.frontend.traced import Traced, require_static, visible, visible_shape
 from mlirad.frontend.values import (
     Alternative,
@@ -244,6 +245,8 @@ class Access(Fancy):
                 return base
             case Lazy() if base.kind is range:
                 return self.element(base, index)
+            case Selected():
+                raise selection_refusal("an index needs it")
         raise self.refusal(f"{kind_of(base)} cannot be indexed")
 
     def sequence_item(

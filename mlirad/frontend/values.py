@@ -366,3 +366,32 @@ def layouts(value: Value) -> Hashable:
     inner = value.value if isinstance(value, Maybe) else value
     own = tuple((a.view.strides, a.view.readonly) for a in inner.alternatives) if isinstance(inner, Ref) else ()
     return own, tuple(layouts(part) for part in parts_of(inner))
+
+
+def kind_of(value: Value) -> str:
+    """What a value is, for a message."""
+    match value:
+        case Ref():
+            return f"an array {value.shape} {value.dtype}"
+        case Traced():
+            return f"a Python {_PYTHON[value.dtype.kind]}" if value.weak else f"a NumPy {value.dtype} number"
+        case Static():
+            if isinstance(value.value, str) or value.value is None:
+                return repr(value.value)
+            return f"the {type(value.value).__name__} {value.value!r}"
+        case Tuple():
+            return f"a {value.kind.__name__} of {len(value.items)}"
+        case Object():
+            return "a list or dict"
+        case Closure() | Bound() | Transformed():
+            return "a function"
+        case Lazy():
+            return f"a {value.kind.__name__}"
+        case Selected():
+            return "a masked selection"
+        case Maybe():
+            return kind_of(value.value)
+    return "something else"
+
+
+_PYTHON = {"b": "bool", "i": "int", "u": "int", "f": "float"}

@@ -843,7 +843,6 @@ CASES = [
                 2,
             ),
         ),
-        UnsupportedSyntaxError,
     ),
     Case(
         aliased_pair_loop,

@@ -1,0 +1,300 @@
+"""Masks against NumPy: values, side effects, reductions; and what a masked selection is refused for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from run_frontend import call, is_same
+
+from mlirad.dialect.check import CheckFailed
+from mlirad.errors import CompileError, DTypeError, UnsupportedSyntaxError
+
+X = np.array([1.0, -2.0, 3.0, -4.0, 5.0])
+Y = np.arange(5.0) + 1
+A = np.arange(12.0).reshape(3, 4) - 5
+
+
+def fresh(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(np.array(x) if isinstance(x, np.ndarray) else x for x in args)
+
+
+def same_mask(x, y):
+    m = x > 0
+    x[m] = y[m]
+    x[~m] *= -1
+    return x[m].sum(), x[m].mean(), x[m].max(), x[m].min(), x[m].size
+
+
+def expressions(x, y):
+    m = x > 0
+    return (
+        (x[m] * 2 + y[m]).sum(),
+        np.sum(x[x > 0] * y[x > 0]),
+        np.count_nonzero(m),
+        x[m].std(),
+        np.var(x[m], ddof=1),
+        (x[m] > 2).any(),
+        len(x[m]),
+        x[m].shape[0],
+    )
+
+
+def functions_of_what_is_selected(x):
+    m = x > 0
+    x[m] = np.sqrt(x[m])
+    x[~m] = np.log(-x[~m])
+    x[m] += 1
+    x[m] **= 2
+    return x.sum()
+
+
+def rows_and_columns(m):
+    a = m[:, 0] > -2
+    m[a, 0] = 100
+    m[a] = np.arange(4.0)
+    m[~a] -= np.ones(4)
+    m[:, m[0] > 1] *= 2
+    return m[a].sum(axis=0), m[a].mean(0), m[a].sum(1).sum(), m[a].max(), m[a, 1].sum()
+
+
+def whole_array(m):
+    m[m > 0] = 0
+    m[(m < -2) & (m > -4)] = 7.5
+    m[m == 7.5] = m[m == 7.5] * 2
+    return m
+
+
+def integers(z):
+    z[z > 2] = 2.7
+    z[z < 0] //= 2
+    return z[z > 0].sum(), z[z > 0].max(), z[z > 100].sum()
+
+
+def float32s(x):
+    x[x > 1] *= 1.5
+    return x[x > 0].mean(), x[x > 0].sum(), (x[x > 0] * 2).max()
+
+
+def bools(b, m):
+    b[m] = True
+    b[~m] = False
+    return b[m].all(), b[m].sum(), np.count_nonzero(b[~m])
+
+
+def nothing_selected(x):
+    return x[x > 100].sum(), x[x > 100].size, (x[x > 100] * 2).any(), x[x > 100].all()
+
+
+def known_masks(x):
+    m = np.array([True, False, True, False, True])
+    y = x[m]
+    y[0] = 9
+    x[[False, True, False, False, True]] = y[:2]
+    return y, x[m].shape[0], x[m]
+
+
+def mask_written_meanwhile(x):
+    m = x > 0
+    old = m.copy()
+    m[0] = False
+    x[old] = x[old] * 2
+    x[m] = 0
+    return m
+
+
+def masked_axes(a, i):
+    b = a.reshape(3, 2, 2)
+    m = b[0] > -4
+    r = b[i, m].sum()
+    b[i, m] = 1
+    b[i, :, m[0]] += 1
+    return r, b[:, m].sum(axis=1), b[:, m].sum(axis=0).sum(), b[:, m].mean(axis=-1), b[0, :, m[0]].sum(axis=0)
+
+
+def products(x):
+    m = x > 0
+    return (
+        x[m] @ x[m],
+        np.dot(x[m], x[m]),
+        abs(x[m]).sum(),
+        np.where(x[m] > 2, 1.0, 2.0).sum(),
+        np.clip(x[m], 2, 4).sum(),
+        x[m].astype(np.float32).sum(),
+        (-x[m].copy()).sum(),
+        np.ptp(x[m]),
+        np.maximum(x[m], 2).min(),
+    )
+
+
+def in_loops_and_branches(x, n):
+    s = 0.0
+    for i in range(n):
+        m = x > i
+        y = x[m] * 2 if i % 2 == 0 else x[m]
+        s += y.sum()
+        x[m] -= 0.5
+    return s
+
+
+def helper(v):
+    return (v * v).sum()
+
+
+def in_helper(x):
+    return helper(x[x > 0])
+
+
+def on_views(a):
+    v = a[::-1, 1:]
+    v[v > 0] = -1
+    a.T[a.T < -4] = 9
+    return a
+
+
+def accumulated(x):
+    np.add.at(x, x > 0, 0.5)
+    np.copyto(x, 3.0, where=x > 4)
+    return x
+
+
+PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    (same_mask, (X, Y)),
+    (expressions, (X, Y)),
+    (functions_of_what_is_selected, (X,)),
+    (rows_and_columns, (A,)),
+    (whole_array, (A,)),
+    (integers, (np.array([1, -3, 4, 2, -6]),)),
+    (integers, (np.array([1, -3, 4, 2, -6], np.int8),)),
+    (float32s, (X.astype(np.float32),)),
+    (bools, (np.array([True, False, True]), np.array([True, True, False]))),
+    (nothing_selected, (X,)),
+    (known_masks, (X,)),
+    (mask_written_meanwhile, (X,)),
+    (masked_axes, (A, 1)),
+    (products, (X,)),
+    (in_loops_and_branches, (X, 3)),
+    (in_helper, (X,)),
+    (on_views, (A,)),
+    (accumulated, (X,)),
+    (same_mask, (X[:0] + 1, Y[:0])),
+]
+
+
+@pytest.mark.parametrize(("function", "args"), PROGRAMS, ids=lambda x: getattr(x, "__name__", ""))
+def test_is_what_numpy_does(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    expected, actual = fresh(args), fresh(args)
+    try:
+        with np.errstate(all="ignore"):
+            want = function(*expected)
+    except ValueError:
+        with pytest.raises((CheckFailed, CompileError), match="zero-size array"):
+            call(function, *actual)
+        return
+    assert is_same(want, call(function, *actual))
+    assert is_same(expected, actual)
+
+
+def test_an_extreme_of_nothing_raises() -> None:
+    with pytest.raises(CheckFailed, match="zero-size array to reduction operation maximum which has no identity"):
+        call(lambda x: x[x > 100].max(), X)
+
+
+def other_mask(x, y):
+    x[x > 0] = y[y > 2]
+
+
+def unmasked(x, y):
+    x[x > 0] = y
+
+
+def returned(x):
+    return [x[x > 0]]
+
+
+def iterated(x):
+    total = 0.0
+    for v in x[x > 0]:
+        total += v
+    return total
+
+
+def element(x):
+    return x[x > 0][0]
+
+
+def truth(x):
+    return 1 if x[x > 0] else 2
+
+
+def named_in_place(x):
+    y = x[x > 0]
+    y += 1
+    return y.sum()
+
+
+def needs_shape(x):
+    return np.zeros(x[x > 0].shape)
+
+
+def concatenated(x):
+    return np.concatenate([x[x > 0], x])
+
+
+def one_bool(x):
+    return x[True]
+
+
+def two_masks(a):
+    return a[a[:, 0] > 0, a[0] > 0].sum()
+
+
+def into_array(x, y):
+    y += x[x > 0]
+
+
+def kept(x):
+    return x[x > 0].sum(keepdims=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (other_mask, (X, Y)),
+        (unmasked, (X, Y)),
+        (returned, (X,)),
+        (iterated, (X,)),
+        (element, (X,)),
+        (truth, (X,)),
+        (named_in_place, (X,)),
+        (needs_shape, (X,)),
+        (concatenated, (X,)),
+        (one_bool, (X,)),
+        (two_masks, (A,)),
+        (into_array, (X, Y)),
+        (kept, (X,)),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_what_needs_a_shape_is_refused_on_its_line(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    with pytest.raises(UnsupportedSyntaxError) as raised:
+        call(function, *args)
+    assert raised.value.hint
+    assert raised.value.lineno is not None
+    assert raised.value.lineno > function.__code__.co_firstlineno
+
+
+def test_the_dtype_of_what_is_selected_stays() -> None:
+    def halves(z):
+        z[z > 2] += 0.5
+
+    with pytest.raises(DTypeError, match="same_kind"):
+        call(halves, np.arange(5))
+
+
+def test_a_mask_of_another_shape() -> None:
+    with pytest.raises((CompileError, CheckFailed)) as raised:
+        call(lambda x: x[x[1:] > 0].sum(), X)
+    assert "boolean index did not match indexed array along axis 0" in str(raised.value)
