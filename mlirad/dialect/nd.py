@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from mlirad.dialect import (  # noqa: F401  (a family's ops are defined by importing it)
+    bits,
     check,
     choice,
     compare,

@@ -192,13 +192,11 @@ def _logical_xor(x: Traced | Number, y: Traced | Number) -> Traced:
 
 
 def _bitwise(ufunc: np.ufunc) -> Callable[..., Traced]:
-    def of_bools(*values: Traced | Number) -> Traced:
+    def of_bits(*values: Traced | Number) -> Traced:
         exprs, dtype = in_loop(ufunc, *values)
-        if dtype != _BOOL:
-            raise UnsupportedSyntaxError(f"np.{ufunc.__name__} is compiled for bools only, not for {dtype}")
-        return result(apply(BITWISE[ufunc], *exprs), *values)
+        return result(apply(BITWISE[ufunc] if dtype == _BOOL else ufunc, *exprs), *values)
 
-    return of_bools
+    return of_bits
 
 
 def _float_power(x: Traced | Number, y: Traced | Number) -> Traced:

@@ -14,7 +14,7 @@ from mlirad.dialect import types
 from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import Expr, apply
-from mlirad.errors import DTypeError, StaticZeroDivisionError, UnsupportedSyntaxError
+from mlirad.errors import DTypeError, StaticZeroDivisionError
 from mlirad.frontend import numpy_elementwise, promotion, python_integers
 from mlirad.frontend.numpy_elementwise import BITWISE, COMPARISONS
 from mlirad.frontend.numpy_power import power
@@ -73,9 +73,9 @@ def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | N
     """Bools count as ints, ints never become anything but ints and floats, `/` gives a float, and x // 0 raises."""
     origins = origins_of(left, right)
     kind: type = promotion.weak_join(stand_in(left), stand_in(right))  # type: ignore[arg-type]
-    if ufunc in _SYMBOLS:
-        if kind is not bool or ufunc not in BITWISE:
-            raise _no_bits(ufunc)
+    if ufunc in _SYMBOLS and kind is float:
+        raise DTypeError(f"unsupported operand type(s) for {_SYMBOLS[ufunc]}: 'float'")
+    if kind is bool and ufunc in BITWISE:
         flags = (in_type(x, np.dtype(bool), ()) for x in (left, right))
         return Traced(apply(BITWISE[ufunc], *flags), weak=True, origins=origins)
     if ufunc in COMPARISONS:
@@ -105,8 +105,3 @@ def _check_divisor(ufunc: np.ufunc, divisor: Traced | Number) -> None:
         check(value != 0, "ZeroDivisionError", message)
     elif divisor == 0:
         raise StaticZeroDivisionError(message)
-
-
-def _no_bits(ufunc: np.ufunc) -> UnsupportedSyntaxError:
-    hint = "use // and % by powers of two" if ufunc in (np.left_shift, np.right_shift) else "use //, % and +"
-    return UnsupportedSyntaxError(f"'{_SYMBOLS[ufunc]}' is compiled for bools only, not for integers", hint=hint)

@@ -25,7 +25,9 @@ _MESSAGE = "the Python integer {} does not fit in 64 bits"
 
 
 def binary(ufunc: np.ufunc, x: Expr, y: Expr) -> Expr:
-    """x + y, x - y, x * y or x // y, checked; x % y, which always fits."""
+    """x + y, x - y, x * y, x // y or a shift, checked; x % y, x & y, x | y and x ^ y always fit."""
+    if ufunc in (np.left_shift, np.right_shift):
+        return _shift(ufunc, x, y)
     if ufunc in _FITS:
         symbol, _ = _FITS[ufunc]
         require_fit(ufunc, x, y, _MESSAGE.format(f"{{0}} {symbol} {{1}}"), x, y)
@@ -36,6 +38,14 @@ def require_fit(ufunc: np.ufunc, x: Expr, y: Expr, message: str, *arguments: Exp
     """OverflowError at run time, unless 64 bits hold what the ufunc makes of x and y."""
     _, predicate = _FITS[ufunc]
     check(emit(predicate, x, y), "OverflowError", message, *arguments)
+
+
+def _shift(ufunc: np.ufunc, x: Expr, y: Expr) -> Expr:
+    check(y >= 0, "ValueError", "negative shift count")
+    shifted = apply(ufunc, x, y)
+    if ufunc is np.left_shift:
+        check(apply(np.right_shift, shifted, y) == x, "OverflowError", _MESSAGE.format("{0} << {1}"), x, y)
+    return shifted
 
 
 def negative(x: Expr) -> Expr:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+
 from numpy_programs.program import Program
 
 
@@ -48,7 +50,7 @@ def scores(random: np.random.Generator, *shape: int) -> tuple[Any, ...]:
 
 def layers(random: np.random.Generator, batch: int, *widths: int) -> tuple[Any, ...]:
     parameters: list[Any] = []
-    for before, after in zip(widths, widths[1:], strict=False):
+    for before, after in pairwise(widths):
         parameters += [random.normal(size=(before, after)) / np.sqrt(before), random.normal(size=after)]
     return random.normal(size=(batch, widths[0])), *parameters
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
 from numpy_programs.program import Program
 
 
@@ -86,9 +87,9 @@ def advance(u, v, un, vn, p, dt, dx, dy, rho, nu, force):
 
 
 def relaxed(p, pn, b, dx, dy):
-    return (
-        (pn[1:-1, 2:] + pn[1:-1, :-2]) * dy**2 + (pn[2:, 1:-1] + pn[:-2, 1:-1]) * dx**2
-    ) / (2.0 * (dx**2 + dy**2)) - dx**2 * dy**2 / (2.0 * (dx**2 + dy**2)) * b[1:-1, 1:-1]
+    return ((pn[1:-1, 2:] + pn[1:-1, :-2]) * dy**2 + (pn[2:, 1:-1] + pn[:-2, 1:-1]) * dx**2) / (
+        2.0 * (dx**2 + dy**2)
+    ) - dx**2 * dy**2 / (2.0 * (dx**2 + dy**2)) * b[1:-1, 1:-1]
 
 
 def cavity_flow(steps, sweeps, u, v, p, dt, dx, dy, rho, nu):
@@ -122,7 +123,7 @@ def wrapped(a):
 
 
 def channel_flow(sweeps, u, v, p, dt, dx, dy, rho, nu, force, tolerance):
-    """Navier and Stokes along a periodic channel, pushed by a force, until the flow changes no more; the steps taken."""
+    """Navier and Stokes along a periodic channel, pushed by a force, until the flow is steady; the steps taken."""
     change = 1.0
     steps = 0
     while change > tolerance:

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
 
+from mlirad.dialect import bits as Bits
 from mlirad.dialect import (
     check,
     choice,
@@ -222,6 +223,23 @@ SAMPLES: list[Sample] = [
         for op in (D.FloorDivOp, D.ModOp)
         for dtype in (I8, I64, U8)
         for x, y in [(np.array([7, -7, 7, -7, 0, -128, 5]), np.array([2, 2, -2, -2, 3, -1, 0]))]
+    ),
+    *(
+        sample
+        for op in (Bits.BitAndOp, Bits.BitOrOp, Bits.BitXorOp)
+        for sample in binary(op, A * 3, B * 5, (I8, I64, U8, U64))
+    ),
+    *unary(Bits.BitNotOp, A * 3, (I8, U64, I64)),
+    *(
+        Sample(op, (x, y), (dtype,))
+        for op in (Bits.ShiftLeftOp, Bits.ShiftRightOp)
+        for dtype in (I8, I64, U8, U64)
+        for x, y in [(np.array([7, 100, 93, 1, 0, 120, 5]), np.array([2, 0, 7, 8, 3, 64, 100]))]
+    ),
+    *(
+        Sample(op, (np.array([-7, -128, 127, -1, 9]), np.array([1, 7, -1, 100, -128])), (dtype,))
+        for op in (Bits.ShiftLeftOp, Bits.ShiftRightOp)
+        for dtype in (I8, I64)
     ),
     *(Sample(op, (np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)), smooth=False) for op in (D.FloorDivOp, D.ModOp)),
     *unary(E.NegOp, A, ARITHMETIC),
@@ -528,6 +546,12 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
             H.MinimumOp,
             *RELATIONS,
         )
+    ),
+    *((op, [types.F64], {}, None) for op in (Bits.BitNotOp,)),
+    *(
+        (op, [element, element], {}, None)
+        for op in (Bits.BitAndOp, Bits.BitOrOp, Bits.BitXorOp, Bits.ShiftLeftOp, Bits.ShiftRightOp)
+        for element in (types.F64, types.I1)
     ),
     *((op, [types.I64], {}, None) for op in (E.ExpOp, E.LogOp, E.SinOp, E.CosOp, E.TanhOp, E.SqrtOp, C.LogicalNotOp)),
     *((op, [types.I1], {}, None) for op in (E.NegOp, E.AbsOp, E.SignOp)),

@@ -75,7 +75,9 @@ def test_gradient(program: Program, size: str) -> None:
 
         def at(step: float, directions: dict[int, Any] = directions) -> Any:
             held = fresh(args, np.longdouble)
-            return loss(*(x + np.longdouble(step) * directions[k] if k in directions else x for k, x in enumerate(held)))
+            return loss(
+                *(x + np.longdouble(step) * directions[k] if k in directions else x for k, x in enumerate(held))
+            )
 
         h = np.longdouble(1e-6)
         expected = float((at(h) - at(-h)) / (2 * h))

@@ -1,0 +1,122 @@
+"""Bits of integers, as NumPy computes them: a shift by a negative count, or by all bits or more, leaves none."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirad.dialect import types
+from mlirad.dialect.elementwise import BinaryOp, UnaryOp, choose, compare, number, scalar_op
+from mlirad.dialect.expr import Expr
+from mlirad.dialect.op import op
+from mlirad.errors import DTypeError
+
+
+def integers(name: str, type: Attribute) -> Attribute:
+    if types.is_float(type) or types.is_bool(type):
+        raise DTypeError(f"{name} is defined on integers, not on {types.element_type(type)}")
+    return type
+
+
+class BitsOp(BinaryOp):
+    """Two integers of one type. It has no derivative."""
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return integers(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None, None
+
+
+class ConnectiveOp(BitsOp):
+    """Bit by bit."""
+
+    UPSTREAM: ClassVar[type[Operation]]
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(self.UPSTREAM, *elements)
+
+
+@op(np.bitwise_and)
+class BitAndOp(ConnectiveOp):
+    """x & y."""
+
+    name = "nd.bit_and"
+    UPSTREAM: ClassVar = arith.AndIOp
+
+
+@op(np.bitwise_or)
+class BitOrOp(ConnectiveOp):
+    """x | y."""
+
+    name = "nd.bit_or"
+    UPSTREAM: ClassVar = arith.OrIOp
+
+
+@op(np.bitwise_xor)
+class BitXorOp(ConnectiveOp):
+    """x ^ y."""
+
+    name = "nd.bit_xor"
+    UPSTREAM: ClassVar = arith.XOrIOp
+
+
+@op(np.invert)
+class BitNotOp(UnaryOp):
+    """~x."""
+
+    name = "nd.bit_not"
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return integers(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        (x,) = elements
+        return scalar_op(arith.XOrIOp, x, number(-1, x.type))
+
+
+@op(np.left_shift)
+class ShiftLeftOp(BitsOp):
+    """x << y; 0 unless 0 <= y < the number of bits."""
+
+    name = "nd.shift_left"
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        x, y = elements
+        inside, count = _count(y)
+        return choose(inside, scalar_op(arith.ShLIOp, x, count), number(0, x.type))
+
+
+@op(np.right_shift)
+class ShiftRightOp(BitsOp):
+    """x >> y, copies of the sign coming in; nothing but the sign unless 0 <= y < the number of bits."""
+
+    name = "nd.shift_right"
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        x, y = elements
+        inside, count = _count(y)
+        if types.is_unsigned(self.element):
+            return choose(inside, scalar_op(arith.ShRUIOp, x, count), number(0, x.type))
+        sign = scalar_op(arith.ShRSIOp, x, number(_bits(x) - 1, x.type))
+        return choose(inside, scalar_op(arith.ShRSIOp, x, count), sign)
+
+
+def _bits(x: SSAValue) -> int:
+    assert isinstance(x.type, IntegerType)
+    return x.type.width.data
+
+
+def _count(y: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """Whether a shift by y leaves bits, and a count that is defined upstream whatever y is."""
+    last = number(_bits(y) - 1, y.type)
+    return compare("ule", y, last), scalar_op(arith.AndIOp, y, last)
