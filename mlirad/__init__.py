@@ -15,6 +15,7 @@ from mlirad.errors import (
     UnsupportedSyntaxError,
 )
 from mlirad.jit.transforms import grad, jit, jvp, value_and_grad, vjp
+from mlirad.requests import checkpointed
 
 __version__ = "0.1.0"
 
@@ -25,6 +26,7 @@ __all__ = [
     "ShapeError",
     "TargetError",
     "UnsupportedSyntaxError",
+    "checkpointed",
     "grad",
     "jit",
     "jvp",

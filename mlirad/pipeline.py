@@ -26,6 +26,7 @@ from mlirad.lowering.canonicalize import Canonicalize
 from mlirad.lowering.check_elimination import EliminateChecks
 from mlirad.lowering.cse import Cse
 from mlirad.lowering.dce import Dce
+from mlirad.lowering.drop_hints import DropHints
 from mlirad.lowering.hoist import Hoist
 from mlirad.lowering.inline import Inline
 from mlirad.targets.target import Artifact, Stage, Target
@@ -51,7 +52,7 @@ def differentiate(module: ModuleOp) -> ModuleOp:
 
 def optimize(module: ModuleOp) -> ModuleOp:
     """Fewer and better ops."""
-    return apply((Inline(), *CLEAN, EliminateChecks(), Hoist(), *CLEAN), module)
+    return apply((DropHints(), Inline(), *CLEAN, EliminateChecks(), Hoist(), *CLEAN), module)
 
 
 def all_stages(target: Target) -> tuple[Stage, ...]:

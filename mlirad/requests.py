@@ -49,3 +49,25 @@ def plain(function: Any) -> Any:
 
 def name_of(function: Any) -> str:
     return getattr(plain(function), "__name__", type(function).__name__)
+
+
+def checkpointed(loop: Any, how: str | int) -> Any:
+    """`loop` itself. As `for i in mlirad.checkpointed(range(n), how)`, or `while mlirad.checkpointed(condition, how)`,
+    reverse mode keeps a few states of the loop instead of something for each trip, and runs the trips again from them.
+
+    how: "sqrt" keeps about sqrt(n) states, and the tape of as many trips: each trip runs three times. "binomial" keeps
+    about log2(n) states, a number keeps as many: fewer states, more runs, by the schedule that needs the fewest.
+
+    Raises ValueError for another word, or a number below 1.
+    """
+    require_checkpointing(how)
+    return loop
+
+
+def require_checkpointing(how: object) -> None:
+    """Raises ValueError for what is no way to checkpoint a loop."""
+    is_number = isinstance(how, int) and not isinstance(how, bool) and how >= 1
+    if not is_number and how not in ("sqrt", "binomial"):
+        raise ValueError(
+            f"a loop is checkpointed by 'sqrt', 'binomial', or a number of states from 1 on, not by {how!r}"
+        )

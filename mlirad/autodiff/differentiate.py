@@ -20,6 +20,7 @@ from xdsl.traits import SymbolTable
 from mlirad.autodiff.activity import Activity, activity
 from mlirad.autodiff.adjoint import Adjoint, Cotangents
 from mlirad.autodiff.carries import count_trips, terminator
+from mlirad.autodiff.functions import free_name
 from mlirad.autodiff.naming import Mirror, hint_cotangent
 from mlirad.autodiff.tangent import Tangent
 from mlirad.dialect import types
@@ -204,11 +205,3 @@ def _set_results(function: func.FuncOp, results: Sequence[SSAValue]) -> None:
     block = function.body.block
     terminator(block).operands = results
     function.function_type = FunctionType.from_lists([arg.type for arg in block.args], [r.type for r in results])
-
-
-def free_name(module: ModuleOp, name: str) -> str:
-    """`name`, or with a number if a function of the module has it."""
-    taken = {op.sym_name.data for op in module.ops if isinstance(op, func.FuncOp)}
-    if name not in taken:
-        return name
-    return next(f"{name}.{number}" for number in range(1, len(taken) + 2) if f"{name}.{number}" not in taken)

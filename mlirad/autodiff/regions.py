@@ -7,12 +7,14 @@ region as they stand and come out replaced, so that nothing is summed from fresh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Region, SSAValue
 
-from mlirad.autodiff.carries import Loop, branches, counter_of, require_canonical, yields
+from mlirad.autodiff.carries import Carry, Loop, branches, counter_of, require_canonical, yields
+from mlirad.autodiff.checkpoint import is_checkpointed, reverse_checkpointed
 from mlirad.autodiff.naming import hint_cotangent
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, constant, insert
@@ -33,7 +35,29 @@ def reverse_loop(adjoint: Adjoint, op: scf.ForOp | scf.WhileOp, cotangents: Cota
     start = [cotangents.pop(name, None) for name in names]
     start = [adjoint.zeros_like(n, at) if g is None else g for n, g in zip(names, start, strict=True)]
     count = adjoint.name(_trip_count(loop), at)
+    if is_checkpointed(op):
+        wrt = [number for number, carry in enumerate(loop.carries) if carry in carried]
+        ends = reverse_checkpointed(adjoint, op, wrt, captured, count, start, at)
+    else:
+        ends = _undo_trips(adjoint, loop, carried, captured, count, start, at)
+    for name, end in zip(names, ends, strict=True):
+        hint_cotangent(end.value, name)
+    cotangents.update(zip(captured, ends[len(carried) :], strict=True))
+    for carry, g in zip(carried, ends, strict=False):
+        adjoint.add(cotangents, carry.init, g, at)
 
+
+def _undo_trips(
+    adjoint: Adjoint,
+    loop: Loop,
+    carried: Sequence[Carry],
+    captured: Sequence[SSAValue],
+    count: Expr,
+    start: Sequence[Expr],
+    at: Mirror,
+) -> list[Expr]:
+    """Every trip undone once, from the last to the first."""
+    names = [carry.result for carry in carried] + list(captured)
     body = Block(arg_types=[types.I64, *(g.type for g in start)])
     trip, *args = (Expr(arg) for arg in body.args)
     for name, arg in zip(names, args, strict=True):
@@ -54,12 +78,7 @@ def reverse_loop(adjoint: Adjoint, op: scf.ForOp | scf.WhileOp, cotangents: Cota
     reverse = insert(
         scf.ForOp(zero.value, count.value, one.value, [g.value for g in start], Region(body)),
     )
-    for name, result in zip(names, reverse.results, strict=True):
-        hint_cotangent(result, name)
-    results = [Expr(result) for result in reverse.results]
-    cotangents.update(zip(captured, results[len(carried) :], strict=True))
-    for carry, g in zip(carried, results, strict=False):
-        adjoint.add(cotangents, carry.init, g, at)
+    return [Expr(result) for result in reverse.results]
 
 
 def _trip_count(loop: Loop) -> SSAValue:

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
 from mlirad.autodiff.carries import block_of, terminator
-from mlirad.autodiff.differentiate import JOINED, free_name
+from mlirad.autodiff.differentiate import JOINED
+from mlirad.autodiff.functions import add_function
 from mlirad.dialect import types
 from mlirad.dialect.request import ForwardOp, PullbackOp, ResidualsType, TurnOp
 from mlirad.errors import DifferentiationError
@@ -110,11 +111,8 @@ def _replace_inside(value: SSAValue, by: SSAValue, block: Block) -> None:
 
 def _function(module: ModuleOp, name: str, body: Block) -> func.FuncOp:
     """A private function of the module, of what its body takes and returns."""
-    results = [value.type for value in terminator(body).operands]
-    made = func.FuncOp(free_name(module, name), ([arg.type for arg in body.args], results), Region(body), "private")
-    made.location = terminator(body).location
-    module.body.block.add_op(made)
-    return made
+    end = terminator(body)
+    return add_function(module, name, body, [value.type for value in end.operands], end.location)
 
 
 # --- residuals as ordinary values -------------------------------------------------------------------------------

@@ -263,6 +263,10 @@ class PullbackOp(RequestOp):
         return [residuals], cotangents, [inputs[number] for number in ints(_numbers(wrt))]
 
 
+CHECKPOINT = "ad.checkpoint"
+"""On a loop: its reverse keeps a few states and runs the trips again. "sqrt", "binomial", or a number of states."""
+
+
 # --- markers ----------------------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ from mlirad.frontend.merge import kind_of
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.requests import checkpointed
 
 Arguments = Sequence[Value]
 Keywords = dict[str, Value]
@@ -69,6 +70,10 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
 
     def builtin_reversed(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         return Lazy(reversed, args)
+
+    def builtin_checkpointed(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        hint = "write `for i in mlirad.checkpointed(range(n), how):` or `while mlirad.checkpointed(condition, how):`"
+        raise self.refusal("mlirad.checkpointed stands at the head of a for or while statement", hint)
 
     def builtin_list(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         return self.new_list(self.elements(args[0]) if args else ())
@@ -316,6 +321,7 @@ _BUILTINS: dict[Any, Callable[[BuiltinCalls, tuple[Value, ...], Keywords], Value
     enumerate: BuiltinCalls.builtin_enumerate,
     zip: BuiltinCalls.builtin_zip,
     reversed: BuiltinCalls.builtin_reversed,
+    checkpointed: BuiltinCalls.builtin_checkpointed,
     list: BuiltinCalls.builtin_list,
     tuple: BuiltinCalls.builtin_tuple,
     dict: BuiltinCalls.builtin_dict,

@@ -25,12 +25,15 @@ from mlirad.frontend.values import Value, describe, layouts
 @dataclass(frozen=True, eq=False)
 class Loop:
     """A loop about to run. key: it, on this path of calls. bind: binds a for's target to the element of a number, and
-    length: how many there are."""
+    length: how many there are. test: a while's condition. checkpoint: how reverse mode is to keep its states, if it is
+    said."""
 
     node: ast.For | ast.While
     key: Hashable
     bind: Callable[[Value], None] | None = None
     length: int | Traced | None = None
+    test: ast.expr | None = None
+    checkpoint: str | int | None = None
 
     @property
     def leaves(self) -> bool:

@@ -7,13 +7,16 @@ Leaves: an Outcome.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.dialects.scf import ConditionOp, ForOp, WhileOp, YieldOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from mlirad import requests
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, constant, insert, where
+from mlirad.dialect.request import CHECKPOINT
 from mlirad.frontend import affine, known
 from mlirad.frontend.collapse import collapsed
 from mlirad.frontend.columns import Columns, discard
@@ -25,6 +28,8 @@ from mlirad.frontend.state import State
 from mlirad.frontend.traced import NeedStatic, Traced
 from mlirad.frontend.unrolling import KINDS, NoFixpoint, Reason, Unrolling
 from mlirad.frontend.values import Static, Value
+
+LoopOp = ForOp | WhileOp
 
 # Passes after which a header is looked for in the other order, and after which there is none.
 PATIENCE, PASSES = 4, 8
@@ -38,7 +43,8 @@ class Loops(Unrolling):
     """`for_statement` and `while_statement`."""
 
     def for_statement(self, node: ast.For, after: Names) -> Outcome:
-        self.push(self.expression(node.iter))
+        over, checkpoint = self.checkpointed(node.iter)
+        self.push(self.expression(over))
         with self.at(node.iter):
             length = self.length(self.top())
         position = len(self.state.temps) - 1
@@ -46,17 +52,34 @@ class Loops(Unrolling):
         def bind(index: Value) -> None:
             self.assign(node.target, self.element(self.state.temps[position], index))
 
-        return self.loop(node, after, bind, length)
+        return self.loop(Loop(node, self.key_of(node), bind, length, checkpoint=checkpoint), after)
 
     def while_statement(self, node: ast.While, after: Names) -> Outcome:
+        test, checkpoint = self.checkpointed(node.test)
         self.push(Static(None))
-        return self.loop(node, after, None, None)
+        return self.loop(Loop(node, self.key_of(node), test=test, checkpoint=checkpoint), after)
 
-    def loop(
-        self, node: ast.For | ast.While, after: Names, bind: Callable[[Value], None] | None, length: int | Traced | None
-    ) -> Outcome:
+    def checkpointed(self, node: ast.expr) -> tuple[ast.expr, str | int | None]:
+        """What a loop goes over or tests, and how it is checkpointed: by a call of `mlirad.checkpointed`, or not."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
+            return node, None
+        function = self.expression(node.func)
+        if not isinstance(function, Static) or function.value is not requests.checkpointed:
+            return node, None
+        given = {**dict(zip(("loop", "how"), node.args, strict=False)), **{k.arg: k.value for k in node.keywords}}
+        with self.at(node):
+            if len(node.args) + len(node.keywords) != 2 or given.keys() != {"loop", "how"}:
+                raise self.refusal("mlirad.checkpointed(loop, how) takes two arguments")
+            how = self.static(self.expression(given["how"]), "how a loop is checkpointed")
+            try:
+                requests.require_checkpointing(how)
+            except ValueError as error:
+                raise self.failed("ValueError", str(error)) from None
+        return given["loop"], how
+
+    def loop(self, loop: Loop, after: Names) -> Outcome:
         """A loop whose iterable is on top of the operands."""
-        loop = Loop(node, self.key_of(node), bind, length)
+        length = loop.length
         base = len(self.state.temps) - 1
         frame = self.frame
         frame.loops.append((after, self.header_live(loop)))
@@ -165,7 +188,7 @@ class Loops(Unrolling):
     def one_pass(self, loop: Loop, header: Header) -> Pass:
         node, key, bind = loop.node, loop.key, loop.bind
         if isinstance(node, ast.While) and not loop.leaves and key not in self.impure:
-            made = self.plain_while_pass(loop, node, header)
+            made = self.plain_while_pass(loop, header)
             if made is not None:
                 return made
             self.impure.add(key)
@@ -176,8 +199,7 @@ class Loops(Unrolling):
 
         def run() -> Outcome:
             if bind is None:
-                assert isinstance(node, ast.While)
-                outcome = self.tested_body(loop, node)
+                outcome = self.tested_body(loop)
             else:
                 number = Expr(block.args[0])
                 length = loop.length
@@ -196,23 +218,27 @@ class Loops(Unrolling):
             joined = self.relabelled(outcome, dict.fromkeys(exits, Exit.NEXT), self.header_live(loop))
         return Pass(block, joined, exits, code)
 
-    def tested_body(self, loop: Loop, node: ast.While) -> Outcome:
+    def tested_body(self, loop: Loop) -> Outcome:
         """`if test: body, else: the loop is exhausted`."""
-        with self.at(node.test):
-            truth = self.truth(self.expression(node.test))
+        node, truth = loop.node, self.tested(loop)
         if isinstance(truth, bool):
             return self.block(node.body) if truth else Outcome({Exit.EXHAUSTED: self.state})
         live = self.header_live(loop)
         return self.branch(truth, lambda: self.block(node.body), lambda: Outcome({Exit.EXHAUSTED: self.state}), live)
 
-    def plain_while_pass(self, loop: Loop, node: ast.While, header: Header) -> Pass | None:
+    def tested(self, loop: Loop) -> bool | Traced:
+        """A while's condition."""
+        assert loop.test is not None
+        with self.at(loop.test):
+            return self.truth(self.expression(loop.test))
+
+    def plain_while_pass(self, loop: Loop, header: Header) -> Pass | None:
         """A pass over a while that ends by its condition only; None if the condition has side effects."""
         before, block = Block(arg_types=header.types()), Block(arg_types=header.types())
         conditions: list[bool | Traced] = []
 
         def test() -> Outcome:
-            with self.at(node.test):
-                conditions.append(self.truth(self.expression(node.test)))
+            conditions.append(self.tested(loop))
             return Outcome({Exit.NEXT: self.state})
 
         def identity(value: SSAValue) -> Hashable:
@@ -232,7 +258,7 @@ class Loops(Unrolling):
             condition = truth.expr if isinstance(truth, Traced) else constant(truth, types.I1)
 
         def run() -> Outcome:
-            return self.relabelled(self.block(node.body), {Exit.CONTINUE: Exit.NEXT}, self.header_live(loop))
+            return self.relabelled(self.block(loop.node.body), {Exit.CONTINUE: Exit.NEXT}, self.header_live(loop))
 
         try:
             outcome = self.run_in(block, header.bound_to(block.args), run)
@@ -250,8 +276,7 @@ class Loops(Unrolling):
             return self.ended(self.block(loop.node.body))
 
         if isinstance(loop.node, ast.While):
-            with self.at(loop.node.test):
-                again: bool | Traced = self.truth(self.expression(loop.node.test))
+            again = self.tested(loop)
         else:
             length = loop.length
             assert length is not None
@@ -276,7 +301,7 @@ class Loops(Unrolling):
                 insert(ConditionOp(made.condition.value, *made.before.args))
             with building(made.block):
                 insert(YieldOp(*yields))
-            op = insert(WhileOp(inits, header.types(), [made.before], [made.block]))
+            op = _marked(insert(WhileOp(inits, header.types(), [made.before], [made.block])), loop)
             self.state = header.bound_to(op.results)
             return self.exhausted(loop)
         zero = constant(0, types.I64)
@@ -287,7 +312,7 @@ class Loops(Unrolling):
             with building(made.block):
                 insert(YieldOp(*yields))
             one = constant(1, types.I64)
-            op = insert(ForOp(zero.value, trips.value, one.value, inits, Region([made.block])))
+            op = _marked(insert(ForOp(zero.value, trips.value, one.value, inits, Region([made.block]))), loop)
             self.state = header.bound_to(op.results)
             return self.exhausted(loop)
         return self.emit_leaving(loop, header, made, trips, inits, yields)
@@ -316,7 +341,7 @@ class Loops(Unrolling):
             counted = [] if trips is None else [(Expr(made.block.args[0]) + 1).value]
             insert(YieldOp(*counted, ended.value, *yields))
         result_types = [argument.type for argument in made.block.args]
-        op = insert(WhileOp([*counters, zero.value, *inits], result_types, [before], [made.block]))
+        op = _marked(insert(WhileOp([*counters, zero.value, *inits], result_types, [before], [made.block])), loop)
         results = op.results[len(counters) + 1 :]
         exits = set(made.exits)
         code = Expr(op.results[len(counters)])
@@ -347,6 +372,16 @@ class Loops(Unrolling):
 
             return self.branch(outcome.code == int(Exit.EXHAUSTED), orelse, lambda: left, self.frame.loops[-1][0])
         return self.relabelled(outcome, {Exit.EXHAUSTED: Exit.NEXT, Exit.BREAK: Exit.NEXT}, self.frame.loops[-1][0])
+
+
+def _marked(op: LoopOp, loop: Loop) -> LoopOp:
+    """The loop's op, with what the user says of its checkpoints."""
+    match loop.checkpoint:
+        case str() as word:
+            op.attributes[CHECKPOINT] = StringAttr(word)
+        case int() as states:
+            op.attributes[CHECKPOINT] = IntegerAttr(states, 64)
+    return op
 
 
 def _positive(length: Traced) -> Traced:

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from xdsl.dialects import func, scf
+from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Region
 
-from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, building, constant, emit, insert
+from mlirad.dialect.control import Body, Values, as_i64, as_values, branch, for_loop, while_loop
+from mlirad.dialect.expr import Expr, building, emit, insert
 from mlirad.dialect.indexing import ExtractOp, InsertOp
 from mlirad.dialect.request import ForwardOp, JvpOp, PullbackOp, VjpOp
 
-Values = Sequence[Expr]
-Body = Callable[..., "Expr | Values | None"]
-
-
-def _values(result: Expr | Values | None) -> list[Expr]:
-    return [] if result is None else [result] if isinstance(result, Expr) else list(result)
-
-
-def _as_i64(n: Expr | int) -> Expr:
-    return n if isinstance(n, Expr) else constant(n, types.I64)
+__all__ = [
+    "ask_forward",
+    "ask_jvp",
+    "ask_pullback",
+    "ask_vjp",
+    "branch",
+    "for_loop",
+    "function",
+    "get",
+    "put",
+    "while_loop",
+]
 
 
 def function(
@@ -31,58 +33,21 @@ def function(
     """A function; `body` gets its arguments and gives its results."""
     block = Block(arg_types=list(arguments))
     with building(block):
-        results = _values(body(*(Expr(arg) for arg in block.args)))
+        results = as_values(body(*(Expr(arg) for arg in block.args)))
         insert(func.ReturnOp(*(result.value for result in results)))
     made = func.FuncOp(name, (list(arguments), [r.type for r in results]), Region(block), visibility)
     module.body.block.add_op(made)
     return made
 
 
-def for_loop(n: Expr | int, inits: Values, body: Body) -> tuple[Expr, ...]:
-    """`for q in range(n)`; `body(q, *carries)` gives the next carries."""
-    block = Block(arg_types=[types.I64, *(init.type for init in inits)])
-    with building(block):
-        ends = _values(body(*(Expr(arg) for arg in block.args)))
-        insert(scf.YieldOp(*(end.value for end in ends)))
-    lower, upper, step = (_as_i64(bound).value for bound in (0, n, 1))
-    op = insert(scf.ForOp(lower, upper, step, [init.value for init in inits], Region(block)))
-    return tuple(Expr(result) for result in op.results)
-
-
-def while_loop(inits: Values, condition: Callable[..., Expr], body: Body) -> tuple[Expr, ...]:
-    """`while condition(*carries)`; `body(*carries)` gives the next carries."""
-    carried = [init.type for init in inits]
-    before, after = Block(arg_types=carried), Block(arg_types=carried)
-    with building(before):
-        insert(scf.ConditionOp(condition(*(Expr(arg) for arg in before.args)).value, *before.args))
-    with building(after):
-        ends = _values(body(*(Expr(arg) for arg in after.args)))
-        insert(scf.YieldOp(*(end.value for end in ends)))
-    op = insert(scf.WhileOp([init.value for init in inits], carried, Region(before), Region(after)))
-    return tuple(Expr(result) for result in op.results)
-
-
-def branch(condition: Expr, then: Body, other: Body) -> tuple[Expr, ...]:
-    """`then() if condition else other()`."""
-    first, second = Block(), Block()
-    results: list[Attribute] = []
-    for block, body in ((first, then), (second, other)):
-        with building(block):
-            ends = _values(body())
-            insert(scf.YieldOp(*(end.value for end in ends)))
-            results = [end.type for end in ends]
-    op = insert(scf.IfOp(condition.value, results, Region(first), Region(second)))
-    return tuple(Expr(result) for result in op.results)
-
-
 def get(array: Expr, *indices: Expr | int) -> Expr:
     """array[indices], an element."""
-    return emit(ExtractOp, array, *(_as_i64(index) for index in indices))
+    return emit(ExtractOp, array, *(as_i64(index) for index in indices))
 
 
 def put(value: Expr, array: Expr, *indices: Expr | int) -> Expr:
     """The array with array[indices] = value."""
-    return emit(InsertOp, value, array, *(_as_i64(index) for index in indices))
+    return emit(InsertOp, value, array, *(as_i64(index) for index in indices))
 
 
 def ask_vjp(

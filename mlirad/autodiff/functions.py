@@ -1,0 +1,30 @@
+"""Private functions that a pass adds to a module.
+
+Reads: a module. Writes: functions into it. Leaves: the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.ir import Attribute, Block, Region
+
+
+def free_name(module: ModuleOp, name: str) -> str:
+    """`name`, or with a number if a function of the module has it."""
+    taken = {op.sym_name.data for op in module.ops if isinstance(op, func.FuncOp)}
+    if name not in taken:
+        return name
+    return next(f"{name}.{number}" for number in range(1, len(taken) + 2) if f"{name}.{number}" not in taken)
+
+
+def add_function(
+    module: ModuleOp, name: str, body: Block, results: Sequence[Attribute], location: LocationAttr
+) -> func.FuncOp:
+    """A private function of the module, of what its body takes and returns."""
+    made = func.FuncOp(free_name(module, name), ([a.type for a in body.args], list(results)), Region(body), "private")
+    made.location = location
+    module.body.block.add_op(made)
+    return made

@@ -1,0 +1,25 @@
+"""Drops what was said to differentiation and to no one after it: that a loop is checkpointed.
+
+Reads and writes: any stage, in place. Leaves: no attribute of the dialect `ad`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from mlirad.dialect.request import CHECKPOINT
+
+
+@dataclass(frozen=True)
+class DropHints(ModulePass):
+    """Remove the attribute from every loop."""
+
+    name = "mlirad-drop-hints"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in op.walk():
+            inner.attributes.pop(CHECKPOINT, None)
