@@ -146,3 +146,26 @@ def returned_view(x):
 # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~
 # CHECK-NEXT:   help: return x.copy(), an array of its own
 refuse(returned_view, np.ones(9))
+
+
+def selected(x):
+    return x[x > 0]
+
+
+# CHECK-LABEL: UnsupportedSyntaxError
+# CHECK-NEXT: errors.py:[[# @LINE - 4]]:5: a compiled function cannot return a masked selection
+# CHECK-NEXT:     return x[x > 0]
+# CHECK-NEXT:     ^~~~~~~~~~~~~~~
+# CHECK-NEXT:   help: consume it at once {{.*}} np.where(m, x, 0.0)
+refuse(selected, np.ones(9))
+
+
+def two_masks(x, y):
+    x[x > 0] = y[y > 0]
+
+
+# CHECK-LABEL: UnsupportedSyntaxError
+# CHECK-NEXT: errors.py:[[# @LINE - 4]]:5: a masked selection has no shape {{.*}} whose mask may be another
+# CHECK-NEXT:     x[x > 0] = y[y > 0]
+# CHECK-NEXT:     ^~~~~~~~
+refuse(two_masks, np.ones(9), np.ones(9))
