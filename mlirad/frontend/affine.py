@@ -191,14 +191,17 @@ def _bounds(atom: Hashable) -> tuple[Number | None, Number | None]:
         case "dim":
             return 0, _ITERATIONS
         case MaximumOp.name | MinimumOp.name:
-            return _of_extreme(atom[0] == MaximumOp.name, [_interval_or_none(form) for form in atom[1]])
+            return _of_extreme(atom[0] == MaximumOp.name, [_ends(form) for form in atom[1]])
         case "//":
             interval = _interval(atom[1])
             return (None, None) if interval is None else (interval[0] // atom[2], interval[1] // atom[2])
     return None, None
 
 
-def _interval_or_none(form: Form) -> tuple[Number | None, Number | None]:
+def _ends(form: Form) -> tuple[Number | None, Number | None]:
+    """The same as `_bounds`, of a value of this form."""
+    if len(form.terms) == 1 and form.constant == 0 and form.terms[0][1] == 1:
+        return _bounds(form.terms[0][0])
     return _interval(form) or (None, None)
 
 
@@ -223,6 +226,9 @@ def is_at_least(x: Int, y: Int) -> bool:
     if not first.terms and not second.terms:
         return first.constant >= second.constant
     if first == second:
+        return True
+    low, high = _ends(first)[0], _ends(second)[1]
+    if low is not None and high is not None and low >= high:
         return True
     least = _least(first - second)
     return least is not None and least >= 0 and _interval(first) is not None and _interval(second) is not None
@@ -275,13 +281,17 @@ def simplified(x: Int) -> Int:
 def add(x: Int, y: Int) -> Int:
     if isinstance(x, int) and isinstance(y, int):
         return x + y
-    return x if y == 0 and isinstance(y, int) else y if x == 0 and isinstance(x, int) else _known(np.add, x, y)
+    return x if _is_zero(y) else y if _is_zero(x) else _known(np.add, x, y)
 
 
 def subtract(x: Int, y: Int) -> Int:
     if isinstance(x, int) and isinstance(y, int):
         return x - y
-    return x if isinstance(y, int) and y == 0 else _known(np.subtract, x, y)
+    return x if _is_zero(y) else _known(np.subtract, x, y)
+
+
+def _is_zero(x: Int) -> bool:
+    return isinstance(x, int) and x == 0
 
 
 def multiply(x: Int, y: Int) -> Int:

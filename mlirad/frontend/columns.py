@@ -101,6 +101,10 @@ class Columns:
                 return Expr(column.placeholder)
         return None
 
+    def is_column(self, x: Expr) -> bool:
+        """Whether this is what the two sides have become here."""
+        return x.value.owner is self.scratch
+
     def on_left(self, emit: Callable[[], Expr]) -> Expr:
         with building(self.left):
             return emit()

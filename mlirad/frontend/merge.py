@@ -17,6 +17,7 @@ from xdsl.ir import SSAValue
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, constant, where
 from mlirad.frontend.columns import Columns, Operand
+from mlirad.frontend.joined_views import fillers, one_kind
 from mlirad.frontend.numbers import join_numbers
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.state import Live, Place, State
@@ -281,6 +282,8 @@ class Merge:
         if is_number(a) and is_number(b):
             assert isinstance(a, Static | Traced) and isinstance(b, Static | Traced)
             return self.number(place, a, b)
+        if isinstance(a, Ref) and isinstance(b, Ref):
+            a, b = one_kind(a, b, self.cells.left, self.cells.right, in_loop=self.loop is not None)
         if isinstance(a, Ref) and isinstance(b, Ref) and (a.pattern, a.dtype) == (b.pattern, b.dtype):
             return self.array(place, a, b)
         if isinstance(a, Object) and isinstance(b, Object):
@@ -313,13 +316,13 @@ class Merge:
         assert value is not None
         pairing = (self.cells.left, self.objects.left) if a is not None else (self.cells.right, self.objects.right)
         slots = count()
-        fillers = _fillers(value)
+        safe = fillers(value)
 
         def column(ssa: SSAValue) -> SSAValue:
             expr, slot = Expr(ssa), (place, "only", next(slots))
-            filler = fillers.get(ssa, 0)
+            filler = safe.get(ssa, 0)
             left, right = (expr, None) if a is not None else (None, expr)
-            return self.columns.request(slot, ssa.type, left, right, filler, share=ssa not in fillers).value
+            return self.columns.request(slot, ssa.type, left, right, filler, share=ssa not in safe).value
 
         return Renaming(column, pairing[0].__getitem__, pairing[1].__getitem__).value(value)
 
@@ -381,9 +384,9 @@ class Merge:
             else:
                 params.append(self.columns.request((slot, index), types.I64, x, y, filler=safe, share=False))
         origins = present.origins | (b.origins if b is not None else frozenset())
-        if present.is_static or (a is not None and b is not None and a.params == b.params):
-            return dataclasses.replace(present, params=tuple(params), origins=origins)
-        return dataclasses.replace(present, params=tuple(params), origins=origins | self.origins)
+        if not present.is_static and any(isinstance(x, Expr) and self.columns.is_column(x) for x in params):
+            origins |= self.origins
+        return dataclasses.replace(present, params=tuple(params), origins=origins)
 
     # What does not join.
 
@@ -454,17 +457,6 @@ def _unique(numbers: list[int]) -> list[int]:
 
 def _key_order(key: tuple[int, Hashable]) -> tuple[int, str]:
     return key[0], repr(key[1])
-
-
-def _fillers(value: Value) -> dict[SSAValue, int]:
-    """Numbers that are in range for the starts of the views in a value."""
-    fillers: dict[SSAValue, int] = {}
-    for part in (value, *parts_of(value)):
-        for alternative in part.alternatives if isinstance(part, Ref) else ():
-            for param, safe in zip(alternative.view.params, safe_params(alternative.view), strict=True):
-                if isinstance(param, Expr):
-                    fillers[param.value] = safe
-    return fillers
 
 
 def renumbered(selector: Expr | None, positions: list[int]) -> Expr:

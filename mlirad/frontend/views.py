@@ -89,7 +89,7 @@ class Affine:
         """The shape of the slice in the order of the base's axes; `base`: the shape of that."""
         own = iter(params[len(self.base) :])
         return tuple(
-            whole if size == WHOLE else Dim(affine.as_expr(next(own)), origins) if size == TRACED else size
+            whole if size == WHOLE else _as_dim(next(own), origins, whole) if size == TRACED else size
             for size, whole in zip(self.sizes, base, strict=True)
         )
 
@@ -191,7 +191,7 @@ class View:
     @property
     def base_shape(self) -> Shape:
         own = iter(self.params)
-        return tuple(Dim(affine.as_expr(next(own)), self.origins) if size == TRACED else size for size in self.base)
+        return tuple(_as_dim(next(own), self.origins) if size == TRACED else size for size in self.base)
 
     @property
     def shape(self) -> Shape:
@@ -397,6 +397,12 @@ def shadow(shape: Sequence[Size], strides: Sequence[int]) -> np.ndarray:
 
 def _exprs(starts: Sequence[Start]) -> list[Expr]:
     return [affine.as_expr(start) for start in starts]
+
+
+def _as_dim(length: Start, origins: frozenset[Hashable], whole: Size | None = None) -> Dim:
+    """A size of the params, of an axis of `whole` elements."""
+    affine.remember_size(length, whole if isinstance(whole, int) else None)
+    return Dim(affine.as_expr(length), origins)
 
 
 def _unit_axes(old: Shape, new: Shape) -> tuple[int | New, ...] | None:

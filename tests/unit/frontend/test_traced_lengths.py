@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from run_frontend import call, compile_for, is_same
+from run_frontend import call, call_built, compile_for, is_same
 
 rng = np.random.default_rng(7)
 N = 6
@@ -212,3 +212,320 @@ def test_known_bounds_leave_no_arithmetic():
     assert "nd.minimum" not in text and "nd.wrap_index" not in text
     assert "could not" not in text and "do not match" not in text
     assert text.count("nd.extract_slice") == 4 and "tensor<?xf64>" in text
+
+
+# --- corners ----------------------------------------------------------------------------------------------------
+
+X = np.arange(1.0, 8.0)
+M = rng.random((5, 4))
+
+
+def head(x, n):
+    return x[:n].sum(), x[n:].sum(), x[-n:].sum(), x[:-n].sum()
+
+
+def strided(x, n):
+    return x[n::2].sum(), x[::-1][:n].sum(), x[n::-1].sum(), x[:n:-2].sum(), x[n : 3 - n : -1].sum()
+
+
+def sizes(x, n):
+    v = x[n:]
+    return v.shape[0], len(v), v.size, v.ndim, v.nbytes, np.size(v), v[None].shape[1]
+
+
+def of_matrix(m, n):
+    part = m[n:, :n]
+    return part.shape, part.size, part.T.shape, part.T[:1].sum(), part.sum(axis=0).size, part.sum()
+
+
+def views_of_views(x, n):
+    v = x[n:]
+    w = v[1:]
+    w[:n] = 0
+    v[::2][1:] += 10
+    return w[::-1].sum(), v[-1:].sum()
+
+
+def writes(x, n):
+    x[:n] = x[n:][:0].sum() + 3
+    x[n:] *= 2
+    x[: n - 1] += 1
+    x[::-1][:n] -= 0.5
+
+
+def shifts(x, n):
+    x[1:n] += x[: n - 1]
+    x[: n - 1] -= x[1:n]
+    x[:n] = x[:n][::-1]
+    x[n:] = x[n:][::-1] * 2
+
+
+def broadcasts(m, n):
+    m[:n] += m[0]
+    m[:, n:] *= m[:, :1]
+    m[:n, :] = 7
+    return (m[:n] * 2 + m[:n, :1]).sum(), (m[:n, None] - m[None, :n]).sum()
+
+
+def reduced(x, n):
+    v = x[:n]
+    return v.mean(), v.var(), v.std(), v.sum(), np.count_nonzero(v > 3), (v > 2).any(), (v > 0).all()
+
+
+def reduced_along_axes(m, n):
+    part = m[:n]
+    return part.sum(axis=1).sum(), part.mean(axis=0, keepdims=True).sum(), (part > 0.5).any(axis=1).sum()
+
+
+def extremes(x, n):
+    v = x[: n + 1]
+    return v.max(), v.min(), np.argmax(v), np.argmin(-v), max(v), min(v), np.ptp(v), sum(v)
+
+
+def chosen(x, n):
+    v = x[n:]
+    return np.where(v > 4, v, -v).sum(), np.clip(v, 2, 5).sum(), np.maximum(v, 3).sum(), (v == v).sum()
+
+
+def made_like(x, n):
+    v = x[n:]
+    z, o, f = np.zeros_like(v), np.ones_like(v), np.full_like(v, 2.5)
+    z += v
+    z[: n + 1] = 1
+    c = v.copy()
+    c[:1] = 100
+    return (
+        z.sum(),
+        np.empty_like(v).shape,
+        (o + f).sum(),
+        c.sum(),
+        v.sum(),
+        np.copy(v).sum(),
+        v.astype(np.float32).sum(),
+    )
+
+
+def products(m, n):
+    u, w = m[:n, 0], m[:n]
+    return (
+        u @ u,
+        (u @ w).sum(),
+        (w @ w.T).sum(),
+        np.outer(u, u).sum(),
+        np.dot(w.T, w).sum(),
+        np.inner(u, u),
+        np.vdot(u, u),
+    )
+
+
+def transposed(m, n):
+    m.T[:n] += 1
+    m[:, :n].T[0:1] *= 2
+    np.flip(m[:n], 1)[:, 0] = 5
+    return np.transpose(m[:n]).sum(), np.flip(m[:n]).sum()
+
+
+def thin(x, n):
+    v = x[:n]
+    return v[:, None].sum(), v.reshape(-1, 1).shape, v.reshape(1, -1).sum(), v.ravel().sum(), np.atleast_2d(v).shape
+
+
+def iterated(x, n):
+    total = 0.0
+    for k, v in enumerate(x[n:]):
+        total += k * v
+    for a, b in zip(x[1:n], x[: n - 1]):
+        total += a * b
+    for v in reversed(x[:n]):
+        total = total / 2 + v
+    return total
+
+
+def rows(m, n):
+    total = 0.0
+    for row in m[n:]:
+        row[:n] += 1
+        total += row @ row
+    return total
+
+
+def sized_loop(x, n):
+    v = x[:n]
+    for k in range(len(v)):
+        v[k] += k
+        v[:k] *= 0.5
+        v[k:] += v[: v.shape[0] - k].sum()
+    return v.sum()
+
+
+def picks(x, n):
+    if n > 3:
+        v = x[:n]
+    else:
+        v = x[n:]
+    v[:1] += 5
+    return v.sum(), len(v)
+
+
+def one_or_all(x, n):
+    v = x if n < 2 else x[1:3]
+    w = x[:1] if n > 2 else x[::-1]
+    v[:1] += 1
+    for k in range(n % 3):
+        v = x[k:]
+        v[-1:] += 1
+    return v.sum(), len(v), w.sum() if n > 2 else w[::-1].sum()
+
+
+def fresh_ones(x, n):
+    if n > 3:
+        y = x[:n] * 2
+    else:
+        y = x[n:] + 1
+    y[:2] = 0
+    return y.sum(), y.size
+
+
+def grows(x, n):
+    v = x[:0]
+    y = x[1:n] * 1
+    for k in range(n):
+        v = x[:k]
+        y = x[k:] + v.sum()
+        y[:1] = k
+    return v.sum(), y.sum(), len(v), len(y)
+
+
+def shrinks(x, n):
+    v = x[:n]
+    total = 0.0
+    while len(v) > 1:
+        v = v[1:]
+        total += v[0]
+        v[:1] += total
+    return total
+
+
+def leaves_early(x, n):
+    for k in range(len(x)):
+        if x[:k].sum() > n:
+            x[k:] = 0
+            return k
+        x[:k] += 0.5
+    return -1
+
+
+def scaled(v, w):
+    v *= 2
+    if len(w) > 2:
+        return v.sum() + w[-1]
+    return v.sum()
+
+
+def helped(x, n):
+    return scaled(x[:n], x[n:]) + scaled(x[n:], x[:n])
+
+
+def closes_over(x, n):
+    def total(k):
+        return x[:k].sum() + x[k : k + n].sum()
+
+    return total(n) + total(1)
+
+
+def lists(x, n):
+    parts = [x[:n], x[n:]]
+    parts[0][:1] = 50
+    parts = parts[::-1]
+    a, b = parts
+    return a.sum() - b.sum(), len(parts[1])
+
+
+def blocks(x, n):
+    total = 0.0
+    for k in range(0, len(x), 3):
+        part = x[k : k + 3]
+        part *= n
+        total += part.sum() * len(part)
+    return total
+
+
+def halo(x, n):
+    out = np.zeros_like(x)
+    for k in range(len(x)):
+        near = x[max(k - n, 0) : k + n + 1]
+        out[k] = near.mean()
+    return out
+
+
+def swaps(x, n):
+    a, b = x[:n], x[:n].copy()
+    for _ in range(3):
+        a, b = b, a
+        a += 1
+    return a.sum(), b.sum()
+
+
+def neighbours(x, n):
+    d = np.diff(x[:n]).sum() if n > 1 else 0.0
+    return d, (x[1:][:n] - x[:-1][:n]).sum(), np.abs(x[n:]).sum()
+
+
+def integers(i, n):
+    i[:n] //= 2
+    i[n:] %= 3
+    return i[:n].sum(), i[n:].max() if n < len(i) else 0, (i[:n] & i[:n] if False else i[:n] + 1).sum()
+
+
+def chained(x, n):
+    return x[:n][:2][::-1].sum(), x[n:][n:].sum(), x[1:][:n][1:].sum(), x[::2][:n][::-1].sum(), x[:n][-2:].sum()
+
+
+CORNERS = {
+    **dict.fromkeys(
+        (
+            *(head, strided, sizes, views_of_views, writes, reduced, chosen, made_like, thin, iterated, sized_loop),
+            *(
+                picks,
+                one_or_all,
+                fresh_ones,
+                grows,
+                shrinks,
+                leaves_early,
+                helped,
+                closes_over,
+                lists,
+                blocks,
+                halo,
+                swaps,
+            ),
+            *(neighbours, chained),
+        ),
+        X,
+    ),
+    **dict.fromkeys((of_matrix, broadcasts, reduced_along_axes, products, transposed, rows), M),
+    integers: np.arange(7) + 5,
+}
+
+
+@pytest.mark.parametrize("function", CORNERS, ids=lambda f: f.__name__)
+@pytest.mark.filterwarnings("ignore:invalid value", "ignore:Mean of empty", "ignore:Degrees of freedom")
+def test_corners_are_those_of_numpy(function):
+    """For every length: none, some, all, and more than there are."""
+    array = CORNERS[function]
+    built = compile_for(function, array, 3)
+    for n in (0, 1, 2, 3, 5, len(array), len(array) + 2):
+        mine, theirs = array.copy(), array.copy()
+        expected = function(theirs, n)
+        assert is_same(call_built(built, mine, n), expected), (n, expected)
+        assert is_same(mine, theirs), n
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 7])
+def test_extremes_of_some(n):
+    agree(extremes, X[::-1].copy(), n)
+
+
+@pytest.mark.parametrize("n", [2, 4, 6])
+def test_aliases_are_read_before_they_are_written(n):
+    agree(shifts, X.copy(), n)
