@@ -31,6 +31,27 @@ def test_python_integers_do_not_grow() -> None:
     assert mlirad.jit(lambda n: n * 4)(np.int64(2**62)) == 0
 
 
+def test_a_traced_size_that_is_1_is_not_stretched() -> None:
+    def add(x, n, m):
+        return (x[:n] + x[:m]).sum()
+
+    x = np.arange(4.0)
+    assert mlirad.jit(add)(x, 3, 3) == add(x, 3, 3) and add(x, 3, 1) == 3.0
+    with pytest.raises(ValueError, match=r"could not be broadcast together with shapes \(3,\) \(1,\)"):
+        mlirad.jit(add)(x, 3, 1)
+    assert mlirad.jit(lambda x, n: (x[:n] + x[:1]).sum())(x, 3) == 3.0
+
+
+def test_a_slice_of_one_length_is_not_shortened() -> None:
+    def three(x, i):
+        return x[i : i + 3].sum()
+
+    x = np.arange(5.0)
+    assert mlirad.jit(three)(x, 2) == three(x, 2) == 9.0 and three(x, 3) == 7.0
+    with pytest.raises(ValueError, match="a slice of 3 elements that starts at 3 does not fit in an axis of 5"):
+        mlirad.jit(three)(x, 3)
+
+
 def test_recursion_is_as_deep_as_the_stack() -> None:
     def count(n):
         return 0.0 if n == 0 else 1.0 + count(n - 1)
