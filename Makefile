@@ -42,7 +42,9 @@ full: ## every test, the long ones too; the summary goes to docs/verification/
 
 fuzz: ## random programs against NumPy and differences; FIRST=seed COUNT=seeds; resumed from build/fuzz/ where it stopped
 	mkdir -p build/fuzz
-	for how in tensor optimized native; do $(PYTHON) -m mlirad.testing.programs --how $$how --first $(FIRST) --count $(COUNT) --log build/fuzz/$$how.jsonl; done
+	$(PYTHON) -m mlirad.testing.programs --how tensor --no-derivatives --first $(FIRST) --count $(COUNT) --log build/fuzz/tensor.jsonl
+	$(PYTHON) -m mlirad.testing.programs --how native --no-derivatives --first $(FIRST) --count $$(( $(COUNT) / 10 )) --log build/fuzz/native.jsonl
+	$(PYTHON) -m mlirad.testing.programs --how native --first $(FIRST) --count $$(( $(COUNT) / 25 )) --log build/fuzz/derivatives.jsonl
 
 demo: ## train a classifier of handwritten digits
 	mlirad demo

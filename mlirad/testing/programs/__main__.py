@@ -11,8 +11,9 @@ import tempfile
 from pathlib import Path
 
 from mlirad.testing.programs.campaign import STAGES, judged, run
-from mlirad.testing.programs.generate import BIASES, Program, generate
+from mlirad.testing.programs.generate import BIASES, generate
 from mlirad.testing.programs.minimise import minimised
+from mlirad.testing.programs.program import Program
 
 
 def show(program: Program, how: str, derivatives: bool, is_minimised: bool) -> int:

@@ -1,10 +1,12 @@
 """Campaigns of random programs, in a process of their own that may crash or hang; resumable by their log.
 
-Reads: seeds, and the log of an earlier run. Writes: one line of JSON a program to the log. Leaves: a printed summary.
+Reads: seeds, and the log of an earlier run. Writes: one line of JSON a program to the log, after one that says which
+generator it is of. Leaves: a printed summary.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import multiprocessing
 import os
@@ -20,13 +22,18 @@ from pathlib import Path
 from typing import Any
 
 from mlirad import stages
-from mlirad.testing.programs.generate import Program, generate
-from mlirad.testing.programs.judge import Natively, Stepwise, Verdict, judge
+from mlirad.testing.programs.features import features_of, pairs_of
+from mlirad.testing.programs.generate import generate
+from mlirad.testing.programs.judge import DERIVATIVES, Natively, Stepwise, Verdict, judge
+from mlirad.testing.programs.program import Program
 
 Key = tuple[str, int]
 
 PATIENCE = 120.0
 """Seconds after which a program hangs."""
+
+LIFE = 500
+"""Programs that one process judges: caches of what was compiled grow."""
 
 
 def way(how: str) -> Natively:
@@ -36,31 +43,48 @@ def way(how: str) -> Natively:
 
 @dataclass
 class Summary:
-    """What a campaign found: verdicts counted, reasons of refusals counted by program, failures in full."""
+    """What a campaign found. Reasons of refusals and features are counted by program, failures are told in full."""
 
     programs: int = 0
+    compiled: int = 0
     verdicts: Counter[tuple[str, str]] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
+    features: Counter[str] = field(default_factory=Counter)
+    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
     failures: list[tuple[Key, str]] = field(default_factory=list)
 
-    def add(self, key: Key, verdicts: Iterable[Verdict]) -> None:
+    def add(self, key: Key, text_features: Iterable[str], verdicts: Sequence[Verdict]) -> None:
+        """Count a program; its pairs of features, the derivatives found right among them, if it compiled."""
         self.programs += 1
-        reasons: set[str] = set()
         for verdict in verdicts:
             self.verdicts[verdict.kind, verdict.about] += 1
-            if verdict.kind == "refused":
-                reasons.add(f"{verdict.about}: {verdict.why}")
-            if verdict.kind == "wrong":
-                self.failures.append((key, f"{verdict.about}: {verdict.why}"))
-        self.refused.update(reasons)
+        self.refused.update({f"{each.about}: {each.why}" for each in verdicts if each.kind == "refused"})
+        self.failures += [(key, f"{each.about}: {each.why}") for each in verdicts if each.kind == "wrong"]
+        if any(each.kind == "refused" and each.about == "value" for each in verdicts):
+            return
+        self.compiled += 1
+        right = {each.about for each in verdicts if each.kind == "same"}
+        features = {*text_features, *(right & set(DERIVATIVES))}
+        self.features.update(features)
+        self.pairs.update(pairs_of(features))
+
+    @property
+    def refusals(self) -> float:
+        """The share of programs that were refused."""
+        return 1.0 - self.compiled / max(self.programs, 1)
+
+    def rarest(self, count: int) -> list[tuple[tuple[str, str], int]]:
+        """The pairs of features that met least often, those that never met first."""
+        met = [(pair, self.pairs[pair]) for pair in pairs_of(set(self.features))]
+        return sorted(met, key=lambda each: (each[1], each[0]))[:count]
 
     def text(self) -> str:
-        share = sum(count for reason, count in self.refused.items() if reason.startswith("value")) / max(
-            self.programs, 1
-        )
-        lines = [f"{self.programs} programs; {share:.1%} refused"]
+        lines = [f"{self.programs} programs; {self.refusals:.1%} refused"]
         lines += [f"{count:8} {kind}, {about}" for (kind, about), count in sorted(self.verdicts.items())]
         lines += [f"{count:8} refused, {reason}" for reason, count in self.refused.most_common(25)]
+        total = len(self.features) * (len(self.features) - 1) // 2
+        lines.append(f"{len(self.features)} features in programs that compiled, in {total} pairs; the rarest:")
+        lines += [f"{count:8} {one} x {other}" for (one, other), count in self.rarest(8)]
         lines += [f"FAILED {bias} {seed}: {why[:300]}" for (bias, seed), why in self.failures]
         return "\n".join(lines)
 
@@ -100,7 +124,9 @@ def _work(keys: Sequence[Key], how: str, derivatives: bool, pipe: Connection) ->
     with tempfile.TemporaryDirectory(prefix="mlirad-programs-") as directory:
         for key in keys:
             bias, seed = key
-            pipe.send((key, judged(generate(seed, bias), how, Path(directory), derivatives)))
+            program = generate(seed, bias)
+            features = sorted(features_of(program.source) | program.traits)
+            pipe.send((key, features, judged(program, how, Path(directory), derivatives)))
 
 
 def run(keys: Sequence[Key], how: str, log: Path | None = None, derivatives: bool = True) -> Summary:
@@ -111,42 +137,58 @@ def run(keys: Sequence[Key], how: str, log: Path | None = None, derivatives: boo
     context = multiprocessing.get_context("spawn")
     while left:
         receiving, sending = context.Pipe(duplex=False)
-        worker = context.Process(target=_work, args=(left, how, derivatives, sending))
+        part, left = left[:LIFE], left[LIFE:]
+        worker = context.Process(target=_work, args=(part, how, derivatives, sending))
         worker.start()
         sending.close()
-        while left:
+        while part:
             try:
                 if not receiving.poll(PATIENCE):
                     raise Hangs
-                key, verdicts = receiving.recv()
+                key, features, verdicts = receiving.recv()
             except (EOFError, Hangs) as error:
                 assert worker.pid is not None
                 if isinstance(error, Hangs):
                     os.kill(worker.pid, signal.SIGKILL)
                 worker.join()
                 what = "hangs" if isinstance(error, Hangs) else f"crashes the process ({worker.exitcode})"
-                key, verdicts = left[0], [Verdict("wrong", "process", what)]
-            assert key == left[0]
-            left = left[1:]
-            summary.add(key, verdicts)
-            _write(log, key, verdicts)
+                key, features, verdicts = part[0], [], [Verdict("wrong", "process", what)]
+            assert key == part[0]
+            part = part[1:]
+            summary.add(key, features, verdicts)
+            _write(log, key, features, verdicts)
             if any(verdict.about == "process" for verdict in verdicts):
                 break
+        left = [*part, *left]
         worker.join()
     return summary
 
 
+def generation() -> str:
+    """Which generator this is: its seeds mean other programs when its text changes."""
+    directory = Path(__file__).parent
+    names = "kinds expressions program writer assignments containers control functions generate"
+    texts = b"".join((directory / f"{name}.py").read_bytes() for name in names.split())
+    return hashlib.sha256(texts).hexdigest()[:16]
+
+
 def _read(log: Path, summary: Summary) -> Iterator[Key]:
-    for line in log.read_text().splitlines() if log.exists() else ():
-        bias, seed, verdicts = json.loads(line)
-        summary.add((bias, seed), [Verdict(*verdict) for verdict in verdicts])
+    """The programs that a log tells. Raises ValueError if they are another generator's."""
+    if not log.exists():
+        log.write_text(json.dumps({"generator": generation()}) + "\n")
+    first, *lines = log.read_text().splitlines()
+    if json.loads(first) != {"generator": generation()}:
+        raise ValueError(f"{log} is of another generator, whose seeds meant other programs; begin a new one")
+    for line in lines:
+        bias, seed, features, verdicts = json.loads(line)
+        summary.add((bias, seed), features, [Verdict(*verdict) for verdict in verdicts])
         yield bias, seed
 
 
-def _write(log: Path | None, key: Key, verdicts: Iterable[Verdict]) -> None:
+def _write(log: Path | None, key: Key, features: Sequence[str], verdicts: Iterable[Verdict]) -> None:
     if log is not None:
         with log.open("a") as file:
-            file.write(json.dumps([*key, [[v.kind, v.about, v.why] for v in verdicts]]) + "\n")
+            file.write(json.dumps([*key, features, [[v.kind, v.about, v.why] for v in verdicts]]) + "\n")
 
 
 STAGES = (*stages.SHARED, "native")

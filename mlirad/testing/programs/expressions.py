@@ -5,10 +5,11 @@ Reads: the kinds of the variables. Writes: nothing. Leaves: Python source text.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from mlirad.testing.programs.kinds import Array, Bool, Float, Int, Kind, Shape, views
+from mlirad.testing.programs.kinds import Array, Bool, Float, Int, Kind, Several, Shape, views
 
 # Multiples of a power of two, so that sums and products are exact and ties are ties on both sides.
 _NUMBERS = ("0.5", "-0.5", "0.25", "1.5", "2.0", "-1.25", "1.0")
@@ -24,18 +25,24 @@ class Expressions:
     scope: dict[str, Kind] = field(default_factory=dict)
     smooth: float = 0.15
 
+    def places(self) -> Iterator[tuple[str, Kind]]:
+        """What can be read: names, and the items of those that hold several values."""
+        for name, kind in self.scope.items():
+            if isinstance(kind, Several):
+                yield from ((kind.path(name, number), item) for number, item in enumerate(kind.items))
+            else:
+                yield name, kind
+
     def names(self, kind: type[Kind], shape: Shape | None = None, dtype: str = "float64") -> list[str]:
         return [
             name
-            for name, held in self.scope.items()
+            for name, held in self.places()
             if isinstance(held, kind)
             and (not isinstance(held, Array) or (held.dtype == dtype and shape in (None, held.shape)))
         ]
 
     def arrays(self, dtype: str = "float64") -> list[tuple[str, Shape]]:
-        return [
-            (name, kind.shape) for name, kind in self.scope.items() if isinstance(kind, Array) and kind.dtype == dtype
-        ]
+        return [(name, kind.shape) for name, kind in self.places() if isinstance(kind, Array) and kind.dtype == dtype]
 
     # Ints.
 
@@ -62,6 +69,20 @@ class Expressions:
             return f"({self.integer()}) % {size}"
         return str(rng.randrange(-size, size))
 
+    def trips(self) -> str:
+        """A range, from 0 upwards."""
+        return f"range({self.rng.choice([*(n for n in self.names(Int) if self._most(n) <= 4), '3', '2'])})"
+
+    def _most(self, name: str) -> int:
+        kind = self.scope[name]
+        return kind.high if isinstance(kind, Int) else 0
+
+    def window(self) -> str:
+        """The inside of a slice whose length only the run knows."""
+        ints = self.names(Int)
+        name = self.rng.choice(ints) if ints else "2"
+        return self.rng.choice([f":{name}", f"{name}:", f":{name} + 1", f"-{name}:", f"{name}::2", f"{name}::-1"])
+
     # Booleans.
 
     def condition(self, depth: int = 1) -> str:
@@ -72,9 +93,30 @@ class Expressions:
             return rng.choice([rng.choice(held), f"not {rng.choice(held)}"])
         if self.names(Int) and choice < 0.4:
             return f"{self.integer()} {rng.choice(['<', '>', '==', '!=', '<=', '>='])} {self.integer()}"
-        if depth and choice < 0.55:
+        if depth and choice < 0.5:
             return f"{self.condition(0)} {rng.choice(['and', 'or'])} {self.condition(0)}"
-        return f"{self.number(1)} {rng.choice(['<', '>'])} {rng.choice(_THRESHOLDS)}"
+        if choice < 0.6:
+            return f"{rng.choice(_THRESHOLDS)} < {self.number(1)} <= {rng.choice(_THRESHOLDS)}"
+        if self.names(Int) and choice < 0.66:
+            low, high = rng.choice([("-1", "2"), ("0", "3"), (self.integer(), "3")])
+            return f"{low} < {self.integer()} <= {high}"
+        guarded = self._guarded() if depth and choice < 0.75 else None
+        return guarded or f"{self.number(1)} {rng.choice(['<', '>'])} {rng.choice(_THRESHOLDS)}"
+
+    def _guarded(self) -> str | None:
+        """A test whose right side may be evaluated only where the left one holds."""
+        ints, vectors = self.names(Int), [(name, shape[0]) for name, shape in self.arrays() if len(shape) == 1]
+        if not ints or not vectors:
+            return None
+        index, (name, size) = self.rng.choice(ints), self.rng.choice(vectors)
+        threshold = self.rng.choice(_THRESHOLDS)
+        return self.rng.choice(
+            [
+                f"0 <= {index} < {size} and {name}[{index}] > {threshold}",
+                f"not 0 <= {index} < {size} or {name}[{index}] < {threshold}",
+                f"(1 < {index} < {size} and {name}[{index}] > {threshold} or {name}[0] > {threshold})",
+            ]
+        )
 
     # Floats.
 
@@ -89,7 +131,9 @@ class Expressions:
                 [f"np.sin({inner})", f"np.tanh({inner})", f"np.exp(-abs({inner}))", f"np.sqrt(abs({inner}) + 0.5)"]
             )
         shape = rng.choice(self.shapes())
-        match rng.randrange(9):
+        match rng.randrange(11):
+            case 8 | 9:
+                return self._unusual(shape, depth)
             case 0:
                 return f"({self.number(depth - 1)} {rng.choice('+-')} {self.number(depth - 1)})"
             case 1:
@@ -109,6 +153,19 @@ class Expressions:
                 return f"({self.number(depth - 1)} if {self.condition(0)} else {self.number(depth - 1)})"
             case _:
                 return f"{rng.choice(['max', 'min'])}({self.number(depth - 1)}, {self.number(depth - 1)})"
+
+    def _unusual(self, shape: Shape, depth: int) -> str:
+        """Numbers from parts whose lengths only the run knows, float32, and ints of NumPy."""
+        rng = self.rng
+        vectors = [name for name, held in self.arrays() if len(held) == 1]
+        found = [f"np.sum({self.array(shape, depth - 1)} * {self.view(shape)}) * 0.25"]
+        found += [f"float({name}[{rng.randrange(3)}])" for name, _ in self.arrays("float32")]
+        found += [f"{name}[{rng.randrange(3)}] * {self._plain_number()}" for name, _ in self.arrays("float32")]
+        found += [f"{name}[{rng.randrange(3)}] * 0.25" for name, _ in self.arrays("int64")]
+        if vectors and self.names(Int):
+            name, where = rng.choice(vectors), self.window()
+            found += [f"np.sum({name}[{where}]) * 0.5", f"({name}[{where}] @ {name}[{where}]) * 0.25"]
+        return rng.choice(found)
 
     def _plain_number(self) -> str:
         rng = self.rng
@@ -142,7 +199,12 @@ class Expressions:
         if rng.random() < self.smooth:
             inner = self.array(shape, depth - 1)
             return rng.choice([f"np.sin({inner})", f"np.tanh({inner})", f"np.exp(-np.abs({inner}))"])
-        match rng.randrange(9):
+        match rng.randrange(10):
+            case 8:
+                single = self.names(Array, shape, "float32")
+                return (
+                    f"({rng.choice(single)} * {self.view(shape)})" if single else f"abs({self.array(shape, depth - 1)})"
+                )
             case 0 | 1:
                 return f"({self.array(shape, depth - 1)} {rng.choice('+-')} {self.array(shape, depth - 1)})"
             case 2:
@@ -191,7 +253,7 @@ class Expressions:
 
     def moving(self, name: str, source: Shape, shape: Shape) -> list[str]:
         """Views whose place depends on an int: rows, and windows of a fixed length."""
-        ints = [n for n, k in self.scope.items() if isinstance(k, Int)]
+        ints = self.names(Int)
         if not ints or self.rng.random() < 0.5:
             return []
         if len(source) == 2 and shape == source[1:]:

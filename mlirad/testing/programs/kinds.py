@@ -37,7 +37,38 @@ class Bool:
     """A truth value."""
 
 
-Kind = Array | Float | Int | Bool
+@dataclass(frozen=True)
+class Several:
+    """A tuple, a list, a dict, or a dataclass (`record`), of numbers and arrays."""
+
+    holder: str
+    items: tuple[Array | Float, ...]
+
+    def path(self, name: str, number: int) -> str:
+        """How item `number` of the variable `name` is spelled."""
+        match self.holder:
+            case "dict":
+                return f"{name}[{FIELDS[number]!r}]"
+            case "record":
+                return f"{name}.{FIELDS[number]}"
+            case _:
+                return f"{name}[{number}]"
+
+    def made(self, values: list[str]) -> str:
+        """The expression that makes one."""
+        match self.holder:
+            case "tuple":
+                return f"({', '.join(values)},)"
+            case "list":
+                return f"[{', '.join(values)}]"
+            case "dict":
+                return "{" + ", ".join(f"{key!r}: {value}" for key, value in zip(FIELDS, values, strict=False)) + "}"
+            case _:
+                return f"Record{len(values)}({', '.join(values)})"
+
+
+FIELDS = ("u", "v", "w")
+Kind = Array | Float | Int | Bool | Several
 
 
 def slice_of(rng: Random, size: int, length: int) -> str:

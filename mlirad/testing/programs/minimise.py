@@ -11,7 +11,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Iterator
 
-from mlirad.testing.programs.generate import Program
+from mlirad.testing.programs.program import Program
 
 Test = Callable[[Program], bool]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.testing.programs.generate import Program
+from mlirad.testing.programs.program import Program
 
 Namespace = dict[str, Any]
 
@@ -25,17 +25,19 @@ def namespace_of(program: Program, directory: Path) -> Namespace:
 
 
 class _ReadsFirst(ast.NodeTransformer):
-    """Copies the right side of `x[...] = value`: NumPy may read there what it has just written."""
+    """Copies the right side of `x[...] = value` for an array x: NumPy may read there what it has just written."""
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:
-        if any(isinstance(target, ast.Subscript) for target in node.targets):
-            copied = ast.Call(ast.Name("_copied", ast.Load()), [node.value], [])
-            node.value = ast.copy_location(copied, node.value)
+        if isinstance(target := node.targets[0], ast.Subscript):
+            loaded = ast.parse(ast.unparse(target.value), mode="eval").body
+            written = ast.Lambda(ast.arguments([], [], None, [], [], None, []), loaded)
+            node.value = ast.copy_location(ast.Call(ast.Name("_read", ast.Load()), [node.value, written], []), node)
         return node
 
 
-def _copied(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value
+def _read(value: Any, written: Callable[[], Any]) -> Any:
+    is_copied = isinstance(value, np.ndarray) and isinstance(written(), np.ndarray)
+    return value.copy() if is_copied else value
 
 
 def oracle_of(program: Program) -> Namespace:
@@ -45,7 +47,7 @@ def oracle_of(program: Program) -> Namespace:
 
 
 def _executed(code: Any) -> Namespace:
-    namespace: Namespace = {"_copied": _copied}
+    namespace: Namespace = {"_read": _read}
     exec(code, namespace)
     return namespace
 

@@ -1,0 +1,198 @@
+"""What a program's text is about: its control flow, its writes, its views, its functions.
+
+Reads: source text. Writes: nothing. Leaves: names of features; what the text does not tell (derivatives, layouts of
+arguments) is told by the judge and the program.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from itertools import combinations
+
+from mlirad.testing.programs.program import COMMON
+
+_LOOPS = (ast.For, ast.While)
+
+
+def features_of(source: str) -> set[str]:
+    """The features of the functions in a text, but for those of `program.py`, which every program has."""
+    found: set[str] = set()
+    for function in ast.parse(source).body:
+        if isinstance(function, ast.FunctionDef) and function.name not in COMMON:
+            found |= {name for node in ast.walk(function) for name, holds in _FEATURES.items() if holds(node)}
+            found |= _of_nests(function)
+            found |= _of_function(function)
+    return found
+
+
+def pairs_of(features: set[str]) -> Iterator[tuple[str, str]]:
+    return combinations(sorted(features), 2)
+
+
+def _is_call(node: ast.AST, *names: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
+
+
+def _range(node: ast.AST) -> list[ast.expr]:
+    """The arguments of `range`."""
+    return node.args if isinstance(node, ast.Call) and _is_call(node, "range") else []
+
+
+def _is_method(node: ast.AST, *names: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
+
+
+def _slices(node: ast.AST) -> list[ast.Slice]:
+    if not isinstance(node, ast.Subscript):
+        return []
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    return [part for part in parts if isinstance(part, ast.Slice)]
+
+
+def _is_view(node: ast.AST) -> bool:
+    is_transposed = isinstance(node, ast.Attribute) and node.attr == "T"
+    return bool(_slices(node)) or is_transposed or _is_method(node, "reshape", "ravel")
+
+
+def _base(node: ast.AST) -> ast.AST:
+    """What a view is a view of."""
+    held = node.func if isinstance(node, ast.Call) else node
+    return held.value if isinstance(held, ast.Attribute | ast.Subscript) else held
+
+
+def _is_traced(node: ast.AST | None) -> bool:
+    return node is not None and any(isinstance(each, ast.Name) for each in ast.walk(node))
+
+
+def _is_negative(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+
+
+def _written(node: ast.AST) -> list[ast.expr]:
+    return node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+
+
+def _bound(node: ast.AST, holds: Callable[[ast.expr], bool]) -> bool:
+    """Whether a name is bound to such a value."""
+    return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and holds(node.value)
+
+
+def _permuted(node: ast.AST, count: int) -> bool:
+    if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Tuple):
+        return False
+    sides = node.targets[0], node.value
+    texts = [sorted(map(ast.unparse, side.elts)) if isinstance(side, ast.Tuple) else [] for side in sides]
+    return texts[0] == texts[1] and len(texts[0]) == count
+
+
+def _overlaps(node: ast.AST) -> bool:
+    """Whether a slice of an array is written from another part of the same array."""
+    if not isinstance(node, ast.Assign | ast.AugAssign) or not isinstance(target := _written(node)[0], ast.Subscript):
+        return False
+    written = ast.unparse(target.value)
+    parts = (each for each in ast.walk(node.value) if isinstance(each, ast.Subscript))
+    return bool(_slices(target)) and any(ast.unparse(each.value) == written for each in parts)
+
+
+_FEATURES: dict[str, Callable[[ast.AST], bool]] = {
+    "for": lambda node: isinstance(node, ast.For),
+    "while": lambda node: isinstance(node, ast.While),
+    "traced bounds": lambda node: any(map(_is_traced, _range(node))),
+    "negative step": lambda node: any(map(_is_negative, _range(node)[2:])),
+    "for over an array": lambda node: isinstance(node, ast.For) and isinstance(node.iter, ast.Name | ast.Subscript),
+    "enumerate": lambda node: _is_call(node, "enumerate"),
+    "zip": lambda node: _is_call(node, "zip"),
+    "reversed": lambda node: _is_call(node, "reversed"),
+    "if": lambda node: isinstance(node, ast.If),
+    "elif": lambda node: isinstance(node, ast.If) and len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If),
+    "conditional expression": lambda node: isinstance(node, ast.IfExp),
+    "short circuit": lambda node: isinstance(node, ast.BoolOp),
+    "chained comparison": lambda node: isinstance(node, ast.Compare) and len(node.ops) > 1,
+    "break": lambda node: isinstance(node, ast.Break),
+    "continue": lambda node: isinstance(node, ast.Continue),
+    "loop else": lambda node: isinstance(node, _LOOPS) and bool(node.orelse),
+    "nonlocal": lambda node: isinstance(node, ast.Nonlocal),
+    "callback": lambda node: _is_call(node, "apply"),
+    "element write": lambda node: any(isinstance(each, ast.Subscript) and not _slices(each) for each in _written(node)),
+    "slice write": lambda node: any(_slices(each) for each in _written(node)),
+    "strided write": lambda node: any(part.step is not None for each in _written(node) for part in _slices(each)),
+    "overlapping write": _overlaps,
+    "update in place": lambda node: isinstance(node, ast.AugAssign),
+    "swap": lambda node: _permuted(node, 2),
+    "rotation": lambda node: _permuted(node, 3),
+    "view": lambda node: _bound(node, _is_view),
+    "view of a view": lambda node: _is_view(node) and _is_view(_base(node)),
+    "reshape": lambda node: _is_method(node, "reshape", "ravel"),
+    "transpose": lambda node: isinstance(node, ast.Attribute) and node.attr == "T",
+    "moving view": lambda node: any(_is_traced(part.lower) for part in _slices(node)),
+    "traced length": lambda node: any(
+        _is_traced(part.upper) != _is_traced(part.lower) or (_is_traced(part.upper) and part.lower is None)
+        for part in _slices(node)
+    ),
+    "reference by branch": lambda node: _bound(
+        node, lambda value: isinstance(value, ast.IfExp) and _is_reference(value)
+    ),
+    "alias": lambda node: _bound(node, lambda value: isinstance(value, ast.Name)),
+    "tuple": lambda node: _bound(node, lambda value: isinstance(value, ast.Tuple)),
+    "list": lambda node: _bound(node, lambda value: isinstance(value, ast.List)),
+    "dict": lambda node: isinstance(node, ast.Dict),
+    "dataclass": lambda node: _is_call(node, "Record2"),
+    "int of NumPy": lambda node: isinstance(node, ast.Attribute) and node.attr == "int64",
+    "integer division": lambda node: isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod),
+    "product": lambda node: isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult),
+    "where": lambda node: isinstance(node, ast.Attribute) and node.attr == "where",
+}
+
+
+def _is_reference(value: ast.IfExp) -> bool:
+    return any(isinstance(each, ast.Name) or _is_view(each) for each in (value.body, value.orelse))
+
+
+def _of_nests(function: ast.FunctionDef) -> set[str]:
+    """What stands inside what."""
+    found: set[str] = set()
+    for node in ast.walk(function):
+        inside = [each for each in ast.walk(node) if each is not node]
+        if isinstance(node, _LOOPS) and any(isinstance(each, _LOOPS) for each in inside):
+            found.add("loop in a loop")
+        if isinstance(node, ast.If) and any(isinstance(each, _LOOPS) for each in inside):
+            found.add("loop in a branch")
+        if isinstance(node, _LOOPS) and any(_is_view(value) for each in inside for value in _values_of(each)):
+            found.add("view made in a loop")
+        if isinstance(node, ast.FunctionDef) and node is not function:
+            found.add("closure")
+        if isinstance(node, ast.If | ast.For | ast.While) and any(isinstance(each, ast.Return) for each in inside):
+            found.add("early return")
+    return found
+
+
+def _values_of(node: ast.AST) -> list[ast.expr]:
+    return [node.value] if _bound(node, _is_view) and isinstance(node, ast.Assign) else []
+
+
+def _of_function(function: ast.FunctionDef) -> set[str]:
+    found: set[str] = set()
+    names = {arg.arg for arg in function.args.args}
+    stores = {ast.unparse(each).split("[")[0] for node in ast.walk(function) for each in _written(node)}
+    if any(_is_call(node, function.name) for node in ast.walk(function)):
+        found.add("recursion")
+    elif function.name not in ("f", "apply"):
+        found.add("helper")
+        if names & stores:
+            found.add("helper writes")
+    rows = (n for n in ast.walk(function) if isinstance(n, ast.For) and isinstance(n.target, ast.Name))
+    if any(node.target.id.startswith("r") for node in rows if isinstance(node.target, ast.Name)):
+        found.add("rows")
+    if function.name == "f" and {"g"} & names:
+        found.add("float32")
+    if function.name == "f" and {"q"} & names:
+        found.add("array of ints")
+    if any(isinstance(node, ast.If) and _binds_maybe(node) for node in ast.walk(function)):
+        found.add("bound on some paths")
+    return found
+
+
+def _binds_maybe(node: ast.If) -> bool:
+    first = node.body[0]
+    return isinstance(first, ast.Assign) and isinstance(name := first.targets[0], ast.Name) and name.id.startswith("u")

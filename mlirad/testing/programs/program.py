@@ -1,0 +1,108 @@
+"""A random program: its source, and the arguments of its calls.
+
+Reads: nothing. Writes: nothing. Leaves: programs, their arguments, and the functions that are differentiated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mlirad.testing.programs.kinds import Array, Bool, Float, Int, Kind, Several
+
+
+@dataclass(frozen=True)
+class Program:
+    """`source` defines f; loss, the number to differentiate; outs, f's float results as a function of `floats` only.
+
+    `traits` are what the text does not tell: "strided arguments", of other layouts than C's.
+    """
+
+    seed: int
+    bias: str
+    source: str
+    parameters: dict[str, Kind]
+    traits: frozenset[str] = frozenset()
+
+    @property
+    def floats(self) -> tuple[str, ...]:
+        """The parameters that have derivatives."""
+        return tuple(name for name, kind in self.parameters.items() if is_float(kind))
+
+    def arguments(self, number: int, generic: bool = False) -> list[Any]:
+        """The arguments of call `number`: multiples of 1/4, or generic ones (away from ties) to differentiate at."""
+        rng = np.random.default_rng([self.seed, number, generic])
+        made = [_argument(kind, rng, generic) for kind in self.parameters.values()]
+        return [_strided(each) for each in made] if "strided arguments" in self.traits and not generic else made
+
+
+def is_float(kind: Kind) -> bool:
+    return isinstance(kind, Float) or (isinstance(kind, Array) and kind.dtype.startswith("float"))
+
+
+def _argument(kind: Kind, rng: np.random.Generator, generic: bool) -> Any:
+    match kind:
+        case Array(shape, "int64"):
+            return rng.integers(-4, 5, shape)
+        case Array(shape, dtype):
+            values = rng.uniform(-2, 2, shape) if generic else rng.integers(-12, 13, shape) / 4
+            return np.ascontiguousarray(values, dtype)
+        case Float():
+            return float(rng.uniform(-2, 2) if generic else rng.integers(-12, 13) / 4)
+        case Int(low, high):
+            return int(rng.integers(low, high + 1))
+        case Bool():
+            return bool(rng.integers(2))
+        case Several():
+            raise TypeError("no argument of a random program holds several values")
+
+
+def _strided(value: Any) -> Any:
+    """The same array backwards in memory, with gaps; or, of a matrix, column by column."""
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.ndim == 2:
+        return np.asfortranarray(value)
+    wide = np.zeros(2 * value.size, value.dtype)[::-2]
+    wide[...] = value
+    return wide
+
+
+def terms(parameters: dict[str, Kind], results: list[Kind]) -> list[tuple[str, Kind]]:
+    """What of `r = f(...)` and of the arguments after it is differentiated."""
+    parts = [(f"r[{index}]", kind) for index, kind in enumerate(results) if is_float(kind)]
+    return parts + [(name, kind) for name, kind in parameters.items() if is_float(kind) and isinstance(kind, Array)]
+
+
+def loss_of(parameters: dict[str, Kind], results: list[Kind]) -> str:
+    lines = [f"def loss({', '.join(parameters)}):", f"    r = f({', '.join(parameters)})", "    t = 0.0"]
+    for number, (part, kind) in enumerate(terms(parameters, results)):
+        weight = (number + 2) / 8
+        lines.append(f"    t = t + np.sum({part} * ({part} + {weight}))" if isinstance(kind, Array) else
+                     f"    t = t + {part} * {weight}")  # fmt: skip
+    return "\n".join([*lines, "    return t"])
+
+
+def outs_of(parameters: dict[str, Kind], results: list[Kind]) -> str:
+    """f's float results, the loss and its slope in one direction, as functions of the parameters that are floats."""
+    floats = [name for name, kind in parameters.items() if is_float(kind)]
+    passed = [
+        name if name in floats else f"fixed_{name}" + (".copy()" if isinstance(kind, Array) else "")
+        for name, kind in parameters.items()
+    ]
+    parts = [f"{part} * 1.0" for part, _ in terms(parameters, results)]
+    head, called = f"({', '.join(floats)}):", ", ".join(passed)
+    outs = [f"def outs{head}", f"    r = f({called})", f"    return ({', '.join(parts)},)"]
+    energy = [f"def energy{head}", f"    return loss({called})"]
+    slope = [
+        f"def slope{head}",
+        f"    d = mlirad.grad(energy, argnums={tuple(range(len(floats)))})({', '.join(floats)})",
+    ]
+    along = " + ".join(f"np.sum(d[{number}] * along_{name})" for number, name in enumerate(floats))
+    return "\n\n\n".join("\n".join(lines) for lines in (outs, energy, [*slope, f"    return {along}"]))
+
+
+COMMON = ("loss", "outs", "energy", "slope")
+"""The functions that every program has besides its own."""
