@@ -5,10 +5,10 @@ Reads: a function of func, scf and nd ops. Writes: nothing. Gives: the set of li
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from xdsl.dialects import scf
+from xdsl.dialects import func, scf
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.autodiff.carries import Loop, yields
@@ -16,17 +16,22 @@ from mlirad.dialect import types
 from mlirad.dialect.op import NdOp
 
 Flow = tuple[SSAValue, SSAValue]
+Dependence = dict[str, frozenset[tuple[int, int]]]
+"""Of functions that are called: the pairs (argument, result) between which they carry a derivative."""
 
 
-def flows(op: Operation) -> Iterator[Flow]:
+def flows(op: Operation, calls: Mapping[str, frozenset[tuple[int, int]]]) -> Iterator[Flow]:
     """The pairs (from, to) of float values between which the op carries a derivative; of its own, not its regions'."""
-    for source, sink in _all_flows(op):
+    for source, sink in _all_flows(op, calls):
         if types.is_float(source.type) and types.is_float(sink.type):
             yield source, sink
 
 
-def _all_flows(op: Operation) -> Iterator[Flow]:
+def _all_flows(op: Operation, calls: Mapping[str, frozenset[tuple[int, int]]]) -> Iterator[Flow]:
     match op:
+        case func.CallOp() if op.callee.string_value() in calls:
+            for argument, result in calls[op.callee.string_value()]:
+                yield op.operands[argument], op.results[result]
         case scf.ForOp() | scf.WhileOp():
             for carry in Loop(op).carries:
                 for source in (carry.init, carry.yielded):
@@ -45,9 +50,10 @@ def _all_flows(op: Operation) -> Iterator[Flow]:
 
 @dataclass(frozen=True)
 class Activity:
-    """The live values of a function."""
+    """The live values of a function, and what the functions depend on that it calls."""
 
     live: frozenset[SSAValue]
+    calls: Dependence = field(default_factory=dict)
 
     def is_live(self, op: Operation) -> bool:
         """Whether the op has a live result, or is a loop with a live carry."""
@@ -58,7 +64,7 @@ class Activity:
         """The live values from outside the op through which a derivative enters its regions."""
         found: dict[SSAValue, None] = {}
         for inner in op.walk():
-            sources = flows(inner) if inner is not op else _yielded(op)
+            sources = flows(inner, self.calls) if inner is not op else _yielded(op)
             for source, sink in sources:
                 if source in self.live and sink in self.live and not _is_inside(source, op):
                     found[source] = None
@@ -68,22 +74,47 @@ class Activity:
 def _yielded(op: Operation) -> Iterator[Flow]:
     """The flows of a region op that start at the end of one of its regions."""
     at_end = {value for region in op.regions if region.blocks for value in yields(region.block)}
-    return (flow for flow in flows(op) if flow[0] in at_end)
+    return (flow for flow in flows(op, {}) if flow[0] in at_end)
 
 
 def _is_inside(value: SSAValue, op: Operation) -> bool:
     return value.owner is not op and op.is_ancestor(value.owner)
 
 
-def activity(function: Operation, inputs: Iterable[SSAValue], outputs: Sequence[SSAValue]) -> Activity:
+def activity(
+    function: Operation, inputs: Iterable[SSAValue], outputs: Sequence[SSAValue], calls: Dependence | None = None
+) -> Activity:
     """What depends on one of the inputs and reaches one of the outputs."""
+    calls = {} if calls is None else calls
     after: dict[SSAValue, list[SSAValue]] = {}
     before: dict[SSAValue, list[SSAValue]] = {}
     for op in function.walk():
-        for source, sink in flows(op):
+        for source, sink in flows(op, calls):
             after.setdefault(source, []).append(sink)
             before.setdefault(sink, []).append(source)
-    return Activity(frozenset(_reached(inputs, after) & _reached(outputs, before)))
+    return Activity(frozenset(_reached(inputs, after) & _reached(outputs, before)), calls)
+
+
+def dependent(functions: Mapping[str, func.FuncOp]) -> Dependence:
+    """Which results of each function depend on which arguments; the functions may call one another: a fix-point."""
+    found: Dependence = dict.fromkeys(functions, frozenset())
+    while True:
+        before = dict(found)
+        for name, function in functions.items():
+            found[name] = frozenset(_pairs(function, found))
+        if found == before:
+            return found
+
+
+def _pairs(function: func.FuncOp, calls: Dependence) -> Iterator[tuple[int, int]]:
+    after: dict[SSAValue, list[SSAValue]] = {}
+    for op in function.walk():
+        for source, sink in flows(op, calls):
+            after.setdefault(source, []).append(sink)
+    block = function.body.block
+    for argument in block.args:
+        reached = _reached([argument], after)
+        yield from ((argument.index, number) for number, value in enumerate(yields(block)) if value in reached)
 
 
 def _reached(starts: Iterable[SSAValue], edges: dict[SSAValue, list[SSAValue]]) -> set[SSAValue]:

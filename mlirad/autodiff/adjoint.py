@@ -11,12 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from xdsl.dialects import scf
+from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from mlirad.autodiff import regions
+from mlirad.autodiff import calls, regions
 from mlirad.autodiff.activity import Activity
+from mlirad.autodiff.calls import Recorded
 from mlirad.autodiff.naming import Mirror, Naming
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, located, where
@@ -35,6 +36,7 @@ class Adjoint:
 
     activity: Activity
     naming: Naming = field(default_factory=Naming)
+    recorded: Recorded | None = None
 
     def block(self, block: Block, last: Operation | None, cotangents: Cotangents, at: Mirror) -> None:
         """Undo the ops of a forward block from `last` (none: its end) to its first."""
@@ -54,6 +56,8 @@ class Adjoint:
                 regions.reverse_loop(self, op, cotangents, at)
             case scf.IfOp():
                 regions.reverse_if(self, op, cotangents, at)
+            case func.CallOp() if self.recorded is not None and op in self.recorded.sites:
+                calls.reverse_call(self, op, self.recorded, cotangents, at)
             case NdOp():
                 self._rule(op, cotangents, at)
             case _:

@@ -17,11 +17,25 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
-from mlirad.autodiff.activity import Activity, activity
+from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.adjoint import Adjoint, Cotangents
+from mlirad.autodiff.callees import (
+    FLOATS,
+    INTEGERS,
+    TAPES,
+    Callees,
+    Pushed,
+    Reversed,
+    Signature,
+    define,
+    returned_by,
+    set_written,
+)
+from mlirad.autodiff.calls import Recorded, record
 from mlirad.autodiff.carries import count_trips, terminator
 from mlirad.autodiff.functions import free_name
 from mlirad.autodiff.naming import Mirror, hint_cotangent
+from mlirad.autodiff.records import RECORDED, recorded_attribute
 from mlirad.autodiff.tangent import Tangent
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, insert, located
@@ -48,8 +62,9 @@ class Differentiate(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         requests = [request for request in op.walk() if isinstance(request, RequestOp)]
-        asking = {function for request in requests if (function := _function_of(request)) is not None}
+        asking = _callers(op, {function for request in requests if (function := _function_of(request)) is not None})
         derivatives: dict[Key, func.FuncOp] = {}
+        callees = Callees(op)
         innermost = [(r, callee) for r in requests if (callee := _callee(op, r)) not in asking]
         if requests and not innermost:
             name = requests[0].callee.root_reference.data
@@ -58,7 +73,23 @@ class Differentiate(ModulePass):
             )
         for request, callee in innermost:
             with located(request.location):
-                _expand(op, request, callee, derivatives)
+                _expand(callees, request, callee, derivatives)
+        while callees.pending:
+            wanted = callees.pending.pop()
+            with located(callees.functions[wanted.part.callee].location):
+                _CALLED[type(wanted)](callees, wanted)
+
+
+def _callers(module: ModuleOp, functions: set[func.FuncOp]) -> set[func.FuncOp]:
+    """The functions, and those that call them, directly or through others."""
+    found = set(functions)
+    while True:
+        names = {function.sym_name.data for function in found}
+        calls = [op for op in module.walk() if isinstance(op, func.CallOp) and op.callee.string_value() in names]
+        more = {function for call in calls if (function := _function_of(call)) is not None} - found
+        if not more:
+            return found
+        found |= more
 
 
 def _function_of(op: Operation) -> func.FuncOp | None:
@@ -74,11 +105,11 @@ def _callee(module: ModuleOp, request: RequestOp) -> func.FuncOp:
     return callee
 
 
-def _expand(module: ModuleOp, request: RequestOp, callee: func.FuncOp, derivatives: dict[Key, func.FuncOp]) -> None:
+def _expand(callees: Callees, request: RequestOp, callee: func.FuncOp, derivatives: dict[Key, func.FuncOp]) -> None:
     kind = ForwardOp if isinstance(request, PullbackOp) else type(request)
     key = (kind, request.residuals)
     if key not in derivatives:
-        derivatives[key] = _BUILDERS[kind](module, request, callee)
+        derivatives[key] = _BUILDERS[kind](callees, request, callee)
     if kind is not ForwardOp:
         derivative = derivatives[key]
         operands = [*request.primals, *request.others]
@@ -90,73 +121,135 @@ def _expand(module: ModuleOp, request: RequestOp, callee: func.FuncOp, derivativ
 # --- one derivative ---------------------------------------------------------------------------------------------
 
 
-def _vjp(module: ModuleOp, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
-    function, wrt, returned, live = _prepared(module, request, callee, "vjp")
+def _vjp(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
+    function, wrt, live = _prepared(callees, request, callee, "vjp")
+    recorded = record(callees, function, live)
+    returned = returned_by(function)
     outs = [returned[number] for number in ints(request.outs)]
 
     def cotangents() -> Sequence[SSAValue]:
         return [_add_argument(function, out) for out in outs]
 
-    gradients = _reverse(function, live, wrt, outs, cotangents)
+    gradients = _reverse(function, live, wrt, outs, cotangents, recorded)
     _set_results(function, [*returned, *gradients])
     return function
 
 
-def _joined(module: ModuleOp, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
+def _joined(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
     """The forward sweep, `ad.turn` with its results, and the pullback, in one function."""
-    function, wrt, returned, live = _prepared(module, request, callee, "joined")
+    function, wrt, live = _prepared(callees, request, callee, "joined")
+    recorded = record(callees, function, live)
+    returned = returned_by(function)
     outs = [returned[number] for number in ints(request.outs)]
 
     def cotangents() -> Sequence[SSAValue]:
         return insert(TurnOp.of(returned, [out.type for out in outs])).cotangents
 
-    gradients = _reverse(function, live, wrt, outs, cotangents)
+    gradients = _reverse(function, live, wrt, outs, cotangents, recorded)
     _set_results(function, gradients)
     function.attributes[JOINED] = request.residuals
     return function
 
 
-def _jvp(module: ModuleOp, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
-    function, wrt, returned, live = _prepared(module, request, callee, "jvp")
-    tangent = Tangent(live)
-    tangent.tangents.update((arg, Expr(_add_argument(function, arg))) for arg in wrt)
-    tangent.block(function.body.block)
-    with building(InsertPoint.before(terminator(function.body.block))):
-        tangents = [tangent.of(returned[number]).value for number in ints(request.outs)]
-    _set_results(function, [*returned, *tangents])
+def _jvp(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
+    function, wrt, live = _prepared(callees, request, callee, "jvp")
+    _push(callees, function, live, wrt, ints(request.outs))
     return function
 
 
-_BUILDERS: dict[type[RequestOp], Callable[[ModuleOp, RequestOp, func.FuncOp], func.FuncOp]] = {
+def _push(
+    callees: Callees, function: func.FuncOp, live: Activity, wrt: Sequence[SSAValue], outs: Sequence[int]
+) -> None:
+    """Let a function take the tangents of `wrt`, and return those of `outs`, after all that it has."""
+    parts = callees.parts(function, live)
+    tangent = Tangent(live, {name: callees.pushed(part) for name, part in parts.items()})
+    tangent.tangents.update((arg, Expr(_add_argument(function, arg))) for arg in wrt)
+    tangent.block(function.body.block)
+    returned = returned_by(function)
+    with building(InsertPoint.before(terminator(function.body.block))):
+        tangents = [tangent.of(returned[number]).value for number in outs]
+    _set_results(function, [*returned, *tangents])
+
+
+_BUILDERS: dict[type[RequestOp], Callable[[Callees, RequestOp, func.FuncOp], func.FuncOp]] = {
     VjpOp: _vjp,
     JvpOp: _jvp,
     ForwardOp: _joined,
 }
 
-Prepared = tuple[func.FuncOp, list[SSAValue], list[SSAValue], Activity]
+
+# --- functions that are called ----------------------------------------------------------------------------------
 
 
-def _prepared(module: ModuleOp, request: RequestOp, callee: func.FuncOp, kind: str) -> Prepared:
-    """A private copy of the callee at the module's end, its arguments `wrt`, what it returns, and its activity."""
-    if callee.is_declaration:
-        raise DifferentiationError(f"@{callee.sym_name.data} has no body", types.from_location(request.location))
-    function = callee.clone()
-    function.location = callee.location
-    function.properties["sym_name"] = StringAttr(free_name(module, f"{callee.sym_name.data}.{kind}"))
+def _called_jvp(callees: Callees, wanted: Signature) -> None:
+    assert isinstance(wanted, Pushed)
+    function, live = _copied(callees, wanted.part.callee, wanted.name, wanted.part.wrt, wanted.part.outs)
+    args = function.body.block.args
+    _push(callees, function, live, [args[number] for number in wanted.part.wrt], wanted.part.outs)
+    set_written(function, wanted.tangent_written)
+    define(callees.module, wanted.name, function)
+
+
+def _called_joined(callees: Callees, wanted: Signature) -> None:
+    """The forward sweep and pullback of a function that is called, in one function; `mlirad-split` cuts it in two."""
+    assert isinstance(wanted, Reversed)
+    part = wanted.part
+    function, live = _copied(callees, part.callee, f"{wanted.forward}.joined", part.wrt, part.outs)
+    block = function.body.block
+    wrt = [block.args[number] for number in part.wrt]
+    accumulated = [block.args[number] for number in wanted.accumulated]
+    state = [block.insert_arg(type, len(block.args)) for type in TAPES]
+    recorded = record(callees, function, live, state)
+    returned = returned_by(function)
+    outs = [returned[number] for number in part.outs]
+
+    def cotangents() -> Sequence[SSAValue]:
+        given = [FLOATS, INTEGERS, *(value.type for value in (*outs, *accumulated))]
+        turn = insert(TurnOp.of([*returned, *recorded.state], given))
+        recorded.tapes = (turn.cotangents[0], turn.cotangents[1])
+        return turn.cotangents[2:]
+
+    gradients = _reverse(function, live, wrt, outs, cotangents, recorded, accumulated)
+    _set_results(function, gradients)
+    function.attributes[RECORDED] = recorded_attribute(wanted)
+    set_written(function, wanted.written)
+
+
+_CALLED: dict[type[Signature], Callable[[Callees, Signature], None]] = {Pushed: _called_jvp, Reversed: _called_joined}
+
+
+def _copied(
+    callees: Callees, callee: str, name: str, wrt: Sequence[int], outs: Sequence[int]
+) -> tuple[func.FuncOp, Activity]:
+    """A private copy of a function at the module's end, and its activity."""
+    original = callees.functions[callee]
+    function = original.clone()
+    function.location = original.location
+    function.properties["sym_name"] = StringAttr(free_name(callees.module, name))
     function.properties["sym_visibility"] = StringAttr("private")
     function.properties.pop("arg_attrs", None)
     function.properties.pop("res_attrs", None)
-    module.body.block.add_op(function)
-    wrt: list[SSAValue] = [function.body.block.args[number] for number in ints(request.wrt)]
-    returned = list(terminator(function.body.block).operands)
-    outs = [returned[number] for number in ints(request.outs)]
-    _require_floats(request, "input", ints(request.wrt), wrt)
-    _require_floats(request, "output", ints(request.outs), outs)
-    live = activity(function, wrt, outs)
+    callees.module.body.block.add_op(function)
+    live = callees.active_in(function, wrt, outs)
     for op in list(function.walk()):
         if isinstance(op, scf.WhileOp) and live.is_live(op):
             count_trips(op)
-    return function, wrt, returned, live
+    return function, live
+
+
+Prepared = tuple[func.FuncOp, list[SSAValue], Activity]
+
+
+def _prepared(callees: Callees, request: RequestOp, callee: func.FuncOp, kind: str) -> Prepared:
+    """A private copy of the callee, its arguments `wrt`, and its activity."""
+    name = callee.sym_name.data
+    if callee.is_declaration:
+        raise DifferentiationError(f"@{name} has no body", types.from_location(request.location))
+    args, returned = callee.body.block.args, returned_by(callee)
+    _require_floats(request, "input", ints(request.wrt), [args[number] for number in ints(request.wrt)])
+    _require_floats(request, "output", ints(request.outs), [returned[number] for number in ints(request.outs)])
+    function, live = _copied(callees, name, f"{name}.{kind}", ints(request.wrt), ints(request.outs))
+    return function, [function.body.block.args[number] for number in ints(request.wrt)], live
 
 
 def _require_floats(request: RequestOp, what: str, numbers: Sequence[int], values: Sequence[SSAValue]) -> None:
@@ -175,20 +268,29 @@ def _reverse(
     wrt: Sequence[SSAValue],
     outs: Sequence[SSAValue],
     cotangents_of_outs: Callable[[], Sequence[SSAValue]],
+    recorded: Recorded,
+    accumulated: Sequence[SSAValue] = (),
 ) -> list[SSAValue]:
-    """Append the reverse sweep to the function's body and give the cotangents of `wrt`."""
+    """Append the reverse sweep to the function's body and give the cotangents of `wrt`.
+
+    cotangents_of_outs gives, after those, the cotangents so far of the arguments `accumulated`.
+    """
     block = function.body.block
     end = terminator(block)
     last = end.prev_op
-    adjoint, at, cotangents = Adjoint(live), Mirror(block), Cotangents()
+    adjoint, at, cotangents = Adjoint(live, recorded=recorded), Mirror(block), Cotangents()
     with building(InsertPoint.before(end)), located(end.location):
         given = cotangents_of_outs()
         last_reverse = end.prev_op  # an `ad.turn` belongs to neither sweep
-        for out, g in zip(outs, given, strict=True):
-            adjoint.add(cotangents, out, Expr(g), at)
+        so_far = dict(zip(accumulated, given[len(outs) :], strict=True))
+        for value, g in (*zip(outs, given, strict=False), *so_far.items()):
+            adjoint.add(cotangents, value, Expr(g), at)
         if last is not None:
             adjoint.block(block, last, cotangents, at)
-        gradients = [cotangents[arg] if arg in cotangents else adjoint.zeros_like(arg, at) for arg in wrt]
+        for arg in wrt:
+            if arg not in cotangents:
+                cotangents[arg] = Expr(so_far[arg]) if arg in so_far else adjoint.zeros_like(arg, at)
+        gradients = [cotangents[arg] for arg in wrt]
     end.operands = [g.value for g in gradients]
     adjoint.naming.close(block, last_reverse)
     return list(end.operands)

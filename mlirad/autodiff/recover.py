@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf, prod
 
-from xdsl.dialects import scf
+from xdsl.dialects import func, scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
-from xdsl.traits import is_side_effect_free
+from xdsl.traits import SymbolTable, is_side_effect_free
 
+from mlirad.autodiff.callees import written_by
 from mlirad.autodiff.carries import Loop, block_of, constant_value
 from mlirad.autodiff.final import FinalArrays
 from mlirad.autodiff.history import Look
@@ -227,13 +228,20 @@ def _not_built(*_: object) -> SSAValue:
 
 
 def _is_overwritten(value: SSAValue) -> bool:
-    """Whether a visible array's buffer is given to an update or a loop, so that reading it later costs a copy."""
-    if not types.is_tensor(value.type) or isinstance(value.owner, Block):
-        return False  # the caller's arrays are never overwritten
+    """Whether a visible array's buffer is given to an update, loop or call, so that reading it later costs a copy."""
+    if not types.is_tensor(value.type):
+        return False
+    if isinstance(value, BlockArgument):
+        # The caller's arrays are never overwritten, but for those that a function which is called returns changed.
+        function = value.block.parent_op()
+        return isinstance(function, func.FuncOp) and value.index in written_by(function)
     for use in value.uses:
         op = use.operation
         if isinstance(op, NdOp) and op.memory.overwrites == use.index:
             return True
         if isinstance(op, scf.ForOp | scf.WhileOp) and value in Loop(op).inits:
             return True
+        if isinstance(op, func.CallOp) and isinstance(callee := SymbolTable.lookup_symbol(op, op.callee), func.FuncOp):
+            if use.index in written_by(callee):
+                return True
     return False

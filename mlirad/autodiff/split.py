@@ -11,15 +11,19 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, FunctionType, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
 
+from mlirad.autodiff.callees import define, set_written
 from mlirad.autodiff.carries import block_of, terminator
 from mlirad.autodiff.differentiate import JOINED
 from mlirad.autodiff.functions import add_function
+from mlirad.autodiff.records import RECORDED, read_record, write_record
 from mlirad.dialect import types
+from mlirad.dialect.expr import building, insert, located
 from mlirad.dialect.request import ForwardOp, PullbackOp, ResidualsType, TurnOp
 from mlirad.errors import DifferentiationError
 
@@ -47,6 +51,8 @@ class Split(ModulePass):
             residuals = function.attributes[JOINED]
             assert isinstance(residuals, ResidualsType)
             halves[residuals] = _cut(op, function, residuals.callee.root_reference.data)
+        for function in [f for f in op.ops if isinstance(f, func.FuncOp) and RECORDED in f.attributes]:
+            _cut_recorded(op, function)
         if halves:
             for function in op.ops:
                 if isinstance(function, func.FuncOp) and not function.is_declaration:
@@ -59,20 +65,8 @@ class Split(ModulePass):
 def _cut(module: ModuleOp, joined: func.FuncOp, name: str) -> Halves:
     """Move what follows the turn into a function of its own."""
     entry = joined.body.block
-    turn = next(op for op in entry.ops if isinstance(op, TurnOp))
-    after = [op for op in entry.ops if turn.is_before_in_block(op)]
-    crossing, copied = _crossing(entry, turn, after)
-    for op in after:
-        op.detach()
-    given = [*crossing, *turn.cotangents]
-    body = Block([op.clone() for op in copied], arg_types=[value.type for value in given])
-    body.add_ops(after)
-    for value, stands_for in zip(given, body.args, strict=True):
-        stands_for.name_hint = value.name_hint
-        _replace_inside(value, stands_for, body)
-    for original, copy in zip(copied, body.ops, strict=False):
-        copy.location = original.location
-        _replace_inside(original.results[0], copy.results[0], body)
+    turn, after, crossing, copied = _halves(entry)
+    body = _second_half(after, copied, [*crossing, *turn.cotangents])
     pullback = _function(module, f"{name}.pullback", body)
     entry.insert_op_before(end := func.ReturnOp(*turn.values, *crossing), turn)
     end.location = turn.location
@@ -81,6 +75,67 @@ def _cut(module: ModuleOp, joined: func.FuncOp, name: str) -> Halves:
     joined.detach()
     forward = _function(module, f"{name}.forward", joined.body.detach_block(entry))
     return Halves(forward, pullback, tuple(value.type for value in crossing))
+
+
+def _halves(entry: Block) -> tuple[TurnOp, list[Operation], list[SSAValue], list[Operation]]:
+    """The turn, the ops after it, what they use of those before, and the constants among that, which are copied."""
+    turn = next(op for op in entry.ops if isinstance(op, TurnOp))
+    after = [op for op in entry.ops if turn.is_before_in_block(op)]
+    return turn, after, *_crossing(entry, turn, after)
+
+
+def _second_half(after: Sequence[Operation], copied: Sequence[Operation], given: Sequence[SSAValue]) -> Block:
+    """A block of the ops after the turn, whose arguments are the given values."""
+    for op in after:
+        op.detach()
+    body = Block([op.clone() for op in copied], arg_types=[value.type for value in given])
+    body.add_ops(after)
+    for value, stands_for in zip(given, body.args, strict=True):
+        stands_for.name_hint = value.name_hint
+        _replace_inside(value, stands_for, body)
+    for original, copy in zip(copied, body.ops, strict=False):
+        copy.location = original.location
+        _replace_inside(original.results[0], copy.results[0], body)
+    return body
+
+
+def _cut_recorded(module: ModuleOp, joined: func.FuncOp) -> None:
+    """The same for a function that is called: what crosses the cut goes on a record, but for arrays that are given to
+    the pullback again."""
+    entry = joined.body.block
+    told = joined.attributes[RECORDED]
+    assert isinstance(told, DictionaryAttr)
+    turn, after, crossing, copied = _halves(entry)
+    kept = [entry.args[number] for number in _numbers(told, "kept")]
+    stored = [value for value in crossing if value not in kept]
+    *results, floats, begun, integers, base = turn.values
+    with building(InsertPoint.before(turn)), located(turn.location):
+        state, start = write_record(stored, [floats, begun, integers, base])
+        insert(func.ReturnOp(*results, *state, start))
+    gs = turn.cotangents[2:]
+    body = _second_half(after, copied, [*turn.cotangents[:2], start, *gs, *kept])
+    first = body.first_op
+    assert first is not None
+    with building(InsertPoint.before(first)), located(turn.location):
+        values = read_record([value.type for value in stored], *body.args[:3])
+    for value, again in zip(stored, values, strict=True):
+        _replace_inside(value, again, body)
+    joined.detach()
+    turn.detach()
+    turn.erase()
+    for half, block in (("forward", joined.body.detach_block(entry)), ("pullback", body)):
+        name = told.data[half]
+        assert isinstance(name, StringAttr)
+        made = _function(module, f"{name.data}.made", block)
+        pairs = _numbers(told, f"{half}_written")
+        set_written(made, dict(zip(pairs[::2], pairs[1::2], strict=True)))
+        define(module, name.data, made)
+
+
+def _numbers(told: DictionaryAttr, key: str) -> tuple[int, ...]:
+    numbers = told.data[key]
+    assert isinstance(numbers, DenseArrayBase)
+    return tuple(int(number) for number in numbers.get_values())
 
 
 def _crossing(entry: Block, turn: TurnOp, after: Sequence[Operation]) -> tuple[list[SSAValue], list[Operation]]:

@@ -5,15 +5,17 @@ Reads: a function of func, scf and nd ops. Writes: the same function with tangen
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from xdsl.dialects import scf
+from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import IsTerminator
 
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.adjoint import annihilated
+from mlirad.autodiff.callees import Pushed, retarget
 from mlirad.autodiff.carries import Loop, add_results, add_yields, branches, terminator, yields
 from mlirad.autodiff.naming import hint_cotangent
 from mlirad.autodiff.sizes import size_value, unknown_axes, zeros
@@ -28,6 +30,7 @@ class Tangent:
     """The tangents of one function's values so far. A value without one has the tangent zero."""
 
     activity: Activity
+    called: Mapping[str, Pushed] = field(default_factory=dict)
     tangents: dict[SSAValue, Expr] = field(default_factory=dict)
 
     def block(self, block: Block) -> None:
@@ -43,6 +46,8 @@ class Tangent:
                 self._loop(op)
             case scf.IfOp():
                 self._if(op)
+            case func.CallOp() if op.callee.string_value() in self.called:
+                self._call(op, self.called[op.callee.string_value()])
             case NdOp():
                 with building(InsertPoint.after(op)):
                     self._rule(op)
@@ -80,6 +85,16 @@ class Tangent:
         if value in self.tangents:
             return self.tangents[value]
         return zeros(value, [Expr(size_value(value, axis)) for axis in unknown_axes(value)])
+
+    def _call(self, op: func.CallOp, pushed: Pushed) -> None:
+        """Call what computes the tangents too."""
+        with building(InsertPoint.before(op)):
+            given = [self.of(op.operands[number]).value for number in pushed.part.wrt]
+        outs = [op.results[number] for number in pushed.part.outs]
+        retarget(op, pushed.name, given)
+        for out, tangent in zip(outs, add_results(op, outs), strict=True):
+            hint_cotangent(tangent, out)
+            self.tangents[out] = Expr(tangent)
 
     def _loop(self, op: scf.ForOp | scf.WhileOp) -> None:
         loop, live = Loop(op), self.activity.live

@@ -9,6 +9,7 @@ import ast
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
+from functools import cache
 from types import FunctionType
 from typing import Any, NoReturn
 
@@ -20,6 +21,7 @@ from mlirad.frontend.core import RESULT, Bottom, Exit
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.objects import Objects
 from mlirad.frontend.recursion import Recursions, Site
+from mlirad.frontend.scope import always_leaves
 from mlirad.frontend.source import FunctionNode, Source, source_of
 from mlirad.frontend.state import State
 from mlirad.frontend.statements import Statements
@@ -224,7 +226,7 @@ class Calls(Statements, Objects, Recursions):
         if isinstance(node, ast.Lambda):
             self.frame.live = self.frame.scope.local
             return self.expression(node.body)
-        outcome = self.block(node.body)
+        outcome = self.block(_ending_by_return(node))
         falls_off = outcome.states.get(Exit.NEXT)
         if falls_off is not None:
             falls_off.frames[number][RESULT] = Static(None)
@@ -308,6 +310,14 @@ class Calls(Statements, Objects, Recursions):
         if len(args) > len(names) or set(kwargs) - set(names):
             raise DTypeError(f"{kind.__name__}() takes {', '.join(names)}", self.location)
         return found
+
+
+@cache
+def _ending_by_return(node: ast.FunctionDef) -> Sequence[ast.stmt]:
+    """A body with a return somewhere and none at its end gets that, so that every path leaves it in one way."""
+    if always_leaves(node.body) or not any(isinstance(each, ast.Return) for each in ast.walk(node)):
+        return node.body
+    return [*node.body, ast.copy_location(ast.Return(value=None), node.body[-1])]
 
 
 # Functions whose result is C-contiguous whatever its operands are, and functions of one array that keep its layout.

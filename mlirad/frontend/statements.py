@@ -116,7 +116,7 @@ class Statements(Expressions):
                 case ast.Return():
                     value = Static(None) if node.value is None else self.expression(node.value)
                     self.state.frames[self.frame.number][RESULT] = value
-                    if self.location is not None:
+                    if self.location is not None and node.value is not None:
                         self.returned[getattr(self.frame.scope.node, "name", "<lambda>")] = self.location
                     return Outcome({Exit.RETURN: self.state})
                 case ast.Break():

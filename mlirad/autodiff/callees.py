@@ -1,0 +1,236 @@
+"""Which arguments and results of a called function a derivative flows through, and the functions that carry it.
+
+Reads: a module whose calls name recursive functions. Writes: declarations of the functions to come. Leaves: for each
+part of a function that is differentiated one name, however often it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr, i64
+from xdsl.ir import Attribute, SSAValue
+
+from mlirad.autodiff.activity import Activity, Dependence, activity, dependent
+from mlirad.autodiff.carries import terminator
+from mlirad.autodiff.functions import free_name
+from mlirad.dialect import types
+
+WRITTEN = "mlirad.written"
+"""On an argument that a private function may overwrite: the number of the result that takes its memory over."""
+
+FLOATS, INTEGERS = types.tensor([-1], types.F64), types.tensor([-1], types.I64)
+TAPES: tuple[Attribute, ...] = (FLOATS, types.I64, INTEGERS, types.I64)
+"""The state of the tapes of all calls: floats and how many are in use, integers and how many are in use."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is differentiated of a function: these results with respect to these arguments."""
+
+    callee: str
+    wrt: tuple[int, ...]
+    outs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """How the derivative of a part is called. written: of the callee's arguments, the result in their memory.
+
+    accumulated: those of `wrt` that are arrays which the callee only reads: their cotangents so far are passed in, and
+    come out with what is added. kept: all arrays that the callee only reads; a pullback is given them again.
+    """
+
+    part: Part
+    inputs: tuple[Attribute, ...]
+    outputs: tuple[Attribute, ...]
+    written: Mapping[int, int]
+
+    @property
+    def accumulated(self) -> tuple[int, ...]:
+        return tuple(i for i in self.part.wrt if types.is_tensor(self.inputs[i]) and not self._is_moved(i))
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        return tuple(i for i, type in enumerate(self.inputs) if types.is_tensor(type) and i not in self.written)
+
+    def _is_moved(self, index: int) -> bool:
+        """Whether an argument's cotangent takes over the memory of a result's."""
+        return self.written.get(index) in self.part.outs
+
+    @property
+    def pullback_inputs(self) -> list[Attribute]:
+        """Both tapes, where the call's record begins, the cotangents of outs, those accumulated, and what is kept."""
+        gs = [self.outputs[number] for number in self.part.outs]
+        accumulated = [self.inputs[number] for number in self.accumulated]
+        return [FLOATS, INTEGERS, types.I64, *gs, *accumulated, *(self.inputs[number] for number in self.kept)]
+
+    @property
+    def pullback_written(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for place, index in enumerate(self.part.wrt):
+            if index in self.accumulated:
+                found[3 + len(self.part.outs) + self.accumulated.index(index)] = place
+            elif self._is_moved(index):
+                found.setdefault(3 + self.part.outs.index(self.written[index]), place)
+        return found
+
+    @property
+    def forward_written(self) -> dict[int, int]:
+        n, m = len(self.inputs), len(self.outputs)
+        return {**self.written, n: m, n + 2: m + 2}
+
+    @property
+    def tangent_written(self) -> dict[int, int]:
+        n, m, part = len(self.inputs), len(self.outputs), self.part
+        found = dict(self.written)
+        for place, index in enumerate(part.wrt):
+            if self._is_moved(index):
+                found[n + place] = m + part.outs.index(self.written[index])
+        return found
+
+
+@dataclass(frozen=True)
+class Reversed(Signature):
+    """A part's forward sweep and pullback, by name."""
+
+    forward: str = ""
+    pullback: str = ""
+
+
+@dataclass(frozen=True)
+class Pushed(Signature):
+    """A part's tangents, by the name of the function that computes them."""
+
+    name: str = ""
+
+
+@dataclass
+class Callees:
+    """The functions of a module that are called, and what has been asked of them. pending: what is to be made yet."""
+
+    module: ModuleOp
+    functions: dict[str, func.FuncOp] = field(init=False)
+    dependence: Dependence = field(init=False)
+    pending: list[Reversed | Pushed] = field(default_factory=list)
+    _reversed: dict[Part, Reversed] = field(default_factory=dict)
+    _pushed: dict[Part, Pushed] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        ops = self.module.ops
+        self.functions = {f.sym_name.data: f for f in ops if isinstance(f, func.FuncOp) and not f.is_declaration}
+        called = {op.callee.string_value() for op in self.module.walk() if isinstance(op, func.CallOp)}
+        self.dependence = dependent({name: f for name, f in self.functions.items() if name in called})
+
+    def parts(self, function: func.FuncOp, live: Activity) -> dict[str, Part]:
+        """What is to be differentiated of the functions that a function calls, and that those call: a fix-point."""
+        wanted: dict[str, tuple[set[int], set[int]]] = {}
+        pending = [(function, live)]
+        while pending:
+            caller, active = pending.pop()
+            for call in live_calls(caller, active):
+                name = call.callee.string_value()
+                ins, outs = wanted.setdefault(name, (set(), set()))
+                written, pairs = written_by(self.functions[name]), self.dependence[name]
+                flowing = [
+                    (i, o) for i, o in pairs if call.operands[i] in active.live and call.results[o] in active.live
+                ]
+                # The cotangent of an array that is written is always that of the array afterwards, changed in place.
+                flowing += [(i, r) for i, r in written.items() if (i, r) in pairs and any(i == j for j, _ in flowing)]
+                if all(i in ins and o in outs for i, o in flowing):
+                    continue
+                ins.update(i for i, _ in flowing)
+                outs.update(o for _, o in flowing)
+                pending.append((self.functions[name], self.active_in(self.functions[name], ins, outs)))
+        return {name: Part(name, tuple(sorted(ins)), tuple(sorted(outs))) for name, (ins, outs) in wanted.items()}
+
+    def active_in(self, function: func.FuncOp, wrt: Iterable[int], outs: Iterable[int]) -> Activity:
+        args, returned = function.body.block.args, terminator(function.body.block).operands
+        return activity(function, [args[i] for i in wrt], [returned[o] for o in outs], self.dependence)
+
+    def reversed(self, part: Part) -> Reversed:
+        if part not in self._reversed:
+            signature = self._signature(part)
+            recorded = [*signature.outputs, *TAPES, types.I64]
+            forward = self._declare("forward", signature, [*signature.inputs, *TAPES], recorded)
+            gradients = [signature.inputs[number] for number in part.wrt]
+            pullback = self._declare("pullback", signature, signature.pullback_inputs, gradients)
+            self.dependence[forward] = self.dependence[part.callee]
+            made = Reversed(part, signature.inputs, signature.outputs, signature.written, forward, pullback)
+            self._reversed[part] = made
+            self.pending.append(made)
+        return self._reversed[part]
+
+    def pushed(self, part: Part) -> Pushed:
+        if part not in self._pushed:
+            signature = self._signature(part)
+            inputs = [*signature.inputs, *(signature.inputs[number] for number in part.wrt)]
+            outputs = [*signature.outputs, *(signature.outputs[number] for number in part.outs)]
+            name = self._declare("jvp", signature, inputs, outputs)
+            made = Pushed(part, signature.inputs, signature.outputs, signature.written, name)
+            self._pushed[part] = made
+            self.pending.append(made)
+        return self._pushed[part]
+
+    def _signature(self, part: Part) -> Signature:
+        callee = self.functions[part.callee]
+        inputs, outputs = callee.function_type.inputs.data, callee.function_type.outputs.data
+        return Signature(part, inputs, outputs, written_by(callee))
+
+    def _declare(
+        self, kind: str, signature: Signature, inputs: Sequence[Attribute], outputs: Sequence[Attribute]
+    ) -> str:
+        name = free_name(self.module, f"{signature.part.callee}.{kind}")
+        declared = func.FuncOp.external(name, inputs, outputs)
+        if kind == "forward":
+            set_written(declared, signature.forward_written)
+        declared.location = self.functions[signature.part.callee].location
+        self.module.body.block.add_op(declared)
+        return name
+
+
+def retarget(call: func.CallOp, name: str, more: Sequence[SSAValue]) -> None:
+    """Let a call be one of another function, with more operands."""
+    call.properties["callee"] = SymbolRefAttr(name)
+    call.operands = [*call.operands, *more]
+
+
+def live_calls(function: func.FuncOp, live: Activity) -> list[func.CallOp]:
+    return [op for op in function.walk() if isinstance(op, func.CallOp) and live.is_live(op)]
+
+
+def written_by(function: func.FuncOp) -> dict[int, int]:
+    """The arguments that a function may overwrite, each with the result in its memory."""
+    found: dict[int, int] = {}
+    for index, attributes in enumerate(function.arg_attrs or ()):
+        number = attributes.data.get(WRITTEN)
+        if isinstance(number, IntegerAttr):
+            found[index] = number.value.data
+    return found
+
+
+def set_written(function: func.FuncOp, written: Mapping[int, int]) -> None:
+    attributes = [
+        DictionaryAttr({WRITTEN: IntegerAttr(written[index], i64)} if index in written else {})
+        for index in range(len(function.function_type.inputs.data))
+    ]
+    function.properties.pop("arg_attrs", None)
+    if written:
+        function.arg_attrs = ArrayAttr(attributes)
+
+
+def define(module: ModuleOp, name: str, function: func.FuncOp) -> None:
+    """Put a function in the place of its declaration."""
+    for op in list(module.ops):
+        if isinstance(op, func.FuncOp) and op.is_declaration and op.sym_name.data == name:
+            op.detach()
+            op.erase()
+    function.properties["sym_name"] = StringAttr(name)
+    if function.parent is None:
+        module.body.block.add_op(function)
+
+
+def returned_by(function: func.FuncOp) -> list[SSAValue]:
+    return list(terminator(function.body.block).operands)

@@ -1,0 +1,119 @@
+"""The adjoint of a call: the callee's pullback, of what its forward sweep has recorded on tapes that all calls share.
+
+Reads: functions with live calls. Writes: calls of forward sweeps, through which the tapes are threaded; later, in the
+reverse sweep, calls of pullbacks. Leaves: no live call without its forward sweep.
+
+There are two tapes, of floats and of integers, that grow; each forward sweep adds its record at their ends, and says
+where that begins. Records never change, so that a pullback reads the tapes as they are at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from xdsl.dialects import func, scf
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from mlirad.autodiff.activity import Activity
+from mlirad.autodiff.callees import FLOATS, INTEGERS, Callees, Reversed, live_calls, retarget
+from mlirad.autodiff.carries import Loop, add_results, add_yields, branches
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, building, constant, emit, insert, located
+from mlirad.dialect.tape import FIRST_CAPACITY, TapeOp
+
+if TYPE_CHECKING:
+    from mlirad.autodiff.adjoint import Adjoint, Cotangents
+    from mlirad.autodiff.naming import Mirror
+
+State = tuple[SSAValue, ...]
+
+
+@dataclass
+class Recorded:
+    """The calls of forward sweeps in one function. state: that of the tapes at the end. tapes: as pullbacks see them."""
+
+    sites: dict[Operation, Reversed] = field(default_factory=dict)
+    state: State = ()
+    tapes: tuple[SSAValue, SSAValue] | None = None
+
+
+def record(
+    callees: Callees, function: func.FuncOp, live: Activity, state: Sequence[SSAValue] | None = None
+) -> Recorded:
+    """Let the live calls record what their pullbacks need. state: that of the tapes, if the function is given it."""
+    recorded = Recorded()
+    calls = live_calls(function, live)
+    if state is None and not calls:
+        return recorded
+    parts = callees.parts(function, live)
+    entry = function.body.block
+    if state is None:
+        state = _new_tapes(entry)
+
+    def forward(op: func.CallOp, current: State) -> State:
+        recorded.sites[op] = site = callees.reversed(parts[op.callee.string_value()])
+        retarget(op, site.forward, current)
+        return add_results(op, [*current, current[1]])[:4]  # the last is where the record begins
+
+    recorded.state = _threaded(entry, tuple(state), set(calls), forward)
+    recorded.tapes = recorded.state[0], recorded.state[2]
+    return recorded
+
+
+def _new_tapes(entry: Block) -> State:
+    first = entry.first_op
+    assert first is not None
+    with building(InsertPoint.before(first)), located(first.location):
+        size, zero = constant(FIRST_CAPACITY, types.I64), constant(0, types.I64)
+        floats, integers = (emit(TapeOp, size, result_type=type) for type in (FLOATS, INTEGERS))
+    return floats.value, zero.value, integers.value, zero.value
+
+
+def _threaded(
+    block: Block, state: State, calls: set[func.CallOp], forward: Callable[[func.CallOp, State], State]
+) -> State:
+    """Carry the state through a block, and through the loops and branches in it that lead to one of the calls."""
+    for op in list(block.ops):
+        if isinstance(op, func.CallOp) and op in calls:
+            state = forward(op, state)
+        elif op.regions and any(inner in calls for inner in op.walk() if isinstance(inner, func.CallOp)):
+            state = _through(op, state, calls, forward)
+    return state
+
+
+def _through(
+    op: Operation, state: State, calls: set[func.CallOp], forward: Callable[[func.CallOp, State], State]
+) -> State:
+    if isinstance(op, scf.IfOp):
+        ends = [_threaded(branch, state, calls, forward) for branch in branches(op)]
+        for branch, end in zip(branches(op), ends, strict=True):
+            add_yields(branch, end)
+        return add_results(op, state)
+    assert isinstance(op, scf.ForOp | scf.WhileOp)
+    loop = Loop(op)
+    args, results = loop.add(state)
+    add_yields(loop.body, _threaded(loop.body, args, calls, forward))
+    return results
+
+
+def reverse_call(adjoint: Adjoint, op: func.CallOp, recorded: Recorded, cotangents: Cotangents, at: Mirror) -> None:
+    """Call the pullback. Cotangents of arrays that the callee reads are threaded through it, as through a loop."""
+    site = recorded.sites[op]
+    part, live = site.part, adjoint.activity.live
+    assert recorded.tapes is not None
+    gs = [cotangents.pop(op.results[number], None) for number in part.outs]
+    gs = [adjoint.zeros_like(op.results[n], at) if g is None else g for n, g in zip(part.outs, gs, strict=True)]
+    so_far: list[Expr] = []
+    for number in site.accumulated:
+        value = op.operands[number]
+        g = cotangents.pop(value, None) if value in live else None
+        so_far.append(adjoint.zeros_like(value, at) if g is None else g)
+    kept = [adjoint.name(op.operands[number], at) for number in site.kept]
+    base = adjoint.name(op.results[-1], at)
+    operands = [*recorded.tapes, base.value, *(each.value for each in (*gs, *so_far, *kept))]
+    call = insert(func.CallOp(site.pullback, operands, [site.inputs[number] for number in part.wrt]))
+    for number, gradient in zip(part.wrt, call.results, strict=True):
+        adjoint.add(cotangents, op.operands[number], Expr(gradient), at)

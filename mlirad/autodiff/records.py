@@ -1,0 +1,154 @@
+"""What one call of a forward sweep keeps for its pullback: a record at the ends of two tapes.
+
+Reads: the values that the pullback needs. Writes: them into the tapes, and out of them. Leaves: a layout that follows
+from the values' types alone: on the integers' tape, where the record begins on the other one, how long the arrays of
+unknown length are, and what is no float; on the floats' tape the floats. Arrays of unknown length come last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, StringAttr, i64
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from mlirad.autodiff.callees import Reversed
+from mlirad.autodiff.shelves import Shelf
+from mlirad.autodiff.sizes import dim
+from mlirad.dialect import types
+from mlirad.dialect.compare import cast
+from mlirad.dialect.expr import Expr, building, constant, current_location, emit, insert
+from mlirad.dialect.indexing import ExtractOp, InsertOp
+from mlirad.dialect.tape import GrowOp, TapeOp
+from mlirad.errors import DifferentiationError
+
+RECORDED = "ad.recorded"
+"""On a function: its forward sweep and its pullback are still one, and the first makes a record for the second."""
+
+
+def recorded_attribute(made: Reversed) -> DictionaryAttr:
+    """All that the split has to know of the two functions."""
+    numbers = {
+        "kept": list(made.kept),
+        "forward_written": [number for pair in made.forward_written.items() for number in pair],
+        "pullback_written": [number for pair in made.pullback_written.items() for number in pair],
+    }
+    names = {"forward": StringAttr(made.forward), "pullback": StringAttr(made.pullback)}
+    return DictionaryAttr({**names, **{key: DenseArrayBase.from_list(i64, value) for key, value in numbers.items()}})
+
+
+@dataclass(frozen=True)
+class Lane:
+    """What of a record is on one tape: the places of the values among all, and their offsets; `size` in all, arrays of
+    unknown length (`growing`) not counted."""
+
+    element: Attribute
+    offsets: dict[int, int]
+    size: int
+    growing: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the values of a record are."""
+
+    floats: Lane
+    integers: Lane
+
+    @staticmethod
+    def of(value_types: Sequence[Attribute]) -> Layout:
+        for type in value_types:
+            if len(types.shape(type)) > 1 and not types.is_static(type):
+                message = f"a function that calls itself would have to keep an array of unknown size, {type}"
+                raise DifferentiationError(message, types.from_location(current_location()))
+        is_float = [types.is_float(type) for type in value_types]
+        growing = sum(not types.is_static(type) for type in value_types)
+        return Layout(
+            _lane(types.F64, value_types, [k for k, yes in enumerate(is_float) if yes], 0),
+            _lane(types.I64, value_types, [k for k, yes in enumerate(is_float) if not yes], 1 + growing),
+        )
+
+    @property
+    def growing(self) -> list[int]:
+        return sorted((*self.floats.growing, *self.integers.growing))
+
+
+def _lane(element: Attribute, value_types: Sequence[Attribute], places: Sequence[int], header: int) -> Lane:
+    offsets: dict[int, int] = {}
+    size = header
+    for place in places:
+        if types.is_static(value_types[place]):
+            offsets[place] = size
+            size += prod(types.shape(value_types[place]))
+    return Lane(element, offsets, size, tuple(p for p in places if p not in offsets))
+
+
+def write_record(values: Sequence[SSAValue], state: Sequence[SSAValue]) -> tuple[list[SSAValue], SSAValue]:
+    """Add a record to the tapes, at the insertion point. Gives their new state, and where the record begins."""
+    floats, begun, integers, base = (Expr(value) for value in state)
+    layout = Layout.of([value.type for value in values])
+    lengths = {place: dim(values[place], 0) for place in layout.growing}
+    integers = emit(GrowOp, integers, _end(base, layout.integers, lengths) - 1)
+    for offset, number in enumerate((begun, *lengths.values())):
+        integers = emit(InsertOp, number, integers, base + offset)
+    integers = _write(values, layout.integers, integers, base, lengths)
+    if layout.floats.size or layout.floats.growing:
+        floats = emit(GrowOp, floats, _end(begun, layout.floats, lengths) - 1)
+        floats = _write(values, layout.floats, floats, begun, lengths)
+    ends = _end(begun, layout.floats, lengths), _end(base, layout.integers, lengths)
+    return [floats.value, ends[0].value, integers.value, ends[1].value], base.value
+
+
+def _end(start: Expr, lane: Lane, lengths: dict[int, Expr]) -> Expr:
+    end = start + lane.size if lane.size else start
+    for place in lane.growing:
+        end = end + lengths[place]
+    return end
+
+
+def _write(values: Sequence[SSAValue], lane: Lane, tape: Expr, start: Expr, lengths: dict[int, Expr]) -> Expr:
+    for place, offset in lane.offsets.items():
+        value = cast(Expr(values[place]), lane.element)
+        tape = Expr(Shelf(tape.value, offset=offset).write(value.value, tape.value, start))
+    at = start + lane.size
+    for place in lane.growing:
+        tape = _copied(Expr(values[place]), constant(0, types.I64), tape, at, lengths[place])
+        at = at + lengths[place]
+    return tape
+
+
+def read_record(
+    value_types: Sequence[Attribute], floats: SSAValue, integers: SSAValue, base: SSAValue
+) -> list[SSAValue]:
+    """The values of a record, at the insertion point."""
+    layout = Layout.of(value_types)
+    start = Expr(base)
+    begun = emit(ExtractOp, Expr(integers), start)
+    lengths = {place: emit(ExtractOp, Expr(integers), start + 1 + k) for k, place in enumerate(layout.growing)}
+    found: dict[int, SSAValue] = {}
+    for lane, tape, first in ((layout.floats, floats, begun), (layout.integers, integers, start)):
+        for place, offset in lane.offsets.items():
+            type = value_types[place]
+            value = Shelf(tape, offset=offset).read(first, types.with_element(type, lane.element))
+            found[place] = cast(Expr(value), types.element_type(type)).value
+        at = first + lane.size
+        for place in lane.growing:
+            empty = emit(TapeOp, lengths[place], result_type=value_types[place])
+            found[place] = _copied(Expr(tape), at, empty, constant(0, types.I64), lengths[place]).value
+            at = at + lengths[place]
+    return [found[place] for place in range(len(value_types))]
+
+
+def _copied(source: Expr, first: Expr, destination: Expr, at: Expr, length: Expr) -> Expr:
+    """`destination` with so many elements of `source`, from `first` on, at `at`."""
+    body = Block(arg_types=[types.I64, destination.type])
+    with building(body):
+        trip = Expr(body.args[0])
+        element = cast(emit(ExtractOp, source, first + trip), destination.element)
+        insert(scf.YieldOp(emit(InsertOp, element, Expr(body.args[1]), at + trip).value))
+    zero, one = constant(0, types.I64), constant(1, types.I64)
+    loop = insert(scf.ForOp(zero.value, length.value, one.value, [destination.value], Region(body)))
+    return Expr(loop.results[0])
