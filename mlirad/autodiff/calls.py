@@ -33,7 +33,7 @@ State = tuple[SSAValue, ...]
 
 @dataclass
 class Recorded:
-    """The calls of forward sweeps in one function. state: that of the tapes at the end. tapes: as pullbacks see them."""
+    """The calls of forward sweeps in one function. state: that of the tapes at the end; tapes: for pullbacks."""
 
     sites: dict[Operation, Reversed] = field(default_factory=dict)
     state: State = ()

@@ -16,12 +16,11 @@ from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, StringAttr, i6
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from mlirad.autodiff.callees import Reversed
-from mlirad.autodiff.shelves import Shelf
-from mlirad.autodiff.sizes import dim
 from mlirad.dialect import types
 from mlirad.dialect.compare import cast
 from mlirad.dialect.expr import Expr, building, constant, current_location, emit, insert
-from mlirad.dialect.indexing import ExtractOp, InsertOp
+from mlirad.dialect.indexing import ExtractOp, ExtractSliceOp, InsertOp, InsertSliceOp
+from mlirad.dialect.movement import dim, reshape
 from mlirad.dialect.tape import GrowOp, TapeOp
 from mlirad.errors import DifferentiationError
 
@@ -90,7 +89,7 @@ def write_record(values: Sequence[SSAValue], state: Sequence[SSAValue]) -> tuple
     """Add a record to the tapes, at the insertion point. Gives their new state, and where the record begins."""
     floats, begun, integers, base = (Expr(value) for value in state)
     layout = Layout.of([value.type for value in values])
-    lengths = {place: dim(values[place], 0) for place in layout.growing}
+    lengths = {place: dim(Expr(values[place]), 0) for place in layout.growing}
     integers = emit(GrowOp, integers, _end(base, layout.integers, lengths) - 1)
     for offset, number in enumerate((begun, *lengths.values())):
         integers = emit(InsertOp, number, integers, base + offset)
@@ -111,8 +110,13 @@ def _end(start: Expr, lane: Lane, lengths: dict[int, Expr]) -> Expr:
 
 def _write(values: Sequence[SSAValue], lane: Lane, tape: Expr, start: Expr, lengths: dict[int, Expr]) -> Expr:
     for place, offset in lane.offsets.items():
-        value = cast(Expr(values[place]), lane.element)
-        tape = Expr(Shelf(tape.value, offset=offset).write(value.value, tape.value, start))
+        value, at = cast(Expr(values[place]), lane.element), start + offset
+        if value.is_tensor:
+            size = prod(value.shape)
+            flat = reshape(value, types.tensor([size], lane.element))
+            tape = emit(InsertSliceOp, flat, tape, at, sizes=[size], strides=[1])
+        else:
+            tape = emit(InsertOp, value, tape, at)
     at = start + lane.size
     for place in lane.growing:
         tape = _copied(Expr(values[place]), constant(0, types.I64), tape, at, lengths[place])
@@ -131,9 +135,13 @@ def read_record(
     found: dict[int, SSAValue] = {}
     for lane, tape, first in ((layout.floats, floats, begun), (layout.integers, integers, start)):
         for place, offset in lane.offsets.items():
-            type = value_types[place]
-            value = Shelf(tape, offset=offset).read(first, types.with_element(type, lane.element))
-            found[place] = cast(Expr(value), types.element_type(type)).value
+            type, at = value_types[place], first + offset
+            if types.is_tensor(type):
+                flat = emit(ExtractSliceOp, Expr(tape), at, sizes=[prod(types.shape(type))], strides=[1])
+                value = reshape(flat, types.with_element(type, lane.element))
+            else:
+                value = emit(ExtractOp, Expr(tape), at)
+            found[place] = cast(value, types.element_type(type)).value
         at = first + lane.size
         for place in lane.growing:
             empty = emit(TapeOp, lengths[place], result_type=value_types[place])
