@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import inspect
+import operator
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from functools import cache
+from functools import cache, partial, reduce
 from types import FunctionType
 from typing import Any, NoReturn
 
 import numpy as np
 
 from mlirad.errors import DTypeError
-from mlirad.frontend import layout, numpy_calls, view_functions
+from mlirad.frontend import layout, numpy_calls, prelude, view_functions
+from mlirad.frontend.captures import Path
 from mlirad.frontend.core import RESULT, Bottom, Exit
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.objects import Objects
@@ -26,10 +29,15 @@ from mlirad.frontend.source import FunctionNode, Source, source_of
 from mlirad.frontend.state import State
 from mlirad.frontend.statements import Statements
 from mlirad.frontend.traced import NeedStatic, Traced, is_static, origins_of
-from mlirad.frontend.values import Bound, Closure, Entry, Pullback, Ref, Static, Transformed, Tuple, Value
+from mlirad.frontend.values import Bound, Closure, Entry, Partial, Pullback, Ref, Static, Transformed, Tuple, Value
 from mlirad.requests import Request, plain
 
 _STATIC_MODULES = ("builtins", "math", "numpy", "operator", "_operator", "cmath")
+# Modules whose callable objects are no functions of the user.
+_OWN = ("numpy", "mlirad", "functools")
+# Of the operator module, what changes none of its operands.
+_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "neg", "pos")
+_OPERATORS = tuple(getattr(operator, name) for name in _ARITHMETIC)
 _IMPURE = (print, input, open, exec, eval, id, hash)
 
 
@@ -81,6 +89,8 @@ class Calls(Statements, Objects, Recursions):
                 if function.function is not None:
                     return self.call(Static(function.function), (function.receiver, *args), kwargs)
                 return self.call_method(function, args, kwargs)
+            case Partial():
+                return self.call(function.function, (*function.args, *args), {**dict(function.keywords), **kwargs})
             case Transformed():
                 return self.call_transformed(function, args, kwargs)
             case Pullback():
@@ -96,6 +106,12 @@ class Calls(Statements, Objects, Recursions):
             transform = callee
         if transform is not None:
             return self.make_transformed(transform, args, kwargs)
+        if callee is partial and args:
+            return Partial(args[0], tuple(args[1:]), tuple(kwargs.items()))
+        if callee is reduce and not kwargs:
+            return self.call(Static(prelude.reduce_ if len(args) == 2 else prelude.reduce_from), args, {})
+        if isinstance(callee, partial):
+            return self.call(self.partial_of(callee, function.path), args, kwargs)
         made = self.call_builtin(callee, args, kwargs)
         if made is not None:
             return made
@@ -104,12 +120,22 @@ class Calls(Statements, Objects, Recursions):
             return made
         if isinstance(callee, FunctionType) and (callee.__module__ or "").split(".")[0] != "numpy":
             return self.inline_function(callee, args, kwargs)
+        special = inspect.getattr_static(type(callee), "__call__", None)
+        if isinstance(special, FunctionType) and type(callee).__module__.split(".")[0] not in _OWN:
+            return self.inline_function(special, (function, *args), kwargs)
         if isinstance(callee, type) and dataclasses.is_dataclass(callee):
             return self.construct(callee, args, kwargs)
         fields = getattr(callee, "_fields", None)
         if fields is not None and isinstance(callee, type) and issubclass(callee, tuple):
             return Tuple(tuple(self.arguments_of_fields(fields, callee, args, kwargs).values()), callee)
         return self.evaluated_now(callee, args, kwargs)
+
+    def partial_of(self, value: partial, path: Path | None) -> Partial:
+        """A partial from around the function."""
+        inner = {name: self.step(path, "attribute", name) for name in ("func", "args", "keywords")}
+        args = (self.object_value(x, self.step(inner["args"], "item", i)) for i, x in enumerate(value.args))
+        named = ((k, self.object_value(x, self.step(inner["keywords"], "item", k))) for k, x in value.keywords.items())
+        return Partial(self.object_value(value.func, inner["func"]), tuple(args), tuple(named))
 
     # NumPy.
 
@@ -177,6 +203,8 @@ class Calls(Statements, Objects, Recursions):
         operands = [self.operand(arg) for arg in args]
         named = {key: self.operand(value) for key, value in kwargs.items()}
         if not is_static((operands, named)):
+            if function in _OPERATORS:
+                return self.computed(lambda: function(*operands))
             if module in ("numpy", "math"):
                 raise refusal
             raise NeedStatic(origins_of(operands, list(named.values())), f"an argument of {refusal.message.split()[0]}")
@@ -189,7 +217,7 @@ class Calls(Statements, Objects, Recursions):
         return self.inline(source.node, source, None, args, kwargs, lambda name: self.default(function, name))
 
     def default(self, function: FunctionType, name: str) -> Value | None:
-        from mlirad.frontend.captures import Path, default_of
+        from mlirad.frontend.captures import default_of
 
         code = function.__code__
         names = code.co_varnames[: code.co_argcount]

@@ -30,6 +30,7 @@ from mlirad.frontend.values import (
     Lazy,
     Maybe,
     Object,
+    Partial,
     Poison,
     Pullback,
     Ref,
@@ -297,7 +298,7 @@ class Merge:
                 a, residuals=self.columns.request(slot, a.residuals.type, a.residuals, b.residuals)
             )
         parts_a, parts_b = parts_of(a), parts_of(b)
-        if isinstance(a, Tuple | Closure | Bound | Transformed | Lazy | Selected) and _head(a) == _head(b):
+        if isinstance(a, Tuple | Closure | Bound | Partial | Transformed | Lazy | Selected) and _head(a) == _head(b):
             pairs = enumerate(zip(parts_a, parts_b, strict=True))
             return with_parts(a, tuple(self.value((*place, index), x, y) for index, (x, y) in pairs))
         return self.disagreement(place, a, b)
@@ -434,6 +435,8 @@ def _head(value: Value) -> Hashable:
             return (Closure, id(value.node), value.frame)
         case Bound():
             return (Bound, value.name, value.function)
+        case Partial():
+            return (Partial, len(value.args), tuple(name for name, _ in value.keywords))
         case Transformed():
             return (Transformed, value.request)
         case Lazy():

@@ -45,3 +45,17 @@ def all_(items: Any) -> bool:
         if not item:
             found = False
     return found
+
+
+def reduce_(function: Any, items: Any) -> Any:
+    total = items[0]
+    for index in range(1, len(items)):
+        total = function(total, items[index])
+    return total
+
+
+def reduce_from(function: Any, items: Any, start: Any) -> Any:
+    total = start
+    for item in items:
+        total = function(total, item)
+    return total

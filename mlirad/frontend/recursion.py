@@ -163,6 +163,9 @@ class Recursions(Functions):
         self.frames[number] = frame
         self.state.frames[number] = dict(site.bound)
         self.active.append(frame)
+        if site.parent is not None:
+            # What the function sees of the code around it lives as long as it runs.
+            self.push(Closure(site.node, site.parent, site.source, (), ()))
         try:
             result = self.run_body(site.node, number)
         except Recursive:
@@ -170,6 +173,8 @@ class Recursions(Functions):
             raise
         finally:
             self.location = location
+        if site.parent is not None:
+            self.pop()
         self.leave()
         return result
 

@@ -127,6 +127,15 @@ class Lazy:
 
 
 @dataclass(frozen=True, eq=False)
+class Partial:
+    """`functools.partial`: a function, and the first of its arguments."""
+
+    function: Value
+    args: tuple[Value, ...]
+    keywords: tuple[tuple[str, Value], ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Transformed:
     """A transform (`request`, whose own function does not count) of a function."""
 
@@ -161,7 +170,20 @@ class Poison:
 
 
 Value = (
-    Static | Traced | Selected | Ref | Tuple | Object | Closure | Bound | Lazy | Transformed | Pullback | Maybe | Poison
+    Static
+    | Traced
+    | Selected
+    | Ref
+    | Tuple
+    | Object
+    | Closure
+    | Bound
+    | Lazy
+    | Partial
+    | Transformed
+    | Pullback
+    | Maybe
+    | Poison
 )
 
 
@@ -218,6 +240,8 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return (value.receiver,)
         case Selected():
             return (value.values, value.mask)
+        case Partial():
+            return (value.function, *value.args, *(part for _, part in value.keywords))
         case Transformed():
             return (value.function,)
         case Lazy():
@@ -243,6 +267,10 @@ def with_parts(value: Value, parts: tuple[Value, ...]) -> Value:
             values, mask = parts
             assert isinstance(values, Traced) and isinstance(mask, Traced)
             return Selected(values, mask, value.axis)
+        case Partial():
+            split = 1 + len(value.args)
+            named = tuple((name, part) for (name, _), part in zip(value.keywords, parts[split:], strict=True))
+            return Partial(parts[0], parts[1:split], named)
         case Transformed():
             return dataclasses.replace(value, function=parts[0])
         case Lazy():
@@ -350,6 +378,8 @@ def describe(
             head = ("bound", value.name, value.function)
         case Selected():
             head = ("selection", value.axis)
+        case Partial():
+            head = ("partial", len(value.args), tuple(name for name, _ in value.keywords))
         case Transformed():
             head = ("transformed", value.request)
         case Lazy():
@@ -383,7 +413,7 @@ def kind_of(value: Value) -> str:
             return f"a {value.kind.__name__} of {len(value.items)}"
         case Object():
             return "a list or dict"
-        case Closure() | Bound() | Transformed():
+        case Closure() | Bound() | Partial() | Transformed():
             return "a function"
         case Lazy():
             return f"a {value.kind.__name__}"
