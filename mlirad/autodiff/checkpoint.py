@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, SSAValue
 
 from mlirad.autodiff.carries import Loop, LoopOp, block_of, terminator, yields
@@ -31,7 +31,7 @@ from mlirad.dialect.control import for_loop, while_loop
 from mlirad.dialect.expr import Expr, apply, building, constant, emit, insert, located, where
 from mlirad.dialect.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.movement import reshape
-from mlirad.dialect.request import CHECKPOINT, VjpOp
+from mlirad.dialect.request import CHECKPOINT, RECOVERED, VjpOp
 from mlirad.dialect.tape import TapeOp
 from mlirad.errors import DifferentiationError
 
@@ -62,9 +62,14 @@ def reverse_checkpointed(
     how = op.attributes[CHECKPOINT]
     start = [adjoint.name(carry.init, at) for carry in Loop(op).carries]
     if isinstance(how, StringAttr) and how.data == "sqrt":
-        return _by_sqrt(trips, count, start, gs)
-    slots = constant(how.value.data, types.I64) if isinstance(how, IntegerAttr) else _bits(count)
-    return _by_slots(trips, count, slots, start, gs)
+        ends = _by_sqrt(trips, count, start, gs)
+    else:
+        slots = constant(how.value.data, types.I64) if isinstance(how, IntegerAttr) else _bits(count)
+        ends = _by_slots(trips, count, slots, start, gs)
+    reverse = ends[0].value.owner
+    assert isinstance(reverse, scf.ForOp), "a schedule ends with the loop that undoes the trips"
+    reverse.attributes[RECOVERED] = DictionaryAttr({"checkpointed": how})
+    return ends
 
 
 # --- the trips as functions -------------------------------------------------------------------------------------

@@ -6,9 +6,12 @@ what needs an array that is at hand only later comes as soon as it is.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
@@ -18,8 +21,9 @@ from mlirad.autodiff.recover import Recovery, Way
 from mlirad.autodiff.shelves import Shelves, location_of
 from mlirad.autodiff.sizes import size_value, unknown_axes
 from mlirad.autodiff.updates import read_again
+from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, located
-from mlirad.dialect.request import ReplayOp
+from mlirad.dialect.request import RECOVERED, ReplayOp
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Sweep:
     replays: Mapping[Block, ReplayOp]
     made: dict[SSAValue, SSAValue] = field(default_factory=dict)
     heads: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    counts: dict[Block, Counter[str]] = field(default_factory=dict)
     _points: dict[SSAValue, Point] = field(default_factory=dict)
     _begun: dict[Block, Operation] = field(default_factory=dict)
 
@@ -76,7 +81,36 @@ class Sweep:
                     self.made[top] = self._recompute(top, way)
         return self.made.get(value, value)
 
+    def count(self, block: Block, how: str, number: int = 1) -> None:
+        """Note how a value of a forward block is had again."""
+        self.counts.setdefault(block, Counter())[how] += number
+
+    def describe(self) -> None:
+        """Write the counts on the loops of the reverse sweep; those of a branch on the loop that it is in."""
+        of_loop: dict[Operation, Counter[str]] = {}
+        for block, counts in self.counts.items():
+            op = self.replays[block].parent_op()
+            while op is not None and not isinstance(op, scf.ForOp):
+                op = op.parent_op()
+            if op is not None:
+                of_loop.setdefault(op, Counter()).update(counts)
+        for op, counts in of_loop.items():
+            op.attributes[RECOVERED] = DictionaryAttr({how: IntegerAttr(n, 64) for how, n in sorted(counts.items())})
+
+    def _kind(self, value: SSAValue, way: Way) -> str | None:
+        """How a value is had that is not loaded; None for arithmetic on counters, which costs nothing."""
+        if way.look is not None:
+            return "read_again"
+        if way.cost == 0:
+            return None
+        array = way.operands[0] if way.operands else None
+        is_kept = array is not None and types.is_tensor(array.type) and not types.is_tensor(value.type)
+        is_other = isinstance(value.owner, Operation) and array not in value.owner.operands
+        return "read_final" if is_kept and is_other else "recomputed"
+
     def _recompute(self, value: SSAValue, way: Way) -> SSAValue:
+        if (kind := self._kind(value, way)) is not None:
+            self.count(block_of(value), kind)
         operands = [self.made.get(operand, operand) for operand in way.operands]
         replay = self.replays[block_of(value)]
         point = self._point(value, way)
@@ -104,6 +138,11 @@ class Sweep:
         shelf = self.shelves[value]
         if shelf.slots is None:
             return shelf.tape
+        block = block_of(value)
+        self.count(block, "stored")
+        self.count(
+            block, "stored_bytes", types.itemsize(value.type) * (shelf.width if types.is_tensor(value.type) else 1)
+        )
         counters = [self.replays[loop.body].counter for loop in shelf.slots.loops]
         base = None if shelf.slots.base is None else self._base(shelf.slots.base)
         sizes = [Expr(self._size(value, axis)) for axis in unknown_axes(value)]

@@ -63,6 +63,7 @@ def close(entry: Block) -> None:
         residual.result.replace_all_uses_with(sweep.value(value))
         residual.detach()
         residual.erase()
+    sweep.describe()
     for marker in (*reversed(replays), *records.values()):
         marker.detach()
         marker.erase()

@@ -143,6 +143,7 @@ class Undo:
             self._read(look, array, point)
         if write in self.decision.undone:
             old = self.sweep.value(self.decision.undone[write])
+            self.sweep.count(block_of(write.result), "taken_back")
             array = self._emit(write, point, lambda indices: taken_back(write, old, array, indices))
         hand[write.t] = array
         self._note({write.t: array}, point)
@@ -150,6 +151,7 @@ class Undo:
     def _read(self, look: Look, array: SSAValue, point: Point | None) -> None:
         assert point is not None
         value = self._emit(look.read, point, lambda indices: read_again(look.read, array, indices))
+        self.sweep.count(block_of(look.value), "read_again")
         self.sweep.put(look.value, value, point)
 
     def _emit(self, op: Operation, point: Point | None, build: Callable[[Sequence[SSAValue]], SSAValue]) -> SSAValue:

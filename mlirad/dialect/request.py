@@ -267,6 +267,10 @@ CHECKPOINT = "ad.checkpoint"
 """On a loop: its reverse keeps a few states and runs the trips again. "sqrt", "binomial", or a number of states."""
 
 
+RECOVERED = "ad.recovered"
+"""On a loop of a reverse sweep: how many values of the forward trip it has again, and how; bytes stored a trip."""
+
+
 # --- markers ----------------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""Drops what was said to differentiation and to no one after it: that a loop is checkpointed.
+"""Drops what was said to differentiation, or by it, and to no one after it: how loops are checkpointed and reversed.
 
 Reads and writes: any stage, in place. Leaves: no attribute of the dialect `ad`.
 """
@@ -11,15 +11,16 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from mlirad.dialect.request import CHECKPOINT
+from mlirad.dialect.request import CHECKPOINT, RECOVERED
 
 
 @dataclass(frozen=True)
 class DropHints(ModulePass):
-    """Remove the attribute from every loop."""
+    """Remove the attributes from every loop."""
 
     name = "mlirad-drop-hints"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for inner in op.walk():
-            inner.attributes.pop(CHECKPOINT, None)
+            for hint in (CHECKPOINT, RECOVERED):
+                inner.attributes.pop(hint, None)

@@ -14,6 +14,7 @@
 // CHECK:             func.call @trips
 // CHECK:           func.call @trips
 // CHECK:           ad.vjp @trip(
+// CHECK:         } {ad.recovered = {checkpointed = 3 : i64}}
 // CHECK-LABEL: func.func private @trips
 // CHECK:         scf.for
 // CHECK:           nd.sin

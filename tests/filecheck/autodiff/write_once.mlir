@@ -10,6 +10,7 @@
 // CHECK-DAG:       nd.extract %[[y]][
 // CHECK-DAG:       nd.extract %[[sines]][
 // CHECK:           nd.cos
+// CHECK:         } {ad.recovered = {read_final = 1 : i64, {{.*}}stored = 1 : i64, stored_bytes = 8 : i64}}
 func.func private @f(%x: tensor<9xf64>) -> f64 {
   %zero = nd.constant {value = 0 : i64} : i64
   %one = nd.constant {value = 1 : i64} : i64
