@@ -11,6 +11,7 @@ from xdsl.ir import Block, BlockArgument, SSAValue
 from mlirad.autodiff.carries import Loop, LoopOp, constant_value
 from mlirad.dialect import types
 from mlirad.dialect.check import CheckIndexOp
+from mlirad.dialect.choice import MaximumOp
 from mlirad.dialect.elementwise import AddOp, MulOp, NegOp, SubOp
 from mlirad.dialect.indexing import WrapIndexOp
 
@@ -83,6 +84,11 @@ def linear(value: SSAValue) -> Form:
             a, b = linear(x), linear(y)
             if not a.factors or not b.factors:
                 return b.scaled(a.constant) if not a.factors else a.scaled(b.constant)
+        case MaximumOp(x=x, y=y):
+            a, b = linear(x), linear(y)
+            for larger, smaller in ((a, b), (b, a)):  # max(i, 0) is how long range(i) is
+                if is_at_least(larger.plus(smaller, -1), 0, {}):
+                    return larger
         case CheckIndexOp(index=index) | WrapIndexOp(index=index):
             form = linear(index)
             if is_at_least(form, 0, {}):

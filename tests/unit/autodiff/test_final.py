@@ -98,6 +98,16 @@ def test_triangular_bounds_are_used() -> None:
     assert reads_final(loop(row)) == [True, True]
 
 
+def test_lengths_of_ranges_are_understood() -> None:
+    """range(i) makes max(i, 0) trips, and i counts."""
+
+    def row(i: Expr, y: Expr) -> Expr:
+        (s,) = for_loop(np.maximum(i, 0), [get(y, i + 6)], lambda j, s: s + get(y, j))  # type: ignore[call-overload]
+        return put(s, y, i)
+
+    assert reads_final(loop(row)) == [True, True]
+
+
 def test_cholesky_reads_the_final_factor() -> None:
     def row(i: Expr, m: Expr) -> Expr:
         def column(j: Expr, m: Expr) -> Expr:
