@@ -29,8 +29,8 @@ from mlirad.testing.programs.program import Program
 
 Key = tuple[str, int]
 
-PATIENCE = 120.0
-"""Seconds after which a program hangs."""
+PATIENCE = 60.0
+"""Seconds of work after which a program hangs; ten times as many where nothing but the clock tells."""
 
 LIFE = 500
 """Programs that one process judges: caches of what was compiled grow."""
@@ -95,24 +95,24 @@ class Hangs(Exception):
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raises Hangs in Python code that takes longer."""
+    """Raises Hangs in Python code that works longer, however long it waits for others."""
 
     def stop(_number: int, _frame: Any) -> None:
         raise Hangs
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def judged(program: Program, how: str, directory: Path, derivatives: bool = True) -> list[Verdict]:
     """The verdicts on one program; an exception of the compiler's own is one of them."""
     try:
-        with limited(PATIENCE / 2):
+        with limited(PATIENCE):
             return judge(program, way(how), directory, derivatives)
     except Exception as error:  # noqa: BLE001 - whatever the compiler raises is what is looked for
         place = traceback.extract_tb(error.__traceback__)[-1]
@@ -143,7 +143,7 @@ def run(keys: Sequence[Key], how: str, log: Path | None = None, derivatives: boo
         sending.close()
         while part:
             try:
-                if not receiving.poll(PATIENCE):
+                if not receiving.poll(10 * PATIENCE):
                     raise Hangs
                 key, features, verdicts = receiving.recv()
             except (EOFError, Hangs) as error:
@@ -167,7 +167,7 @@ def run(keys: Sequence[Key], how: str, log: Path | None = None, derivatives: boo
 def generation() -> str:
     """Which generator this is: its seeds mean other programs when its text changes."""
     directory = Path(__file__).parent
-    names = "kinds expressions program writer assignments containers control functions generate"
+    names = "kinds expressions program writer assignments selections containers control functions generate"
     texts = b"".join((directory / f"{name}.py").read_bytes() for name in names.split())
     return hashlib.sha256(texts).hexdigest()[:16]
 

@@ -83,6 +83,24 @@ class Expressions:
         name = self.rng.choice(ints) if ints else "2"
         return self.rng.choice([f":{name}", f"{name}:", f":{name} + 1", f"-{name}:", f"{name}::2", f"{name}::-1"])
 
+    def mask(self, shape: Shape) -> str:
+        """A comparison of an array of this shape."""
+        rng = self.rng
+        tests = [f"{self.view(shape)} {rng.choice('<>')} {rng.choice(_THRESHOLDS)}" for _ in range(2)]
+        return tests[0] if rng.random() < 0.8 else f"({tests[0]}) {rng.choice('&|')} ({tests[1]})"
+
+    def indices(self, size: int) -> tuple[str, int]:
+        """An array of indices of an axis, or a list; and how many there are. Some occur twice."""
+        rng = self.rng
+        whole = self.arrays("int64")
+        if whole and rng.random() < 0.6:
+            name, shape = rng.choice(whole)
+            return f"{name} % {size}", shape[0]
+        if self.names(Int) and rng.random() < 0.4:
+            return f"[{self.index(size)}, {rng.randrange(size)}]", 2
+        found = [str(rng.randrange(-size, size)) for _ in range(rng.choice([2, 3]))]
+        return f"[{', '.join(found)}]", len(found)
+
     # Booleans.
 
     def condition(self, depth: int = 1) -> str:
@@ -162,6 +180,8 @@ class Expressions:
         found += [f"float({name}[{rng.randrange(3)}])" for name, _ in self.arrays("float32")]
         found += [f"{name}[{rng.randrange(3)}] * {self._plain_number()}" for name, _ in self.arrays("float32")]
         found += [f"{name}[{rng.randrange(3)}] * 0.25" for name, _ in self.arrays("int64")]
+        held = rng.choice(self.arrays() or [("np.ones(3)", (3,))])
+        found.append(f"np.sum({held[0]}[{self.mask(held[1])}]) * 0.5")
         if vectors and self.names(Int):
             name, where = rng.choice(vectors), self.window()
             found += [f"np.sum({name}[{where}]) * 0.5", f"({name}[{where}] @ {name}[{where}]) * 0.25"]

@@ -140,6 +140,16 @@ _FEATURES: dict[str, Callable[[ast.AST], bool]] = {
     "dataclass": lambda node: _is_call(node, "Record2"),
     "int of NumPy": lambda node: isinstance(node, ast.Attribute) and node.attr == "int64",
     "integer division": lambda node: isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod),
+    "mask": lambda node: (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Compare | ast.UnaryOp)
+        and not _is_negative(node.slice)
+    ),
+    "index array": lambda node: (
+        isinstance(node, ast.Subscript)
+        and (isinstance(node.slice, ast.List) or ast.unparse(node.slice).startswith("q %"))
+    ),
+    "accumulation at indices": lambda node: isinstance(node, ast.Attribute) and node.attr == "at",
     "product": lambda node: isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult),
     "where": lambda node: isinstance(node, ast.Attribute) and node.attr == "where",
 }

@@ -9,6 +9,7 @@ from mlirad.testing.programs.assignments import Assignments
 from mlirad.testing.programs.containers import Containers
 from mlirad.testing.programs.control import Control
 from mlirad.testing.programs.kinds import Array, Float, Int, Kind, Shape
+from mlirad.testing.programs.selections import Selections
 from mlirad.testing.programs.writer import Helper
 
 APPLY = """def apply(step, v, s):
@@ -16,7 +17,7 @@ APPLY = """def apply(step, v, s):
     return step(v, step(v[::-1], s))"""
 
 
-class Functions(Assignments, Containers, Control):
+class Functions(Assignments, Selections, Containers, Control):
     """Whole functions, and statements that call or make some."""
 
     def main(self, parameters: dict[str, Kind], count: int) -> tuple[str, list[Kind]]:

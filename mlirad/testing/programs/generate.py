@@ -37,16 +37,22 @@ _WEIGHTS: dict[str, dict[str, int]] = {
         "until": 4, "flag": 3, "swap": 2, "helper": 3, "tuple": 2, "list": 2, "dict": 2, "record": 2, "rows": 2,
         "other": 3, "integer": 3, "leave": 4, "skip": 3, "closure": 2, "callback": 2, "zipped": 2, "enumerated": 2,
         "over": 2, "early": 3, "maybe": 2, "shift": 2, "window": 3, "back": 1, "rotate": 1, "turn": 1, "choice": 2,
-        "recursive": 2, "widened": 2,
+        "recursive": 2, "widened": 2, "mask": 3, "fancy": 3, "accumulate": 1,
     },
     "alias": {
         "number": 2, "rebind": 4, "element": 4, "update": 6, "slice": 7, "view": 9, "local": 1, "branch": 5, "count": 5,
         "until": 2, "flag": 2, "swap": 6, "helper": 6, "tuple": 3, "list": 5, "dict": 4, "record": 4, "rows": 4,
         "other": 1, "integer": 2, "leave": 2, "skip": 1, "closure": 4, "callback": 3, "zipped": 3, "enumerated": 1,
         "over": 2, "early": 1, "maybe": 2, "shift": 4, "window": 2, "back": 4, "rotate": 5, "turn": 3, "choice": 7,
-        "recursive": 1, "widened": 1,
+        "recursive": 1, "widened": 1, "mask": 2, "fancy": 3, "accumulate": 1,
     },
 }  # fmt: skip
+_NEEDED_BY = {
+    "m": frozenset({"rows", "back"}),
+    "q": frozenset({"other", "fancy", "accumulate"}),
+    "g": frozenset({"other"}),
+    "n": frozenset({"window"}),
+}
 _PLANNED = 4
 """How many kinds of statements each program must contain."""
 
@@ -68,7 +74,7 @@ def generate(seed: int, bias: str) -> Program:
 
 
 def _likelihood(name: str, planned: list[str]) -> float:
-    if name in "mqgn" and {"m": {"rows", "back"}, "q": {"other"}, "g": {"other"}, "n": {"window"}}[name] & {*planned}:
+    if not _NEEDED_BY.get(name, frozenset()).isdisjoint(planned):
         return 0.8
     return {"x": 1.0, "m": 0.5, "q": 0.2, "g": 0.1, "w": 0.3, "b": 0.3, "n": 0.8}.get(name, 0.5)
 

@@ -1,7 +1,7 @@
 """Writes one function: its lines, what is in scope where, and which statement comes next.
 
 Reads: weights of statements, and statements that must occur. Writes: lines. Leaves: the statements themselves to
-assignments.py, containers.py, control.py and functions.py.
+assignments.py, selections.py, containers.py, control.py and functions.py.
 """
 
 from __future__ import annotations

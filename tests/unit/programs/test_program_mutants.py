@@ -1,0 +1,383 @@
+"""Seeded bugs: each makes the compiler wrong in silence, and random programs notice it within so many seeds.
+
+Reads: random programs. Writes: nothing. Leaves: the mistakes of bufferization alone to test_bufferize_mutants.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects import scf
+from xdsl.ir import Operation
+
+from mlirad.autodiff import recover, regions
+from mlirad.autodiff.activity import Activity
+from mlirad.autodiff.adjoint import Adjoint
+from mlirad.autodiff.carries import Loop, branches
+from mlirad.autodiff.naming import Naming
+from mlirad.autodiff.slots import Slots
+from mlirad.autodiff.tangent import Tangent
+from mlirad.dialect.check import CheckOp
+from mlirad.dialect.elementwise import MulOp, SubOp
+from mlirad.dialect.expr import Expr, apply
+from mlirad.dialect.indexing import InsertOp, InsertSliceOp
+from mlirad.frontend import merge
+from mlirad.frontend.build import Build
+from mlirad.frontend.expressions import Expressions
+from mlirad.frontend.iteration import Iteration
+from mlirad.frontend.loops import Loops
+from mlirad.frontend.statements import Statements
+from mlirad.frontend.values import Lazy, Ref, Static, Traced, Tuple
+from mlirad.frontend.views import _Slice
+from mlirad.lowering import cse
+from mlirad.lowering.cse import _Scopes
+from mlirad.lowering.dce import _Marks
+from mlirad.lowering.last_use import LastUses
+from mlirad.testing.programs.campaign import judged
+from mlirad.testing.programs.generate import BIASES, generate
+
+Patch = pytest.MonkeyPatch
+
+MOST = 200
+"""Programs within which a bug is noticed."""
+
+
+# The frontend.
+
+
+def a_falling_range_ends_early(patch: Patch) -> None:
+    right = Iteration.length_of_range
+
+    def wrong(self: Iteration, value: Lazy) -> Traced:
+        made, step = right(self, value), value.parts[2]
+        if not isinstance(step, Static) or step.value > 0:
+            return made
+        return Traced(apply(np.maximum, made.expr - 1, 0), weak=True, origins=made.origins)
+
+    patch.setattr(Iteration, "length_of_range", wrong)
+
+
+def a_slice_of_a_slice_has_the_inner_stride(patch: Patch) -> None:
+    right = _Slice.then
+
+    def wrong(self: _Slice, other: _Slice) -> _Slice:
+        made = right(self, other)
+        same = len(made.strides) == len(other.strides)
+        return dataclasses.replace(made, strides=list(other.strides)) if same else made
+
+    patch.setattr(_Slice, "then", wrong)
+
+
+def a_selector_says_the_first(patch: Patch) -> None:
+    patch.setattr(merge.Merge, "selector", staticmethod(lambda ref, positions, on_side: 0))
+
+
+def an_update_makes_a_new_array(patch: Patch) -> None:
+    right = Statements.in_place
+
+    def wrong(self: Statements, op: ast.operator, current: Any, given: Any) -> Any:
+        return self.binary(op, current, given) if isinstance(current, Ref) else right(self, op, current, given)
+
+    patch.setattr(Statements, "in_place", wrong)
+
+
+def a_chain_is_its_first_comparison(patch: Patch) -> None:
+    right = Expressions.chain
+    patch.setattr(Expressions, "chain", lambda self, left, ops, nodes: right(self, left, ops[:1], nodes[:1]))
+
+
+def or_is_and(patch: Patch) -> None:
+    right = Expressions.short_circuit
+    patch.setattr(Expressions, "short_circuit", lambda self, is_and, operands: right(self, True, operands))
+
+
+def the_else_of_a_loop_is_lost(patch: Patch) -> None:
+    right = Loops.after_exits
+
+    def wrong(self: Loops, loop: Any, outcome: Any) -> Any:
+        without = type(loop.node)(**{**dict(ast.iter_fields(loop.node)), "orelse": []})
+        return right(self, dataclasses.replace(loop, node=without), outcome)
+
+    patch.setattr(Loops, "after_exits", wrong)
+
+
+def reversed_runs_forwards(patch: Patch) -> None:
+    right = Iteration.lazy_element
+
+    def wrong(self: Iteration, iterable: Lazy, index: Any) -> Any:
+        return self.element(iterable.parts[0], index) if iterable.kind is reversed else right(self, iterable, index)
+
+    patch.setattr(Iteration, "lazy_element", wrong)
+
+
+def enumerate_counts_from_0(patch: Patch) -> None:
+    right = Iteration.lazy_element
+
+    def wrong(self: Iteration, iterable: Lazy, index: Any) -> Any:
+        if iterable.kind is enumerate:
+            return Tuple((index, self.element(iterable.parts[0], index)))
+        return right(self, iterable, index)
+
+    patch.setattr(Iteration, "lazy_element", wrong)
+
+
+def a_write_is_not_written_back(patch: Patch) -> None:
+    right = Build.written
+
+    def wrong(self: Build, raises: bool) -> Any:
+        arguments, captures = right(self, raises)
+        return dict(list(arguments.items())[:-1]), captures
+
+    patch.setattr(Build, "written", wrong)
+
+
+def the_first_branch_is_taken_where_the_test_fails(patch: Patch) -> None:
+    right = Statements.if_statement
+
+    def wrong(self: Statements, node: ast.If, rest: Any) -> Any:
+        if isinstance(node.test, ast.BoolOp):
+            node = ast.copy_location(ast.If(node.test, node.orelse or node.body, node.body), node)
+        return right(self, node, rest)
+
+    patch.setattr(Statements, "if_statement", wrong)
+
+
+def a_list_item_is_stored_in_the_first_place(patch: Patch) -> None:
+    right = Statements.set_object_item
+
+    def wrong(self: Statements, base: Any, index: Any, value: Any) -> None:
+        right(self, base, Static(0) if isinstance(index, Static) and index.value == 1 else index, value)
+
+    patch.setattr(Statements, "set_object_item", wrong)
+
+
+def a_float_joins_an_int_as_an_int(patch: Patch) -> None:
+    right = merge.join_numbers
+
+    def wrong(left: Any, other: Any) -> Any:
+        joined = right(left, other)
+        return (np.dtype(np.int64), joined[1]) if _is_int(left) and joined else joined
+
+    patch.setattr(merge, "join_numbers", wrong)
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, Static) and type(value.value) is int
+
+
+# The passes that make less of it.
+
+
+def a_branch_knows_the_wrong_truth(patch: Patch) -> None:
+    right = _Scopes._use_truth
+
+    def wrong(self: _Scopes, op: Operation) -> None:
+        known = self.truth
+        self.truth = {value: not truth for value, truth in known.items()}
+        right(self, op)
+        self.truth = known
+
+    patch.setattr(_Scopes, "_use_truth", wrong)
+
+
+def ops_of_other_attributes_are_the_same(patch: Patch) -> None:
+    patch.setattr(cse, "_key", lambda op: (type(op), tuple(op.operands), tuple(op.result_types), len(op.properties)))
+
+
+def a_check_whose_result_nobody_needs_is_removed(patch: Patch) -> None:
+    right = _Marks.is_root
+    patch.setattr(_Marks, "is_root", lambda self, op: not isinstance(op, CheckOp) and right(self, op))
+
+
+def moves_what_is_live(patch: Patch) -> None:
+    right = LastUses._is_movable
+
+    def wrong(self: LastUses, value: Any, op: Operation) -> bool:
+        live = self._live
+        self._live = set()
+        try:
+            return right(self, value, op)
+        finally:
+            self._live = live
+
+    patch.setattr(LastUses, "_is_movable", wrong)
+
+
+# Derivatives.
+
+
+def an_accumulation_is_dropped(patch: Patch) -> None:
+    right = Adjoint.add
+
+    def wrong(self: Adjoint, cotangents: Any, value: Any, g: Any, at: Any) -> None:
+        if isinstance(g, Expr):
+            cotangents.pop(value, None)
+        right(self, cotangents, value, g, at)
+
+    patch.setattr(Adjoint, "add", wrong)
+
+
+def the_second_factor_has_no_cotangent(patch: Patch) -> None:
+    right = MulOp.vjp
+    patch.setattr(MulOp, "vjp", lambda *args: (right(*args)[0], None))
+
+
+def a_difference_has_one_sign(patch: Patch) -> None:
+    patch.setattr(SubOp, "vjp", lambda self, g, out, *operands: (g, g))
+
+
+def _keeps_the_cotangent(patch: Patch, op: type) -> None:
+    right = op.vjp  # type: ignore[attr-defined]
+
+    def wrong(self: Any, g: Any, out: Any, *operands: Any) -> Any:
+        return (right(self, g, out, *operands)[0], g, *(None for _ in operands[2:]))
+
+    patch.setattr(op, "vjp", wrong)
+
+
+def the_cotangent_of_an_overwritten_element_stays(patch: Patch) -> None:
+    _keeps_the_cotangent(patch, InsertOp)
+
+
+def the_cotangent_of_an_overwritten_slice_stays(patch: Patch) -> None:
+    _keeps_the_cotangent(patch, InsertSliceOp)
+
+
+def a_tape_of_two_loops_has_slots_for_one(patch: Patch) -> None:
+    patch.setattr(Slots, "_scaled", lambda self, slot, counters: slot)
+
+
+def a_reverse_loop_reads_forwards(patch: Patch) -> None:
+    right = Naming.enter
+
+    def wrong(self: Naming, forward: Any, outer: Any, counter: Any) -> Any:
+        return right(self, forward, outer, counter.owner.operands[1] if counter is not None else None)
+
+    patch.setattr(Naming, "enter", wrong)
+
+
+def a_reverse_loop_makes_a_trip_less(patch: Patch) -> None:
+    right = regions.reverse_loop
+
+    def wrong(adjoint: Adjoint, op: Any, cotangents: Any, at: Any) -> None:
+        name = adjoint.name
+        count = regions._trip_count(Loop(op))
+        adjoint.name = lambda value, at: name(value, at) - 1 if value is count else name(value, at)  # type: ignore[method-assign]
+        try:
+            right(adjoint, op, cotangents, at)
+        finally:
+            del adjoint.name
+
+    patch.setattr(regions, "reverse_loop", wrong)
+
+
+def the_branches_of_a_reverse_if_are_swapped(patch: Patch) -> None:
+    patch.setattr(regions, "branches", lambda op: branches(op)[::-1])
+
+
+def what_a_loop_captures_gets_no_cotangent(patch: Patch) -> None:
+    right = Activity.captured
+    patch.setattr(
+        Activity, "captured", lambda self, op: right(self, op) if isinstance(op, scf.IfOp) else right(self, op)[:-1]
+    )
+
+
+def the_tangents_of_a_loop_begin_as_zeros(patch: Patch) -> None:
+    right = Tangent._loop
+
+    def wrong(self: Tangent, op: scf.ForOp | scf.WhileOp) -> None:
+        kept = {carry.init: self.tangents.pop(carry.init) for carry in Loop(op).carries if carry.init in self.tangents}
+        right(self, op)
+        self.tangents.update(kept)
+
+    patch.setattr(Tangent, "_loop", wrong)
+
+
+def a_rebuilt_counter_is_one_ahead(patch: Patch) -> None:
+    right = recover._induction
+
+    def wrong(value: Any) -> Any:
+        way = right(value)
+        if way is None:
+            return None
+        build = way.build
+        return dataclasses.replace(way, build=lambda operands, counter: (Expr(build(operands, counter)) + 1).value)
+
+    patch.setattr(recover, "_induction", wrong)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`how` and `derivatives`: with which campaign it is looked for."""
+
+    seed: Callable[[Patch], None]
+    how: str
+    derivatives: bool = False
+
+
+MUTANTS = [
+    *(
+        Mutant(seed, "tensor")
+        for seed in (
+            a_falling_range_ends_early,
+            a_slice_of_a_slice_has_the_inner_stride,
+            a_selector_says_the_first,
+            an_update_makes_a_new_array,
+            a_chain_is_its_first_comparison,
+            or_is_and,
+            the_else_of_a_loop_is_lost,
+            reversed_runs_forwards,
+            enumerate_counts_from_0,
+            a_write_is_not_written_back,
+            the_first_branch_is_taken_where_the_test_fails,
+            a_list_item_is_stored_in_the_first_place,
+            a_float_joins_an_int_as_an_int,
+        )
+    ),
+    Mutant(a_branch_knows_the_wrong_truth, "optimized"),
+    Mutant(ops_of_other_attributes_are_the_same, "optimized"),
+    Mutant(a_check_whose_result_nobody_needs_is_removed, "optimized"),
+    Mutant(moves_what_is_live, "native"),
+    *(
+        Mutant(seed, "autodiff", derivatives=True)
+        for seed in (
+            an_accumulation_is_dropped,
+            the_second_factor_has_no_cotangent,
+            a_difference_has_one_sign,
+            the_cotangent_of_an_overwritten_element_stays,
+            the_cotangent_of_an_overwritten_slice_stays,
+            a_tape_of_two_loops_has_slots_for_one,
+            a_reverse_loop_reads_forwards,
+            a_reverse_loop_makes_a_trip_less,
+            the_branches_of_a_reverse_if_are_swapped,
+            what_a_loop_captures_gets_no_cotangent,
+            the_tangents_of_a_loop_begin_as_zeros,
+            a_rebuilt_counter_is_one_ahead,
+        )
+    ),
+]
+QUICK = {"a_write_is_not_written_back", "an_accumulation_is_dropped", "the_cotangent_of_an_overwritten_slice_stays"}
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        pytest.param(each, id=each.seed.__name__, marks=() if each.seed.__name__ in QUICK else pytest.mark.full)
+        for each in MUTANTS
+    ],
+)
+def test_a_seeded_bug_is_noticed(mutant: Mutant, monkeypatch: Patch, tmp_path: Path) -> None:
+    mutant.seed(monkeypatch)
+    for number in range(MOST):
+        program = generate(400_000 + number // len(BIASES), BIASES[number % len(BIASES)])
+        verdicts = judged(program, mutant.how, tmp_path, mutant.derivatives)
+        if any(verdict.kind == "wrong" for verdict in verdicts):
+            return
+    pytest.fail(f"{MOST} programs do not notice it")
