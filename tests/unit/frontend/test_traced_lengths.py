@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import copy
+import runpy
 from typing import Any
 
 import numpy as np
 import pytest
+from random_slices import program
 from run_frontend import call, call_built, compile_for, is_same
 from traced_lengths import ALGORITHMS, CORNERS, SPD, X, cholesky, extremes, shifts
 
@@ -254,3 +256,29 @@ def test_a_slice_of_one_length_that_fits_is_static():
     agree(f, X)
     text = str(compile_for(f, X).module)
     assert "tensor<?" not in text and "elements that starts at" not in text
+
+
+# --- random programs --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_bounds_are_clipped_as_numpy_clips(seed, tmp_path):
+    """The interpreter refuses a slice that is out of range: what was proven must be so."""
+    path = tmp_path / "program.py"
+    path.write_text(program(seed))
+    f = runpy.run_path(str(path))["f"]
+    try:
+        built = compile_for(f, X, 3, 2)
+    except CompileError as error:
+        assert "known at run time only" in str(error) or "on one path" in str(error) or "before the loop" in str(error)
+        return
+    for n, m in ((3, 2), (0, 5), (-2, 7), (6, 1)):
+        mine, theirs = X.copy(), X.copy()
+        expected = f(theirs, n, m)
+        own = built if len(built.leaves) == 3 else compile_for(f, mine, n, m)
+        try:
+            actual = call_built(own, mine, n, m)
+        except CheckFailed as failure:
+            assert "does not fit in an axis" in str(failure)
+            continue
+        assert is_same(actual, expected) and is_same(mine, theirs), (n, m)
