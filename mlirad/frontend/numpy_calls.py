@@ -29,6 +29,7 @@ from mlirad.frontend import (
     numpy_selection,
     numpy_shapes,
     operators,
+    ufunc_methods,
     view_functions,
 )
 from mlirad.frontend.promotion import numpys_refusal
@@ -102,6 +103,9 @@ def implementation(function: Any) -> Implementation | None:
         return function
     if isinstance(function, np.ufunc):
         return _ufunc(function) if numpy_elementwise.is_supported(function) else None
+    of_ufunc = ufunc_methods.method(function)
+    if of_ufunc is not None:
+        return of_ufunc
     of_math = numpy_scalars.math_function(function)
     if of_math is not None:
         return of_math

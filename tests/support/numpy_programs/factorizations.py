@@ -33,8 +33,8 @@ def lu(a):
 def ludcmp(a, b):
     """Doolittle's factors of a, in a; then the solution of a x = b by two substitutions."""
     n = a.shape[0]
-    x = np.zeros(n)
-    y = np.zeros(n)
+    x = np.zeros_like(b)
+    y = np.zeros_like(b)
     for i in range(n):
         for j in range(i):
             a[i, j] -= a[i, :j] @ a[:j, j]
@@ -51,8 +51,8 @@ def ludcmp(a, b):
 def gramschmidt(a):
     """Orthonormal columns q, and r, of a = q r; a is used up."""
     n = a.shape[1]
-    q = np.zeros(a.shape)
-    r = np.zeros((n, n))
+    q = np.zeros_like(a)
+    r = np.zeros((n, n), dtype=a.dtype)
     for k in range(n):
         r[k, k] = np.sqrt(a[:, k] @ a[:, k])
         q[:, k] = a[:, k] / r[k, k]
@@ -64,7 +64,7 @@ def gramschmidt(a):
 
 def durbin(r):
     """The solution of Yule and Walker's equations for the Toeplitz matrix of r."""
-    y = np.zeros(r.shape[0])
+    y = np.zeros_like(r)
     alpha = -r[0]
     beta = 1.0
     y[0] = -r[0]

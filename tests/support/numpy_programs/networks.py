@@ -36,7 +36,7 @@ def conv2d_bias(image, weights, bias):
     """A convolution: image (batch, height, width, in), weights (size, size, in, out), bias (out,)."""
     size = weights.shape[0]
     height, width = image.shape[1] - size + 1, image.shape[2] - size + 1
-    out = np.empty((image.shape[0], height, width, weights.shape[3]))
+    out = np.empty((image.shape[0], height, width, weights.shape[3]), dtype=image.dtype)
     for i in range(height):
         for j in range(width):
             window = image[:, i : i + size, j : j + size, :, np.newaxis]

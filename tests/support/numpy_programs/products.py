@@ -21,7 +21,7 @@ def trmm(alpha, a, b):
 def symm(alpha, beta, c, a, b):
     """c := alpha a b + beta c, where a is symmetric; only its lower half is read."""
     n, m = c.shape
-    half = np.empty(m)
+    half = np.empty(m, dtype=c.dtype)
     c *= beta
     for i in range(n):
         for j in range(m):
@@ -74,9 +74,9 @@ def correlation(data):
     mean = np.mean(data, axis=0)
     deviation = np.std(data, axis=0)
     deviation[deviation <= 0.1] = 1.0
-    data = data - mean
-    data /= np.sqrt(float(data.shape[0])) * deviation
-    out = np.eye(m)
+    data -= mean
+    data /= np.sqrt(data.shape[0]) * deviation
+    out = np.eye(m, dtype=data.dtype)
     for i in range(m - 1):
         out[i, i + 1 :] = data[:, i + 1 :].T @ data[:, i]
         out[i + 1 :, i] = out[i, i + 1 :]
@@ -87,7 +87,7 @@ def covariance(data):
     """The covariances of the columns, (m, m)."""
     n, m = data.shape
     data -= np.mean(data, axis=0)
-    out = np.zeros((m, m))
+    out = np.zeros((m, m), dtype=data.dtype)
     for i in range(m):
         out[i:, i] = data[:, i] @ data[:, i:] / (n - 1.0)
         out[i, i:] = out[i:, i]

@@ -66,9 +66,9 @@ def fdtd_2d(steps, ex, ey, hz, source):
 def adi(steps, u):
     """The heat equation by alternating directions: a tridiagonal system along columns, then along rows."""
     n = u.shape[0]
-    v = np.empty(u.shape)
-    p = np.empty(u.shape)
-    q = np.empty(u.shape)
+    v = np.empty_like(u)
+    p = np.empty_like(u)
+    q = np.empty_like(u)
     step = 1.0 / n
     along = 2.0 * (1.0 / steps) / (step * step)
     across = (1.0 / steps) / (step * step)
@@ -100,7 +100,7 @@ def adi(steps, u):
 
 def hdiff(field, coefficients):
     """Horizontal diffusion of a field (i, j, level), with fluxes that never run uphill."""
-    out = np.empty((field.shape[0] - 4, field.shape[1] - 4, field.shape[2]))
+    out = np.empty((field.shape[0] - 4, field.shape[1] - 4, field.shape[2]), dtype=field.dtype)
     laplacian = 4.0 * field[1:-1, 1:-1, :] - (
         field[2:, 1:-1, :] + field[:-2, 1:-1, :] + field[1:-1, 2:, :] + field[1:-1, :-2, :]
     )
@@ -119,9 +119,9 @@ def vadv(stage, wind, position, tendency, tendency_stage, dtr):
 
     All fields (i, j, level); wind (i + 1, j, level + 1).
     """
-    ni, nj, nk = stage.shape
-    c = np.zeros((ni, nj, nk))
-    d = np.zeros((ni, nj, nk))
+    nk = stage.shape[2]
+    c = np.zeros_like(stage)
+    d = np.zeros_like(stage)
     for k in range(nk):
         if k == 0:
             g = 0.25 * (wind[1:, :, 1] + wind[:-1, :, 1])

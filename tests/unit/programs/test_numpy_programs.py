@@ -1,6 +1,7 @@
 """Whole programs: values and side effects are NumPy's, gradients those of central differences in extended precision.
 
-At small sizes here, at those of NPBench's small preset in `make full`.
+All floats among the arguments are differentiated. At small sizes here, at those of NPBench's small preset in
+`make full`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,17 @@ import mlirad
 SIZES = [pytest.param("short", id="short"), pytest.param("full", id="full", marks=pytest.mark.full)]
 
 
-def fresh(args: tuple[Any, ...], dtype: Any = None) -> tuple[Any, ...]:
-    return tuple(np.array(x, dtype if x.dtype.kind == "f" else None) if isinstance(x, np.ndarray) else x for x in args)
+def is_float(x: Any) -> bool:
+    return isinstance(x, float) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
+
+
+def fresh(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(x.copy() if isinstance(x, np.ndarray) else x for x in args)
+
+
+def extended(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Copies, the floats in extended precision."""
+    return tuple(np.asarray(x, np.longdouble)[()] if is_float(x) else x for x in fresh(args))
 
 
 def arrays_of(results: Any, args: tuple[Any, ...]) -> list[Any]:
@@ -46,44 +56,42 @@ def weighed(results: Any, held: Any) -> Any:
     made = () if results is None else results if isinstance(results, tuple) else (results,)
     for x in (*made, *held):
         if isinstance(x, np.ndarray):
-            total = total + np.sum(x * np.cos(np.arange(x.size, dtype=x.dtype)).reshape(x.shape))
+            total = total + np.sum(x * np.cos(np.arange(x.size)).reshape(x.shape))
     return total
 
 
-def differentiated(program: Program, args: tuple[Any, ...]) -> tuple[int, ...]:
-    return tuple(k for k, x in enumerate(args) if isinstance(x, np.ndarray))
-
-
-def loss_of(program: Program, numbers: tuple[int, ...]) -> Any:
+def loss_of(program: Program) -> Any:
     def loss(*args):
-        held = tuple([x.copy() if k in numbers else x for k, x in enumerate(args)])
-        return weighed(program.function(*held), held)
+        return weighed(program.function(*args), args)
 
     return loss
+
+
+def moved(args: tuple[Any, ...], directions: dict[int, Any], step: Any) -> tuple[Any, ...]:
+    return tuple(x + step * directions[k] if k in directions else x for k, x in enumerate(extended(args)))
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_gradient(program: Program, size: str) -> None:
+    assert np.finfo(np.longdouble).eps < 1e-18, "a long double is no more precise than a double here"
     args = program.make(getattr(program, size))
-    numbers = differentiated(program, args)
-    loss = loss_of(program, numbers)
-    gradients = mlirad.grad(loss, argnums=numbers)(*args)
+    numbers = tuple(k for k, x in enumerate(args) if is_float(x))
+    loss = loss_of(program)
+    held = fresh(args)
+    gradients = mlirad.grad(loss, argnums=numbers)(*held)
+    for before, after in zip(args, held, strict=True):
+        np.testing.assert_array_equal(after, before, err_msg="grad has written an argument")
     random = np.random.default_rng(1)
     for _ in range(2):
-        directions = {k: random.normal(size=args[k].shape) for k in numbers}
-
-        def at(step: float, directions: dict[int, Any] = directions) -> Any:
-            held = fresh(args, np.longdouble)
-            return loss(
-                *(x + np.longdouble(step) * directions[k] if k in directions else x for k, x in enumerate(held))
-            )
-
-        h = np.longdouble(1e-6)
-        expected = float((at(h) - at(-h)) / (2 * h))
+        # As large as what they move, so that one step fits all arguments.
+        spreads = {k: np.sqrt(np.mean(np.square(args[k]))) for k in numbers}
+        directions = {k: spreads[k] * random.normal(size=np.shape(args[k])) for k in numbers}
+        h = np.longdouble(1e-7)
+        expected = float((loss(*moved(args, directions, h)) - loss(*moved(args, directions, -h))) / (2 * h))
         parts = [g * directions[k] for k, g in zip(numbers, gradients, strict=True)]
-        scale = sum(float(np.sum(np.abs(part))) for part in parts)
-        assert sum(float(np.sum(part)) for part in parts) == pytest.approx(expected, rel=1e-6, abs=1e-8 * scale)
+        scale = sum(float(np.linalg.norm(part)) for part in parts)
+        assert sum(float(np.sum(part)) for part in parts) == pytest.approx(expected, rel=1e-9, abs=1e-10 * scale)
 
 
 @pytest.mark.parametrize("program", INTEGERS, ids=lambda program: program.name)
