@@ -55,9 +55,39 @@ def unknown_sizes(x: SSAValue) -> list[SSAValue]:
 
 
 def size_of_axis(x: SSAValue, axis: int) -> SSAValue:
-    """A tensor's size along an axis, an `index`."""
+    """A tensor's size along an axis, an `index`: what it was made with, where that can be seen."""
+    while (found := _size_source(x, axis)) is not None:
+        if isinstance(found, SSAValue):
+            return found
+        x, axis = found
     number = insert(arith.ConstantOp(IntegerAttr(axis, IndexType()))).result
     return insert(tensor.DimOp(x, number)).result
+
+
+def _size_source(x: SSAValue, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+    """What an unknown size is, one op back."""
+    shape = types.shape(x.type)
+    if shape[axis] >= 0:
+        return None
+    match op := x.owner:
+        case tensor.EmptyOp():
+            return op.dynamic_sizes[shape[:axis].count(-1)]
+        case tensor.ExtractSliceOp() if len(op.sizes) == shape.count(-1):
+            return op.sizes[shape[:axis].count(-1)]
+        case tensor.InsertOp() | tensor.InsertSliceOp():
+            return op.dest, axis
+        case FillOp() | GenericOp():
+            return op.outputs[op.results.index(x)], axis  # type: ignore[arg-type]
+        case tensor.CollapseShapeOp() | tensor.ExpandShapeOp() if is_thin(op):
+            unknown = [place for place, size in enumerate(types.shape(op.src.type)) if size < 0]
+            return op.src, unknown[shape[:axis].count(-1)]
+    return None
+
+
+def is_thin(op: tensor.CollapseShapeOp | tensor.ExpandShapeOp) -> bool:
+    """Whether a view only takes axes of size 1 away, or adds some."""
+    one, other = ([size for size in types.shape(value.type) if size != 1] for value in (op.src, op.result))
+    return one == other
 
 
 def filled(value: SSAValue, type: TensorType, sizes: Sequence[SSAValue] = ()) -> SSAValue:
@@ -79,6 +109,12 @@ def reshaped(x: SSAValue, shape: Sequence[int]) -> SSAValue:
         # One element. (MLIR would expand it along no axes at all; xDSL's verifier refuses that.)
         zeros = [insert(arith.ConstantOp(IntegerAttr(0, IndexType()))).result for _ in source]
         return filled(insert(tensor.ExtractOp(x, zeros, element)).result, types.tensor(target, element))
+    owner = x.owner
+    if isinstance(owner, tensor.ExtractSliceOp) and len(owner.static_sizes) == len(source) and _is_drop(source, target):
+        type = types.tensor(target, element)
+        return insert(
+            tensor.ExtractSliceOp.create(operands=owner.operands, result_types=[type], properties=owner.properties)
+        ).result
     if -1 in target:
         groups = _thin_groups(source, target)
         lengths = unknown_sizes(x) if len(groups) < len(target) else []
@@ -101,6 +137,17 @@ def reshaped(x: SSAValue, shape: Sequence[int]) -> SSAValue:
 
 def _axis_lists(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[IntegerAttr]]:
     return ArrayAttr([ArrayAttr([IntegerAttr(axis, i64) for axis in axes]) for axes in groups])
+
+
+def _is_drop(source: Sequence[int], target: Sequence[int]) -> bool:
+    """Whether a shape is another one without some axes of size 1."""
+    left = list(target)
+    for size in source:
+        if left and size == left[0]:
+            del left[0]
+        elif size != 1:
+            return False
+    return not left
 
 
 def _product(sizes: Sequence[int]) -> int:

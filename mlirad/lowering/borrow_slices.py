@@ -25,7 +25,6 @@ from mlirad.lowering.tensor_memory import (
     is_empty,
     is_linalg,
     is_same_slice,
-    is_static,
     is_thin_view,
     is_written_where_read,
     ties,
@@ -163,8 +162,6 @@ def _is_loan(value: SSAValue, op: tensor.InsertSliceOp, chain: Chain) -> bool:
 
 def _is_reduction(sizes: Sequence[int], type: Attribute) -> bool:
     """Whether the shape is the sizes without some that are 1."""
-    if not is_static(type):
-        return False
     assert isinstance(type, TensorType)
     shape = list(type.get_shape())
     for size in sizes:

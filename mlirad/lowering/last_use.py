@@ -25,6 +25,7 @@ from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect.expr import building, insert, located
 from mlirad.lowering.rewriting import erase, in_place_of
+from mlirad.lowering.size_bounds import bound_of, set_bound
 from mlirad.lowering.strided import identity, is_identity, view_type
 from mlirad.lowering.tensor_memory import (
     VIEWS,
@@ -65,7 +66,10 @@ def empty_like(value: SSAValue) -> SSAValue:
             if size == DYNAMIC_INDEX:
                 index = insert(arith.ConstantOp(IntegerAttr.from_index_int_value(axis))).result
                 sizes.append(insert(tensor.DimOp(value, index)).result)
-    return insert(tensor.EmptyOp(sizes, value.type)).tensor
+    empty = insert(tensor.EmptyOp(sizes, value.type))
+    if sizes:
+        set_bound(empty, bound_of(value))
+    return empty.tensor
 
 
 def _same_memory(value: SSAValue) -> SSAValue | None:

@@ -8,7 +8,7 @@ The functions are built anew, op by op, so that an op still sees its operands' s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -20,13 +20,14 @@ from xdsl.passes import ModulePass
 
 from mlirad.dialect import types
 from mlirad.dialect.elementwise import number
-from mlirad.dialect.expr import building, current_location, insert, located
+from mlirad.dialect.expr import building, current_location, insert, insertion_point, located
 from mlirad.dialect.op import Generic, NdOp
 from mlirad.dialect.upstream import filled, generic, size_of_axis
 from mlirad.errors import CompileError
 from mlirad.lowering.linalg_effects import declare_effects
 from mlirad.lowering.rewriting import erase, in_place_of
-from mlirad.lowering.tensor_memory import is_consumed
+from mlirad.lowering.size_bounds import bound_at, keep_bound, set_bound
+from mlirad.lowering.tensor_memory import VIEWS, is_consumed
 
 _OURS = ("nd", "ad")
 
@@ -46,9 +47,11 @@ class NdToLinalg(ModulePass):
             with building(block):
                 lowering.op(function)
             erase(function)
-        for inner in list(op.walk()):
+        for inner in reversed(list(op.walk())):
             if isinstance(inner, FillOp):
                 fill_each_use(inner)
+            elif type(inner) in VIEWS and inner.results[0].first_use is None:
+                erase(inner)  # slices and reshapes merge as they are built
         declare_runtime(op)
 
 
@@ -63,7 +66,9 @@ class _Lowering:
         operands = [self.values[operand] for operand in op.operands]
         with located(op.location):
             if isinstance(op, NdOp):
+                before = insertion_point().block.last_op
                 results = _upstream(op, operands)
+                keep_bound(op, _since(before, insertion_point().block))
             elif op.dialect_name() in _OURS:
                 raise CompileError(
                     f"internal error: {op.name} is left at the lowering to linalg", types.from_location(op.location)
@@ -101,6 +106,14 @@ class _Lowering:
                     self.op(op)
             blocks.append(new)
         return Region(blocks)
+
+
+def _since(before: Operation | None, block: Block) -> Iterator[Operation]:
+    """The ops of a block behind one of them."""
+    op = block.first_op if before is None else before.next_op
+    while op is not None:
+        yield op
+        op = op.next_op
 
 
 def _signless(attribute: Attribute) -> Attribute:
@@ -174,7 +187,11 @@ def fill_each_use(fill: FillOp) -> None:
     for use in list(result.uses):
         if is_consumed(use):
             with in_place_of(use.operation):
-                use.operation.operands[use.index] = filled(fill.inputs[0], empty.tensor.type, list(empty.operands))
+                again = filled(fill.inputs[0], empty.tensor.type, list(empty.operands))
+                use.operation.operands[use.index] = again
+                made = again.owner.operands[1].owner  # type: ignore[union-attr]
+                assert isinstance(made, tensor.EmptyOp)
+                set_bound(made, bound_at(empty))
     if result.first_use is None:
         erase(fill)
         if empty.tensor.first_use is None:

@@ -1,6 +1,6 @@
-"""Temporaries of static size get their place in the arena, by liveness.
+"""Temporaries of static size, or of a size with a bound, get their place in the arena, by liveness.
 
-Reads: stage `bufferized`. Writes: `mlirad.offset` at each memref.alloc of static size, in bytes and a multiple of 64,
+Reads: stage `bufferized`. Writes: `mlirad.offset` at each memref.alloc of such a size, in bytes and a multiple of 64,
 and `mlirad.arena_size` at the function. Leaves: no offset where a buffer may outlive its own next allocation: one that
 is made in a loop and carried by it, or returned; those come from the call's growable segments.
 
@@ -18,13 +18,14 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, ModuleOp, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, ModuleOp, i64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.dialect.types import itemsize
 from mlirad.lowering.carries import Carries
 from mlirad.lowering.rewriting import terminator
+from mlirad.lowering.size_bounds import bound_at
 from mlirad.lowering.tensor_memory import is_linalg, is_memref
 
 OFFSET = "mlirad.offset"
@@ -48,13 +49,20 @@ def plan(function: func.FuncOp) -> None:
     lives = Lives(function.body.block)
     arena = Arena()
     for alloc, begin, end in lives.placeable():
-        alloc.attributes[OFFSET] = IntegerAttr(arena.place(_bytes(alloc.memref.type), begin, end), i64)
+        alloc.attributes[OFFSET] = IntegerAttr(arena.place(_bytes(alloc), begin, end), i64)
     function.attributes[SIZE] = IntegerAttr(arena.size, i64)
 
 
-def _bytes(type: MemRefType) -> int:
+def _bytes(alloc: memref.AllocOp) -> int:
+    """The bytes that an alloc needs at most."""
+    type = alloc.memref.type
     element = 8 if isinstance(type.element_type, IndexType) else itemsize(type.element_type)
-    return prod(type.get_shape()) * element
+    bound = bound_at(alloc)
+    return (prod(type.get_shape()) if bound is None else bound) * element
+
+
+def _is_bounded(alloc: memref.AllocOp) -> bool:
+    return bound_at(alloc) is not None or DYNAMIC_INDEX not in alloc.memref.type.get_shape()
 
 
 @dataclass
@@ -84,8 +92,7 @@ class Lives:
         """Each alloc that can have a place, with the first and last moment that it needs it."""
         for alloc, begin, loops in self._allocs:
             life = self._of(alloc.memref)
-            is_static = DYNAMIC_INDEX not in alloc.memref.type.get_shape()
-            if is_static and not life.is_returned and not any(loop in life.carried_by for loop in loops):
+            if _is_bounded(alloc) and not life.is_returned and not any(loop in life.carried_by for loop in loops):
                 yield alloc, begin, life.end
 
     def _walk(self, block: Block, loops: tuple[Operation, ...]) -> None:

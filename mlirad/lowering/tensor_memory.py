@@ -87,7 +87,7 @@ def is_thin_view(op: Operation) -> bool:
         return False
     shapes = [value.type.get_shape() for value in (op.src, op.result) if isinstance(value.type, TensorType)]
     one, other = ([size for size in shape if size != 1] for shape in shapes)
-    return one == other and DYNAMIC_INDEX not in one
+    return one == other
 
 
 def views_of(value: SSAValue) -> Iterator[OpResult]:
@@ -181,6 +181,8 @@ def is_same_scalar(first: SSAValue, second: SSAValue) -> bool:
     if first is second:
         return True
     one, other = first.owner, second.owner
+    if isinstance(one, arith.IndexCastOp) and isinstance(other, arith.IndexCastOp):
+        return first.type == second.type and is_same_scalar(one.input, other.input)
     return isinstance(one, arith.ConstantOp) and isinstance(other, arith.ConstantOp) and one.value == other.value
 
 

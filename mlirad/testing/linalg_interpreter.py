@@ -282,13 +282,16 @@ def _tensor_op(op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
             changed[_inside(array, indices)] = value
             return [changed]
         case tensor.ExtractSliceOp():
-            return [operands[0][_slices(op, operands[1:])].copy()]
+            part = operands[0][_slices(op, operands[1:])]
+            return [part.reshape(_shape_of(op.result.type, operands[1 + len(op.offsets) :])).copy()]
         case tensor.InsertSliceOp():
             changed = operands[1].copy()
-            changed[_slices(op, operands[2:])] = operands[0]
+            place = _slices(op, operands[2:])
+            changed[place] = operands[0].reshape(changed[place].shape)
             return [changed]
         case tensor.CollapseShapeOp() | tensor.ExpandShapeOp():
-            return [operands[0].reshape(types.shape(op.results[0].type))]
+            sizes = zip(types.shape(op.src.type), operands[0].shape, strict=True)
+            return [operands[0].reshape(_shape_of(op.result.type, [have for size, have in sizes if size < 0]))]
         case FillOp():
             return [np.full_like(operands[1], operands[0])]
         case CopyOp():
@@ -312,12 +315,20 @@ def _inside(array: Value, indices: Sequence[Value]) -> tuple[int, ...]:
     return place
 
 
-def _slices(op: tensor.ExtractSliceOp | tensor.InsertSliceOp, starts: Sequence[Value]) -> tuple[slice, ...]:
-    """Dynamic starts, static sizes and strides: what the dialect emits."""
+def _shape_of(type: Attribute, unknown: Sequence[Value]) -> list[int]:
+    """The shape of a tensor with these unknown sizes."""
+    given = iter(unknown)
+    return [int(next(given)) if size < 0 else size for size in types.shape(type)]
+
+
+def _slices(op: tensor.ExtractSliceOp | tensor.InsertSliceOp, places: Sequence[Value]) -> tuple[slice, ...]:
+    """Dynamic starts, then the unknown sizes, and static strides: what the dialect emits."""
     result = []
-    for start, size, stride in zip(starts, op.static_sizes.get_values(), op.static_strides.get_values(), strict=True):
-        end = int(start) + size * stride
-        result.append(slice(int(start), end if end >= 0 else None, stride))
+    lengths = iter(places[len(op.offsets) :])
+    for start, size, stride in zip(places, op.static_sizes.get_values(), op.static_strides.get_values(), strict=False):
+        length = int(next(lengths)) if size == DYNAMIC_INDEX else size
+        end = int(start) + length * stride
+        result.append(slice(int(start), end if end >= 0 else None, stride) if length else slice(0, 0))
     return tuple(result)
 
 

@@ -1,0 +1,63 @@
+"""How many elements memory of unknown sizes must have room for: an attribute at `tensor.empty`, and later at its alloc.
+
+Reads: nd while it is lowered, and tensors of stage `linalg`. Writes: `mlirad.bound`. Leaves: memory without the
+attribute where no bound is known, or where it is too large to be set aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Operation, SSAValue
+
+from mlirad.dialect import bounds, types
+from mlirad.dialect.indexing import SliceUpdateOp
+from mlirad.dialect.op import NdOp
+from mlirad.dialect.tape import TapeOp
+from mlirad.lowering.tensor_memory import VIEWS, is_static, ties
+
+BOUND = "mlirad.bound"
+_LARGEST = 1 << 26
+"""Bytes. What may be larger comes from the call's growable segments, as large as it turns out to be."""
+
+
+def keep_bound(op: NdOp, lowered: Iterable[Operation]) -> None:
+    """Note the bound of what `op` computes at the memory that was made for it."""
+    empties = [each for each in lowered if isinstance(each, tensor.EmptyOp) and each.dynamic_sizes]
+    if not empties or isinstance(op, TapeOp):
+        return
+    bound = bounds.element_bound(op.value if isinstance(op, SliceUpdateOp) else op.results[0])
+    for empty in empties:
+        set_bound(empty, bound)
+
+
+def set_bound(empty: tensor.EmptyOp, bound: int | None) -> None:
+    if bound is not None and bound * types.itemsize(empty.tensor.type) <= _LARGEST:
+        empty.attributes[BOUND] = IntegerAttr(bound, i64)
+
+
+def bound_of(value: SSAValue) -> int | None:
+    """How many elements a tensor can have, as far as the ops that it comes from tell."""
+    while True:
+        owner = value.owner
+        if is_static(value.type):
+            return prod(types.shape(value.type))
+        if not isinstance(owner, Operation):
+            return None
+        if isinstance(owner, tensor.EmptyOp):
+            return bound_at(owner)
+        if type(owner) in VIEWS:
+            value = owner.operands[0]
+            continue
+        tied = next((owner.operands[index] for index, result in ties(owner) if result is value), None)
+        if tied is None:
+            return None
+        value = tied
+
+
+def bound_at(op: Operation) -> int | None:
+    bound = op.attributes.get(BOUND)
+    return bound.value.data if isinstance(bound, IntegerAttr) else None
