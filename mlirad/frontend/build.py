@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +22,7 @@ from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, constant, insert, located, where
 from mlirad.errors import CompileError, UnsupportedSyntaxError
 from mlirad.frontend import known
+from mlirad.frontend.aliases import Alias
 from mlirad.frontend.builtin_calls import BuiltinCalls
 from mlirad.frontend.captures import Capture, Found, Guard
 from mlirad.frontend.core import Bottom, PoisonUsed, Restart
@@ -42,6 +43,7 @@ from mlirad.frontend.results import (
     ScalarResult,
     StaticResult,
 )
+from mlirad.frontend.returned_arrays import ReturnedArrays
 from mlirad.frontend.selection import HINT, Selected
 from mlirad.frontend.sizes import require_static
 from mlirad.frontend.state import State
@@ -59,7 +61,7 @@ class Built:
     """A module, and how it is called.
 
     module: its one public function `name` takes the traced leaves of the arguments in order (`leaves` has their
-    numbers), then the captures. structure, results: of what the Python function returns. written: the leaves, and
+    numbers), then the captures with the numbers `passed` (what is a view of another argument is not passed). structure, results: of what the Python function returns. written: the leaves, and
     captures_written: the captures, whose arrays the function changes, each with the number of the result that is its
     final content (the function's arguments carry it as `mlirad.written`). guards: what must hold at each call.
     """
@@ -71,6 +73,7 @@ class Built:
     results: tuple[ResultLeaf, ...]
     written: dict[int, int]
     captures: tuple[Capture, ...]
+    passed: tuple[int, ...]
     captures_written: dict[int, int]
     guards: tuple[Guard, ...]
 
@@ -95,18 +98,27 @@ class Interpreter(Loops, Transforms, BuiltinCalls, Objects):
         self.reserved = reserved
 
 
-def build(function: Any, signature: Signature, boundscheck: bool = True) -> Built:
+def build(
+    function: Any,
+    signature: Signature,
+    boundscheck: bool = True,
+    aliases: Mapping[int, Alias] | None = None,
+    captures: Sequence[Capture] = (),
+) -> Built:
     """Compile a Python function, or a request on one, for a signature.
+
+    aliases: arguments that are views of other ones. captures: those that are known already, by whose numbers `aliases`
+    call them.
 
     Raises CompileError where it is refused, and NeedStaticLeaves where the values of some leaves must be known.
     """
     function = plain(function)
-    found: Found = Found()
+    found: Found = Found({capture.path: capture for capture in captures})
     unrolled: dict[Hashable, str] = {}
     with _deep_recursion():
         while True:
             try:
-                return Build(function, signature, boundscheck, found, unrolled).run()
+                return Build(function, signature, boundscheck, found, unrolled, aliases or {}).run()
             except Restart:
                 # What has been found is kept, so that every round finds more.
                 found = Found(captures=found.captures, roots=found.roots)
@@ -159,6 +171,7 @@ class Build:
     boundscheck: bool
     found: Found
     unrolled: dict[Hashable, str]
+    aliases: Mapping[int, Alias] = field(default_factory=dict)
     results: list[Expr] = field(default_factory=list)
     pullbacks: list[func.FuncOp] = field(default_factory=list)
 
@@ -181,10 +194,11 @@ class Build:
             written, captures_written = self.written(raises=value is None)
             insert(func.ReturnOp(*(result.value for result in self.results)))
         module = self.module(name, block, {**written, **{-1 - k: v for k, v in captures_written.items()}})
-        traced = tuple(k for k, leaf in enumerate(self.signature.leaves) if isinstance(leaf, ArrayLeaf | ScalarLeaf))
+        traced = tuple(key for key in self.keys if key >= 0)
+        passed = tuple(-1 - key for key in self.keys if key < 0)
         captures = tuple(self.found.captures.values())
         guards = tuple(self.found.guards.values())
-        return Built(module, name, traced, structure, tuple(specs), written, captures, captures_written, guards)
+        return Built(module, name, traced, structure, tuple(specs), written, captures, passed, captures_written, guards)
 
     def module(self, name: str, block: Block, written: dict[int, int]) -> ModuleOp:
         """The module; `written`: results by leaf, and by -1 - number of captures."""
@@ -208,7 +222,12 @@ class Build:
     def arguments(self, block: Block) -> tuple[list[Value], dict[str, Value]]:
         """The arguments as values, and the captures found so far."""
         self.keys: list[int] = []
-        leaves = iter([self.leaf(block, number) for number in range(len(self.signature.leaves))])
+        values = [self.leaf(block, number) for number in range(len(self.signature.leaves))]
+        captures = list(self.found.captures.values())
+        for number, capture in enumerate(captures):
+            self.capture(block, number, capture)
+        self.bind_aliases(values, captures)
+        leaves = iter(values)
         structure = self.signature.structure
         assert isinstance(structure, tree.Node)
         positional, named = structure.children
@@ -217,12 +236,29 @@ class Build:
         kwargs = {
             str(key): self.value_of(child, leaves) for key, child in zip(named.keys or (), named.children, strict=True)
         }
-        for number, capture in enumerate(self.found.captures.values()):
+        return args, kwargs
+
+    def capture(self, block: Block, number: int, capture: Capture) -> None:
+        if -1 - number not in self.aliases:
             leaf = capture.leaf
             argument = block.insert_arg(types.tensor(leaf.shape, types.from_dtype(leaf.dtype)), len(block.args))
             self.keys.append(-1 - number)
             self.interpreter.hidden_argument(capture, Expr(argument))
-        return args, kwargs
+
+    def bind_aliases(self, values: list[Value], captures: Sequence[Capture]) -> None:
+        """The arguments that are views of other ones, once those are bound."""
+        names = self.interpreter.state.frames[0]
+
+        def name_of_argument(key: int) -> str:
+            return f"$argument {key}" if key >= 0 else f"$capture {captures[-1 - key].path}"
+
+        for key, alias in self.aliases.items():
+            base = names[name_of_argument(alias.base)]
+            assert isinstance(base, Ref)
+            array = Ref((Alternative(base.alternatives[0].cell, alias.view),))
+            names[name_of_argument(key)] = array
+            if key >= 0:
+                values[key] = array
 
     def leaf(self, block: Block, number: int) -> Value:
         leaf = self.signature.leaves[number]
@@ -232,6 +268,8 @@ class Build:
             self.keys.append(number)
             return Traced(Expr(argument), weak=leaf.weak, origins=frozenset({("argument", number)}))
         if isinstance(leaf, ArrayLeaf):
+            if number in self.aliases:
+                return Static(None)  # until its base is bound
             argument = block.insert_arg(types.tensor(leaf.shape, types.from_dtype(leaf.dtype)), len(block.args))
             self.keys.append(number)
             cell = machine.fresh()
@@ -281,14 +319,13 @@ class Build:
     def result_leaves(self, leaves: list[Value]) -> list[ResultLeaf]:
         machine = self.interpreter
         specs: list[ResultLeaf] = []
-        arrays: list[tuple[int, Ref]] = []
+        arrays = ReturnedArrays(machine, self.result, self.caller_arrays(), leaves)
         for number, leaf in enumerate(leaves):
             match leaf:
                 case Traced():
                     specs.append(ScalarResult(self.result(leaf.expr), leaf.dtype, leaf.weak))
                 case Ref():
-                    specs.append(self.array_result(number, leaf, arrays))
-                    arrays.append((number, leaf))
+                    specs.append(arrays.leaf(number, leaf))
                 case Pullback():
                     specs.append(self.pullback(leaf))
                 case Static():
@@ -298,45 +335,6 @@ class Build:
                         f"a compiled function cannot return {kind_of(leaf)}", "return arrays and numbers"
                     )
         return specs
-
-    def array_result(self, number: int, array: Ref, earlier: list[tuple[int, Ref]]) -> ResultLeaf:
-        """How a returned array is made: new, or the caller's own array."""
-        for other_number, other in earlier:
-            if _is_same(array, other):
-                return SameResult(other_number)
-        own = self.caller_arrays()
-        overlapping = [(alias, ref) for alias, ref in own if _cells(ref) & _cells(array)]
-        callers: set[int] = set().union(*(_cells(ref) for _, ref in own))
-        for _, other in earlier:
-            if (_cells(other) & _cells(array)) - callers:
-                raise self.shared_view("another result")
-        if any(a.cell in callers and not a.view.is_whole for a in array.alternatives):
-            raise self.shared_view("an argument")
-        if not overlapping:
-            return self.new_array(array)
-        for alias, ref in overlapping:
-            if _is_same(array, ref):
-                return alias
-        return self.choice(array, overlapping)
-
-    def shared_view(self, of: str) -> CompileError:
-        hint = "return x.copy(), an array of its own"
-        machine = self.interpreter
-        machine.location = machine.returned.get(name_of(self.function), machine.location)
-        return machine.refusal(f"the function returns a view that shares memory with {of}", hint)
-
-    def new_array(self, array: Ref) -> ArrayResult:
-        shape = require_static(array.shape, "the shape of a result")
-        return ArrayResult(self.result(self.interpreter.read(array).contents), shape, array.dtype)
-
-    def choice(self, array: Ref, overlapping: list[tuple[ArgumentAlias | CaptureAlias, Ref]]) -> ChoiceResult:
-        """An array that is one of several of the caller's, or a new one, as the program runs."""
-        identity = _identity(array)
-        number = constant(len(overlapping), types.I64)
-        for position, (_, ref) in reversed(list(enumerate(overlapping))):
-            number = where(identity == _identity(ref), constant(position, types.I64), number)
-        selector = self.result(number)
-        return ChoiceResult(selector, (*(alias for alias, _ in overlapping), self.new_array(array)))
 
     def caller_arrays(self) -> list[tuple[ArgumentAlias | CaptureAlias, Ref]]:
         """The arrays that the caller can see, as they are at the end."""
@@ -362,6 +360,8 @@ class Build:
         captures: dict[int, int] = {}
         for alias, array in self.caller_arrays():
             key = alias.leaf if isinstance(alias, ArgumentAlias) else -1 - alias.number
+            if key in self.aliases:
+                continue  # it is written with its base
             original = self.block.args[self.keys.index(key)]
             readonly = array.alternatives[0].view.readonly
             if readonly or (raises and not self.is_known(array)):
@@ -423,39 +423,6 @@ class Build:
         )
         entry = PullbackEntry(name, structure, cotangents, out_structure, tuple(results))
         return ResidualsResult(self.result(value.residuals), entry)
-
-
-def _cells(array: Ref) -> set[int]:
-    return {alternative.cell for alternative in array.alternatives}
-
-
-def _is_same(a: Ref, b: Ref) -> bool:
-    """Whether two references are certainly one array."""
-    if len(a.alternatives) != len(b.alternatives):
-        return False
-    if (a.selector is None) != (b.selector is None):
-        return False
-    if a.selector is not None and b.selector is not None and a.selector.value is not b.selector.value:
-        return False
-    return all(
-        x.cell == y.cell
-        and x.view.steps == y.view.steps
-        and all(
-            (p.value is q.value)
-            if isinstance(p, Expr) and isinstance(q, Expr)
-            else p is q or (type(p) is int and p == q)
-            for p, q in zip(x.view.params, y.view.params, strict=True)
-        )
-        for x, y in zip(a.alternatives, b.alternatives, strict=True)
-    )
-
-
-def _identity(array: Ref) -> Expr:
-    """The number of the cell that an array is, as the program runs."""
-    from mlirad.frontend.merge import renumbered
-
-    cells = [alternative.cell for alternative in array.alternatives]
-    return constant(cells[0], types.I64) if array.selector is None else renumbered(array.selector, cells)
 
 
 def _definition(function: Any) -> SourceLocation | None:

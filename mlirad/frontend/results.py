@@ -53,6 +53,45 @@ class CaptureAlias:
 
 
 @dataclass(frozen=True)
+class SliceStep:
+    """A strided slice: of each axis of the base, where it starts, how many elements and by which stride.
+
+    axes: for each axis of the slice the axis of the base, or None; then
+    `repeats` tells how often it is there. Axes of the base that are not among them are dropped.
+    """
+
+    starts: tuple[int | RunTime, ...]
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    axes: tuple[int | None, ...]
+    repeats: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RunTime:
+    """A number that the function gives as its i64 result `index`."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class ReshapeStep:
+    """The elements in row-major order, in another shape."""
+
+    base: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ViewResult:
+    """A view of another array: the steps to it, one after the other."""
+
+    base: ArrayResult | ArgumentAlias | CaptureAlias
+    steps: tuple[SliceStep | ReshapeStep, ...]
+    readonly: bool
+
+
+@dataclass(frozen=True)
 class SameResult:
     """The same array as another leaf of the results."""
 
@@ -64,7 +103,7 @@ class ChoiceResult:
     """The option whose number the i64 result `selector` is."""
 
     selector: int
-    options: tuple[ArrayResult | ArgumentAlias | CaptureAlias, ...]
+    options: tuple[ArrayResult | ArgumentAlias | CaptureAlias | ViewResult, ...]
 
 
 @dataclass(frozen=True)
@@ -75,7 +114,9 @@ class ResidualsResult:
     entry: PullbackEntry
 
 
-Result = ArrayResult | ScalarResult | StaticResult | ArgumentAlias | CaptureAlias | SameResult | ChoiceResult
+Caller = ArgumentAlias | CaptureAlias
+Array = ArrayResult | Caller | ViewResult
+Result = Array | ScalarResult | StaticResult | SameResult | ChoiceResult
 ResultLeaf = Result | ResidualsResult
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import byte_bounds
+
+from mlirad.jit.aliasing import is_without_overlap
 
 Fetch = Callable[[], Any]
 
@@ -20,12 +21,13 @@ Fetch = Callable[[], Any]
 class Input:
     """One argument of compiled code: a leaf of the call's arguments, or a captured array that is fetched anew.
 
-    leaf: the leaf's number, or None; then `fetch` gives the array. name: what messages call it. is_written: the code
-    writes it.
+    leaf: the leaf's number, or None; then `fetch` gives the array. key: what the frontend calls it (the leaf's number, or
+    -1 - that of the capture). name: what messages call it. is_written: the code writes it.
     """
 
     leaf: int | None
     fetch: Fetch | None
+    key: int
     name: str
     is_written: bool
 
@@ -35,40 +37,13 @@ def gather(inputs: Sequence[Input], leaves: Sequence[Any]) -> list[Any]:
     return [leaves[each.leaf] if each.leaf is not None else each.fetch() for each in inputs]  # type: ignore[misc]
 
 
-def check_aliasing(inputs: Sequence[Input], values: Sequence[Any]) -> None:
-    """Raises ValueError where an array that is written is read-only, or shares memory with another one or itself.
-
-    Compiled code treats its arguments as separate arrays: with overlapping ones it would not do what NumPy does.
-    """
-    for index, (written, array) in enumerate(zip(inputs, values, strict=True)):
-        if not written.is_written:
+def check_written(inputs: Sequence[Input], values: Sequence[Any], written: Sequence[int]) -> None:
+    """Raises ValueError where an array that is written (`written`: their numbers) has elements that are one."""
+    for number in written:
+        array = values[number]
+        if array.flags.c_contiguous or not array.size or is_without_overlap(array):
             continue
-        if not array.flags.writeable:
-            raise ValueError(f"assignment destination is read-only: {written.name} is written by the function")
-        if array.size == 0:
-            continue
-        if not (array.flags.c_contiguous or _is_without_overlap(array)):
-            raise ValueError(f"{written.name} is written, and some of its elements share memory; copy it first")
-        low, high = byte_bounds(array)
-        for other_index, (other, value) in enumerate(zip(inputs, values, strict=True)):
-            if other_index == index or not isinstance(value, np.ndarray) or value.size == 0:
-                continue
-            other_low, other_high = byte_bounds(value)
-            if other_low < high and low < other_high:
-                raise ValueError(
-                    f"{written.name} is written by the function and shares memory with {other.name}; "
-                    f"pass a copy of one of them"
-                )
-
-
-def _is_without_overlap(array: np.ndarray) -> bool:
-    """Whether each axis steps over all that the axes of smaller strides reach: sure proof that no elements overlap."""
-    reach = array.itemsize
-    for stride, size in sorted((abs(stride), size) for stride, size in zip(array.strides, array.shape, strict=True)):
-        if size > 1 and stride < reach:
-            return False
-        reach += (size - 1) * stride
-    return True
+        raise ValueError(f"{inputs[number].name} is written, and some of its elements share memory; copy it first")
 
 
 _USABLE = 0x101

@@ -20,6 +20,8 @@ from mlirad.frontend.build import (
     ScalarResult,
     StaticResult,
 )
+from mlirad.frontend.results import RunTime, SliceStep, ViewResult
+from mlirad.jit.views import view_of
 from mlirad.targets.target import Artifact
 
 _PYTHON = {"b": bool, "i": int, "u": int, "f": float}
@@ -33,6 +35,10 @@ def dtypes_of(leaves: Sequence[ResultLeaf], written: Mapping[int, int]) -> dict[
             found[leaf.index] = leaf.dtype
         elif isinstance(leaf, ResidualsResult):
             found[leaf.index] = None
+        elif isinstance(leaf, ViewResult):
+            found.update(dtypes_of([leaf.base], {}))
+            starts = [start for step in leaf.steps if isinstance(step, SliceStep) for start in step.starts]
+            found.update((start.index, np.dtype(np.int64)) for start in starts if isinstance(start, RunTime))
         elif isinstance(leaf, ChoiceResult):
             found[leaf.selector] = np.dtype(np.int64)
             found.update(dtypes_of(leaf.options, {}))
@@ -72,6 +78,9 @@ def _maker(leaf: ResultLeaf) -> Made:
             return lambda results, arguments, captured, made: captured[leaf.number]
         case SameResult():
             return lambda results, arguments, captured, made: made[leaf.leaf]
+        case ViewResult():
+            base = _maker(leaf.base)
+            return lambda results, *others: view_of(base(results, *others), leaf, results)
         case ChoiceResult():
             options = [_maker(option) for option in leaf.options]
             return lambda results, *others: options[int(results[leaf.selector])](results, *others)

@@ -5,7 +5,9 @@ Reads: a function and a signature. Writes: nothing. Gives: a callable on the lea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,20 +16,28 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirad import pipeline, tree
 from mlirad.errors import CompileError
+from mlirad.frontend.aliases import Alias
 from mlirad.frontend.build import Built, NeedStaticLeaves, ResidualsResult, build
 from mlirad.frontend.captures import Capture
 from mlirad.jit import arguments
+from mlirad.jit.aliasing import Shared, overlapping, shared_groups, view_of_shared, views_of_one
 from mlirad.jit.arguments import Input
 from mlirad.jit.results import Pullback, Returned, dtypes_of
 from mlirad.options import Environment, Options
 from mlirad.pipeline import Lowered
 from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature, StaticLeaf, layout_of
-from mlirad.targets.target import Artifact, Target, find_target
+from mlirad.targets.target import Artifact, find_target
 
 
 def leaves_of(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     """The leaves of a call's arguments, in the order of the signature's."""
     return tree.flatten_up_to(signature.structure, (tuple(args), dict(kwargs)))
+
+
+# Compiles the function again, for arguments of which some are views of others.
+Remake = Callable[[Mapping[int, Alias], Sequence[Capture], Sequence[Any]], "Specialization"]
+MAX_ALIASED = 16
+"""For how many ways to share memory a specialisation keeps code."""
 
 
 @dataclass(eq=False)
@@ -42,12 +52,16 @@ class Specialization:
     signature: Signature
     static: Mapping[int, StaticLeaf]
     inputs: tuple[Input, ...]
+    remake: Remake
+    is_aliased: bool = False
 
     def __post_init__(self) -> None:
         built = self.built
+        self._lock = threading.RLock()
         self._returned = Returned(built.structure, built.results)
         self._takes_leaves = tuple(each.leaf for each in self.inputs) == tuple(range(len(self.signature.leaves)))
-        self._has_written = any(each.is_written for each in self.inputs)
+        self._written = [number for number, each in enumerate(self.inputs) if each.is_written]
+        self._aliased: OrderedDict[Hashable, list[Specialization]] = OrderedDict()
         dtypes = dtypes_of(built.results, built.written)
         # Residuals are one result of the function that was built, and any number of the compiled one's.
         self._handle = next((leaf for leaf in built.results if isinstance(leaf, ResidualsResult)), None)
@@ -76,16 +90,60 @@ class Specialization:
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         values = leaves if self._takes_leaves else arguments.gather(self.inputs, leaves)
-        if self._has_written:
-            arguments.check_aliasing(self.inputs, values)
+        if self._written:
+            if overlapping(values, self._written):
+                return self._for_aliases(leaves, values)(leaves)
+            arguments.check_written(self.inputs, values, self._written)
         taken, copies = arguments.contiguous(self.inputs, values)
         try:
             results = self.artifact.invoke(self.built.name, taken, self._dtypes)
         finally:
             # Also where the kernel raised: what was written before stays written, as in NumPy.
             arguments.write_back(copies)
-        captured = values[len(self.built.leaves) :]
+        built = self.built
+        captured = values[len(built.leaves) :]
+        if len(captured) < len(built.captures):
+            captured = [each.path.fetch() for each in built.captures]  # some are views of other arguments
         return self._returned(self._with_pullback(results), leaves, captured)
+
+    def _for_aliases(self, leaves: Sequence[Any], values: Sequence[Any]) -> Specialization:
+        """The code for arrays that share memory as these do: they are one array, and views of it.
+
+        Raises ValueError where they are not.
+        """
+        shared: list[Shared] = []
+        for group in shared_groups(values, self._written):
+            found = None if self.is_aliased else views_of_one(values, group)
+            if not isinstance(found, tuple):
+                raise self._not_one(group)
+            shared += found
+        pattern = tuple(shared)
+        with self._lock:
+            known = self._aliased.setdefault(pattern, [])
+            self._aliased.move_to_end(pattern)
+            for each in known:
+                if each.fits(leaves):
+                    return each
+        aliases: dict[int, Alias] = {}
+        for each in shared:
+            alias = view_of_shared(each, values)
+            assert alias is not None
+            aliases[self.inputs[each.part].key] = Alias(self.inputs[each.base].key, alias.view)
+        made = self.remake(aliases, self.built.captures, leaves)
+        with self._lock:
+            known[:] = [made, *(each for each in known if each.guards_hold())][:MAX_ALIASED]
+            while len(self._aliased) > MAX_ALIASED:
+                self._aliased.popitem(last=False)
+        return made
+
+    def _not_one(self, group: Sequence[int]) -> ValueError:
+        first, *others = sorted(group, key=lambda number: not self.inputs[number].is_written)
+        names = " and ".join(self.inputs[number].name for number in others)
+        return ValueError(
+            f"{self.inputs[first].name} is written by the function and shares memory with {names}, and they are not "
+            f"views of one of them, as far as it is known; pass a copy of one of them, or the whole array and slice it "
+            f"in the function"
+        )
 
     def _with_pullback(self, results: Sequence[Any]) -> Sequence[Any]:
         """The results, one per result that the function was built with."""
@@ -108,12 +166,19 @@ def _capture_holds(capture: Capture) -> bool:
     )
 
 
-def build_for(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> tuple[Built, Signature]:
+def build_for(
+    function: Any,
+    asked: Signature,
+    leaves: Sequence[Any],
+    options: Options,
+    aliases: Mapping[int, Alias] | None = None,
+    captures: Sequence[Capture] = (),
+) -> tuple[Built, Signature]:
     """The function at stage `tensor`, and the signature with those of `leaves` made static whose values it needs."""
     signature = asked
     while True:
         try:
-            return build(function, signature, options.boundscheck), signature
+            return build(function, signature, options.boundscheck, aliases, captures), signature
         except NeedStaticLeaves as need:
             unknown = {number: leaves[number] for number in need.leaves}
             if any(not isinstance(signature.leaves[number], ScalarLeaf) for number in unknown):
@@ -125,28 +190,50 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def specialized(built: Built, asked: Signature, signature: Signature, artifact: Artifact) -> Specialization:
+def specialized(
+    built: Built,
+    asked: Signature,
+    signature: Signature,
+    artifact: Artifact,
+    remake: Remake,
+    is_aliased: bool = False,
+) -> Specialization:
     """What was built for `asked`, with the leaves of `signature` known, together with its code."""
     owners = asked.argument_of()
-    inputs = [Input(leaf, None, _owner(owners[leaf]), leaf in built.written) for leaf in built.leaves]
+    inputs = [Input(leaf, None, leaf, _owner(owners[leaf]), leaf in built.written) for leaf in built.leaves]
     inputs += [
-        Input(None, capture.path.fetch, str(capture.path), number in built.captures_written)
-        for number, capture in enumerate(built.captures)
+        Input(None, (path := built.captures[k].path).fetch, -1 - k, str(path), k in built.captures_written)
+        for k in built.passed
     ]
     static = {
         number: after
         for number, (before, after) in enumerate(zip(asked.leaves, signature.leaves, strict=True))
         if isinstance(after, StaticLeaf) and not isinstance(before, StaticLeaf)
     }
-    return Specialization(built, artifact, signature, static, tuple(inputs))
+    return Specialization(built, artifact, signature, static, tuple(inputs), remake, is_aliased)
 
 
 def _finish(
-    built: Built, asked: Signature, signature: Signature, target: Target, module: ModuleOp, name: str
+    function: Any,
+    asked: Signature,
+    options: Options,
+    made: tuple[Built, Signature],
+    module: ModuleOp,
+    is_aliased: bool = False,
 ) -> Specialization:
+    """The specialisation whose code is `module`, which is at stage `tensor`."""
+    built, signature = made
     dump = Environment.read().dump
-    artifact = pipeline.compile_module(module, target, dump / name if dump is not None else None)
-    return specialized(built, asked, signature, artifact)
+    place = dump / _dump_name(function) if dump is not None else None
+    artifact = pipeline.compile_module(module, find_target(options.target), place)
+
+    def remake(
+        aliases: Mapping[int, Alias], captures: Sequence[Capture], leaves: Sequence[Any]
+    ) -> Specialization:
+        again = build_for(function, asked, leaves, options, aliases, captures)
+        return _finish(function, asked, options, again, again[0].module, is_aliased=True)
+
+    return specialized(built, asked, signature, artifact, remake, is_aliased)
 
 
 def _owner(argument: int | str) -> str:
@@ -155,25 +242,24 @@ def _owner(argument: int | str) -> str:
 
 def compile_for(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> Specialization:
     """Compile a function for the signature, and for those of `leaves` whose values turn out to be needed."""
-    target = find_target(options.target)
-    built, signature = build_for(function, asked, leaves, options)
-    return _finish(built, asked, signature, target, built.module, _dump_name(function))
+    made = build_for(function, asked, leaves, options)
+    return _finish(function, asked, options, made, made[0].module)
 
 
 def lower(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> Lowered:
     """The function at stage `tensor`, to be looked at or compiled."""
     target = find_target(options.target)
-    built, signature = build_for(function, asked, leaves, options)
+    made = build_for(function, asked, leaves, options)
 
     def finish(module: ModuleOp) -> Callable[..., Any]:
-        specialization = _finish(built, asked, signature, target, module, _dump_name(function))
+        specialization = _finish(function, asked, options, made, module)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             return specialization(leaves_of(asked, args, kwargs))
 
         return call
 
-    return Lowered(built.module, target, finish)
+    return Lowered(made[0].module, target, finish)
 
 
 def _dump_name(function: Any) -> str:

@@ -5,7 +5,7 @@ Reads: a function, or a request, and calls. Writes: the arguments that the funct
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from mlirad import pipeline, stages
 from mlirad.dialect import types
 from mlirad.dialect.check import CheckFailed
 from mlirad.dialect.verify import verify_dominance
+from mlirad.frontend.aliases import Alias
+from mlirad.frontend.captures import Capture
 from mlirad.jit.specialization import Specialization, build_for, leaves_of, specialized
 from mlirad.options import Options
 from mlirad.signature import Signature, signature_of
@@ -80,16 +82,26 @@ class Interpreted:
         self._known.append((asked, made))
         return made(leaves)
 
-    def _specialization(self, asked: Signature, leaves: Sequence[Any]) -> Specialization:
+    def _specialization(
+        self,
+        asked: Signature,
+        leaves: Sequence[Any],
+        aliases: Mapping[int, Alias] | None = None,
+        captures: Sequence[Capture] = (),
+    ) -> Specialization:
         """What `mlirad.jit` would compile, verified after each stage."""
-        built, signature = build_for(self.function, asked, leaves, Options())
+        built, signature = build_for(self.function, asked, leaves, Options(), aliases, captures)
         module = built.module
         verify(module)
         for name, run in ((stages.AUTODIFF, pipeline.differentiate), (stages.OPTIMIZED, pipeline.optimize)):
             if stages.SHARED.index(self.stage) >= stages.SHARED.index(name):
                 module = run(module)
                 verify(module)
-        return specialized(built, asked, signature, InterpretedArtifact(module))
+
+        def remake(aliases: Mapping[int, Alias], captures: Sequence[Capture], leaves: Sequence[Any]) -> Specialization:
+            return self._specialization(asked, leaves, aliases, captures)
+
+        return specialized(built, asked, signature, InterpretedArtifact(module), remake, aliases is not None)
 
 
 def verify(module: ModuleOp) -> None:

@@ -23,6 +23,8 @@ from mlirad.frontend.build import (
     StaticResult,
     build,
 )
+from mlirad.frontend.results import ViewResult
+from mlirad.jit.views import view_of
 from mlirad.signature import signature_of
 from mlirad.testing.interpreter import run
 
@@ -72,6 +74,8 @@ def call_built(built: Built, *args: Any, **kwargs: Any) -> Any:
                 return leaves[leaf.leaf]
             case CaptureAlias():
                 return captures[leaf.number]
+            case ViewResult():
+                return view_of(value_of(leaf.base), leaf, results)
             case SameResult():
                 return made[leaf.leaf]
             case ChoiceResult():

@@ -1,0 +1,172 @@
+"""Which arrays a function returns: new ones, the caller's own, and views of both, sharing memory as NumPy's do.
+
+Reads: the references returned, the caller's arrays at the end. Writes: ops that say at run time which array it is.
+Leaves: a description of each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, constant, where
+from mlirad.frontend.core import Core
+from mlirad.frontend.merge import renumbered
+from mlirad.frontend.results import (
+    Array,
+    ArrayResult,
+    Caller,
+    ChoiceResult,
+    ReshapeStep,
+    ResultLeaf,
+    RunTime,
+    SameResult,
+    SliceStep,
+    ViewResult,
+)
+from mlirad.frontend.sizes import Size, require_static
+from mlirad.frontend.values import Alternative, Ref, Value
+from mlirad.frontend.views import Affine, New, View
+
+_WHAT = "the shape of a result"
+
+
+class ReturnedArrays:
+    """The arrays among the leaves of a result."""
+
+    def __init__(
+        self,
+        machine: Core,
+        result: Callable[[Expr], int],
+        own: Sequence[tuple[Caller, Ref]],
+        leaves: Sequence[Value],
+    ):
+        """result: makes a value a result of the function, and tells its number. own: the arrays of the caller."""
+        self._machine = machine
+        self._result = result
+        self._own = own
+        self._callers = {cell for _, ref in own for cell in _cells(ref)}
+        self._cells: dict[int, ArrayResult] = {}
+        self._earlier: list[tuple[int, Ref]] = []
+        distinct: list[Ref] = []
+        for leaf in leaves:
+            if isinstance(leaf, Ref) and not any(_is_same(leaf, other) for other in distinct):
+                distinct.append(leaf)
+        times = Counter(cell for leaf in distinct for cell in _cells(leaf))
+        self._shared = {cell for cell, number in times.items() if number > 1}
+
+    def leaf(self, number: int, array: Ref) -> ResultLeaf:
+        """What the returned array is; `number`: that of the leaf."""
+        for other_number, other in self._earlier:
+            if _is_same(array, other):
+                return SameResult(other_number)
+        self._earlier.append((number, array))
+        for caller, ref in self._own:
+            if _is_same(array, ref):
+                return caller
+        return self._chosen(array)
+
+    def _chosen(self, array: Ref) -> ResultLeaf:
+        """One of several arrays, as the program runs; the last option is a copy of what is nobody else's."""
+        options: list[Array] = []
+        conditions: list[Expr | None] = []
+        needs_new = False
+        for position, alternative in enumerate(array.alternatives):
+            taken = None if array.selector is None else array.selector == position
+            cell = alternative.cell
+            if cell not in self._callers:
+                if cell in self._shared:
+                    options.append(self._view_of(self._cell(alternative), alternative.view))
+                    conditions.append(taken)
+                else:
+                    needs_new = True
+                continue
+            for caller, ref in self._owners(cell):
+                options.append(self._view_of(caller, alternative.view))
+                is_it = None if ref.selector is None else _identity(ref) == constant(cell, types.I64)
+                conditions.append(taken if is_it is None else is_it if taken is None else taken & is_it)
+        if needs_new:
+            options.append(self._new(array))
+            conditions.append(None)
+        if len(options) == 1:
+            return options[0]
+        number = constant(len(options) - 1, types.I64)
+        for position in reversed(range(len(options) - 1)):
+            condition = conditions[position]
+            here = constant(position, types.I64)
+            number = here if condition is None else where(condition, here, number)
+        return ChoiceResult(self._result(number), tuple(options))
+
+    def _owners(self, cell: int) -> list[tuple[Caller, Ref]]:
+        """The caller's arrays that a cell may be: whole, so that views of the cell are views of them."""
+        found = [
+            (caller, ref)
+            for caller, ref in self._own
+            if cell in _cells(ref) and all(each.view.is_whole for each in ref.alternatives)
+        ]
+        return next(([pair] for pair in found if pair[1].selector is None), found)
+
+    def _cell(self, alternative: Alternative) -> ArrayResult:
+        """A new array that several results are views of."""
+        cell, view = alternative.cell, alternative.view
+        if cell not in self._cells:
+            shape = require_static(view.base_shape, _WHAT)
+            self._cells[cell] = ArrayResult(self._result(self._machine.state.store[cell]), shape, view.dtype)
+        return self._cells[cell]
+
+    def _new(self, array: Ref) -> ArrayResult:
+        shape = require_static(array.shape, _WHAT)
+        return ArrayResult(self._result(self._machine.read(array).contents), shape, array.dtype)
+
+    def _view_of(self, base: ArrayResult | Caller, view: View) -> Array:
+        if view.is_whole:
+            return base
+        steps: list[SliceStep | ReshapeStep] = []
+        below: tuple[Size, ...] = require_static(view.base_shape, _WHAT)
+        for step, params, shape in view.chain():
+            sizes = require_static(shape, _WHAT)
+            if isinstance(step, Affine):
+                starts = tuple(self._start(start) for start in params[: len(step.base)])
+                axes = tuple(None if isinstance(axis, New) else axis for axis in step.axes)
+                repeats = tuple(axis.size if isinstance(axis, New) else sizes[axis] for axis in step.axes)
+                steps.append(SliceStep(starts, sizes, step.strides, axes, repeats))
+                below = repeats
+            else:
+                steps.append(ReshapeStep(require_static(below, _WHAT), sizes))
+                below = sizes
+        return ViewResult(base, tuple(steps), view.readonly)
+
+    def _start(self, start: int | Expr) -> int | RunTime:
+        return RunTime(self._result(start)) if isinstance(start, Expr) else start
+
+
+def _cells(array: Ref) -> set[int]:
+    return {alternative.cell for alternative in array.alternatives}
+
+
+def _is_same(a: Ref, b: Ref) -> bool:
+    """Whether two references are certainly one array."""
+    if len(a.alternatives) != len(b.alternatives):
+        return False
+    if (a.selector is None) != (b.selector is None):
+        return False
+    if a.selector is not None and b.selector is not None and a.selector.value is not b.selector.value:
+        return False
+    return all(
+        x.cell == y.cell
+        and x.view.steps == y.view.steps
+        and all(
+            (p.value is q.value)
+            if isinstance(p, Expr) and isinstance(q, Expr)
+            else p is q or (type(p) is int and p == q)
+            for p, q in zip(x.view.params, y.view.params, strict=True)
+        )
+        for x, y in zip(a.alternatives, b.alternatives, strict=True)
+    )
+
+
+def _identity(array: Ref) -> Expr:
+    """The number of the cell that an array is, as the program runs."""
+    cells = [alternative.cell for alternative in array.alternatives]
+    return constant(cells[0], types.I64) if array.selector is None else renumbered(array.selector, cells)

@@ -1,0 +1,90 @@
+"""The views that a function returns, made again of NumPy's arrays.
+
+Reads: an array and steps. Writes: nothing. Gives: a view that shares its memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mlirad.frontend.results import ReshapeStep, RunTime, SliceStep, ViewResult
+
+
+def view_of(array: np.ndarray, leaf: ViewResult, results: Sequence[Any]) -> np.ndarray:
+    """The view `leaf` of its base, which is `array`."""
+    steps = [_with_starts(step, results) for step in leaf.steps]
+    view = array
+    try:
+        for step in steps:
+            view = view.reshape(step.shape, copy=False) if isinstance(step, ReshapeStep) else _slice(view, step)
+    except ValueError:
+        # Not each step need be a view, if all of them together are: a diagonal is a slice of all elements in a line.
+        view = _by_strides(array, steps)
+    if leaf.readonly and view.flags.writeable:
+        view = view.view()
+        view.flags.writeable = False
+    return view
+
+
+def _with_starts(step: SliceStep | ReshapeStep, results: Sequence[Any]) -> SliceStep | ReshapeStep:
+    if isinstance(step, ReshapeStep):
+        return step
+    starts = tuple(int(results[start.index]) if isinstance(start, RunTime) else start for start in step.starts)
+    return SliceStep(starts, step.sizes, step.strides, step.axes, step.repeats)
+
+
+def _slice(array: np.ndarray, step: SliceStep) -> np.ndarray:
+    entries: list[Any] = []
+    for axis, (start, size, stride) in enumerate(zip(_starts(step), step.sizes, step.strides, strict=True)):
+        stop = start + size * stride
+        if axis not in step.axes:
+            entries.append(start)
+        else:
+            entries.append(slice(start, None if stop < 0 else stop, stride) if size else slice(0, 0))
+    part = array[(*entries, ...)]
+    kept = [axis for axis in step.axes if axis is not None]
+    if kept != sorted(kept):
+        part = part.transpose([sorted(kept).index(axis) for axis in kept])
+    if None in step.axes:
+        part = part[(*(None if axis is None else slice(None) for axis in step.axes), ...)]
+        if part.shape != step.repeats:
+            part = np.broadcast_to(part, step.repeats, subok=True)
+    return part
+
+
+def _starts(step: SliceStep) -> tuple[int, ...]:
+    return step.starts  # type: ignore[return-value]
+
+
+def _by_strides(array: np.ndarray, steps: Sequence[SliceStep | ReshapeStep]) -> np.ndarray:
+    """The view, its strides being the distances of neighbours in memory."""
+    last = steps[-1]
+    shape = last.shape if isinstance(last, ReshapeStep) else last.repeats
+
+    def place(*index: int) -> tuple[int, ...]:
+        for step in reversed(steps):
+            index = _below(step, index)
+        return index
+
+    def distance(axis: int) -> int:
+        near = place(*(0 for _ in shape))
+        far = place(*(int(other == axis) for other in range(len(shape))))
+        return sum((b - a) * stride for a, b, stride in zip(near, far, array.strides, strict=True))
+
+    first = array[(*place(*(0 for _ in shape)), ...)]
+    strides = tuple(distance(axis) if size > 1 else 0 for axis, size in enumerate(shape))
+    return np.lib.stride_tricks.as_strided(first, shape, strides)
+
+
+def _below(step: SliceStep | ReshapeStep, index: Sequence[int]) -> tuple[int, ...]:
+    """The index in the base of the element that has `index` in the step's result."""
+    if isinstance(step, ReshapeStep):
+        return tuple(map(int, np.unravel_index(np.ravel_multi_index(tuple(index), step.shape), step.base)))
+    along = dict(zip(step.axes, index, strict=True))
+    return tuple(
+        start + stride * along.get(axis, 0)
+        for axis, (start, stride) in enumerate(zip(_starts(step), step.strides, strict=True))
+    )
