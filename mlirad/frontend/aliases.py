@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 
 from mlirad.frontend.layout import strides_of
@@ -17,7 +18,7 @@ from mlirad.signature import ArrayLeaf
 
 @dataclass(frozen=True)
 class Alias:
-    """What an argument of the caller is: a view of another, `base`. Arguments are leaves, or -1 - number of a capture."""
+    """What an argument of the caller is: a view of another, `base` (a leaf's number, or -1 - that of a capture)."""
 
     base: int
     view: View
@@ -100,9 +101,7 @@ def _through_line(view: View, base: Place, part: Place) -> View | None:
     ordered = view.affine(axes, starts, base.shape, strides)
     count = prod(base.shape)
     line = ordered.reshaped((count,), (1,))
-    wanted = Place(
-        (part.start - low) // unit, part.shape, tuple(s // unit for s in _used(part.shape, part.strides))
-    )
+    wanted = Place((part.start - low) // unit, part.shape, tuple(s // unit for s in _used(part.shape, part.strides)))
     found = _sliced(line, Place(0, (count,), (1,)), wanted)
     return found if found is not None else _folded(line, count, wanted)
 
@@ -115,7 +114,7 @@ def _used(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
 def _folded(line: View, count: int, part: Place) -> View | None:
     """A part of a line that is a slice of a stretch of it, folded into several axes."""
     lengths = sorted({abs(stride) for stride in part.strides if stride}, reverse=True)
-    if not lengths or any(long % short for long, short in zip(lengths, lengths[1:], strict=False)):
+    if not lengths or any(long % short for long, short in pairwise(lengths)):
         return None
     inner = [long // short for long, short in zip(lengths, [*lengths[1:], 1], strict=True)]
     rows = next(n for n, stride in zip(part.shape, part.strides, strict=True) if abs(stride) == lengths[0])

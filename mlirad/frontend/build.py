@@ -19,7 +19,7 @@ from xdsl.ir import Block, Region
 
 from mlirad import tree
 from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, building, constant, insert, located, where
+from mlirad.dialect.expr import Expr, building, insert, located
 from mlirad.errors import CompileError, UnsupportedSyntaxError
 from mlirad.frontend import known
 from mlirad.frontend.aliases import Alias
@@ -35,11 +35,9 @@ from mlirad.frontend.results import (
     ArgumentAlias,
     ArrayResult,
     CaptureAlias,
-    ChoiceResult,
     PullbackEntry,
     ResidualsResult,
     ResultLeaf,
-    SameResult,
     ScalarResult,
     StaticResult,
 )
@@ -61,9 +59,10 @@ class Built:
     """A module, and how it is called.
 
     module: its one public function `name` takes the traced leaves of the arguments in order (`leaves` has their
-    numbers), then the captures with the numbers `passed` (what is a view of another argument is not passed). structure, results: of what the Python function returns. written: the leaves, and
-    captures_written: the captures, whose arrays the function changes, each with the number of the result that is its
-    final content (the function's arguments carry it as `mlirad.written`). guards: what must hold at each call.
+    numbers), then the captures with the numbers `passed`; what is a view of another argument is not passed. structure,
+    results: of what the Python function returns. written: the leaves, and captures_written: the captures, whose arrays
+    the function changes, each with the number of the result that is its final content (the function's arguments carry
+    it as `mlirad.written`). guards: what must hold at each call.
     """
 
     module: ModuleOp

@@ -21,8 +21,8 @@ Fetch = Callable[[], Any]
 class Input:
     """One argument of compiled code: a leaf of the call's arguments, or a captured array that is fetched anew.
 
-    leaf: the leaf's number, or None; then `fetch` gives the array. key: what the frontend calls it (the leaf's number, or
-    -1 - that of the capture). name: what messages call it. is_written: the code writes it.
+    leaf: the leaf's number, or None; then `fetch` gives the array. key: what the frontend calls it (the leaf's number,
+    or -1 - that of the capture). name: what messages call it. is_written: the code writes it.
     """
 
     leaf: int | None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mlirad import tree
-from mlirad.frontend.build import (
+from mlirad.frontend.results import (
     ArgumentAlias,
     ArrayResult,
     CaptureAlias,
@@ -16,11 +16,13 @@ from mlirad.frontend.build import (
     PullbackEntry,
     ResidualsResult,
     ResultLeaf,
+    RunTime,
     SameResult,
     ScalarResult,
+    SliceStep,
     StaticResult,
+    ViewResult,
 )
-from mlirad.frontend.results import RunTime, SliceStep, ViewResult
 from mlirad.jit.views import view_of
 from mlirad.targets.target import Artifact
 

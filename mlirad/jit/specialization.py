@@ -17,8 +17,9 @@ from xdsl.dialects.builtin import ModuleOp
 from mlirad import pipeline, tree
 from mlirad.errors import CompileError
 from mlirad.frontend.aliases import Alias
-from mlirad.frontend.build import Built, NeedStaticLeaves, ResidualsResult, build
+from mlirad.frontend.build import Built, NeedStaticLeaves, build
 from mlirad.frontend.captures import Capture
+from mlirad.frontend.results import ResidualsResult
 from mlirad.jit import arguments
 from mlirad.jit.aliasing import Shared, overlapping, shared_groups, view_of_shared, views_of_one
 from mlirad.jit.arguments import Input
@@ -227,9 +228,7 @@ def _finish(
     place = dump / _dump_name(function) if dump is not None else None
     artifact = pipeline.compile_module(module, find_target(options.target), place)
 
-    def remake(
-        aliases: Mapping[int, Alias], captures: Sequence[Capture], leaves: Sequence[Any]
-    ) -> Specialization:
+    def remake(aliases: Mapping[int, Alias], captures: Sequence[Capture], leaves: Sequence[Any]) -> Specialization:
         again = build_for(function, asked, leaves, options, aliases, captures)
         return _finish(function, asked, options, again, again[0].module, is_aliased=True)
 

@@ -10,20 +10,18 @@ import numpy as np
 
 from mlirad import tree
 from mlirad.dialect.verify import verify_dominance
-from mlirad.frontend.build import (
+from mlirad.frontend.build import Built, NeedStaticLeaves, build
+from mlirad.frontend.results import (
     ArgumentAlias,
     ArrayResult,
-    Built,
     CaptureAlias,
     ChoiceResult,
-    NeedStaticLeaves,
     ResultLeaf,
     SameResult,
     ScalarResult,
     StaticResult,
-    build,
+    ViewResult,
 )
-from mlirad.frontend.results import ViewResult
 from mlirad.jit.views import view_of
 from mlirad.signature import signature_of
 from mlirad.testing.interpreter import run

@@ -127,8 +127,6 @@ def test_a_written_argument_may_not_overlap_another() -> None:
         return x
 
     base = np.arange(6.0)
-    with pytest.raises(ValueError, match=r"argument 0 is written .* shares memory with argument 1"):
-        f(base, base)
     with pytest.raises(ValueError, match="shares memory"):
         f(base[:4], base[2:])
     np.testing.assert_array_equal(base, np.arange(6.0))
