@@ -80,6 +80,10 @@ class Interpreter:
         return ()
 
     def _op(self, op: Operation, operands: Sequence[Value], environment: Environment) -> Sequence[Value]:
+        if isinstance(op, NdOp):  # nearly all are
+            results = op.reference(*operands)
+            results = results if isinstance(results, tuple) else (results,) if op.results else ()
+            return [_of_type(value, result.type) for value, result in zip(results, op.results, strict=True)]
         match op:
             case scf.ForOp():
                 return self._for(op, operands, environment)
@@ -92,10 +96,6 @@ class Interpreter:
                 callee = SymbolTable.lookup_symbol(self.module, op.callee)
                 assert isinstance(callee, func.FuncOp)
                 return self.call(callee, operands)
-            case NdOp():
-                results = op.reference(*operands)
-                results = results if isinstance(results, tuple) else (results,) if op.results else ()
-                return [_of_type(value, result.type) for value, result in zip(results, op.results, strict=True)]
             case arith.ConstantOp():
                 return [_constant(op.value, op.result.type)]
             case arith.CmpiOp():

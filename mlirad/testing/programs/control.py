@@ -72,8 +72,16 @@ class Control(Writer):
         ]
         return self.rng.choice(fixed)
 
+    def checkpointed(self, loop: str) -> str:
+        """What a loop runs over, or its condition; at times with a way to keep its states for the reverse sweep."""
+        if self.rng.random() < 0.85:
+            return loop
+        how = self.rng.choice(["'sqrt'", "'binomial'", "1", "2"])
+        return f"mlirad.checkpointed({loop}, {how})"
+
     def write_count(self) -> None:
         over, low, high = self.bounds()
+        over = self.checkpointed(over) if over.startswith("range") else over
         name = self.fresh("j")
         self.line(f"for {name} in {over}:")
         with self.loop({name: Int(low, high)}):
@@ -149,7 +157,7 @@ class Control(Writer):
         self.line(f"{name} = 0")
         limit = self.rng.choice([*self.expressions.names(Int), "2", "3"])
         extra = f" and {self.expressions.condition(0)}" if self.rng.random() < 0.5 else ""
-        self.line(f"while {name} < {limit}{extra}:")
+        self.line(f"while {self.checkpointed(f'{name} < {limit}{extra}')}:")
         with self.loop({name: Int(1, 5)}):
             self.line(f"{name} += 1")
             self.body()

@@ -9,9 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from itertools import combinations
+from typing import Any
 
 from mlirad.testing.programs.program import COMMON
 
+Feature = tuple[str, Callable[[Any], bool]]
 _LOOPS = (ast.For, ast.While)
 
 
@@ -20,9 +22,11 @@ def features_of(source: str) -> set[str]:
     found: set[str] = set()
     for function in ast.parse(source).body:
         if isinstance(function, ast.FunctionDef) and function.name not in COMMON:
-            found |= {name for node in ast.walk(function) for name, holds in _FEATURES.items() if holds(node)}
-            found |= _of_nests(function)
+            for node in ast.walk(function):
+                found |= {name for name, holds in _FEATURES.get(type(node), ()) if name not in found and holds(node)}
             found |= _of_function(function)
+            for statement in function.body:
+                _nests(statement, found, in_loop=False, in_branch=False)
     return found
 
 
@@ -53,12 +57,6 @@ def _slices(node: ast.AST) -> list[ast.Slice]:
 def _is_view(node: ast.AST) -> bool:
     is_transposed = isinstance(node, ast.Attribute) and node.attr == "T"
     return bool(_slices(node)) or is_transposed or _is_method(node, "reshape", "ravel")
-
-
-def _base(node: ast.AST) -> ast.AST:
-    """What a view is a view of."""
-    held = node.func if isinstance(node, ast.Call) else node
-    return held.value if isinstance(held, ast.Attribute | ast.Subscript) else held
 
 
 def _is_traced(node: ast.AST | None) -> bool:
@@ -95,90 +93,104 @@ def _overlaps(node: ast.AST) -> bool:
     return bool(_slices(target)) and any(ast.unparse(each.value) == written for each in parts)
 
 
-_FEATURES: dict[str, Callable[[ast.AST], bool]] = {
-    "for": lambda node: isinstance(node, ast.For),
-    "while": lambda node: isinstance(node, ast.While),
-    "traced bounds": lambda node: any(map(_is_traced, _range(node))),
-    "negative step": lambda node: any(map(_is_negative, _range(node)[2:])),
-    "for over an array": lambda node: isinstance(node, ast.For) and isinstance(node.iter, ast.Name | ast.Subscript),
-    "enumerate": lambda node: _is_call(node, "enumerate"),
-    "zip": lambda node: _is_call(node, "zip"),
-    "reversed": lambda node: _is_call(node, "reversed"),
-    "if": lambda node: isinstance(node, ast.If),
-    "elif": lambda node: isinstance(node, ast.If) and len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If),
-    "conditional expression": lambda node: isinstance(node, ast.IfExp),
-    "short circuit": lambda node: isinstance(node, ast.BoolOp),
-    "chained comparison": lambda node: isinstance(node, ast.Compare) and len(node.ops) > 1,
-    "break": lambda node: isinstance(node, ast.Break),
-    "continue": lambda node: isinstance(node, ast.Continue),
-    "loop else": lambda node: isinstance(node, _LOOPS) and bool(node.orelse),
-    "nonlocal": lambda node: isinstance(node, ast.Nonlocal),
-    "callback": lambda node: _is_call(node, "apply"),
-    "element write": lambda node: any(isinstance(each, ast.Subscript) and not _slices(each) for each in _written(node)),
-    "slice write": lambda node: any(_slices(each) for each in _written(node)),
-    "strided write": lambda node: any(part.step is not None for each in _written(node) for part in _slices(each)),
-    "overlapping write": _overlaps,
-    "update in place": lambda node: isinstance(node, ast.AugAssign),
-    "swap": lambda node: _permuted(node, 2),
-    "rotation": lambda node: _permuted(node, 3),
-    "view": lambda node: _bound(node, _is_view),
-    "view of a view": lambda node: _is_view(node) and _is_view(_base(node)),
-    "reshape": lambda node: _is_method(node, "reshape", "ravel"),
-    "transpose": lambda node: isinstance(node, ast.Attribute) and node.attr == "T",
-    "moving view": lambda node: any(_is_traced(part.lower) for part in _slices(node)),
-    "traced length": lambda node: any(
-        _is_traced(part.upper) != _is_traced(part.lower) or (_is_traced(part.upper) and part.lower is None)
-        for part in _slices(node)
+def _always(_: object) -> bool:
+    return True
+
+
+_WRITES: tuple[Feature, ...] = (
+    (
+        "element write",
+        lambda node: any(isinstance(each, ast.Subscript) and not _slices(each) for each in _written(node)),
     ),
-    "reference by branch": lambda node: _bound(
-        node, lambda value: isinstance(value, ast.IfExp) and _is_reference(value)
+    ("slice write", lambda node: any(_slices(each) for each in _written(node))),
+    ("strided write", lambda node: any(part.step is not None for each in _written(node) for part in _slices(each))),
+    ("overlapping write", lambda node: _overlaps(node)),
+)
+_LOOP_ELSE: Feature = ("loop else", lambda node: bool(node.orelse))
+_FEATURES: dict[type[ast.AST], tuple[Feature, ...]] = {
+    ast.For: (
+        ("for", _always),
+        ("for over an array", lambda node: isinstance(node.iter, ast.Name | ast.Subscript)),
+        _LOOP_ELSE,
     ),
-    "alias": lambda node: _bound(node, lambda value: isinstance(value, ast.Name)),
-    "tuple": lambda node: _bound(node, lambda value: isinstance(value, ast.Tuple)),
-    "list": lambda node: _bound(node, lambda value: isinstance(value, ast.List)),
-    "dict": lambda node: isinstance(node, ast.Dict),
-    "dataclass": lambda node: _is_call(node, "Record2"),
-    "int of NumPy": lambda node: isinstance(node, ast.Attribute) and node.attr == "int64",
-    "integer division": lambda node: isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod),
-    "mask": lambda node: (
-        isinstance(node, ast.Subscript)
-        and isinstance(node.slice, ast.Compare | ast.UnaryOp)
-        and not _is_negative(node.slice)
+    ast.While: (("while", _always), _LOOP_ELSE),
+    ast.If: (("if", _always), ("elif", lambda node: len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If))),
+    ast.IfExp: (("conditional expression", _always),),
+    ast.BoolOp: (("short circuit", _always),),
+    ast.Compare: (("chained comparison", lambda node: len(node.ops) > 1),),
+    ast.Break: (("break", _always),),
+    ast.Continue: (("continue", _always),),
+    ast.Nonlocal: (("nonlocal", _always),),
+    ast.Dict: (("dict", _always),),
+    ast.AugAssign: (("update in place", _always), *_WRITES),
+    ast.Assign: (
+        *_WRITES,
+        ("swap", lambda node: _permuted(node, 2)),
+        ("rotation", lambda node: _permuted(node, 3)),
+        ("view", lambda node: _bound(node, _is_view)),
+        ("reference by branch", lambda node: _bound(node, _is_reference)),
+        ("alias", lambda node: _bound(node, lambda value: isinstance(value, ast.Name))),
+        ("tuple", lambda node: _bound(node, lambda value: isinstance(value, ast.Tuple))),
+        ("list", lambda node: _bound(node, lambda value: isinstance(value, ast.List))),
     ),
-    "index array": lambda node: (
-        isinstance(node, ast.Subscript)
-        and (isinstance(node.slice, ast.List) or ast.unparse(node.slice).startswith("q %"))
+    ast.Subscript: (
+        ("view of a view", lambda node: bool(_slices(node)) and _is_view(node.value)),
+        ("moving view", lambda node: any(_is_traced(part.lower) for part in _slices(node))),
+        ("traced length", lambda node: any(map(_is_window, _slices(node)))),
+        ("mask", lambda node: isinstance(node.slice, ast.Compare | ast.UnaryOp) and not _is_negative(node.slice)),
+        ("index array", lambda node: isinstance(node.slice, ast.List) or ast.unparse(node.slice).startswith("q %")),
     ),
-    "accumulation at indices": lambda node: isinstance(node, ast.Attribute) and node.attr == "at",
-    "product": lambda node: isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult),
-    "where": lambda node: isinstance(node, ast.Attribute) and node.attr == "where",
+    ast.Attribute: (
+        ("transpose", lambda node: node.attr == "T"),
+        ("int of NumPy", lambda node: node.attr == "int64"),
+        ("accumulation at indices", lambda node: node.attr == "at"),
+        ("where", lambda node: node.attr == "where"),
+        ("checkpointed", lambda node: node.attr == "checkpointed"),
+    ),
+    ast.BinOp: (
+        ("integer division", lambda node: isinstance(node.op, ast.FloorDiv | ast.Mod)),
+        ("product", lambda node: isinstance(node.op, ast.MatMult)),
+    ),
+    ast.Call: (
+        ("traced bounds", lambda node: any(map(_is_traced, _range(node)))),
+        ("negative step", lambda node: any(map(_is_negative, _range(node)[2:]))),
+        ("enumerate", lambda node: _is_call(node, "enumerate")),
+        ("zip", lambda node: _is_call(node, "zip")),
+        ("reversed", lambda node: _is_call(node, "reversed")),
+        ("callback", lambda node: _is_call(node, "apply")),
+        ("dataclass", lambda node: _is_call(node, "Record2")),
+        ("reshape", lambda node: _is_method(node, "reshape", "ravel")),
+    ),
 }
 
 
-def _is_reference(value: ast.IfExp) -> bool:
+def _is_window(part: ast.Slice) -> bool:
+    """Whether the length of a slice depends on a name (not so `i:i + 3`)."""
+    return _is_traced(part.upper) != _is_traced(part.lower)
+
+
+def _is_reference(value: ast.expr) -> bool:
+    """Whether a value is one or the other array."""
+    if not isinstance(value, ast.IfExp):
+        return False
     return any(isinstance(each, ast.Name) or _is_view(each) for each in (value.body, value.orelse))
 
 
-def _of_nests(function: ast.FunctionDef) -> set[str]:
+def _nests(node: ast.stmt, found: set[str], in_loop: bool, in_branch: bool) -> None:
     """What stands inside what."""
-    found: set[str] = set()
-    for node in ast.walk(function):
-        inside = [each for each in ast.walk(node) if each is not node]
-        if isinstance(node, _LOOPS) and any(isinstance(each, _LOOPS) for each in inside):
-            found.add("loop in a loop")
-        if isinstance(node, ast.If) and any(isinstance(each, _LOOPS) for each in inside):
-            found.add("loop in a branch")
-        if isinstance(node, _LOOPS) and any(_is_view(value) for each in inside for value in _values_of(each)):
-            found.add("view made in a loop")
-        if isinstance(node, ast.FunctionDef) and node is not function:
-            found.add("closure")
-        if isinstance(node, ast.If | ast.For | ast.While) and any(isinstance(each, ast.Return) for each in inside):
-            found.add("early return")
-    return found
-
-
-def _values_of(node: ast.AST) -> list[ast.expr]:
-    return [node.value] if _bound(node, _is_view) and isinstance(node, ast.Assign) else []
+    is_loop = isinstance(node, _LOOPS)
+    if is_loop and in_loop:
+        found.add("loop in a loop")
+    if is_loop and in_branch:
+        found.add("loop in a branch")
+    if in_loop and _bound(node, _is_view):
+        found.add("view made in a loop")
+    if isinstance(node, ast.FunctionDef):
+        found.add("closure")
+    if isinstance(node, ast.Return) and (in_loop or in_branch):
+        found.add("early return")
+    for inner in (*getattr(node, "body", ()), *getattr(node, "orelse", ())):
+        _nests(inner, found, in_loop or is_loop, in_branch or isinstance(node, ast.If))
 
 
 def _of_function(function: ast.FunctionDef) -> set[str]:
@@ -196,6 +208,10 @@ def _of_function(function: ast.FunctionDef) -> set[str]:
         found.add("rows")
     if function.name == "f" and {"g"} & names:
         found.add("float32")
+    if function.name == "f" and {"h"} & names:
+        found.add("three axes")
+    if function.name == "f" and {"e"} & names:
+        found.add("array of one element")
     if function.name == "f" and {"q"} & names:
         found.add("array of ints")
     if any(isinstance(node, ast.If) and _binds_maybe(node) for node in ast.walk(function)):

@@ -24,6 +24,8 @@ _PARAMETERS: dict[str, Kind] = {
     "z": Array((3,)),
     "m": Array((3, 4)),
     "w": Array((4,)),
+    "e": Array((1,)),
+    "h": Array((2, 2, 3)),
     "q": Array((5,), "int64"),
     "g": Array((5,), "float32"),
     "a": Float(),
@@ -76,7 +78,7 @@ def generate(seed: int, bias: str) -> Program:
 def _likelihood(name: str, planned: list[str]) -> float:
     if not _NEEDED_BY.get(name, frozenset()).isdisjoint(planned):
         return 0.8
-    return {"x": 1.0, "m": 0.5, "q": 0.2, "g": 0.1, "w": 0.3, "b": 0.3, "n": 0.8}.get(name, 0.5)
+    return {"x": 1.0, "m": 0.5, "e": 0.1, "h": 0.15, "q": 0.2, "g": 0.1, "w": 0.3, "b": 0.3, "n": 0.8}.get(name, 0.5)
 
 
 def _helpers(rng: Random, weights: dict[str, int], planned: list[str]) -> list[tuple[Helper, str]]:

@@ -110,6 +110,19 @@ def views(rng: Random, name: str, source: Shape, shape: Shape) -> list[str]:
             found.append(f"{name}.T")
         if len(shape) == 2 and shape[0] <= rows and shape[1] <= columns:
             found.append(f"{name}[{slice_of(rng, rows, shape[0])}, {slice_of(rng, columns, shape[1])}]")
+    if len(source) == 3:
+        first, second, third = source
+        one, other = rng.randrange(-first, first), rng.randrange(-second, second)
+        parts = {
+            (second, third): [f"{name}[{one}]", f"{name}[::-1][{one}]"],
+            (first, third): [f"{name}[:, {other}]"],
+            (third,): [f"{name}[{one}, {other}]", f"{name}[{one}][{other}]"],
+            (second,): [f"{name}[{one}, :, {rng.randrange(third)}]"],
+            (third, second, first): [f"{name}.T"],
+        }
+        found += parts.get(shape, [])
+        if len(shape) == 1 and shape[0] <= first * second * third:
+            found.append(f"{name}.reshape(-1)[{slice_of(rng, first * second * third, shape[0])}]")
     if source == shape and rng.random() < 0.3:
         found.append(name)
     return found

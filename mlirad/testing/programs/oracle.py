@@ -29,8 +29,7 @@ class _ReadsFirst(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:
         if isinstance(target := node.targets[0], ast.Subscript):
-            loaded = ast.parse(ast.unparse(target.value), mode="eval").body
-            written = ast.Lambda(ast.arguments([], [], None, [], [], None, []), loaded)
+            written = ast.Lambda(ast.arguments([], [], None, [], [], None, []), target.value)
             node.value = ast.copy_location(ast.Call(ast.Name("_read", ast.Load()), [node.value, written], []), node)
         return node
 

@@ -60,10 +60,10 @@ def _argument(kind: Kind, rng: np.random.Generator, generic: bool) -> Any:
 
 
 def _strided(value: Any) -> Any:
-    """The same array backwards in memory, with gaps; or, of a matrix, column by column."""
+    """The same array backwards in memory, with gaps; or, of a matrix (or of more axes), in the order of Fortran."""
     if not isinstance(value, np.ndarray):
         return value
-    if value.ndim == 2:
+    if value.ndim > 1:
         return np.asfortranarray(value)
     wide = np.zeros(2 * value.size, value.dtype)[::-2]
     wide[...] = value
