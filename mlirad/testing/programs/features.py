@@ -208,6 +208,8 @@ def _of_function(function: ast.FunctionDef) -> set[str]:
         found.add("rows")
     if function.name == "f" and {"g"} & names:
         found.add("float32")
+    if any(isinstance(node, ast.Return) and _returns_an_array(node) for node in ast.walk(function)):
+        found.add("array returned")
     if function.name == "f" and {"h"} & names:
         found.add("three axes")
     if function.name == "f" and {"e"} & names:
@@ -217,6 +219,12 @@ def _of_function(function: ast.FunctionDef) -> set[str]:
     if any(isinstance(node, ast.If) and _binds_maybe(node) for node in ast.walk(function)):
         found.add("bound on some paths")
     return found
+
+
+def _returns_an_array(node: ast.Return) -> bool:
+    """Whether a name of an array is returned: those of arguments, of arrays made, of views."""
+    values = node.value.elts if isinstance(node.value, ast.Tuple) else []
+    return any(isinstance(each, ast.Name) and each.id[0] in "xyzmwehtv" for each in values)
 
 
 def _binds_maybe(node: ast.If) -> bool:

@@ -39,10 +39,14 @@ class Functions(Assignments, Selections, Containers, Control):
             if any(line.endswith("return EARLY") for line in self.lines):
                 held = [name for name in held if name in parameters]  # they are bound everywhere
             chosen = self.rng.sample(held, min(len(held), self.rng.randrange(1, 4)))
-            shown = [f"{name}.copy()" if isinstance(scope[name], Array) else name for name in chosen]
+            shown = [self.shown(name, scope[name]) for name in chosen]
             self.line(f"return ({', '.join(shown)},)")
             text = "\n".join(self.lines).replace("EARLY", f"({', '.join(shown)},)")
             return text, [scope[name] for name in chosen]
+
+    def shown(self, name: str, kind: Kind) -> str:
+        """What is returned of a variable: at times the array itself, which may be an argument or a view of one."""
+        return f"{name}.copy()" if isinstance(kind, Array) and self.rng.random() < 0.7 else name
 
     def force(self, kind: str) -> None:
         """Write what was planned and has not occurred, in a loop if it needs one."""

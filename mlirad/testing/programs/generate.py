@@ -71,7 +71,9 @@ def generate(seed: int, bias: str) -> Program:
     texts = [*(text for _, text in helpers), text]
     parts = ["import numpy as np\n\nimport mlirad", *_prelude("".join(texts)), *texts]
     parts += [loss_of(chosen, results), outs_of(chosen, results)]
-    traits = {"strided arguments"} if rng.random() < 0.08 else set[str]()
+    traits = {trait for trait in ("strided arguments", "aliased arguments") if rng.random() < 0.08}
+    if not {("y", "x"), ("z", "x"), ("w", "m")} & {(one, other) for one in chosen for other in chosen}:
+        traits.discard("aliased arguments")
     return Program(seed, bias, "\n\n\n".join(parts) + "\n", chosen, frozenset(traits))
 
 

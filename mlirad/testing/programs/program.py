@@ -17,7 +17,8 @@ from mlirad.testing.programs.kinds import Array, Bool, Float, Int, Kind, Several
 class Program:
     """`source` defines f; loss, the number to differentiate; outs, f's float results as a function of `floats` only.
 
-    `traits` are what the text does not tell: "strided arguments", of other layouts than C's.
+    `traits` are what the text does not tell: "strided arguments", of other layouts than C's; "aliased arguments", some
+    of which are others, or parts of them.
     """
 
     seed: int
@@ -35,7 +36,11 @@ class Program:
         """The arguments of call `number`: multiples of 1/4, or generic ones (away from ties) to differentiate at."""
         rng = np.random.default_rng([self.seed, number, generic])
         made = [_argument(kind, rng, generic) for kind in self.parameters.values()]
-        return [_strided(each) for each in made] if "strided arguments" in self.traits and not generic else made
+        if "strided arguments" in self.traits and not generic:
+            made = [_strided(each) for each in made]
+        if "aliased arguments" in self.traits and not generic:
+            return _aliased(self.parameters, made)
+        return made
 
 
 def is_float(kind: Kind) -> bool:
@@ -68,6 +73,14 @@ def _strided(value: Any) -> Any:
     wide = np.zeros(2 * value.size, value.dtype)[::-2]
     wide[...] = value
     return wide
+
+
+def _aliased(parameters: dict[str, Kind], values: list[Any]) -> list[Any]:
+    made = dict(zip(parameters, values, strict=True))
+    for name, of, part in (("y", "x", slice(None)), ("z", "x", slice(1, 4)), ("w", "m", 1)):
+        if name in made and of in made:
+            made[name] = made[of] if part == slice(None) else made[of][part]
+    return list(made.values())
 
 
 def terms(parameters: dict[str, Kind], results: list[Kind]) -> list[tuple[str, Kind]]:
