@@ -75,17 +75,19 @@ class ReturnedArrays:
         for position, alternative in enumerate(array.alternatives):
             taken = None if array.selector is None else array.selector == position
             cell = alternative.cell
-            if cell not in self._callers:
-                if cell in self._shared:
-                    options.append(self._view_of(self._cell(alternative), alternative.view))
-                    conditions.append(taken)
-                else:
-                    needs_new = True
-                continue
-            for caller, ref in self._owners(cell):
+            owners = self._owners(cell) if cell in self._callers else []
+            for caller, ref in owners:
                 options.append(self._view_of(caller, alternative.view))
                 is_it = None if ref.selector is None else _identity(ref) == constant(cell, types.I64)
                 conditions.append(taken if is_it is None else is_it if taken is None else taken & is_it)
+            if any(ref.selector is None for _, ref in owners):
+                continue
+            # What a loop carries may be the caller's array, or one that the loop has made.
+            if cell in self._shared:
+                options.append(self._view_of(self._cell(alternative), alternative.view))
+                conditions.append(taken)
+            else:
+                needs_new = True
         if needs_new:
             options.append(self._new(array))
             conditions.append(None)

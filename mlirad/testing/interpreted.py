@@ -56,7 +56,8 @@ class InterpretedArtifact(Artifact):
             number = held.data.get("mlirad.written")
             if isinstance(number, IntegerAttr):
                 value[...] = results[number.value.data]
-        return results
+        # One value may be several results, which are arrays of their own.
+        return tuple(each.copy() if isinstance(each, np.ndarray) else each for each in results)
 
 
 def _entry(function: func.FuncOp) -> Entry:

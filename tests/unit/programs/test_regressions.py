@@ -6,6 +6,7 @@ Reads: programs. Writes: nothing. Leaves: add a case to CASES for values and sid
 from __future__ import annotations
 
 import importlib
+import itertools
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -38,9 +39,24 @@ def one_row_of_a_reversed_matrix(m, i):
     return u * 1.0, m.T[1:2, ::-2].reshape(-1) * 1.0, m[2:3, 3:][0] * 1.0
 
 
+def returns_what_a_loop_made(x, y):
+    for _ in x[:3]:
+        y = np.ones(4)
+    return y
+
+
+def returns_what_a_loop_swapped(y, n):
+    v = np.ones(4)
+    for _ in range(n):
+        v, y = y, v
+    return v, y
+
+
 CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (writes_then_certainly_raises, (X, X[:4])),
     (one_row_of_a_reversed_matrix, (M, 1)),
+    (returns_what_a_loop_made, (X, X[:4])),
+    *((returns_what_a_loop_swapped, (X[:4], n)) for n in range(3)),
 ]
 
 
@@ -50,6 +66,12 @@ def test_is_what_numpy_does(function: Callable[..., Any], args: tuple[Any, ...])
     want, got = call(function, expected), call(mlirad.jit(function), given)
     assert isinstance(got, type(want)) if isinstance(want, Exception) else is_same(want, got)
     assert is_same(tuple(expected), tuple(given))
+    assert _shared(got, given) == _shared(want, expected)
+
+
+def _shared(result: Any, args: list[Any]) -> list[bool]:
+    arrays = [*(result if isinstance(result, tuple) else (result,)), *args]
+    return [np.shares_memory(x, y) for x, y in itertools.combinations(arrays, 2)]
 
 
 def test_mlir_takes_the_views_of_one_row(mlir_opt: Callable[..., str]) -> None:
