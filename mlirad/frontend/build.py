@@ -62,7 +62,8 @@ class Built:
     numbers), then the captures with the numbers `passed`; what is a view of another argument is not passed. structure,
     results: of what the Python function returns. written: the leaves, and captures_written: the captures, whose arrays
     the function changes, each with the number of the result that is its final content (the function's arguments carry
-    it as `mlirad.written`). guards: what must hold at each call.
+    it as `mlirad.written`). writes_copies: it may be wrong for arrays that share memory, as a function that is
+    differentiated writes something; `build(..., together=...)` tells. guards: what must hold at each call.
     """
 
     module: ModuleOp
@@ -74,6 +75,7 @@ class Built:
     captures: tuple[Capture, ...]
     passed: tuple[int, ...]
     captures_written: dict[int, int]
+    writes_copies: bool
     guards: tuple[Guard, ...]
 
 
@@ -95,6 +97,7 @@ class Interpreter(Loops, Transforms, BuiltinCalls, Objects):
         self.functions: list[func.FuncOp] = []
         self.calling = Calling()
         self.reserved = reserved
+        self.memory = {}
 
 
 def build(
@@ -103,11 +106,13 @@ def build(
     boundscheck: bool = True,
     aliases: Mapping[int, Alias] | None = None,
     captures: Sequence[Capture] = (),
+    together: Sequence[Sequence[int]] = (),
 ) -> Built:
     """Compile a Python function, or a request on one, for a signature.
 
     aliases: arguments that are views of other ones. captures: those that are known already, by whose numbers `aliases`
-    call them.
+    call them. together: sets of arguments that share memory in another way, which no function may write that is
+    differentiated.
 
     Raises CompileError where it is refused, and NeedStaticLeaves where the values of some leaves must be known.
     """
@@ -117,7 +122,7 @@ def build(
     with _deep_recursion():
         while True:
             try:
-                return Build(function, signature, boundscheck, found, unrolled, aliases or {}).run()
+                return Build(function, signature, boundscheck, found, unrolled, aliases or {}, together).run()
             except Restart:
                 # What has been found is kept, so that every round finds more.
                 found = Found(captures=found.captures, roots=found.roots)
@@ -171,6 +176,7 @@ class Build:
     found: Found
     unrolled: dict[Hashable, str]
     aliases: Mapping[int, Alias] = field(default_factory=dict)
+    together: Sequence[Sequence[int]] = ()
     results: list[Expr] = field(default_factory=list)
     pullbacks: list[func.FuncOp] = field(default_factory=list)
 
@@ -197,7 +203,19 @@ class Build:
         passed = tuple(-1 - key for key in self.keys if key < 0)
         captures = tuple(self.found.captures.values())
         guards = tuple(self.found.guards.values())
-        return Built(module, name, traced, structure, tuple(specs), written, captures, passed, captures_written, guards)
+        return Built(
+            module,
+            name,
+            traced,
+            structure,
+            tuple(specs),
+            written,
+            captures,
+            passed,
+            captures_written,
+            machine.writes_copies,
+            guards,
+        )
 
     def module(self, name: str, block: Block, written: dict[int, int]) -> ModuleOp:
         """The module; `written`: results by leaf, and by -1 - number of captures."""
@@ -246,10 +264,14 @@ class Build:
 
     def bind_aliases(self, values: list[Value], captures: Sequence[Capture]) -> None:
         """The arguments that are views of other ones, once those are bound."""
-        names = self.interpreter.state.frames[0]
+        machine = self.interpreter
+        names = machine.state.frames[0]
 
         def name_of_argument(key: int) -> str:
             return f"$argument {key}" if key >= 0 else f"$capture {captures[-1 - key].path}"
+
+        for group in self.together:
+            machine.memory.update({name_of_argument(key): frozenset({("together", *group)}) for key in group})
 
         for key, alias in self.aliases.items():
             base = names[name_of_argument(alias.base)]

@@ -108,7 +108,9 @@ class Core(ABC):
         self.found = found
         self.unrolled = unrolled
         self.headers: dict[Hashable, Any] = {}  # what loops carried when they were last met (loops.py)
+        self.writes = 0  # how many there were so far
         self.impure: set[Hashable] = set()  # whiles whose conditions have side effects
+        self.captures_used: set[str] = set()  # their names in frame 0
         self.boundscheck = boundscheck
         self.frames: dict[int, Frame] = {}
         self.active: list[Frame] = []
@@ -242,6 +244,7 @@ class Core(ABC):
 
     def write(self, array: Ref, new: Expr) -> None:
         """Replace the elements of an array; `new` has its shape and dtype."""
+        self.writes += 1
         for index, alternative in enumerate(array.alternatives):
             old = self.state.store[alternative.cell]
             if array.selector is None:

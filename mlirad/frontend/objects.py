@@ -85,6 +85,7 @@ class Objects(Expressions):
         if name in self.state.frames[0]:
             known = self.state.frames[0][name]
             assert isinstance(known, Ref)
+            self.captures_used.add(name)
             return known
         if path not in self.found.captures:
             try:

@@ -21,7 +21,7 @@ from mlirad.frontend import known, sizes
 from mlirad.frontend.columns import discard
 from mlirad.frontend.core import Bottom
 from mlirad.frontend.merge import kind_of
-from mlirad.frontend.recursion import Functions
+from mlirad.frontend.separate_copies import SeparateCopies, Shared
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import Closure, Entry, Object, Ref, Static, Transformed, Tuple, Value, describe, parts_of
@@ -53,7 +53,7 @@ class Outlined:
     leaves: tuple[Ref | Traced, ...]
 
 
-class Outlining(Functions):
+class Outlining(SeparateCopies):
     """`outline(function, args, kwargs)`."""
 
     # Pytrees of values.
@@ -95,17 +95,23 @@ class Outlining(Functions):
 
     def outline(self, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Outlined:
         """Interpret a call as a function of its own; arguments are passed as they are now, and never written."""
-        found = [leaf for value in (*args, *kwargs.values()) for leaf in self.leaves(value)]
+        given = [(f"argument {number}", arg) for number, arg in enumerate(args)]
+        given += [(f"argument {name!r}", arg) for name, arg in kwargs.items()]
+        named = [(name, leaf) for name, value in given for leaf in self.leaves(value)]
+        found = [leaf for _, leaf in named]
         traced = [leaf for leaf in found if isinstance(leaf, Ref | Traced)]
         operands = [self.contents(leaf) for leaf in traced]
         positions = iter(range(len(traced)))
         inputs = tuple(next(positions) if isinstance(leaf, Ref | Traced) else None for leaf in found)
         block = Block(arg_types=[operand.type for operand in operands])
         saved, before = self.state, self.state.fork()
+        shared = self.shared_among(function, named)
+        memory, used, writes = dict(self.memory), self.captures_used, self.writes
+        self.captures_used = set()
         self.state = self.state.fork()
         try:
             with building(block), known.scope():
-                result, leaves = self.traced_call(function, args, kwargs, block)
+                result, leaves = self.traced_call(function, args, kwargs, block, shared)
         except Bottom:
             # It certainly raises: call it for that.
             self.state = saved
@@ -116,6 +122,9 @@ class Outlining(Functions):
             discard(block)
             self.state = saved
             raise
+        finally:
+            self.memory, self.captures_used = memory, used | self.captures_used
+            self.writes_copies |= self.writes > writes
         for leaf in self.result_leaves(result):
             sizes.require_static(leaf.shape, f"the shape of what {name_of_value(function)} returns")
         after, self.state = self.state, saved
@@ -140,17 +149,28 @@ class Outlining(Functions):
         return made, captured
 
     def traced_call(
-        self, function: Value, args: Sequence[Value], kwargs: dict[str, Value], block: Block
+        self,
+        function: Value,
+        args: Sequence[Value],
+        kwargs: dict[str, Value],
+        block: Block,
+        shared: Sequence[Shared],
     ) -> tuple[Any, list[Expr]]:
         """The result of a call on the arguments of `block`, and the contents of its leaves."""
         arguments = iter(block.args)
+        copies: list[Ref] = []
 
         def bound(leaf: Value) -> Value:
-            return self.like(leaf, Expr(next(arguments))) if isinstance(leaf, Ref | Traced) else leaf
+            made = self.like(leaf, Expr(next(arguments))) if isinstance(leaf, Ref | Traced) else leaf
+            if isinstance(made, Ref):
+                copies.append(made)
+            return made
 
         positional = [self.mapped(value, bound) for value in args]
         named = {name: self.mapped(value, bound) for name, value in kwargs.items()}
+        kept = self.kept(shared, copies)
         result = self.plain_result(self.call(function, positional, named))
+        self.require_unwritten(kept, name_of_value(function))
         return result, [self.contents(leaf) for leaf in self.result_leaves(result)]
 
     def plain_result(self, value: Value) -> Any:

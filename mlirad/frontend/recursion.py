@@ -349,6 +349,8 @@ class Recursions(Functions):
         ended = known.ended
         op = insert(func.CallOp(known.symbol, seen.operands, [value.type for value in ended.results]))
         value, self.state = ended.into(self.state, seen, op.results, self.fresh)
+        self.writes += bool(ended.contents)
+        self.captures_used.update(name for name in seen.state.frames.get(0, {}) if name.startswith("$capture "))
         return value
 
 

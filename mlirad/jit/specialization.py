@@ -37,6 +37,8 @@ def leaves_of(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, An
 
 # Compiles the function again, for arguments of which some are views of others.
 Remake = Callable[[Mapping[int, Alias], Sequence[Capture], Sequence[Any]], "Specialization"]
+# Raises DifferentiationError where the function is wrong for arguments (their keys) that share memory.
+Probe = Callable[[Sequence[Sequence[int]], Sequence[Capture], Sequence[Any]], None]
 MAX_ALIASED = 16
 """For how many ways to share memory a specialisation keeps code."""
 
@@ -54,6 +56,7 @@ class Specialization:
     static: Mapping[int, StaticLeaf]
     inputs: tuple[Input, ...]
     remake: Remake
+    probe: Probe
     is_aliased: bool = False
 
     def __post_init__(self) -> None:
@@ -62,6 +65,13 @@ class Specialization:
         self._returned = Returned(built.structure, built.results)
         self._takes_leaves = tuple(each.leaf for each in self.inputs) == tuple(range(len(self.signature.leaves)))
         self._written = [number for number, each in enumerate(self.inputs) if each.is_written]
+        self._arrays = [
+            number
+            for number, each in enumerate(self.inputs)
+            if each.leaf is None or isinstance(self.signature.leaves[each.leaf], ArrayLeaf)
+        ]
+        self._checks_copies = built.writes_copies and len(self._arrays) > 1
+        self._harmless: set[Hashable] = set()
         self._aliased: OrderedDict[Hashable, list[Specialization]] = OrderedDict()
         dtypes = dtypes_of(built.results, built.written)
         # Residuals are one result of the function that was built, and any number of the compiled one's.
@@ -95,6 +105,8 @@ class Specialization:
             if overlapping(values, self._written):
                 return self._for_aliases(leaves, values)(leaves)
             arguments.check_written(self.inputs, values, self._written)
+        if self._checks_copies and overlapping(values, self._arrays):
+            self._require_harmless(leaves, values)
         taken, copies = arguments.contiguous(self.inputs, values)
         try:
             results = self.artifact.invoke(self.built.name, taken, self._dtypes)
@@ -137,6 +149,15 @@ class Specialization:
                 self._aliased.popitem(last=False)
         return made
 
+    def _require_harmless(self, leaves: Sequence[Any], values: Sequence[Any]) -> None:
+        """Raises DifferentiationError where a function that is differentiated writes what shares memory."""
+        groups = tuple(
+            tuple(self.inputs[number].key for number in group) for group in shared_groups(values, self._arrays)
+        )
+        if groups not in self._harmless:
+            self.probe(groups, self.built.captures, leaves)
+            self._harmless.add(groups)
+
     def _not_one(self, group: Sequence[int]) -> ValueError:
         first, *others = sorted(group, key=lambda number: not self.inputs[number].is_written)
         names = " and ".join(self.inputs[number].name for number in others)
@@ -174,12 +195,13 @@ def build_for(
     options: Options,
     aliases: Mapping[int, Alias] | None = None,
     captures: Sequence[Capture] = (),
+    together: Sequence[Sequence[int]] = (),
 ) -> tuple[Built, Signature]:
     """The function at stage `tensor`, and the signature with those of `leaves` made static whose values it needs."""
     signature = asked
     while True:
         try:
-            return build(function, signature, options.boundscheck, aliases, captures), signature
+            return build(function, signature, options.boundscheck, aliases, captures, together), signature
         except NeedStaticLeaves as need:
             unknown = {number: leaves[number] for number in need.leaves}
             if any(not isinstance(signature.leaves[number], ScalarLeaf) for number in unknown):
@@ -197,6 +219,7 @@ def specialized(
     signature: Signature,
     artifact: Artifact,
     remake: Remake,
+    probe: Probe,
     is_aliased: bool = False,
 ) -> Specialization:
     """What was built for `asked`, with the leaves of `signature` known, together with its code."""
@@ -211,7 +234,7 @@ def specialized(
         for number, (before, after) in enumerate(zip(asked.leaves, signature.leaves, strict=True))
         if isinstance(after, StaticLeaf) and not isinstance(before, StaticLeaf)
     }
-    return Specialization(built, artifact, signature, static, tuple(inputs), remake, is_aliased)
+    return Specialization(built, artifact, signature, static, tuple(inputs), remake, probe, is_aliased)
 
 
 def _finish(
@@ -220,7 +243,7 @@ def _finish(
     options: Options,
     made: tuple[Built, Signature],
     module: ModuleOp,
-    is_aliased: bool = False,
+    aliases: Mapping[int, Alias] | None = None,
 ) -> Specialization:
     """The specialisation whose code is `module`, which is at stage `tensor`."""
     built, signature = made
@@ -230,9 +253,12 @@ def _finish(
 
     def remake(aliases: Mapping[int, Alias], captures: Sequence[Capture], leaves: Sequence[Any]) -> Specialization:
         again = build_for(function, asked, leaves, options, aliases, captures)
-        return _finish(function, asked, options, again, again[0].module, is_aliased=True)
+        return _finish(function, asked, options, again, again[0].module, aliases)
 
-    return specialized(built, asked, signature, artifact, remake, is_aliased)
+    def probe(together: Sequence[Sequence[int]], captures: Sequence[Capture], leaves: Sequence[Any]) -> None:
+        build_for(function, asked, leaves, options, aliases, captures, together)
+
+    return specialized(built, asked, signature, artifact, remake, probe, aliases is not None)
 
 
 def _owner(argument: int | str) -> str:

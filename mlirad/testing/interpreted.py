@@ -102,7 +102,11 @@ class Interpreted:
         def remake(aliases: Mapping[int, Alias], captures: Sequence[Capture], leaves: Sequence[Any]) -> Specialization:
             return self._specialization(asked, leaves, aliases, captures)
 
-        return specialized(built, asked, signature, InterpretedArtifact(module), remake, aliases is not None)
+        def probe(together: Sequence[Sequence[int]], captures: Sequence[Capture], leaves: Sequence[Any]) -> None:
+            build_for(self.function, asked, leaves, Options(), aliases, captures, together)
+
+        artifact = InterpretedArtifact(module)
+        return specialized(built, asked, signature, artifact, remake, probe, aliases is not None)
 
 
 def verify(module: ModuleOp) -> None:
