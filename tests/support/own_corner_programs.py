@@ -570,7 +570,7 @@ CASES = [
     Case(while_with_walrus, ((X,), (X[::-1].copy(),))),
     Case(chained_comparisons, ((X, 1.0, 4.0), (X, 0.0, 2.0))),
     Case(short_circuit_writes, ((X, Y),)),
-    Case(value_of_and_or, ((X, 2.0), (X, 9.0), (np.zeros(5), 0.0))),
+    Case(value_of_and_or, ((X, 2.0), (X, 9.0), (np.array([0.0, 1.0, 0.0, 0.0, 0.0]), 0.5))),
     Case(either_of_two_types, ((X, 2.0),), UnsupportedSyntaxError),
     Case(conditional_expressions_nest, ((X, 2.0), (X, 0.5), (X, -1.0))),
     Case(early_return_in_helper, ((X, 3.5), (X, 99.0))),
