@@ -49,11 +49,11 @@ def plan(function: func.FuncOp) -> None:
     lives = Lives(function.body.block)
     arena = Arena()
     for alloc, begin, end in lives.placeable():
-        alloc.attributes[OFFSET] = IntegerAttr(arena.place(_bytes(alloc), begin, end), i64)
+        alloc.attributes[OFFSET] = IntegerAttr(arena.place(needed_bytes(alloc), begin, end), i64)
     function.attributes[SIZE] = IntegerAttr(arena.size, i64)
 
 
-def _bytes(alloc: memref.AllocOp) -> int:
+def needed_bytes(alloc: memref.AllocOp) -> int:
     """The bytes that an alloc needs at most."""
     type = alloc.memref.type
     element = 8 if isinstance(type.element_type, IndexType) else itemsize(type.element_type)

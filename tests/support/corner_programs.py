@@ -880,7 +880,7 @@ CASES = [
             ),
         ),
     ),
-    Case(view_moves, ((X,),), UnsupportedSyntaxError),
+    Case(view_moves, ((X,),)),
     Case(
         flip_in_loop,
         (
@@ -901,7 +901,6 @@ CASES = [
                 3,
             ),
         ),
-        UnsupportedSyntaxError,
     ),
     Case(
         loop_over_rows,
@@ -1118,7 +1117,7 @@ CASES = [
             ),
         ),
     ),
-    Case(transposed_store, ((M,),), UnsupportedSyntaxError),
+    Case(transposed_store, ((M,),)),
     Case(reshape_view_copy, ((M,),)),
     Case(
         fancy_temp,

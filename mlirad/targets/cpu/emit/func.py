@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from mlirad.dialect.types import from_location
 from mlirad.errors import TargetError
+from mlirad.lowering.plan_arena import needed_bytes
 from mlirad.targets.cpu.emit.descriptor import MemRef, from_parts, layout_of, part_types, row_major, to_parts
 from mlirad.targets.cpu.emit.function import (
     FunctionEmitter,
@@ -197,9 +198,8 @@ def _arena_scopes(e: FunctionEmitter, function: func.FuncOp) -> list[str]:
     for op in ops_in(function):
         offset = op.attributes.get("mlirad.offset") if isinstance(op, memref.AllocOp) else None
         if isinstance(offset, IntegerAttr) and isinstance(op, memref.AllocOp):
-            type = op.memref.type
             start = offset.value.data
-            buffers.append((op.memref, start, start + prod(type.get_shape()) * byte_size(type.element_type)))
+            buffers.append((op.memref, start, start + needed_bytes(op)))
     if not 1 < len(buffers) <= _MOST_SCOPES:
         return []
     domain = e.module.metadata_nodes(1 + 3 * len(buffers))
