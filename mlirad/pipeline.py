@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
 from mlirad import stages
+from mlirad.autodiff.cancel_clears import CancelClears
 from mlirad.autodiff.differentiate import Differentiate, has_requests
 from mlirad.autodiff.split import Split
 from mlirad.autodiff.tape import Tape
@@ -47,6 +48,7 @@ def differentiate(module: ModuleOp) -> ModuleOp:
     """Expand the requests, innermost first, cleaning up before and after each step."""
     while has_requests(module):
         apply((Inline(), *CLEAN, Differentiate(), Dce(), Tape(), Split(), Inline(), *CLEAN), module)
+        apply((CancelClears(), Dce()), module)
     return module
 
 

@@ -18,6 +18,7 @@ from xdsl.traits import IsTerminator
 from mlirad.autodiff import calls, regions
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.calls import Recorded
+from mlirad.autodiff.cancel_clears import mark_clear
 from mlirad.autodiff.naming import Mirror, Naming
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, located, where
@@ -71,6 +72,7 @@ class Adjoint:
         answer = op.vjp(gs[0], outs[0], *operands) if len(gs) == 1 else op.vjp(tuple(gs), tuple(outs), *operands)  # type: ignore[arg-type]
         answers = answer if isinstance(answer, tuple) else (answer,)
         for operand, cotangent in zip(op.operands, answers, strict=True):
+            mark_clear(gs[0], cotangent)
             if cotangent is not None and operand in self.activity.live:
                 masked = annihilated(gs[0], cotangent) if op.singular else cotangent
                 self.add(cotangents, operand, masked, at)

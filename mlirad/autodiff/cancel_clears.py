@@ -1,0 +1,68 @@
+"""Cancels a clear of the cotangent of an element, or slice, that is added back.
+
+Reads: an array of cotangents, cleared where the forward pass overwrote it (`mark_clear` says which writes do that), and
+what was read there added again: what `x[i] -= y` gives, whose old value is a term of the new one. Writes: the additions
+in between, to the array as it was. Leaves: no mark, and ops that nothing uses any more.
+
+The additions change their order. Which one cotangents are summed in is the differentiator's own choice, so this is done
+here, to writes of its making, and never to the user's, which keep their bits (lowering/algebra.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from mlirad.autodiff.updates import READS, UpdateOp, places_of
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr
+from mlirad.dialect.indexing import AddAtOp, AddSliceOp, InsertOp, InsertSliceOp
+
+CLEARS = "mlirad.clears"
+
+
+@dataclass(frozen=True)
+class CancelClears(ModulePass):
+    """Each clear for itself, in its block."""
+
+    name = "mlirad-cancel-clears"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for clear in op.walk():
+            if isinstance(clear, InsertOp | InsertSliceOp) and clear.attributes.pop(CLEARS, None) is not None:
+                added_back = _added_back(clear)
+                if added_back is not None:
+                    added_back.result.replace_all_uses_with(added_back.t)
+                    clear.result.replace_all_uses_with(clear.t)
+
+
+def mark_clear(g: Expr, cotangent: Any) -> None:
+    """Remember that `cotangent`, which a rule made of the cotangent g, is g with a place cleared, if it is that."""
+    clear = cotangent.value.owner if isinstance(cotangent, Expr) else None
+    if isinstance(clear, InsertOp | InsertSliceOp) and clear.t is g.value:
+        clear.attributes[CLEARS] = UnitAttr()
+
+
+def _added_back(clear: UpdateOp) -> UpdateOp | None:
+    """The addition of what stood where `clear` writes, if only additions, which nothing else sees, lie in between."""
+    if not types.is_static(clear.value.type):
+        return None  # that the lengths are equal would have to be proved
+    array: SSAValue = clear.result
+    while (use := array.get_user_of_unique_use()) is not None and use.parent is clear.parent:
+        if not isinstance(use, AddAtOp | AddSliceOp) or use.t is not array:
+            return None
+        read = use.value.owner
+        is_same = use.value.type == clear.value.type and _place(use) == _place(clear)
+        if is_same and isinstance(read, READS) and read.t is clear.t and _place(read) == _place(clear):
+            return use
+        array = use.result
+    return None
+
+
+def _place(op: Operation) -> tuple[tuple[SSAValue, ...], Any]:
+    return tuple(places_of(op)), op.properties
