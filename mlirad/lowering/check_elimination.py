@@ -1,7 +1,8 @@
 """Removes checks that cannot fail, of bounds and of overflow, and the wrapping of indices that are not negative.
 
 Reads and writes: tensor, autodiff and optimized stages, in place. Leaves: the checks that may fail, in their order, and
-those comparisons of i64 scalars whose outcome is not known.
+those comparisons, maxima and minima of i64 scalars whose outcome is not known. No read that a loop's writes cannot meet
+stays in the loop (apart.py).
 
 One walk in program order. A loop's variable lies between 0 and its bound; an index that has passed a check, between 0
 and the size; in a branch, and behind a check, the condition holds; a counter grows by what its loop adds to it.
@@ -42,6 +43,7 @@ from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.indexing import WrapIndexOp
 from mlirad.dialect.movement import DimOp
 from mlirad.dialect.overflow import HIGHEST, LOWEST, AddFitsOp, FitsOp, MulFitsOp, SubFitsOp
+from mlirad.lowering.apart import move_reads_out
 from mlirad.lowering.carries import Carries, is_structured
 from mlirad.lowering.growth import Growth, growth
 from mlirad.lowering.ranges import Interval, Ranges, Sum
@@ -137,6 +139,11 @@ class _Walk:
     def extremum(self, op: MinimumOp | MaximumOp) -> None:
         x, y = self.ranges.interval(op.x), self.ranges.interval(op.y)
         sums = (self.sum_of(op.x), self.sum_of(op.y))
+        for this, other in ((op.x, op.y), (op.y, op.x)):
+            sign = 1 if isinstance(op, MaximumOp) else -1
+            if self.ranges.is_never_negative(Sum(0).plus(self.sum_of(this), sign).plus(self.sum_of(other), -sign)):
+                replace(op, [this])
+                return
         if isinstance(op, MinimumOp):
             self.ranges.add_atom(op.result, Interval(min(x.low, y.low), min(x.high, y.high)), above=sums)
         else:
@@ -280,6 +287,7 @@ class _Walk:
                 trips = Interval(0, min(highest + 1, HIGHEST))
                 self._counter(op.results[number], init, each, trips, None)
         self.visit(op.body.block, last)
+        move_reads_out(op, self.ranges)
 
     def _counter(self, value: SSAValue, init: SSAValue, each: Growth, trips: Interval, number: Sum | None) -> None:
         """The value of a carry after so many trips, of which each adds something: `number` of them, if it is given."""
