@@ -128,8 +128,10 @@ class _Search:
             case SelectOp(x=x, y=y):
                 (a, b), (c, d) = self.interval(x), self.interval(y)
                 return min(a, c), max(b, d)
-            case CheckIndexOp(size=size) | WrapIndexOp(size=size):
+            case CheckIndexOp(size=size):
                 return 0, max(self.interval(size)[1] - 1, 0)
+            case WrapIndexOp(index=index, size=size):
+                return _wrapped(self.interval(index), self.interval(size))
             case DimOp(x=x, axis=axis):
                 # An assumption about the array says nothing about what is computed from its size.
                 bound = None if self.assumed else self.bound(x, axis.value.data)
@@ -142,6 +144,14 @@ class _Search:
             return _ANYTHING
         low, high = self.interval(loop.lb)[0], self.interval(loop.ub)[1]
         return low, max(high - 1, low)
+
+
+def _wrapped(index: Interval, size: Interval) -> Interval:
+    """What is negative is counted from the end; nothing is cut off."""
+    from_start = [(max(index[0], 0), index[1])] if index[1] >= 0 else []
+    from_end = [(index[0] + size[0], min(index[1], -1) + size[1])] if index[0] < 0 else []
+    lows, highs = zip(*from_start, *from_end, strict=True)
+    return min(lows), max(highs)
 
 
 def _sources(array: SSAValue) -> Iterator[SSAValue]:
