@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -40,19 +43,39 @@ class ScalarLeaf:
 
 @dataclass(frozen=True, slots=True)
 class StaticLeaf:
-    """A value that the code is specialised on: a str, None, function..., or a number that is needed statically."""
+    """A value that the code is specialised on: a str, None, function..., or a number that is needed statically.
+
+    is_declared: named in static_argnums or static_argnames, and so compared by `==`. Other objects that may change are
+    compared by identity: two that are equal now need not be so when the code runs.
+    """
 
     value: Any
+    is_declared: bool = False
 
     def _key(self) -> tuple[type, Any]:
+        value = self.value
         # 1, 1.0 and True are equal in Python, -0.0 and 0.0 too, and nan is not: floats are compared by their text.
-        return type(self.value), repr(self.value) if isinstance(self.value, float) else self.value
+        if isinstance(value, float):
+            return type(value), repr(value)
+        return type(value), id(value) if not self.is_declared and may_change(value) else value
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StaticLeaf) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())
+
+
+_CHANGING = (bytearray, memoryview, set, MappingProxyType)
+_UNCHANGING = (numbers.Number, str, bytes, tuple, frozenset, Enum, type, FunctionType, ModuleType)
+_HOMES_OF_UNCHANGING = ("builtins", "numpy", "math", "mlirad", "functools", "operator", "datetime", "pathlib", "re")
+
+
+def may_change(value: Any) -> bool:
+    """Whether what an object is to operators and functions may be another thing at the next call."""
+    if isinstance(value, _CHANGING):
+        return True
+    return not isinstance(value, _UNCHANGING) and type(value).__module__.split(".")[0] not in _HOMES_OF_UNCHANGING
 
 
 LeafSpec = ArrayLeaf | ScalarLeaf | StaticLeaf
@@ -96,10 +119,13 @@ def leaf_of(value: Any) -> LeafSpec:
     """What the code depends on of a leaf.
 
     Raises TypeError for what cannot be compiled: dtypes other than bool, intN, uintN, float32 and float64, and
-    byte-swapped arrays.
+    byte-swapped arrays, and subclasses of ndarray with operators of their own.
     """
     if isinstance(value, np.ndarray):
         _require_dtype(value.dtype)
+        if not is_plain_array(value):
+            kind = type(value).__name__
+            raise TypeError(f"{kind} is a subclass of ndarray that means something else by it; use np.asarray(x)")
         return ArrayLeaf(value.dtype, value.shape, layout_of(value), not value.flags.writeable)
     if isinstance(value, np.generic):
         _require_dtype(value.dtype)
@@ -110,6 +136,23 @@ def leaf_of(value: Any) -> LeafSpec:
     if isinstance(value, complex):
         raise TypeError("complex numbers are not supported")
     return StaticLeaf(value)
+
+
+def is_plain_array(value: Any) -> bool:
+    """Whether a value is an array, and of no class that gives what NumPy does another meaning, as np.matrix does."""
+    return type(value) is np.ndarray or (isinstance(value, np.ndarray) and _means_the_same(type(value)))
+
+
+_HARMLESS = ("new", "init", "del", "module", "doc", "dict", "weakref", "array_finalize", "reduce", "setstate", "repr")
+
+
+@cache
+def _means_the_same(kind: type) -> bool:
+    """Whether a subclass of ndarray changes nothing that programs compute with."""
+    if kind is np.ndarray or kind is np.memmap:
+        return True
+    changed = {name for name in vars(kind) if hasattr(np.ndarray, name)} - {f"__{name}__" for name in _HARMLESS}
+    return not changed and all(_means_the_same(base) for base in kind.__bases__ if issubclass(base, np.ndarray))
 
 
 def _require_dtype(dtype: np.dtype) -> None:
@@ -143,7 +186,7 @@ def key_of(args: Sequence[Any], kwargs: Mapping[str, Any], static: Sequence[int 
 
 def _static_key(value: Any, leaves: list[Any]) -> Hashable:
     leaves.append(value)
-    return StaticLeaf(value)
+    return StaticLeaf(value, is_declared=True)
 
 
 def _key(value: Any, leaves: list[Any]) -> Hashable:
@@ -162,14 +205,15 @@ def _key(value: Any, leaves: list[Any]) -> Hashable:
         return kind, inner[0], *[_key(item, leaves) for item in inner[1]]
     leaves.append(value)
     if isinstance(value, np.ndarray):
-        return np.ndarray, value.dtype, value.shape, value.flags.num & _LAYOUT_AND_ACCESS
+        kind = np.ndarray if is_plain_array(value) else kind
+        return kind, value.dtype, value.shape, value.flags.num & _LAYOUT_AND_ACCESS
     return (np.generic, value.dtype) if isinstance(value, np.generic) else StaticLeaf(value)
 
 
 def signature_of(args: Sequence[Any], kwargs: Mapping[str, Any], static: Sequence[int | str] = ()) -> Signature:
     """The signature of a call; the arguments `static` (positions or keywords) are leaves of known value."""
-    held = [StaticLeaf(value) if number in static else value for number, value in enumerate(args)]
-    named = {key: StaticLeaf(value) if key in static else value for key, value in kwargs.items()}
+    held = [StaticLeaf(value, True) if number in static else value for number, value in enumerate(args)]
+    named = {key: StaticLeaf(value, True) if key in static else value for key, value in kwargs.items()}
     found, structure = tree.flatten(
         (tuple(_Opaque.wrap(held)), dict(zip(named, _Opaque.wrap(named.values()), strict=True)))
     )

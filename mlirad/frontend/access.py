@@ -239,8 +239,8 @@ class Access(Fancy):
                 if entry.kind is list:
                     return self.sequence_item(entry.items, index, self.new_list)
             case Static():
-                key = self.static(index, "an index")
-                return self.computed(lambda: base.value[key])
+                key, items = self.static(index, "an index"), self.operand(base)
+                return self.computed(lambda: items[key])
             case Traced() if not base.weak and isinstance(index, Tuple) and not index.items:
                 return base
             case Lazy() if base.kind is range:

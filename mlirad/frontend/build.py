@@ -190,7 +190,7 @@ class Build:
         with building(block), located(types.to_location(place)), known.scope():
             args, kwargs = self.arguments(block)
             try:
-                value: Value | None = machine.use(machine.call(Static(self.function), args, kwargs))
+                value: Value | None = machine.use(machine.call(machine.object_value(self.function, None), args, kwargs))
             except Bottom:
                 value = None  # it certainly raises; what it would return does not matter, but what it wrote does
             machine.location = place
@@ -268,7 +268,7 @@ class Build:
         names = machine.state.frames[0]
 
         def name_of_argument(key: int) -> str:
-            return f"$argument {key}" if key >= 0 else f"$capture {captures[-1 - key].path}"
+            return f"$argument {key}" if key >= 0 else captures[-1 - key].name
 
         for group in self.together:
             machine.memory.update({name_of_argument(key): frozenset({("together", *group)}) for key in group})
@@ -367,7 +367,7 @@ class Build:
                 assert isinstance(value, Ref)
                 found.append((ArgumentAlias(number), value))
         for number, capture in enumerate(self.found.captures.values()):
-            value = names[f"$capture {capture.path}"]
+            value = names[capture.name]
             assert isinstance(value, Ref)
             found.append((CaptureAlias(number), value))
         return found

@@ -175,6 +175,27 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             return Static(callable(value.value))
         return Static(not isinstance(value, Ref | Traced | Tuple | Object | Lazy))
 
+    def builtin_getattr(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        name = self.static(args[1], "the name of an attribute")
+        if len(args) == 3 and not self.is_there(args[0], name):
+            return args[2]
+        return self.attribute(args[0], name)
+
+    def builtin_hasattr(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        return Static(self.is_there(args[0], self.static(args[1], "the name of an attribute")))
+
+    def is_there(self, value: Value, name: str) -> bool:
+        """Whether a value has an attribute."""
+        value = self.use(value)
+        if isinstance(value, Static):
+            return self.has_attribute(value, name)
+        if isinstance(value, Ref):
+            return hasattr(np.ndarray, name)
+        if isinstance(value, Object):
+            entry = self.entry(value)
+            return hasattr(entry.kind, name) or (entry.kind not in (list, dict) and name in entry.keys)
+        raise self.refusal(f"whether {kind_of(value)} has an attribute is not compiled")
+
     def builtin_print(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         raise self.refusal("print is not compiled", "return the value, or run kernel.numpy under a debugger")
 
@@ -334,6 +355,8 @@ _BUILTINS: dict[Any, Callable[[BuiltinCalls, tuple[Value, ...], Keywords], Value
     bool: BuiltinCalls.builtin_bool,
     isinstance: BuiltinCalls.builtin_isinstance,
     callable: BuiltinCalls.builtin_callable,
+    getattr: BuiltinCalls.builtin_getattr,
+    hasattr: BuiltinCalls.builtin_hasattr,
     print: BuiltinCalls.builtin_print,
     slice: BuiltinCalls.builtin_slice_object,
     dataclasses.replace: BuiltinCalls.builtin_replace,

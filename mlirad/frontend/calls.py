@@ -29,8 +29,21 @@ from mlirad.frontend.source import FunctionNode, Source, source_of
 from mlirad.frontend.state import State
 from mlirad.frontend.statements import Statements
 from mlirad.frontend.traced import NeedStatic, Traced, is_static, origins_of
-from mlirad.frontend.values import Bound, Closure, Entry, Partial, Pullback, Ref, Static, Transformed, Tuple, Value
+from mlirad.frontend.values import (
+    Bound,
+    Closure,
+    Entry,
+    Object,
+    Partial,
+    Pullback,
+    Ref,
+    Static,
+    Transformed,
+    Tuple,
+    Value,
+)
 from mlirad.requests import Request, plain
+from mlirad.signature import may_change
 
 _STATIC_MODULES = ("builtins", "math", "numpy", "operator", "_operator", "cmath")
 # Modules whose callable objects are no functions of the user.
@@ -38,7 +51,7 @@ _OWN = ("numpy", "mlirad", "functools")
 # Of the operator module, what changes none of its operands.
 _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "neg", "pos")
 _OPERATORS = tuple(getattr(operator, name) for name in _ARITHMETIC)
-_IMPURE = (print, input, open, exec, eval, id, hash)
+_IMPURE = (print, input, open, exec, eval, id, hash, globals, locals, vars, dir)
 
 
 class Calls(Statements, Objects, Recursions):
@@ -95,12 +108,14 @@ class Calls(Statements, Objects, Recursions):
                 return self.call_transformed(function, args, kwargs)
             case Pullback():
                 return self.call_pullback(function, args)
+            case Object() if inspect.getattr_static(kind := self.entry(function).kind, "__call__", None) is not None:
+                return self.call(self.attribute_of_class(function, kind, "__call__"), args, kwargs)
         raise DTypeError(f"{kind_of(function)} is not callable", self.location)
 
     def call_static(self, function: Static, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
         callee = plain(function.value)
         if isinstance(callee, Request):
-            return self.call(Transformed(Static(callee.function), callee), args, kwargs)
+            return self.call(Transformed(self.object_value(callee.function, None), callee), args, kwargs)
         transform = getattr(callee, "__mlirad_transform__", None)
         if transform is None and isinstance(callee, type) and issubclass(callee, Request):
             transform = callee
@@ -122,6 +137,7 @@ class Calls(Statements, Objects, Recursions):
             return self.inline_function(callee, args, kwargs)
         special = inspect.getattr_static(type(callee), "__call__", None)
         if isinstance(special, FunctionType) and type(callee).__module__.split(".")[0] not in _OWN:
+            self.guard(Path(type(callee), "", (("attribute", "__call__"),)), special)
             return self.inline_function(special, (function, *args), kwargs)
         if isinstance(callee, type) and dataclasses.is_dataclass(callee):
             return self.construct(callee, args, kwargs)
@@ -132,7 +148,8 @@ class Calls(Statements, Objects, Recursions):
 
     def partial_of(self, value: partial, path: Path | None) -> Partial:
         """A partial from around the function."""
-        inner = {name: self.step(path, "attribute", name) for name in ("func", "args", "keywords")}
+        path = path or Path(value, "")
+        inner = {name: path.then("attribute", name) for name in ("func", "args", "keywords")}
         args = (self.object_value(x, self.step(inner["args"], "item", i)) for i, x in enumerate(value.args))
         named = ((k, self.object_value(x, self.step(inner["keywords"], "item", k))) for k, x in value.keywords.items())
         return Partial(self.object_value(value.func, inner["func"]), tuple(args), tuple(named))
@@ -197,6 +214,8 @@ class Calls(Statements, Objects, Recursions):
     def evaluated_now(self, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
         """A function of the standard library or NumPy on static arguments is evaluated by the compiler."""
         module = (getattr(function, "__module__", None) or type(function).__module__).split(".")[0]
+        if may_change(getattr(function, "__self__", None)):
+            raise self.changing(function.__self__)
         refusal = numpy_calls.unsupported(function)
         if module not in _STATIC_MODULES or function in _IMPURE or "random" in refusal.message:
             raise refusal

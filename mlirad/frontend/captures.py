@@ -7,6 +7,8 @@ Reads: functions and their namespaces. Writes: nothing. Leaves: Captures (how to
 from __future__ import annotations
 
 import builtins
+import dataclasses
+import enum
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
@@ -16,7 +18,7 @@ from mlirad.frontend.values import is_same_static
 from mlirad.signature import ArrayLeaf
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Path:
     """Where an object is found: a name as `function` sees it ("": the function itself), then attributes and items.
 
@@ -24,9 +26,20 @@ class Path:
     raises NameError, AttributeError, LookupError or TypeError where there is none any more.
     """
 
-    function: Any  # a Python function
+    function: Any  # a Python function; with the name "", any object
     name: str
     steps: tuple[tuple[str, Hashable], ...] = ()
+
+    # By the identity of the object: two that are equal may hold different things.
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Path) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> Hashable:
+        return id(self.function), self.name, self.steps
 
     def fetch(self) -> Any:
         value = lookup(self.function, self.name) if self.name else self.function
@@ -41,36 +54,54 @@ class Path:
         return Path(self.function, self.name, (*self.steps, (kind, key)))
 
     def __str__(self) -> str:
-        return self.name + "".join(f".{key}" if kind == "attribute" else f"[{key!r}]" for kind, key in self.steps)
+        spelled = {"attribute": ".{}", "item": "[{!r}]", "default": "({}=...)"}
+        root = self.name or getattr(self.function, "__name__", type(self.function).__name__)
+        return root + "".join(spelled[kind].format(key) for kind, key in self.steps)
 
 
 @dataclass(frozen=True)
 class Capture:
-    """An array that is fetched at each call, and passed as a hidden argument."""
+    """An array that is fetched at each call, and passed as a hidden argument.
+
+    name: its name in frame 0, of no other one: two modules, or two closures, may have different arrays of one name.
+    """
 
     path: Path
     leaf: ArrayLeaf
+    name: str
+
+
+class Presence(enum.Enum):
+    """What a guard may ask of an object instead of its value."""
+
+    HERE = "here"
+    NOT_HERE = "not here"
 
 
 @dataclass(frozen=True, eq=False)
 class Guard:
     """The code is right as long as the object found at `path` is the one it was compiled for.
 
-    A number or str is compared by type and value, a list or dict by its class and keys, anything else by identity.
+    A number or str is compared by type and value, a container by its class (`value`) and keys, anything else by
+    identity; or only whether it is there (Presence).
     """
 
     path: Path
     value: Any
-    keys: tuple[Hashable, ...] | None = None
+    keys: Hashable | None = None
 
     def holds(self) -> bool:
         try:
             value = self.path.fetch()
         except (NameError, AttributeError, LookupError, TypeError, ValueError):
-            return False
+            return self.value is Presence.NOT_HERE
         if self.keys is not None:
             return type(value) is self.value and keys_of(value) == self.keys
-        return is_same_static(value, self.value)
+        return self.value is Presence.HERE or is_same_static(value, self.value)
+
+
+CAPTURE = "$capture "
+"""How the names begin, in frame 0, of captured arrays."""
 
 
 @dataclass
@@ -80,6 +111,12 @@ class Found:
     captures: dict[Path, Capture] = field(default_factory=dict)
     guards: dict[Path, Guard] = field(default_factory=dict)
     roots: dict[Hashable, Path] = field(default_factory=dict)
+
+    def capture(self, path: Path, leaf: ArrayLeaf) -> None:
+        """Add an array that is not known yet."""
+        namesakes = sum(str(other) == str(path) for other in self.captures)
+        number = f" ({namesakes + 1})" if namesakes else ""
+        self.captures[path] = Capture(path, leaf, f"{CAPTURE}{path}{number}")
 
     def root(self, function: FunctionType, name: str) -> Path:
         """The path of a free name; functions that share a module or a closure cell have one path for it."""
@@ -120,8 +157,15 @@ def default_of(function: FunctionType, key: Hashable) -> Any:
     return defaults[names.index(str(key)) - (len(names) - len(defaults))]
 
 
-def keys_of(value: Any) -> tuple[Hashable, ...]:
-    return tuple(value) if isinstance(value, dict) else tuple(range(len(value)))
+def keys_of(value: Any) -> Hashable:
+    """What a container's items are called: of a set, what is in it."""
+    if isinstance(value, dict):
+        return tuple(value)
+    if isinstance(value, set):
+        return frozenset(value)
+    if dataclasses.is_dataclass(value):
+        return tuple(each.name for each in dataclasses.fields(value))
+    return len(value)
 
 
 # Modules whose attributes nobody rebinds: what is reached through them needs no guard.
@@ -131,3 +175,9 @@ _SETTLED = ("numpy", "math", "builtins", "mlirad")
 def is_settled(value: Any) -> bool:
     """Whether a module's attributes are taken as constant."""
     return isinstance(value, ModuleType) and value.__name__.split(".")[0] in _SETTLED
+
+
+def path_of_itself(value: Any) -> Path | None:
+    """The path to an object that nobody puts another one in the place of; None where its attributes never change."""
+    home = getattr(value, "__module__", None) or type(value).__module__
+    return None if str(home).split(".")[0] in _SETTLED else Path(value, "")

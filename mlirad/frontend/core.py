@@ -35,6 +35,7 @@ from mlirad.frontend.traced import DATA, NeedStatic, Traced, of_array, require_s
 from mlirad.frontend.values import Alternative, Closure, Entry, Maybe, Object, Poison, Ref, Static, Tuple, Value
 from mlirad.frontend.views import View
 from mlirad.location import SourceLocation
+from mlirad.signature import may_change
 
 
 class Exit(IntEnum):
@@ -270,6 +271,8 @@ class Core(ABC):
         value = self.use(value)
         match value:
             case Static():
+                if may_change(value.value):
+                    raise self.changing(value.value)
                 return value.value
             case Traced() | Selected():
                 return value
@@ -285,6 +288,12 @@ class Core(ABC):
                 if entry.kind is list:
                     return items
         raise self.refusal("this cannot be an operand here")
+
+    def changing(self, value: Any) -> UnsupportedSyntaxError:
+        """The refusal of an object of which it is not known whether it is still the same at the next call."""
+        kind = type(value).__name__
+        hint = "take numbers, arrays, lists, dicts and tuples out of it first, or read its attributes"
+        return self.refusal(f"what an object of class {kind} holds may be changed between calls", hint)
 
     def result(self, value: Any, strides: tuple[int, ...] | None = None) -> Value:
         """What a NumPy function gave, as a value: arrays are fresh."""

@@ -149,7 +149,9 @@ class Expressions(Comprehensions):
         value = self.use(value)
         match value:
             case Static():
-                return bool(value.value)
+                if hasattr(type(value.value), "__bool__") or hasattr(type(value.value), "__len__"):
+                    return bool(self.operand(value))
+                return True
             case Tuple():
                 return bool(value.items)
             case Object():

@@ -6,15 +6,16 @@ Reads: Python objects, through captures.Found. Writes: nothing but hidden argume
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Hashable
-from types import FunctionType, MethodType, ModuleType
+from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
 from mlirad import tree
 from mlirad.errors import DTypeError
-from mlirad.frontend.captures import Capture, Guard, Path, is_settled, keys_of, lookup
+from mlirad.frontend.captures import Capture, Guard, Path, Presence, is_settled, keys_of, lookup, path_of_itself
 from mlirad.frontend.core import Restart
 from mlirad.frontend.expressions import Expressions
 from mlirad.frontend.layout import strides_of
@@ -49,22 +50,40 @@ class Objects(Expressions):
         """A Python object as a value; `path`: where it was found (None: nobody changes it)."""
         if isinstance(value, np.ndarray):
             return self.result(of_array(value)) if path is None else self.captured(value, path)
+        if isinstance(value, MethodType):
+            return self.method(value, path)
+        path = path or path_of_itself(value)
         if is_container(value):
             return self.container(value, path)
+        if type(value) is set:
+            self.guard_keys(value, path or Path(value, ""))
+            return Static(frozenset(value))
         if isinstance(value, tuple) and tree.children(value) is not None:
             self.guard_keys(value, path)
             items = (self.object_value(x, self.step(path, "item", i)) for i, x in enumerate(value))
             return Tuple(tuple(items), type(value))
-        if not is_settled(value) and path is not None:
+        if is_settled(value):
+            return Static(value)
+        self.guard(path, value)
+        return Static(value, path)
+
+    def guard(self, path: Path | None, value: Any) -> None:
+        """Let the code be right only while this is found there."""
+        if path is not None and (path.name or path.steps):  # an object itself stays what it is
             self.found.guards.setdefault(path, Guard(path, value))
-        return Static(value, None if is_settled(value) else path)
+
+    def method(self, value: MethodType, path: Path | None) -> Value:
+        """A method of an object, bound to it."""
+        self.guard(self.step(path, "attribute", "__func__"), value.__func__)
+        receiver = self.object_value(value.__self__, self.step(path, "attribute", "__self__"))
+        return Bound(receiver, value.__name__, value.__func__)
 
     @staticmethod
     def step(path: Path | None, kind: str, key: Hashable) -> Path | None:
         return None if path is None else path.then(kind, key)
 
     def guard_keys(self, value: Any, path: Path | None) -> None:
-        if path is not None:
+        if path is not None:  # also of an object itself
             self.found.guards.setdefault(path, Guard(path, type(value), keys_of(value)))
 
     def container(self, value: Any, path: Path | None) -> Value:
@@ -73,27 +92,26 @@ class Objects(Expressions):
             return Static(value, path)
         keys, items = inner
         kind = "attribute" if type(value) not in (list, dict) else "item"
-        if kind == "item":
-            self.guard_keys(value, path)
+        self.guard_keys(value, path)
         keys = tuple(range(len(items))) if keys is None else keys
         made = [self.object_value(x, self.step(path, kind, key)) for key, x in zip(keys, items, strict=True)]
         return self.new_object(Entry(type(value), keys, tuple(made), BORROWED.format(type(value).__name__)))
 
     def captured(self, array: np.ndarray, path: Path) -> Ref:
         """An array around the function: a hidden argument."""
-        name = f"$capture {path}"
-        if name in self.state.frames[0]:
-            known = self.state.frames[0][name]
+        capture = self.found.captures.get(path)
+        if capture is not None and capture.name in self.state.frames[0]:
+            known = self.state.frames[0][capture.name]
             assert isinstance(known, Ref)
-            self.captures_used.add(name)
+            self.captures_used.add(capture.name)
             return known
-        if path not in self.found.captures:
+        if capture is None:
             try:
                 leaf = leaf_of(array)
             except TypeError as error:
                 raise DTypeError(str(error), self.location) from None
             assert isinstance(leaf, ArrayLeaf)
-            self.found.captures[path] = Capture(path, leaf)
+            self.found.capture(path, leaf)
         # Every state must have it from the beginning, or a join would take it for an array of one side.
         raise Restart(f"the array {path} is captured")
 
@@ -107,20 +125,30 @@ class Objects(Expressions):
             raise self.refusal(str(error)) from None
         if isinstance(value, str | bytes | tuple | range | slice | np.dtype | np.generic | int | float):
             return Bound(owner, name) if callable(found) else self.object_value(found, None)
-        if isinstance(found, MethodType):
-            return Bound(owner, name, found.__func__) if isinstance(found.__func__, FunctionType) else Static(found)
-        if isinstance(value, ModuleType) and is_settled(value):
-            return self.object_value(found, None)
-        return self.object_value(found, None if owner.path is None else owner.path.then("attribute", name))
+        path = None if owner.path is None else owner.path.then("attribute", name)
+        if isinstance(found, MethodType) and found.__self__ is value:
+            self.guard(self.step(path, "attribute", "__func__"), found.__func__)
+            return Bound(owner, name, found.__func__)
+        if isinstance(found, BuiltinMethodType):
+            return Static(found)  # a new object each time that it is asked for
+        return self.object_value(found, path)
+
+    def has_attribute(self, owner: Static, name: str) -> bool:
+        found = hasattr(owner.value, name)
+        self.guard(self.step(owner.path, "attribute", name), Presence.HERE if found else Presence.NOT_HERE)
+        return found
 
     def attribute_of_class(self, value: Value, kind: type, name: str) -> Value:
         """A method or class attribute of a dataclass or named tuple."""
         found = getattr(kind, name, None)
+        path = Path(kind, "", (("attribute", name),))
         if isinstance(found, FunctionType):
-            return Bound(value, name, found)
+            self.guard(path, found)
+            is_static = isinstance(inspect.getattr_static(kind, name), staticmethod)
+            return Static(found) if is_static else Bound(value, name, found)
         if found is None or isinstance(found, property) or callable(found):
             raise self.refusal(f"the attribute {name!r} of {kind.__name__} is not compiled")
-        return self.object_value(found, None)
+        return self.object_value(found, path)
 
     def hidden_argument(self, capture: Capture, contents: Any) -> Ref:
         """Bind the array of a capture, whose contents come as an argument, for the caller and for `captured`."""
@@ -129,5 +157,5 @@ class Objects(Expressions):
         leaf = capture.leaf
         view = View.of(leaf.shape, leaf.dtype, strides_of(leaf), leaf.readonly)
         array = Ref((Alternative(number, view),))
-        self.state.frames[0][f"$capture {capture.path}"] = array
+        self.state.frames[0][capture.name] = array
         return array

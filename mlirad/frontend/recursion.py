@@ -25,6 +25,7 @@ from xdsl.ir import Block, Operation, Region
 from mlirad.dialect import types
 from mlirad.dialect.expr import building, constant, insert, located
 from mlirad.frontend.call_state import FUNCTION, Ambiguous, Ended, Seen
+from mlirad.frontend.captures import CAPTURE
 from mlirad.frontend.columns import discard
 from mlirad.frontend.core import Bottom, Core, Frame
 from mlirad.frontend.known import scope
@@ -185,7 +186,7 @@ class Recursions(Functions):
 
     def seen_at(self, site: Site, state: State, bound: dict[str, Value]) -> Seen:
         """What a call sees of the state: its arguments, captured arrays, and what its closures see."""
-        captures = {name: value for name, value in state.frames[0].items() if name.startswith("$capture")}
+        captures = {name: value for name, value in state.frames[0].items() if name.startswith(CAPTURE)}
         frames = {**state.frames, 0: captures}
         function: tuple[Value, ...] = ()
         if site.parent is not None:
@@ -350,7 +351,7 @@ class Recursions(Functions):
         op = insert(func.CallOp(known.symbol, seen.operands, [value.type for value in ended.results]))
         value, self.state = ended.into(self.state, seen, op.results, self.fresh)
         self.writes += bool(ended.contents)
-        self.captures_used.update(name for name in seen.state.frames.get(0, {}) if name.startswith("$capture "))
+        self.captures_used.update(name for name in seen.state.frames.get(0, {}) if name.startswith(CAPTURE))
         return value
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from mlirad.errors import DifferentiationError
+from mlirad.frontend.captures import CAPTURE
 from mlirad.frontend.recursion import Functions
 from mlirad.frontend.sizes import TRACED
 from mlirad.frontend.state import reached
@@ -55,7 +56,7 @@ class SeparateCopies(Functions):
         captures = [
             (name, value, self.memory_of(cells_of(value)))
             for name, value in self.state.frames.get(0, {}).items()
-            if name.startswith("$capture ") and isinstance(value, Ref)
+            if name.startswith(CAPTURE) and isinstance(value, Ref)
         ]
         found: list[Shared] = []
         for index, (argument, array, memory) in enumerate(arrays):
@@ -100,7 +101,7 @@ class SeparateCopies(Functions):
         for each, name, value in kept:
             others = [
                 *each.others,
-                *(f"{other.removeprefix('$capture ')!r}" for other in each.captures if other in self.captures_used),
+                *(f"{other.removeprefix(CAPTURE)!r}" for other in each.captures if other in self.captures_used),
             ]
             if not others:
                 continue

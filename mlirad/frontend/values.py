@@ -10,7 +10,6 @@ import ast
 import dataclasses
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -115,7 +114,7 @@ class Bound:
 
     receiver: Value
     name: str
-    function: FunctionType | None = None
+    function: Any = None  # None: a method of the receiver's kind; or what Python calls with the receiver first
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mlirad import requests
@@ -90,7 +90,7 @@ class Kernel:
             raise error.with_traceback(None) from None
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else MethodType(self, instance)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The function for arguments like these, on its way to the target; nothing is run."""

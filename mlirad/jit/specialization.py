@@ -26,7 +26,7 @@ from mlirad.jit.arguments import Input
 from mlirad.jit.results import Pullback, Returned, dtypes_of
 from mlirad.options import Environment, Options
 from mlirad.pipeline import Lowered
-from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature, StaticLeaf, layout_of
+from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature, StaticLeaf, is_plain_array, layout_of
 from mlirad.targets.target import Artifact, find_target
 
 
@@ -183,7 +183,7 @@ def _capture_holds(capture: Capture) -> bool:
         value = capture.path.fetch()
     except (NameError, AttributeError, LookupError, TypeError, ValueError):
         return False
-    return isinstance(value, np.ndarray) and capture.leaf == ArrayLeaf(
+    return is_plain_array(value) and capture.leaf == ArrayLeaf(
         value.dtype, value.shape, layout_of(value), not value.flags.writeable
     )
 
