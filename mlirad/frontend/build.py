@@ -47,7 +47,7 @@ from mlirad.frontend.sizes import require_static
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import DATA, NeedStatic, Traced
 from mlirad.frontend.transforms import PulledBack, Transforms
-from mlirad.frontend.values import Alternative, Entry, Object, Poison, Pullback, Ref, Static, Tuple, Value
+from mlirad.frontend.values import Alternative, Entry, Object, Owner, Poison, Pullback, Ref, Static, Tuple, Value
 from mlirad.frontend.views import View
 from mlirad.location import SourceLocation
 from mlirad.requests import Request, name_of, plain
@@ -63,7 +63,8 @@ class Built:
     results: of what the Python function returns. written: the leaves, and captures_written: the captures, whose arrays
     the function changes, each with the number of the result that is its final content (the function's arguments carry
     it as `mlirad.written`). writes_copies: it may be wrong for arrays that share memory, as a function that is
-    differentiated writes something; `build(..., together=...)` tells. guards: what must hold at each call.
+    differentiated writes something; `build(..., together=...)` tells. changes_copies: it is wrong for a list, dict or
+    dataclass that is passed twice, as such a function changes one. guards: what must hold at each call.
     """
 
     module: ModuleOp
@@ -76,6 +77,7 @@ class Built:
     passed: tuple[int, ...]
     captures_written: dict[int, int]
     writes_copies: bool
+    changes_copies: bool
     guards: tuple[Guard, ...]
 
 
@@ -214,6 +216,7 @@ class Build:
             passed,
             captures_written,
             machine.writes_copies,
+            machine.changes_copies,
             guards,
         )
 
@@ -309,7 +312,7 @@ class Build:
             return Tuple(items, structure.kind)
         keys = tuple(range(len(items))) if structure.keys is None else structure.keys
         return self.interpreter.new_object(
-            Entry(structure.kind, keys, items, f"the caller's {structure.kind.__name__}")
+            Entry(structure.kind, keys, items, Owner(f"the caller's {structure.kind.__name__}"))
         )
 
     # Results.

@@ -110,6 +110,7 @@ class Core(ABC):
         self.unrolled = unrolled
         self.headers: dict[Hashable, Any] = {}  # what loops carried when they were last met (loops.py)
         self.writes = 0  # how many there were so far
+        self.changes_copies = False  # a function that is differentiated changes a list, dict or dataclass given to it
         self.impure: set[Hashable] = set()  # whiles whose conditions have side effects
         self.captures_used: set[str] = set()  # their names in frame 0
         self.boundscheck = boundscheck
@@ -216,9 +217,11 @@ class Core(ABC):
     def change(self, value: Object, entry: Entry) -> None:
         """Give an object other items."""
         old = self.entry(value)
-        if old.borrowed is not None:
+        owner = old.borrowed
+        self.changes_copies |= owner is not None
+        if owner is not None and (owner.of is None or owner.is_shared):
             copy = "list(x)" if old.kind is list else "dict(x)" if old.kind is dict else "dataclasses.replace(x)"
-            raise self.refusal(f"this would change {old.borrowed}", f"copy it first: x = {copy}")
+            raise self.refusal(f"this would change {owner.name}", f"copy it first: x = {copy}")
         self.state.heap[value.number] = entry
 
     def new_array(

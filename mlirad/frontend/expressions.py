@@ -249,7 +249,9 @@ class Expressions(Comprehensions):
                     raise self.refusal("`is` of a bool that is not known at compile time", "use ==")
                 return False
         if isinstance(left, Object) and isinstance(right, Object):
-            return left.number == right.number
+            if left.number == right.number or not (self.entry(left).borrowed and self.entry(right).borrowed):
+                return left.number == right.number
+            raise self.refusal("whether two lists or dicts of the caller are one is not known", "use ==")
         raise self.refusal("`is` is compiled for None, bools and objects known at compile time", "use ==")
 
     def contains(self, item: Value, container: Value) -> bool:

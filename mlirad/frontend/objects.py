@@ -20,7 +20,7 @@ from mlirad.frontend.core import Restart
 from mlirad.frontend.expressions import Expressions
 from mlirad.frontend.layout import strides_of
 from mlirad.frontend.traced import of_array
-from mlirad.frontend.values import Alternative, Bound, Entry, Ref, Static, Tuple, Value
+from mlirad.frontend.values import Alternative, Bound, Entry, Owner, Ref, Static, Tuple, Value
 from mlirad.frontend.views import View
 from mlirad.requests import Request
 from mlirad.signature import ArrayLeaf, leaf_of
@@ -95,7 +95,9 @@ class Objects(Expressions):
         self.guard_keys(value, path)
         keys = tuple(range(len(items))) if keys is None else keys
         made = [self.object_value(x, self.step(path, kind, key)) for key, x in zip(keys, items, strict=True)]
-        return self.new_object(Entry(type(value), keys, tuple(made), BORROWED.format(type(value).__name__)))
+        return self.new_object(
+            Entry(type(value), keys, tuple(made), Owner(BORROWED.format(type(value).__name__), is_shared=True))
+        )
 
     def captured(self, array: np.ndarray, path: Path) -> Ref:
         """An array around the function: a hidden argument."""

@@ -7,6 +7,7 @@ call of it, and how its results are put together.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,9 +23,21 @@ from mlirad.frontend.columns import discard
 from mlirad.frontend.core import Bottom
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.separate_copies import SeparateCopies, Shared
-from mlirad.frontend.state import State
+from mlirad.frontend.state import State, reached
 from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Closure, Entry, Object, Ref, Static, Transformed, Tuple, Value, describe, parts_of
+from mlirad.frontend.values import (
+    Closure,
+    Entry,
+    Object,
+    Owner,
+    Ref,
+    Static,
+    Transformed,
+    Tuple,
+    Value,
+    describe,
+    parts_of,
+)
 from mlirad.requests import name_of
 
 
@@ -70,16 +83,40 @@ class Outlining(SeparateCopies):
         else:
             yield value
 
-    def mapped(self, value: Value, function: Callable[[Value], Value]) -> Value:
-        """A value of the same structure with other leaves; lists, dicts and dataclasses are new ones."""
+    def mapped(
+        self, value: Value, function: Callable[[Value], Value], owner: Callable[[Object], Owner | None] | None = None
+    ) -> Value:
+        """A value of the same structure with other leaves; its lists, dicts and dataclasses are new. owner: of each."""
         value = self.use(value)
         if isinstance(value, Tuple):
-            return Tuple(tuple(self.mapped(item, function) for item in value.items), value.kind)
+            return Tuple(tuple(self.mapped(item, function, owner) for item in value.items), value.kind)
         if isinstance(value, Object):
             entry = self.entry(value)
-            items = tuple(self.mapped(item, function) for item in entry.items)
-            return self.new_object(Entry(entry.kind, entry.keys, items))
+            items = tuple(self.mapped(item, function, owner) for item in entry.items)
+            return self.new_object(Entry(entry.kind, entry.keys, items, None if owner is None else owner(value)))
         return function(value)
+
+    def owner_of_copy(self, value: Object) -> Owner:
+        """The owner of a copy of a list, dict or dataclass."""
+        entry = self.entry(value)
+        owner = entry.borrowed or Owner(f"a copy of a {entry.kind.__name__}")
+        return dataclasses.replace(owner, of=self.original(value))
+
+    def original(self, value: Object) -> int:
+        """What a list, dict or dataclass is a copy of; itself, if it is none."""
+        owner = self.state.heap[value.number].borrowed
+        return value.number if owner is None or owner.of is None else owner.of
+
+    def objects(self, value: Value) -> Iterator[Object]:
+        """The lists, dicts and dataclasses in a value."""
+        value = self.use(value)
+        if isinstance(value, Object):
+            yield value
+        items = (
+            self.entry(value).items if isinstance(value, Object) else value.items if isinstance(value, Tuple) else ()
+        )
+        for item in items:
+            yield from self.objects(item)
 
     def contents(self, value: Ref | Traced) -> Expr:
         """What a leaf is as an operand or a result: a tensor of an array, a scalar of a number."""
@@ -166,8 +203,19 @@ class Outlining(SeparateCopies):
                 copies.append(made)
             return made
 
-        positional = [self.mapped(value, bound) for value in args]
-        named = {name: self.mapped(value, bound) for name, value in kwargs.items()}
+        around = reached(self.state, [function], self.seen_by).objects
+        met = Counter(self.original(each) for each in map(Object, sorted(around)))
+        met.update(self.original(each) for value in (*args, *kwargs.values()) for each in self.objects(value))
+
+        def owner(value: Object) -> Owner:
+            copy = self.owner_of_copy(value)
+            if met[self.original(value)] < 2:
+                return copy
+            kind = self.entry(value).kind.__name__
+            return Owner(f"one of two copies of what is one {kind}", copy.of, is_shared=True)
+
+        positional = [self.mapped(value, bound, owner) for value in args]
+        named = {name: self.mapped(value, bound, owner) for name, value in kwargs.items()}
         kept = self.kept(shared, copies)
         result = self.plain_result(self.call(function, positional, named))
         self.require_unwritten(kept, name_of_value(function))

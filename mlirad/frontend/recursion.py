@@ -24,6 +24,7 @@ from xdsl.ir import Block, Operation, Region
 
 from mlirad.dialect import types
 from mlirad.dialect.expr import building, constant, insert, located
+from mlirad.errors import DifferentiationError
 from mlirad.frontend.call_state import FUNCTION, Ambiguous, Ended, Seen
 from mlirad.frontend.captures import CAPTURE
 from mlirad.frontend.columns import discard
@@ -66,13 +67,17 @@ class Site:
 @dataclass(eq=False)
 class Recursion:
     """A function that calls itself. traced: the parameters whose static numbers are traced. ended: what is known of
-    what it leaves; None: nothing yet."""
+    what it leaves; None: nothing yet. knew_memory: it was made where arrays share memory; writes_copies: a function
+    that it differentiates writes an array, as it turned out; meets_memory: it was called where arrays share memory."""
 
     node: FunctionNode
     symbol: str
     description: Hashable
     traced: frozenset[str]
+    knew_memory: bool
     ended: Ended | None = None
+    writes_copies: bool = False
+    meets_memory: bool = False
 
 
 class Recursive(Exception):
@@ -97,6 +102,9 @@ class Functions(Core):
 
     functions: list[func.FuncOp]
     reserved: frozenset[str] = frozenset()
+    # What of memory is known, and whether it matters: see separate_copies.py.
+    memory: dict[str, frozenset[Hashable]]
+    writes_copies: bool = False
 
     def symbol(self, name: str) -> str:
         base = re.sub(r"\W", "_", name).strip("_") or "lambda"
@@ -211,9 +219,16 @@ class Recursions(Functions):
         for known in self.calling.known:
             if known.node is site.node:
                 seen = self.seen_at(site, self.state, self.with_traced(site.bound, known.traced))
-                if seen.description == known.description:
+                if seen.description == known.description and self.is_right_here(known):
                     return self.emitted_call(known, seen)
         return None
+
+    def is_right_here(self, known: Recursion) -> bool:
+        """Whether a function is right although arrays share memory here that did not where it was made."""
+        if not self.memory or known.knew_memory:
+            return True
+        known.meets_memory = True
+        return not known.writes_copies
 
     def find_recursion(self, site: Site, running: list[Site]) -> None:
         """Raise Recursive if the call is that of one of the sites, which are of its function, again."""
@@ -251,7 +266,8 @@ class Recursions(Functions):
     def as_function(self, site: Site, traced: frozenset[str]) -> Value:
         """Make the function that a call is, and call it."""
         seen = self.seen_at(site, self.state, site.bound)
-        made = Recursion(site.node, self.symbol(site.name), seen.description, traced)
+        made = Recursion(site.node, self.symbol(site.name), seen.description, traced, bool(self.memory))
+        writes_copies, self.writes_copies = self.writes_copies, False
         reserved, self.reserved = self.reserved, self.reserved | {made.symbol}
         known, outer = self.calling.known, self.state
         functions, active = len(self.functions), len(self.active)
@@ -271,10 +287,15 @@ class Recursions(Functions):
         except BaseException:
             del self.active[active:]
             self.calling.known, self.reserved = known, reserved
+            self.writes_copies |= writes_copies
             raise
         finally:
             self.state = outer
-        made.ended = ended
+        made.ended, made.writes_copies = ended, self.writes_copies
+        self.writes_copies |= writes_copies
+        if made.writes_copies and made.meets_memory:
+            message = f"{site.name} is called by a function that is differentiated, on arrays that may share memory"
+            raise DifferentiationError(message, self.location, "pass a copy of one of them: x.copy()")
         self.functions.append(self.function(made, seen, block))
         return self.emitted_call(made, seen)
 
@@ -351,6 +372,7 @@ class Recursions(Functions):
         op = insert(func.CallOp(known.symbol, seen.operands, [value.type for value in ended.results]))
         value, self.state = ended.into(self.state, seen, op.results, self.fresh)
         self.writes += bool(ended.contents)
+        self.writes_copies |= known.writes_copies
         self.captures_used.update(name for name in seen.state.frames.get(0, {}) if name.startswith(CAPTURE))
         return value
 

@@ -43,9 +43,6 @@ class SeparateCopies(Functions):
     cell; two that have a key in common may overlap. writes_copies: a function that is differentiated writes an array.
     """
 
-    memory: dict[str, Memory]
-    writes_copies: bool = False
-
     def shared_among(self, function: Value, leaves: Sequence[tuple[str, Value]]) -> list[Shared]:
         """The arrays among `leaves`, each with the name of the argument it is in, that share memory with others."""
         arrays = [(name, leaf, self.memory_of(cells_of(leaf))) for name, leaf in leaves if isinstance(leaf, Ref)]

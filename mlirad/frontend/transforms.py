@@ -80,7 +80,7 @@ class Transforms(Outlining, Calls):
         raise DifferentiationError(f"{what} is {dtype}, and only floats have derivatives", self.location, hint)
 
     def activated(self, value: Value, what: str) -> Value:
-        return self.mapped(value, lambda leaf: self.differentiable(leaf, what))
+        return self.mapped(value, lambda leaf: self.differentiable(leaf, what), self.owner_of_copy)
 
     def numbers_of(self, outlined: Outlined, args: Sequence[Value], chosen: Sequence[int]) -> list[int]:
         """The callee's arguments that the leaves of the chosen arguments are."""

@@ -186,9 +186,22 @@ Value = (
 )
 
 
+@dataclass(frozen=True)
+class Owner:
+    """Whose a list, dict or dataclass is that the program has not made.
+
+    name: for messages. of: it is a copy of this object, which the program may change (None: it is no copy). is_shared:
+    what it stands for can be reached in another way too, which would not see the change.
+    """
+
+    name: str
+    of: int | None = None
+    is_shared: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """The contents of a list (keys are 0, 1, ...), dict or dataclass. `borrowed`: why the program may not change it.
+    """The contents of a list (keys are 0, 1, ...), dict or dataclass. `borrowed`: the program has not made it.
 
     `poison`: why it cannot be known which items there are (its length depends on data).
     """
@@ -196,7 +209,7 @@ class Entry:
     kind: type
     keys: tuple[Hashable, ...]
     items: tuple[Value, ...]
-    borrowed: str | None = None
+    borrowed: Owner | None = None
     poison: Poison | None = None
 
     @staticmethod

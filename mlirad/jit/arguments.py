@@ -6,12 +6,13 @@ after the call, what was written copied back into the caller's arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mlirad import tree
 from mlirad.jit.aliasing import is_without_overlap
 
 Fetch = Callable[[], Any]
@@ -44,6 +45,29 @@ def check_written(inputs: Sequence[Input], values: Sequence[Any], written: Seque
         if array.flags.c_contiguous or not array.size or is_without_overlap(array):
             continue
         raise ValueError(f"{inputs[number].name} is written, and some of its elements share memory; copy it first")
+
+
+def require_separate(args: Sequence[Any], kwargs: Mapping[str, Any], around: Iterable[Any]) -> None:
+    """Raises ValueError where one list, dict or dataclass is passed twice, or is among those `around` the function."""
+    seen = {id(each) for each in around}
+    for name, value in (*enumerate(args), *kwargs.items()):
+        for container in _containers(value):
+            if id(container) in seen:
+                kind = type(container).__name__
+                raise ValueError(
+                    f"a {kind} in argument {name!r} is passed twice, or used from around the function, which changes "
+                    f"it and is differentiated; pass a copy of it"
+                )
+            seen.add(id(container))
+
+
+def _containers(value: Any) -> Iterator[Any]:
+    inner = tree.children(value)
+    if inner is not None:
+        if not isinstance(value, tuple):
+            yield value
+        for item in inner[1]:
+            yield from _containers(item)
 
 
 _USABLE = 0x101

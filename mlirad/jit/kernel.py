@@ -82,6 +82,8 @@ class Kernel:
             return self.__mlirad_function__(*args, **kwargs)
         try:
             specialization, leaves = self._specialization(args, kwargs)
+            if specialization.built.changes_copies:
+                specialization.check_containers(self.__mlirad_function__, args, kwargs)
             return specialization(leaves)
         except Exception as error:
             if Environment.read().full_traceback:

@@ -26,6 +26,7 @@ from mlirad.jit.arguments import Input
 from mlirad.jit.results import Pullback, Returned, dtypes_of
 from mlirad.options import Environment, Options
 from mlirad.pipeline import Lowered
+from mlirad.requests import Jvp
 from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature, StaticLeaf, is_plain_array, layout_of
 from mlirad.targets.target import Artifact, find_target
 
@@ -98,6 +99,13 @@ class Specialization:
             if not guard.holds():
                 return False
         return all(map(_capture_holds, self.built.captures))
+
+    def check_containers(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Raises ValueError where the code of a function is wrong as one list, dict or dataclass is passed twice."""
+        if self.built.changes_copies:
+            around = [guard.path.fetch() for guard in self.built.guards if guard.keys is not None]
+            # Nobody changes tangents.
+            arguments.require_separate(args[:1] if isinstance(function, Jvp) else args, kwargs, around)
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         values = leaves if self._takes_leaves else arguments.gather(self.inputs, leaves)
@@ -280,6 +288,7 @@ def lower(function: Any, asked: Signature, leaves: Sequence[Any], options: Optio
         specialization = _finish(function, asked, options, made, module)
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            specialization.check_containers(function, args, kwargs)
             return specialization(leaves_of(asked, args, kwargs))
 
         return call

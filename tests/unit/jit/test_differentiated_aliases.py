@@ -187,3 +187,121 @@ def test_inside_kernels_separate_arrays() -> None:
     copied = mlirad.jit(lambda x: mlirad.grad(writes)(x, x.copy()))
     np.testing.assert_array_equal(copied(x), [0.0, 2.0, 3.0, 4.0])
     np.testing.assert_array_equal(x, a())
+
+
+# Recursive functions are compiled once: what they do with arrays that are apart is not what they do with one.
+
+
+def descends(x, y, n):
+    if n <= 0:
+        return 0.0
+    return mlirad.grad(writes)(x, y).sum() + descends(x, y, n - 1)
+
+
+def first_apart(x, z, n):
+    return descends(x, z, n) + mlirad.grad(lambda u, v: descends(u, v, n))(x, x).sum()
+
+
+def first_together(x, z, n):
+    return mlirad.grad(lambda u, v: descends(u, v, n))(x, x).sum() + descends(x, z, n)
+
+
+def both_apart(x, z, n):
+    return descends(x, z, n) + mlirad.grad(lambda u, v: descends(u, v, n))(x, z).sum()
+
+
+def plain_both(x, z, n):
+    return descends(x, z, n) + descends(x, x, n)
+
+
+def within_itself(x, y, n):
+    if n <= 0:
+        return (x * y).sum()
+    return mlirad.grad(writes)(x, y).sum() + mlirad.grad(lambda u, v: within_itself(u, v, n - 1))(x, x).sum()
+
+
+@pytest.mark.parametrize("function", [first_apart, first_together, plain_both, within_itself])
+def test_a_recursive_function_is_not_reused_for_shared_arrays(function: Callable[..., Any]) -> None:
+    with pytest.raises(mlirad.DifferentiationError, match=r"test_differentiated_aliases.py(.|\n)*pass a copy"):
+        mlirad.jit(function)(a(), a(), 2)
+
+
+def test_a_recursive_function_is_reused_for_separate_arrays() -> None:
+    x = a()
+    # Two levels of sum(d/dx of x * y with x[0] = 5), that is y[1] + y[2] + y[3]; its derivative by x is 0.
+    assert mlirad.jit(both_apart)(x, x.copy(), 2) == 2 * (2.0 + 3.0 + 4.0)
+    written = mlirad.jit(lambda x, y, n: mlirad.grad(lambda u: writes_in_a_recursion(u, y))(x)[n])
+    assert written(x, x.copy(), 3) == 4.0
+
+
+# Lists, dicts and dataclasses that are passed twice.
+
+
+def changes_list(p, q):
+    p[0] = p[1] * 2
+    return (p[0] * q[0]).sum()
+
+
+def changes_nested(q):
+    return changes_list(q["a"], q["b"])
+
+
+ITEMS = [np.arange(1.0, 5.0), np.arange(2.0, 6.0)]
+
+
+def changes_beside_a_global(p):
+    return changes_list(p, ITEMS)
+
+
+PASSED_TWICE: dict[str, Callable[[list], Any]] = {
+    "grad": lambda p: mlirad.grad(changes_list)(p, p),
+    "value_and_grad": lambda p: mlirad.value_and_grad(changes_list, (0, 1))(p, p),
+    "vjp": lambda p: mlirad.vjp(changes_list, p, p),
+    "jvp": lambda p: mlirad.jvp(changes_list, (p, p), (p, p)),
+    "keyword": lambda p: mlirad.grad(changes_list)(p, q=p),
+    "nested": lambda p: mlirad.grad(changes_nested)({"a": p, "b": p}),
+    "in a kernel": lambda p: mlirad.jit(lambda p, q: mlirad.grad(changes_list)(p, q))(p, p),
+    "grad of grad": lambda p: mlirad.grad(lambda p, q: mlirad.grad(changes_list)(p, q)[1].sum())(p, p),
+    "a global": lambda p: mlirad.grad(changes_beside_a_global)(ITEMS),
+    "lowered": lambda p: mlirad.grad(changes_list).lower(p, p).compile()(p, p),
+}
+
+
+@pytest.mark.parametrize("call", PASSED_TWICE.values(), ids=PASSED_TWICE)
+def test_a_list_that_is_changed_is_passed_twice(call: Callable[[list], Any]) -> None:
+    with pytest.raises(ValueError, match=r"a list in argument .* is passed twice, or used from around .* pass a copy"):
+        call([a(), a()])
+
+
+MADE_HERE: dict[str, Callable[..., Any]] = {
+    "twice": lambda x: (lambda p: mlirad.grad(changes_list)(p, p))([x, x + 1]),
+    "closure": lambda x: (lambda p: mlirad.grad(lambda q: changes_list(q, p))(p))([x, x + 1]),
+    "deeper": lambda x: (lambda p: mlirad.grad(lambda q: mlirad.grad(changes_list)(q, p)[1].sum())(p))([x, x + 1]),
+    "a global": lambda x: mlirad.grad(changes_beside_a_global)(ITEMS),
+}
+
+
+@pytest.mark.parametrize("function", MADE_HERE.values(), ids=MADE_HERE)
+def test_a_list_of_the_kernel_is_passed_twice(function: Callable[..., Any]) -> None:
+    with pytest.raises(mlirad.CompileError, match=r"this would change (one of two copies|a list that belongs)"):
+        mlirad.jit(function)(a())
+
+
+def test_lists_that_are_passed_once_may_be_changed() -> None:
+    p, q = [a(), 2 * a()], [a(), 3 * a()]
+    first, second = mlirad.grad(changes_list, (0, 1))(p, q)
+    np.testing.assert_array_equal(first, [np.zeros(4), 2 * q[0]])
+    np.testing.assert_array_equal(second, [2 * p[1], np.zeros(4)])
+    inner = mlirad.jit(lambda x: mlirad.grad(changes_list)([x, 2 * x], [x, x])[1])
+    np.testing.assert_array_equal(inner(a()), 2 * a())
+    value, tangent = mlirad.jvp(changes_list, (p, q), (p, q))
+    assert tangent == 2 * value  # primals and tangents may be the same lists
+    np.testing.assert_array_equal(mlirad.grad(changes_beside_a_global)(list(ITEMS))[1], 2 * ITEMS[0])
+    np.testing.assert_array_equal(p[0], a())
+
+
+def test_whether_lists_of_the_caller_are_one_is_not_known() -> None:
+    p = [1.0]
+    with pytest.raises(mlirad.CompileError, match=r"whether two lists or dicts of the caller are one is not known"):
+        mlirad.jit(lambda p, q: 1.0 if p is q else 2.0)(p, p)
+    assert mlirad.jit(lambda p: 1.0 if p is p else 2.0)(p) == 1.0
