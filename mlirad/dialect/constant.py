@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,11 +23,11 @@ from mlirad.errors import DTypeError, ShapeError
 def dense(value: Any, type: Attribute) -> Attribute:
     """`value` as an MLIR attribute of the scalar or tensor `type`; a tensor of equal numbers is a splat."""
     dtype = types.to_dtype(types.element_type(type))
+    if not types.is_tensor(type):
+        # By bits: -0.0 is not 0.0.
+        key = struct.pack("d", value) if value.__class__ is float else value
+        return _scalar(key, value.__class__, dtype) if value.__class__ in (bool, int, float) else _number(value, dtype)
     array = np.asarray(value).astype(dtype)
-    if not isinstance(type, TensorType):
-        if types.is_float(type):
-            return FloatAttr(float(array), type)  # type: ignore[arg-type]
-        return IntegerAttr(int(array), type)  # type: ignore[arg-type]
     if array.size and array.ndim and _all_same(array):
         array = array.reshape(-1)[0]
     if not array.ndim:
@@ -33,6 +35,19 @@ def dense(value: Any, type: Attribute) -> Attribute:
     if array.shape != types.shape(type):
         raise ShapeError(f"a constant of shape {array.shape} for {type}")
     return DenseIntOrFPElementsAttr.from_list(type, array.reshape(-1).tolist())
+
+
+@lru_cache(4096)
+def _scalar(key: bytes | int, kind: type, dtype: np.dtype) -> Attribute:
+    """A Python number of a kind, a float given by its bits: the attributes of most are made again and again."""
+    return _number(struct.unpack("d", key)[0] if isinstance(key, bytes) else kind(key), dtype)
+
+
+def _number(value: Any, dtype: np.dtype) -> Attribute:
+    array, type = np.asarray(value).astype(dtype), types.from_dtype(dtype)
+    if types.is_float(type):
+        return FloatAttr(float(array), type)  # type: ignore[arg-type]
+    return IntegerAttr(int(array), type)  # type: ignore[arg-type]
 
 
 def _all_same(array: np.ndarray) -> bool:
@@ -44,7 +59,8 @@ def value_of(attribute: Attribute, type: Attribute) -> np.ndarray | np.generic:
     """The number or array that a constant's attribute stands for."""
     dtype = types.to_dtype(types.element_type(type))
     if isinstance(attribute, FloatAttr | IntegerAttr):
-        return np.array(attribute.value.data).astype(dtype)[()]
+        data = attribute.value.data
+        return dtype.type(data) if data.__class__ is float else np.array(data).astype(dtype)[()]
     assert isinstance(attribute, DenseIntOrFPElementsAttr)
     # Through object: NumPy would make float64 of integers that do not all fit in int64.
     values = np.array(attribute.get_values(), object if dtype == np.uint64 else None).astype(dtype)

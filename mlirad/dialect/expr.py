@@ -8,56 +8,79 @@ broadcasting here but for numbers and scalars: mixing element types is a DTypeEr
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from xdsl.dialects.builtin import LocationAttr, UnknownLoc
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect import types
 from mlirad.dialect.op import NdOp, op_of
 from mlirad.errors import DTypeError, ShapeError
+from mlirad.location import SourceLocation
 
 OpT = TypeVar("OpT", bound=Operation)
 Number = int | float | bool | np.generic
 
 
+Location = LocationAttr | SourceLocation | None
+
+
 class _Context(threading.local):
     point: InsertPoint | None = None
-    location: LocationAttr = UnknownLoc()
+    location: Location = None
 
 
 _context = _Context()
 
 
-@contextmanager
-def building(where: InsertPoint | Block) -> Iterator[None]:
+class building:
     """Ops are emitted at `where` (at a block's end, for a block) inside this context."""
-    saved = _context.point
-    _context.point = InsertPoint.at_end(where) if isinstance(where, Block) else where
-    try:
-        yield
-    finally:
-        _context.point = saved
+
+    __slots__ = ("point", "saved")
+
+    def __init__(self, where: InsertPoint | Block):
+        self.point = InsertPoint.at_end(where) if isinstance(where, Block) else where
+
+    def __enter__(self) -> None:
+        self.saved = _context.point
+        _context.point = self.point
+
+    def __exit__(self, *_error: object) -> None:
+        _context.point = self.saved
 
 
-@contextmanager
-def located(location: LocationAttr) -> Iterator[None]:
-    """Ops are emitted with `location` inside this context."""
+def swap_location(location: Location) -> Location:
+    """Emit ops with this location from now on; gives the one before."""
     saved = _context.location
     _context.location = location
-    try:
-        yield
-    finally:
-        _context.location = saved
+    return saved
+
+
+class located:
+    """Ops are emitted with `location` inside this context."""
+
+    __slots__ = ("location",)
+
+    def __init__(self, location: Location):
+        self.location = location
+
+    def __enter__(self) -> None:
+        self.location = swap_location(self.location)
+
+    def __exit__(self, *_error: object) -> None:
+        _context.location = self.location
 
 
 def current_location() -> LocationAttr:
-    return _context.location
+    location = _context.location
+    if not isinstance(location, LocationAttr):
+        # Made here and not before: most places in a source emit nothing.
+        location = _context.location = types.to_location(location)
+    return location
 
 
 def insertion_point() -> InsertPoint:
@@ -69,7 +92,7 @@ def insertion_point() -> InsertPoint:
 def insert(op: OpT) -> OpT:
     """Put a ready-made op at the insertion point, with the current location."""
     point = insertion_point()
-    op.location = _context.location
+    op.location = current_location()
     if point.insert_before is None:
         point.block.add_op(op)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import TypeGuard
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -39,6 +40,9 @@ _ELEMENT_OF_DTYPE: dict[np.dtype, Attribute] = {
 }
 _DTYPE_OF_ELEMENT = {element: dtype for dtype, element in _ELEMENT_OF_DTYPE.items()}
 
+# What is remembered in the instance dictionaries of attributes.
+_DTYPE, _SHAPE = "mlirad.dtype", "mlirad.shape"
+
 
 def from_dtype(dtype: np.dtype) -> Attribute:
     """The element type of a NumPy dtype. Raises KeyError for one that mlirad does not know."""
@@ -47,7 +51,11 @@ def from_dtype(dtype: np.dtype) -> Attribute:
 
 def to_dtype(element: Attribute) -> np.dtype:
     """The NumPy dtype of an element type."""
-    return _DTYPE_OF_ELEMENT[element]
+    # Kept with the attribute, which never changes: hashing one is slow, and this is asked of every value.
+    known = element.__dict__.get(_DTYPE)
+    if known is None:
+        known = element.__dict__[_DTYPE] = _DTYPE_OF_ELEMENT[element]
+    return known
 
 
 def has_dtype(dtype: np.dtype) -> bool:
@@ -70,23 +78,26 @@ def of_shape(shape: Sequence[int], element: Attribute) -> Attribute:
 
 
 def element_type(type: Attribute) -> Attribute:
-    return type.element_type if isinstance(type, TensorType) else type
+    return type.element_type if is_tensor(type) else type
 
 
 def shape(type: Attribute) -> tuple[int, ...]:
     """The sizes of a tensor (-1: unknown), () for a scalar."""
-    if isinstance(type, TensorType):
-        return tuple(-1 if size == DYNAMIC_INDEX else size for size in type.get_shape())
-    return ()
+    if not is_tensor(type):
+        return ()
+    known = type.__dict__.get(_SHAPE)
+    if known is None:
+        known = type.__dict__[_SHAPE] = tuple(-1 if size == DYNAMIC_INDEX else size for size in type.get_shape())
+    return known
 
 
 def with_element(type: Attribute, element: Attribute) -> Attribute:
     """A type of the same shape and another element type."""
-    return tensor(shape(type), element) if isinstance(type, TensorType) else element
+    return tensor(shape(type), element) if is_tensor(type) else element
 
 
-def is_tensor(type: Attribute) -> bool:
-    return isinstance(type, TensorType)
+def is_tensor(type: Attribute) -> TypeGuard[TensorType]:
+    return type.__class__ is TensorType  # nothing extends it; xDSL's classes are abstract ones, slow to ask for
 
 
 def is_static(type: Attribute) -> bool:
@@ -95,7 +106,12 @@ def is_static(type: Attribute) -> bool:
 
 def is_float(type: Attribute) -> bool:
     """Whether the elements are floating-point numbers: what can have a cotangent."""
-    return isinstance(element_type(type), AnyFloat)
+    return _is_of_floats(element_type(type).__class__)
+
+
+@cache
+def _is_of_floats(kind: type[Attribute]) -> bool:
+    return issubclass(kind, AnyFloat)
 
 
 def is_integer(type: Attribute) -> bool:
@@ -129,7 +145,10 @@ def to_location(place: SourceLocation | None) -> LocationAttr:
     """The MLIR location of a place in the source (MLIR's columns count from 1)."""
     if place is None:
         return UnknownLoc()
-    return FileLineColLoc(StringAttr(place.filename), IntAttr(place.lineno), IntAttr(place.col_offset + 1))
+    return FileLineColLoc(_string(place.filename), _integer(place.lineno), _integer(place.col_offset + 1))
+
+
+_string, _integer = cache(StringAttr), cache(IntAttr)
 
 
 def from_location(location: Attribute | None) -> SourceLocation | None:

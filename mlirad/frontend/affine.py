@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from mlirad.dialect import types
 from mlirad.dialect.check import CheckIndexOp
@@ -72,6 +72,10 @@ class _Limit:
     rank: int
 
 
+# Whose results are forms of their operands'.
+_KNOWN = {NegOp, AddOp, SubOp, MulOp, MaximumOp, MinimumOp, WrapIndexOp, CheckIndexOp, DimOp, FloorDivOp}
+
+
 def form_of(x: Int) -> Form:
     if isinstance(x, int):
         return Form((), x)
@@ -86,32 +90,35 @@ def _form(value: SSAValue, known: dict[SSAValue, Form]) -> Form:
 
 def _new_form(value: SSAValue, known: dict[SSAValue, Form]) -> Form:
     op = value.owner
-    match op:
-        case ConstantOp():
-            return Form((), int(op.reference()))
-        case NegOp():
-            return _form(op.x, known).scaled(-1)
-        case AddOp():
-            return _form(op.x, known) + _form(op.y, known)
-        case SubOp():
-            return _form(op.x, known) - _form(op.y, known)
-        case MulOp():
-            x, y = _form(op.x, known), _form(op.y, known)
-            for factor, other in ((x, y), (y, x)):
-                if not factor.terms:
-                    return other.scaled(factor.constant)
-        case MaximumOp() | MinimumOp():
-            return _atom((op.name, frozenset({_form(op.x, known), _form(op.y, known)})))
-        case WrapIndexOp() | CheckIndexOp():
-            index, size = _form(op.index, known), _form(op.size, known)
-            return index if _is_natural(index) else _atom(("wrap", index, size))
-        case DimOp():
-            source = size_of(op.x, op.axis.value.data)
-            return _form(source, known) if isinstance(source, SSAValue) else _atom(("dim", *source))
-        case FloorDivOp():
-            x, y = _form(op.x, known), _form(op.y, known)
-            if not y.terms and y.constant > 0:
-                return _atom(("//", x, y.constant))
+    kind = op.__class__
+    if kind is ConstantOp:
+        assert isinstance(op, ConstantOp)
+        return Form((), int(op.reference()))
+    if kind not in _KNOWN:
+        return _atom(value)
+    assert isinstance(op, Operation)
+    if kind is DimOp:
+        assert isinstance(op, DimOp)
+        source = size_of(op.x, op.axis.value.data)
+        return _form(source, known) if isinstance(source, SSAValue) else _atom(("dim", *source))
+    forms = [_form(operand, known) for operand in op.operands]
+    if kind is NegOp:
+        return forms[0].scaled(-1)
+    x, y = forms
+    if kind is AddOp:
+        return x + y
+    if kind is SubOp:
+        return x - y
+    if kind is MulOp:
+        for factor, other in ((x, y), (y, x)):
+            if not factor.terms:
+                return other.scaled(factor.constant)
+    elif kind in (MaximumOp, MinimumOp):
+        return _atom((op.name, frozenset({x, y})))
+    elif kind in (WrapIndexOp, CheckIndexOp):
+        return x if _is_natural(x) else _atom(("wrap", x, y))
+    elif kind is FloorDivOp and not y.terms and y.constant > 0:
+        return _atom(("//", x, y.constant))
     return _atom(value)
 
 

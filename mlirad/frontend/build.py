@@ -189,7 +189,7 @@ class Build:
         machine.location = place = _definition(self.function)
         machine.state = State(frames={0: {}})
         block = self.block = Block()
-        with building(block), located(types.to_location(place)), known.scope():
+        with building(block), located(place), known.scope():
             args, kwargs = self.arguments(block)
             try:
                 value: Value | None = machine.use(machine.call(machine.object_value(self.function, None), args, kwargs))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import count
@@ -20,7 +19,7 @@ from xdsl.ir import Block
 
 from mlirad.dialect import types
 from mlirad.dialect.check import check
-from mlirad.dialect.expr import Expr, building, constant, insert, insertion_point, located, where
+from mlirad.dialect.expr import Expr, building, constant, insert, insertion_point, swap_location, where
 from mlirad.errors import CompileError, UnsupportedSyntaxError
 from mlirad.frontend import known, prelude, sizes, views
 from mlirad.frontend.assignment import assignable
@@ -100,6 +99,33 @@ RESULT = "$return"
 _NUMBERS = count(1)
 
 
+class _At:
+    """What `Core.at` gives: a class, as every expression is evaluated in one."""
+
+    __slots__ = ("before", "core", "node", "saved")
+
+    def __init__(self, core: Core, node: ast.AST):
+        self.core = core
+        self.node = node
+
+    def __enter__(self) -> None:
+        core = self.core
+        self.before = core.location
+        source = core.active[-1].source
+        # What a builtin does in prelude.py happens, for the user, where it is called.
+        if self.before is None or source.filename != prelude.__file__:
+            core.location = source.location(self.node)
+        self.saved = swap_location(core.location)
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        swap_location(self.saved)
+        if isinstance(error, CompileError):
+            error.at(self.core.location)
+        elif isinstance(error, NeedStatic | PoisonUsed):
+            error.__dict__.setdefault("location", self.core.location)
+        self.core.location = self.before
+
+
 class Core(ABC):
     """The interpreter's state and the block it writes to. `state` is the one way to reach the program's state: nothing
     else may hold a piece of it across an evaluation, because a join replaces it."""
@@ -136,24 +162,9 @@ class Core(ABC):
     def frame(self) -> Frame:
         return self.active[-1]
 
-    @contextmanager
-    def at(self, node: ast.AST) -> Iterator[None]:
+    def at(self, node: ast.AST) -> _At:
         """Ops and errors in here come from `node`."""
-        saved = self.location
-        # What a builtin does in prelude.py happens, for the user, where it is called.
-        if saved is None or self.frame.source.filename != prelude.__file__:
-            self.location = self.frame.source.location(node)
-        try:
-            with located(types.to_location(self.location)):
-                yield
-        except CompileError as error:
-            error.at(self.location)
-            raise
-        except (NeedStatic, PoisonUsed) as error:
-            error.__dict__.setdefault("location", self.location)
-            raise
-        finally:
-            self.location = saved
+        return _At(self, node)
 
     def refusal(self, message: str, hint: str | None = None) -> UnsupportedSyntaxError:
         return UnsupportedSyntaxError(message, self.location, hint)

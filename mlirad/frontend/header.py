@@ -38,7 +38,7 @@ class Loop:
     @property
     def leaves(self) -> bool:
         """Whether its body may leave it."""
-        return may_leave(self.node.body)
+        return may_leave(self.node)
 
     @property
     def changed(self) -> Names:

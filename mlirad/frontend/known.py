@@ -6,8 +6,7 @@ Reads: nothing. Writes: nothing. Leaves: what was remembered: numbers of iterati
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,13 +19,15 @@ class _Scopes(threading.local):
 _scopes = _Scopes()
 
 
-@contextmanager
-def scope() -> Iterator[None]:
+class scope:
     """What is remembered in here may be made of values of this block, and is forgotten at its end."""
-    _scopes.scopes.append({})
-    try:
-        yield
-    finally:
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        _scopes.scopes.append({})
+
+    def __exit__(self, *_error: object) -> None:
         _scopes.scopes.pop()
 
 

@@ -310,7 +310,7 @@ class Recursions(Functions):
         self.state.temps = ()
         active, start = len(self.active), self.location
         try:
-            with building(block), scope(), located(types.to_location(self.location)):
+            with building(block), scope(), located(self.location):
                 again = replace(site, bound=bound, state=self.state.fork(), block=block, mark=None, seen=seen)
                 value = self.interpreted(again)
                 self.push(self.use(value))

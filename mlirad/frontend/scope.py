@@ -6,7 +6,7 @@ Reads: ast. Writes: nothing. Leaves: a Scope for each function, with plain backw
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -102,13 +102,31 @@ def _own_nodes(scope: ScopeNode) -> Iterator[ast.AST]:
         elif isinstance(node, _SCOPES):
             work.append(node.generators[0].iter)  # type: ignore[attr-defined]
         else:
-            work += ast.iter_child_nodes(node)
+            work += _children(node)
+
+
+def _children(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a node, in order; as `ast.iter_child_nodes`, at half the price."""
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if value.__class__ is list:
+            yield from (each for each in value if isinstance(each, ast.AST))
+        elif isinstance(value, ast.AST):
+            yield value
+
+
+def nodes_in(node: ast.AST) -> list[ast.AST]:
+    """A node and all in it, breadth first."""
+    found = [node]
+    for each in found:  # which grows
+        found += _children(each)
+    return found
 
 
 @cache
 def uses(node: ast.AST) -> Names:
     """The names that evaluating an expression may read (those of functions in it too)."""
-    return frozenset(child.id for child in ast.walk(node) if isinstance(child, ast.Name))
+    return frozenset(child.id for child in nodes_in(node) if isinstance(child, ast.Name))
 
 
 @cache
@@ -123,7 +141,7 @@ def assigned(node: ast.AST) -> Names:
         elif isinstance(child, ast.FunctionDef):
             found.add(child.name)
         if not isinstance(child, _SCOPES):
-            work += ast.iter_child_nodes(child)
+            work += _children(child)
     return frozenset(found)
 
 
@@ -137,7 +155,8 @@ def always_leaves(block: Sequence[ast.stmt]) -> bool:
     return False
 
 
-def may_leave(block: Iterable[ast.AST]) -> bool:
+@cache
+def may_leave(loop: ast.For | ast.While) -> bool:
     """Whether a loop's body may end the loop from inside, by return or by a break of its own."""
 
     def search(node: ast.AST, is_inner: bool) -> bool:
@@ -153,7 +172,7 @@ def may_leave(block: Iterable[ast.AST]) -> bool:
             )
         return any(search(child, is_inner) for child in ast.iter_child_nodes(node))
 
-    return any(search(node, False) for node in block)
+    return any(search(node, False) for node in loop.body)
 
 
 @dataclass(frozen=True)

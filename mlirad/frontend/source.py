@@ -15,6 +15,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from mlirad.errors import UnsupportedSyntaxError
+from mlirad.frontend.scope import nodes_in
 from mlirad.location import SourceLocation
 
 FunctionNode = ast.FunctionDef | ast.Lambda
@@ -29,14 +30,18 @@ class Source:
     function: Any  # a Python function
 
     def location(self, node: ast.AST) -> SourceLocation:
-        node = node if hasattr(node, "lineno") else self.node
-        return SourceLocation(
-            self.filename,
-            node.lineno,  # type: ignore[attr-defined]
-            node.col_offset,  # type: ignore[attr-defined]
-            getattr(node, "end_lineno", None),
-            getattr(node, "end_col_offset", None),
-        )
+        return _place_of(self.filename, node if hasattr(node, "lineno") else self.node)
+
+
+@cache
+def _place_of(filename: str, node: ast.AST) -> SourceLocation:
+    return SourceLocation(
+        filename,
+        node.lineno,  # type: ignore[attr-defined]
+        node.col_offset,  # type: ignore[attr-defined]
+        getattr(node, "end_lineno", None),
+        getattr(node, "end_col_offset", None),
+    )
 
 
 def source_of(function: FunctionType) -> Source:
@@ -92,7 +97,7 @@ def _functions(filename: str, text: str) -> tuple[FunctionNode, ...]:
     except SyntaxError as error:
         hint = "the file has changed since it was imported"
         raise UnsupportedSyntaxError(f"{filename} does not parse: {error}", None, hint) from None
-    return tuple(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda))
+    return tuple(node for node in nodes_in(tree) if isinstance(node, ast.FunctionDef | ast.Lambda))
 
 
 def _node_of(code: CodeType, name: str, text: str) -> FunctionNode:

@@ -22,9 +22,12 @@ def features_of(source: str) -> set[str]:
     found: set[str] = set()
     for function in ast.parse(source).body:
         if isinstance(function, ast.FunctionDef) and function.name not in COMMON:
-            for node in ast.walk(function):
-                found |= {name for name, holds in _FEATURES.get(type(node), ()) if name not in found and holds(node)}
-            found |= _of_function(function)
+            nodes = list(ast.walk(function))
+            for node in nodes:
+                for name, holds in _FEATURES.get(type(node), ()):
+                    if name not in found and holds(node):
+                        found.add(name)
+            found |= _of_function(function, nodes)
             for statement in function.body:
                 _nests(statement, found, in_loop=False, in_branch=False)
     return found
@@ -138,7 +141,7 @@ _FEATURES: dict[type[ast.AST], tuple[Feature, ...]] = {
         ("moving view", lambda node: any(_is_traced(part.lower) for part in _slices(node))),
         ("traced length", lambda node: any(map(_is_window, _slices(node)))),
         ("mask", lambda node: isinstance(node.slice, ast.Compare | ast.UnaryOp) and not _is_negative(node.slice)),
-        ("index array", lambda node: isinstance(node.slice, ast.List) or ast.unparse(node.slice).startswith("q %")),
+        ("index array", lambda node: isinstance(node.slice, ast.List) or _is_remainder_of(node.slice, "q")),
     ),
     ast.Attribute: (
         ("transpose", lambda node: node.attr == "T"),
@@ -162,6 +165,20 @@ _FEATURES: dict[type[ast.AST], tuple[Feature, ...]] = {
         ("reshape", lambda node: _is_method(node, "reshape", "ravel")),
     ),
 }
+
+
+def _is_remainder_of(node: ast.expr, name: str) -> bool:
+    """Whether an expression begins with `name %`."""
+    while isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Mod):
+        node = node.left
+    return isinstance(node, ast.BinOp) and isinstance(node.left, ast.Name) and node.left.id == name
+
+
+def _base(node: ast.expr) -> ast.expr:
+    """What is indexed."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
 
 
 def _is_window(part: ast.Slice) -> bool:
@@ -193,22 +210,23 @@ def _nests(node: ast.stmt, found: set[str], in_loop: bool, in_branch: bool) -> N
         _nests(inner, found, in_loop or is_loop, in_branch or isinstance(node, ast.If))
 
 
-def _of_function(function: ast.FunctionDef) -> set[str]:
+def _of_function(function: ast.FunctionDef, nodes: list[ast.AST]) -> set[str]:
     found: set[str] = set()
     names = {arg.arg for arg in function.args.args}
-    stores = {ast.unparse(each).split("[")[0] for node in ast.walk(function) for each in _written(node)}
-    if any(_is_call(node, function.name) for node in ast.walk(function)):
+    bases = [_base(each) for node in nodes for each in _written(node)]
+    stores = {base.id for base in bases if isinstance(base, ast.Name)}
+    if any(_is_call(node, function.name) for node in nodes):
         found.add("recursion")
     elif function.name not in ("f", "apply"):
         found.add("helper")
         if names & stores:
             found.add("helper writes")
-    rows = (n for n in ast.walk(function) if isinstance(n, ast.For) and isinstance(n.target, ast.Name))
+    rows = (n for n in nodes if isinstance(n, ast.For) and isinstance(n.target, ast.Name))
     if any(node.target.id.startswith("r") for node in rows if isinstance(node.target, ast.Name)):
         found.add("rows")
     if function.name == "f" and {"g"} & names:
         found.add("float32")
-    if any(isinstance(node, ast.Return) and _returns_an_array(node) for node in ast.walk(function)):
+    if any(isinstance(node, ast.Return) and _returns_an_array(node) for node in nodes):
         found.add("array returned")
     if function.name == "f" and {"h"} & names:
         found.add("three axes")
@@ -216,7 +234,7 @@ def _of_function(function: ast.FunctionDef) -> set[str]:
         found.add("array of one element")
     if function.name == "f" and {"q"} & names:
         found.add("array of ints")
-    if any(isinstance(node, ast.If) and _binds_maybe(node) for node in ast.walk(function)):
+    if any(isinstance(node, ast.If) and _binds_maybe(node) for node in nodes):
         found.add("bound on some paths")
     return found
 

@@ -24,14 +24,16 @@ def namespace_of(program: Program, directory: Path) -> Namespace:
     return _executed(compile(program.source, str(path), "exec"))
 
 
-class _ReadsFirst(ast.NodeTransformer):
+def _read_first(statements: Sequence[ast.stmt]) -> None:
     """Copies the right side of `x[...] = value` for an array x: NumPy may read there what it has just written."""
-
-    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
-        if isinstance(target := node.targets[0], ast.Subscript):
+    for node in statements:
+        if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript):
             written = ast.Lambda(ast.arguments([], [], None, [], [], None, []), target.value)
-            node.value = ast.copy_location(ast.Call(ast.Name("_read", ast.Load()), [node.value, written], []), node)
-        return node
+            called = ast.Call(ast.Name("_read", ast.Load()), [node.value, written], [])
+            for new in (written, called, called.func):
+                ast.copy_location(new, node)
+            node.value = called
+        _read_first((*getattr(node, "body", ()), *getattr(node, "orelse", ())))
 
 
 def _read(value: Any, written: Callable[[], Any]) -> Any:
@@ -41,7 +43,8 @@ def _read(value: Any, written: Callable[[], Any]) -> Any:
 
 def oracle_of(program: Program) -> Namespace:
     """The same functions in plain NumPy, which read all of a right side before they write."""
-    tree = ast.fix_missing_locations(_ReadsFirst().visit(ast.parse(program.source)))
+    tree = ast.parse(program.source)
+    _read_first(tree.body)
     return _executed(compile(tree, f"<oracle of {program.bias} {program.seed}>", "exec"))
 
 
