@@ -91,8 +91,12 @@ def insertion_point() -> InsertPoint:
 
 def insert(op: OpT) -> OpT:
     """Put a ready-made op at the insertion point, with the current location."""
-    point = insertion_point()
     op.location = current_location()
+    return _placed(op)
+
+
+def _placed(op: OpT) -> OpT:
+    point = insertion_point()
     if point.insert_before is None:
         point.block.add_op(op)
     else:
@@ -111,7 +115,8 @@ def emit(
     values = [operand.value if isinstance(operand, Expr) else operand for operand in operands]
     properties = op_class.properties_of(attributes)
     results = op_class.infer([value.type for value in values], properties, result_type)
-    op = insert(op_class.create(operands=values, result_types=results, properties=properties))
+    place = current_location()
+    op = _placed(op_class.create(operands=values, result_types=results, properties=properties, location=place))
     return Expr(op.results[0]) if len(op.results) == 1 else tuple(Expr(result) for result in op.results)
 
 
@@ -227,6 +232,10 @@ class Expr:
 
 def same_type(*inputs: Any) -> list[Expr]:
     """The inputs with numbers made constants, and scalars broadcast, to the type of the widest Expr among them."""
+    if len(inputs) == 2:
+        x, y = inputs
+        if isinstance(x, Expr) and isinstance(y, Expr) and x.value.type is y.value.type:
+            return [x, y]
     widest = max((x for x in inputs if isinstance(x, Expr)), key=lambda x: x.is_tensor)
     unified: list[Expr] = []
     for x in inputs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -52,9 +52,9 @@ def from_dtype(dtype: np.dtype) -> Attribute:
 def to_dtype(element: Attribute) -> np.dtype:
     """The NumPy dtype of an element type."""
     # Kept with the attribute, which never changes: hashing one is slow, and this is asked of every value.
-    known = element.__dict__.get(_DTYPE)
+    known = vars(element).get(_DTYPE)
     if known is None:
-        known = element.__dict__[_DTYPE] = _DTYPE_OF_ELEMENT[element]
+        known = vars(element)[_DTYPE] = _DTYPE_OF_ELEMENT[element]
     return known
 
 
@@ -85,9 +85,9 @@ def shape(type: Attribute) -> tuple[int, ...]:
     """The sizes of a tensor (-1: unknown), () for a scalar."""
     if not is_tensor(type):
         return ()
-    known = type.__dict__.get(_SHAPE)
+    known = vars(type).get(_SHAPE)
     if known is None:
-        known = type.__dict__[_SHAPE] = tuple(-1 if size == DYNAMIC_INDEX else size for size in type.get_shape())
+        known = vars(type)[_SHAPE] = tuple(-1 if size == DYNAMIC_INDEX else size for size in type.get_shape())
     return known
 
 
@@ -96,7 +96,7 @@ def with_element(type: Attribute, element: Attribute) -> Attribute:
     return tensor(shape(type), element) if is_tensor(type) else element
 
 
-def is_tensor(type: Attribute) -> TypeGuard[TensorType]:
+def is_tensor(type: Attribute) -> TypeGuard[TensorType[Any]]:
     return type.__class__ is TensorType  # nothing extends it; xDSL's classes are abstract ones, slow to ask for
 
 

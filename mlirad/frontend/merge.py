@@ -23,6 +23,7 @@ from mlirad.frontend.selection import Selected
 from mlirad.frontend.state import Live, Place, State
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import (
+    SIMPLE,
     Alternative,
     Bound,
     Closure,
@@ -101,9 +102,10 @@ class Merge:
     objects: Pairing = field(default_factory=Pairing)
 
     def run(self) -> State:
-        places = sorted(self.places(), key=lambda item: self.naming.rank(item[0]))
-        self.pair_objects(places)
-        self.pair_cells(places)
+        places = self.places()
+        pairs = list(self.all_pairs(sorted(places, key=lambda item: self.naming.rank(item[0]))))
+        self.pair_objects(pairs)
+        self.pair_cells(pairs)
         merged = State(live=self.merged_live())
         for number, (a, b) in sorted(self.cells.sides.items()):
             left, right = self.contents(self.left, a), self.contents(self.right, b)
@@ -111,7 +113,7 @@ class Merge:
             assert present is not None
             merged.store[number] = self.columns.request(("cell", number), present.type, left, right)
         temps: list[Value] = []
-        for place, a, b in self.places():
+        for place, a, b in places:
             value = self.value(place, a, b, self.is_unbound(place, a, self.left), self.is_unbound(place, b, self.right))
             if place[0] == "temp":
                 temps.append(value)
@@ -201,16 +203,17 @@ class Merge:
     def all_pairs(
         self, places: list[tuple[Place, Value | None, Value | None]]
     ) -> Iterator[tuple[Place, Value | None, Value | None]]:
+        """What corresponds, of all that refers to arrays and objects."""
         seen: set[tuple[int | None, int | None]] = set()
         for place, a, b in places:
-            yield from self.walk(place, a, b, seen)
+            if a.__class__ not in _NUMBERS or b.__class__ not in _NUMBERS:
+                yield from self.walk(place, a, b, seen)
 
-    def pair_objects(self, places: list[tuple[Place, Value | None, Value | None]]) -> None:
+    def pair_objects(self, pairs: list[tuple[Place, Value | None, Value | None]]) -> None:
         left, right = self.left.heap if self.left else {}, self.right.heap if self.right else {}
         pairing = self.objects
         for a, b in self.naming.same(dict(left), dict(right)):
             pairing.add(a, b, self.naming.number(("object", "same", a), a, b))
-        pairs = list(self.all_pairs(places))
         for place, a, b in pairs:
             if not isinstance(a, Object) or not isinstance(b, Object):
                 continue
@@ -222,12 +225,11 @@ class Merge:
             if isinstance(b, Object) and b.number not in pairing.right:
                 pairing.add(None, b.number, self.naming.number(("object", place, "right"), None, b.number))
 
-    def pair_cells(self, places: list[tuple[Place, Value | None, Value | None]]) -> None:
+    def pair_cells(self, pairs: list[tuple[Place, Value | None, Value | None]]) -> None:
         left, right = self.left.store if self.left else {}, self.right.store if self.right else {}
         pairing = self.cells
         for a, b in self.naming.same(dict(left), dict(right)):
             pairing.add(a, b, self.naming.number(("cell", "same", a), a, b))
-        pairs = list(self.all_pairs(places))
         for place, a, b in pairs:
             if isinstance(a, Ref) and isinstance(b, Ref):
                 open_left = [x.cell for x in a.alternatives if x.cell not in pairing.left]
@@ -420,6 +422,10 @@ def describe_state(state: State, name: Callable[[SSAValue], Hashable]) -> Hashab
     )
 
 
+# What refers to no array and no object, nothing at all included.
+_NUMBERS = frozenset({Static, Traced, type(None)})
+
+
 def _name_of(place: Place) -> str:
     if place[0] == "frame":
         return "the result" if place[2] == "$return" else f"{str(place[2])!r}"
@@ -428,6 +434,8 @@ def _name_of(place: Place) -> str:
 
 def _head(value: Value) -> Hashable:
     """What two values must have in common to be merged part by part."""
+    if value.__class__ in SIMPLE:
+        return value.__class__
     match value:
         case Tuple():
             return (Tuple, value.kind, len(value.items))

@@ -109,7 +109,7 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a node, in order; as `ast.iter_child_nodes`, at half the price."""
     for name in node._fields:
         value = getattr(node, name, None)
-        if value.__class__ is list:
+        if isinstance(value, list):
             yield from (each for each in value if isinstance(each, ast.AST))
         elif isinstance(value, ast.AST):
             yield value

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -241,8 +241,14 @@ def is_number(value: Value) -> bool:
     return isinstance(value, Traced)
 
 
+# The values that hold no others. Most are of these.
+SIMPLE = frozenset({Static, Traced, Ref, Object, Poison, Pullback})
+
+
 def parts_of(value: Value) -> tuple[Value, ...]:
     """The values that a value holds directly (what it refers to in the state not included)."""
+    if value.__class__ in SIMPLE:
+        return ()
     match value:
         case Tuple():
             return value.items
@@ -306,7 +312,7 @@ class Renaming:
 
     def traced(self, value: Traced) -> Traced:
         new = self.ssa(value.expr.value)
-        return value if new is value.expr.value else dataclasses.replace(value, expr=Expr(new))
+        return value if new is value.expr.value else Traced(Expr(new), value.weak, value.zero_d, value.origins)
 
     def view(self, view: View) -> View:
         if not view.params:
@@ -333,8 +339,12 @@ class Renaming:
         return with_parts(value, tuple(self.value(part) for part in parts)) if parts else value
 
 
-def inside(value: Value) -> Iterator[Value]:
+def inside(value: Value) -> Iterable[Value]:
     """A value and the values it holds, all the way down."""
+    return (value,) if value.__class__ in SIMPLE else _inside(value)
+
+
+def _inside(value: Value) -> Iterator[Value]:
     yield value
     for part in parts_of(value):
         yield from inside(part)

@@ -250,11 +250,12 @@ class View:
             part = self._last_slice(below).then(part).canonical()
         step, params = part.encoded()
         steps, params = ((), ()) if step.is_identity else ((step,), params)
-        return dataclasses.replace(
-            below,
-            steps=(*below.steps, *steps),
-            params=(*below.params, *params),
-            strides=own,
+        return View(
+            below.base,
+            below.dtype,
+            (*below.steps, *steps),
+            (*below.params, *params),
+            own,
             readonly=self.readonly or stretched,
             origins=self.origins | sizes.origins_of(part.shape),
         )
@@ -304,7 +305,7 @@ class _Slice:
             0 if size == 0 or (size == whole and stride == 1) else affine.simplified(start)
             for size, whole, stride, start in zip(self.shape, self.base, strides, self.starts, strict=True)
         ]
-        return dataclasses.replace(self, starts=starts, strides=strides)
+        return _Slice(self.base, starts, self.shape, strides, self.axes)
 
     def then(self, other: _Slice) -> _Slice:
         """`other`, a slice of this one, as a slice of what this is a slice of."""
