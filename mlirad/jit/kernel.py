@@ -61,6 +61,7 @@ class Kernel:
         self._static = (*compile_options.static_argnums, *compile_options.static_argnames)
         self._lock = threading.RLock()
         self._hits = self._misses = 0
+        self._last: Specialization | None = None
         # Read here and not at each call: looking a variable up costs as much as the rest of a call.
         self._is_disabled = Environment.read().disable_jit and not isinstance(
             self.__mlirad_function__, requests.Request
@@ -84,6 +85,7 @@ class Kernel:
             specialization, leaves = self._specialization(args, kwargs)
             if specialization.built.changes_copies:
                 specialization.check_containers(self.__mlirad_function__, args, kwargs)
+            self._last = specialization
             return specialization(leaves)
         except Exception as error:
             if Environment.read().full_traceback:
@@ -110,6 +112,17 @@ class Kernel:
     def cache_info(self) -> CacheInfo:
         with self._lock:
             return CacheInfo(self._hits, self._misses, MAX_SPECIALIZATIONS, len(list(self._specializations())))
+
+    def last_memory(self) -> int | None:
+        """The most bytes that the last call, of any thread, needed at one time besides its arguments and results.
+
+        They are those of temporary arrays, of what a derivative keeps for its reverse sweep, of the same in every call
+        under way of a function that calls itself (not of the native stack), and of results whose size is only known
+        when they are computed. What was asked for is counted: a first call may hold more for the moment in which an
+        array that grows moves, and the memory stays reserved for later calls. None before the first call.
+        """
+        last = self._last
+        return None if last is None else last.last_memory()
 
     def _specializations(self) -> Iterator[Specialization]:
         return (each for candidates in self._table.values() for each in candidates.known)

@@ -117,6 +117,10 @@ class Pullback:
         results = self._artifact.invoke(entry.name, [*self._residuals, *passed], self._dtypes)
         return self._returned(results, (), ())
 
+    def last_memory(self) -> int | None:
+        """The most bytes that the last call of a pullback of this code needed; see `Kernel.last_memory`."""
+        return self._artifact.last_memory(self._entry.name)
+
 
 def _is_static(spec: Any) -> bool:
     return isinstance(spec, StaticResult)

@@ -63,6 +63,7 @@ class Specialization:
     def __post_init__(self) -> None:
         built = self.built
         self._lock = threading.RLock()
+        self._instead: Specialization | None = None  # of the last call
         self._returned = Returned(built.structure, built.results)
         self._takes_leaves = tuple(each.leaf for each in self.inputs) == tuple(range(len(self.signature.leaves)))
         self._written = [number for number, each in enumerate(self.inputs) if each.is_written]
@@ -111,7 +112,9 @@ class Specialization:
         values = leaves if self._takes_leaves else arguments.gather(self.inputs, leaves)
         if self._written:
             if overlapping(values, self._written):
-                return self._for_aliases(leaves, values)(leaves)
+                self._instead = other = self._for_aliases(leaves, values)
+                return other(leaves)
+            self._instead = None
             arguments.check_written(self.inputs, values, self._written)
         if self._checks_copies and overlapping(values, self._arrays):
             self._require_harmless(leaves, values)
@@ -126,6 +129,11 @@ class Specialization:
         if len(captured) < len(built.captures):
             captured = [each.path.fetch() for each in built.captures]  # some are views of other arguments
         return self._returned(self._with_pullback(results), leaves, captured)
+
+    def last_memory(self) -> int | None:
+        """See `Kernel.last_memory`."""
+        ran = self._instead or self
+        return ran.artifact.last_memory(ran.built.name)
 
     def _for_aliases(self, leaves: Sequence[Any], values: Sequence[Any]) -> Specialization:
         """The code for arrays that share memory as these do: they are one array, and views of it.

@@ -96,6 +96,13 @@ class Artifact(ABC):
         `dtypes` gives the results' dtypes where the element type does not tell (unsigned integers).
         """
 
+    def last_memory(self, name: str) -> int | None:
+        """The most bytes that the last call of `name`, of any thread, needed besides arguments and results.
+
+        None if there was none yet, or if the target does not count.
+        """
+        return None
+
 
 class Target(ABC):
     """The tail of the pipeline. A subclass is a frozen dataclass whose fields are the target's options."""

@@ -46,7 +46,8 @@ class _ContextStruct(ctypes.Structure):
         ("capacity", ctypes.c_int64),
         ("stack_limit", ctypes.c_void_p),
         ("stack_bottom", ctypes.c_void_p),
-        ("reserved", ctypes.c_int64 * 6),
+        ("peak", ctypes.c_int64),
+        ("reserved", ctypes.c_int64 * 5),
     ]
 
 
@@ -144,6 +145,10 @@ class CpuArtifact(Artifact):
     ) -> tuple[Any, ...]:
         return self.entry_point(name)(values, dtypes)
 
+    def last_memory(self, name: str) -> int | None:
+        entry = self._callables.get(name)
+        return None if entry is None else entry.last_memory()
+
 
 def exception_of(errors: Sequence[ErrorEntry], code: int, context: Context) -> Exception:
     """The Python exception for the code that a call returned. Its `location` is the place in the user's source."""
@@ -173,6 +178,7 @@ class EntryPoint:
         self._function = _Function(address)
         self._errors = errors
         self._contexts: deque[Context] = deque()
+        self._last: Context | None = None
         self._inputs: list[_Writer] = []
         self._outputs: list[_Writer] = []
         self._returns: list[tuple[Slot, int]] = []
@@ -191,6 +197,12 @@ class EntryPoint:
     def trim(self) -> None:
         """Free what calls left for later ones: the contexts that no call and no result is using."""
         self._contexts.clear()
+        self._last = None
+
+    def last_memory(self) -> int | None:
+        """See `Artifact.last_memory`."""
+        last = self._last
+        return None if last is None else self.entry.arena_size + last.struct.peak
 
     def __call__(self, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None) -> tuple[Any, ...]:
         if len(values) != len(self._inputs):
@@ -199,6 +211,7 @@ class EntryPoint:
             context = self._contexts.pop()
         except IndexError:
             context = Context(self.entry.arena_size, self._slot_count)
+        self._last = context
         lease = None
         try:
             wanted = self._no_dtypes if dtypes is None else dtypes

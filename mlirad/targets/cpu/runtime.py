@@ -4,8 +4,10 @@ Reads: the names that an emitted module uses. Writes: their text, with what they
 
 A call's dynamic memory is a table of blocks in its context. Blocks are taken in order, grown in place where their
 capacity allows, and given back all at once by setting the number in use to 0: the next call finds them, at their
-largest size, in the same order. A block is a header of 64 bytes (capacity, place in the table, a mark) and its data, on
-64 bytes too.
+largest size, in the same order. A block is a header of 64 bytes and its data, on 64 bytes too.
+
+What a call needed is counted by what it asked for, not by what its blocks can hold: each header has the bytes asked of
+its block and of all blocks before it. So giving blocks back costs no counting, and the count depends on the call alone.
 """
 
 from __future__ import annotations
@@ -24,11 +26,17 @@ USED = 48  # blocks of the table in use
 CAPACITY = 56  # entries of the table
 STACK_LIMIT = 64  # the lowest stack address that a call may reach
 STACK_BOTTOM = 72  # what the caller of this one call knows that to be, if it is not null
+PEAK = 80  # the most bytes that were asked for at one time, in the last call
 CONTEXT_BYTES = 128
 
 # Codes that a call returns, besides 0 and the numbers of the table of errors.
 MEMORY_ERROR = -1
 
+# The header of a block.
+_INDEX = 8  # its place in the table; its capacity stands before it
+_MARKED = 16
+_ASKED = 24  # the bytes asked for
+_BEFORE = 32  # the bytes asked of the blocks before it
 HEADER_BYTES = 64
 # What a call may take of the stack where nobody knows how much there is: less than any thread has.
 STACK_BYTES = 96 << 10
@@ -65,7 +73,7 @@ take:
 fill:
   %capacity = sub nuw nsw i64 %size, {HEADER_BYTES}
   store i64 %capacity, ptr %block, align 8
-  %mark.p = getelementptr inbounds i8, ptr %block, i64 16
+  %mark.p = getelementptr inbounds i8, ptr %block, i64 {_MARKED}
   store i64 {_MARK}, ptr %mark.p, align 8
   %held.p = getelementptr inbounds i8, ptr %ctx, i64 {SEGMENT_BYTES}
   %held = load i64, ptr %held.p, align 8
@@ -144,7 +152,7 @@ make:
   %failed = icmp eq ptr %made, null
   br i1 %failed, label %none, label %enter
 enter:
-  %index.p = getelementptr inbounds i8, ptr %made, i64 8
+  %index.p = getelementptr inbounds i8, ptr %made, i64 {_INDEX}
   store i64 %used, ptr %index.p, align 8
   store ptr %made, ptr %place, align 8
   br label %done
@@ -152,12 +160,84 @@ done:
   %found = phi ptr [ %block, %measure ], [ %made, %enter ]
   %used.new = add nuw nsw i64 %used, 1
   store i64 %used.new, ptr %used.p, align 8
+  %is.first = icmp eq i64 %used, 0
+  br i1 %is.first, label %count, label %add
+add:
+  %last.p = getelementptr inbounds ptr, ptr %place, i64 -1
+  %last = load ptr, ptr %last.p, align 8
+  %last.asked.p = getelementptr inbounds i8, ptr %last, i64 {_ASKED}
+  %last.asked = load i64, ptr %last.asked.p, align 8
+  %last.before.p = getelementptr inbounds i8, ptr %last, i64 {_BEFORE}
+  %last.before = load i64, ptr %last.before.p, align 8
+  %sum = add i64 %last.before, %last.asked
+  br label %count
+count:
+  %before = phi i64 [ 0, %done ], [ %sum, %add ]
+  %asked.p = getelementptr inbounds i8, ptr %found, i64 {_ASKED}
+  store i64 %bytes, ptr %asked.p, align 8
+  %before.p = getelementptr inbounds i8, ptr %found, i64 {_BEFORE}
+  store i64 %before, ptr %before.p, align 8
+  %live = add i64 %before, %bytes
+  %peak.p = getelementptr inbounds i8, ptr %ctx, i64 {PEAK}
+  %peak = load i64, ptr %peak.p, align 8
+  %is.higher = icmp ugt i64 %live, %peak
+  %peak.new = select i1 %is.higher, i64 %live, i64 %peak
+  store i64 %peak.new, ptr %peak.p, align 8
   %data = getelementptr inbounds i8, ptr %found, i64 {HEADER_BYTES}
   ret ptr %data
 none:
   ret ptr null
 }}""",
         ("mlirad.block", "mlirad.drop", "realloc", "llvm.memset.p0.i64"),
+    ),
+    # Count that a block is now asked for so many bytes, if that is more. The blocks after it stand after as many more.
+    "mlirad.recount": _Part(
+        f"""
+define internal void @mlirad.recount(ptr %ctx, ptr %block, i64 %bytes) noinline nounwind {{
+entry:
+  %asked.p = getelementptr inbounds i8, ptr %block, i64 {_ASKED}
+  %asked = load i64, ptr %asked.p, align 8
+  %is.more = icmp ugt i64 %bytes, %asked
+  br i1 %is.more, label %count, label %done
+count:
+  store i64 %bytes, ptr %asked.p, align 8
+  %more = sub i64 %bytes, %asked
+  %index.p = getelementptr inbounds i8, ptr %block, i64 {_INDEX}
+  %index = load i64, ptr %index.p, align 8
+  %used.p = getelementptr inbounds i8, ptr %ctx, i64 {USED}
+  %used = load i64, ptr %used.p, align 8
+  %table.p = getelementptr inbounds i8, ptr %ctx, i64 {SEGMENTS}
+  %table = load ptr, ptr %table.p, align 8
+  br label %loop
+loop:
+  %last = phi ptr [ %block, %count ], [ %next, %step ]
+  %at = phi i64 [ %index, %count ], [ %following, %step ]
+  %following = add nuw nsw i64 %at, 1
+  %is.within = icmp ult i64 %following, %used
+  br i1 %is.within, label %step, label %sum
+step:
+  %place = getelementptr inbounds ptr, ptr %table, i64 %following
+  %next = load ptr, ptr %place, align 8
+  %next.before.p = getelementptr inbounds i8, ptr %next, i64 {_BEFORE}
+  %next.before = load i64, ptr %next.before.p, align 8
+  %moved = add i64 %next.before, %more
+  store i64 %moved, ptr %next.before.p, align 8
+  br label %loop
+sum:
+  %last.asked.p = getelementptr inbounds i8, ptr %last, i64 {_ASKED}
+  %last.asked = load i64, ptr %last.asked.p, align 8
+  %last.before.p = getelementptr inbounds i8, ptr %last, i64 {_BEFORE}
+  %last.before = load i64, ptr %last.before.p, align 8
+  %live = add i64 %last.before, %last.asked
+  %peak.p = getelementptr inbounds i8, ptr %ctx, i64 {PEAK}
+  %peak = load i64, ptr %peak.p, align 8
+  %is.higher = icmp ugt i64 %live, %peak
+  %peak.new = select i1 %is.higher, i64 %live, i64 %peak
+  store i64 %peak.new, ptr %peak.p, align 8
+  br label %done
+done:
+  ret void
+}}"""
     ),
     # The data of a block with room for %new bytes, of which the first %old are kept. What is in no block (the arena's)
     # is copied into one. Null if there is no memory; then the old block is still the call's.
@@ -166,7 +246,7 @@ none:
 define internal ptr @mlirad.grow(ptr %ctx, ptr %data, i64 %old, i64 %new) noinline nounwind {{
 entry:
   %block = getelementptr i8, ptr %data, i64 -{HEADER_BYTES}
-  %mark.p = getelementptr i8, ptr %block, i64 16
+  %mark.p = getelementptr i8, ptr %block, i64 {_MARKED}
   %mark = load i64, ptr %mark.p, align 8
   %is.block = icmp eq i64 %mark, {_MARK}
   br i1 %is.block, label %measure, label %move
@@ -175,6 +255,7 @@ measure:
   %fits = icmp uge i64 %has, %new
   br i1 %fits, label %stay, label %replace
 stay:
+  call void @mlirad.recount(ptr %ctx, ptr %block, i64 %new)
   ret ptr %data
 replace:
   %made = call ptr @mlirad.block(ptr %ctx, i64 %new)
@@ -183,15 +264,24 @@ replace:
 enter:
   %made.data = getelementptr inbounds i8, ptr %made, i64 {HEADER_BYTES}
   call void @llvm.memcpy.p0.p0.i64(ptr align 64 %made.data, ptr align 64 %data, i64 %old, i1 false)
-  %index.p = getelementptr inbounds i8, ptr %block, i64 8
+  %index.p = getelementptr inbounds i8, ptr %block, i64 {_INDEX}
   %index = load i64, ptr %index.p, align 8
-  %made.index.p = getelementptr inbounds i8, ptr %made, i64 8
+  %made.index.p = getelementptr inbounds i8, ptr %made, i64 {_INDEX}
   store i64 %index, ptr %made.index.p, align 8
+  %asked.p = getelementptr inbounds i8, ptr %block, i64 {_ASKED}
+  %asked = load i64, ptr %asked.p, align 8
+  %made.asked.p = getelementptr inbounds i8, ptr %made, i64 {_ASKED}
+  store i64 %asked, ptr %made.asked.p, align 8
+  %before.p = getelementptr inbounds i8, ptr %block, i64 {_BEFORE}
+  %before = load i64, ptr %before.p, align 8
+  %made.before.p = getelementptr inbounds i8, ptr %made, i64 {_BEFORE}
+  store i64 %before, ptr %made.before.p, align 8
   %table.p = getelementptr inbounds i8, ptr %ctx, i64 {SEGMENTS}
   %table = load ptr, ptr %table.p, align 8
   %place = getelementptr inbounds ptr, ptr %table, i64 %index
   store ptr %made, ptr %place, align 8
   call void @mlirad.drop(ptr %ctx, ptr %block)
+  call void @mlirad.recount(ptr %ctx, ptr %made, i64 %new)
   ret ptr %made.data
 move:
   %fresh = call ptr @mlirad.alloc(ptr %ctx, i64 %new)
@@ -203,17 +293,17 @@ copy:
 none:
   ret ptr null
 }}""",
-        ("mlirad.block", "mlirad.drop", "mlirad.alloc", "llvm.memcpy.p0.p0.i64"),
+        ("mlirad.block", "mlirad.drop", "mlirad.alloc", "mlirad.recount", "llvm.memcpy.p0.p0.i64"),
     ),
     # Whether an array's memory was there when so many blocks were in use.
     "mlirad.is_older": _Part(
         f"""
 define internal i1 @mlirad.is_older(ptr %data, i64 %used) nounwind {{
 entry:
-  %mark.p = getelementptr i8, ptr %data, i64 -{HEADER_BYTES - 16}
+  %mark.p = getelementptr i8, ptr %data, i64 -{HEADER_BYTES - _MARKED}
   %mark = load i64, ptr %mark.p, align 8
   %is.block = icmp eq i64 %mark, {_MARK}
-  %index.p = getelementptr i8, ptr %data, i64 -{HEADER_BYTES - 8}
+  %index.p = getelementptr i8, ptr %data, i64 -{HEADER_BYTES - _INDEX}
   %index = load i64, ptr %index.p, align 8
   %is.before = icmp ult i64 %index, %used
   %is.older = and i1 %is.block, %is.before

@@ -33,6 +33,7 @@ from mlirad.targets.cpu.runtime import (
     ERROR_ARGUMENT_0,
     ERROR_ARGUMENT_1,
     MEMORY_ERROR,
+    PEAK,
     STACK_BOTTOM,
     STACK_BYTES,
     STACK_LIMIT,
@@ -136,6 +137,7 @@ def _entry_text(module: ModuleEmitter, op: func.FuncOp, body: str, attributes: s
     e = FunctionEmitter(module)
     fields = {name: e.assign(f"getelementptr i8, ptr %ctx, i64 {at}") for name, at in _FIELDS.items()}
     e.line(f"store i64 0, ptr {fields['used']}, align 8")
+    e.line(f"store i64 0, ptr {fields['peak']}, align 8")
     frame = e.module.declare("llvm.frameaddress.p0", "declare ptr @llvm.frameaddress.p0(i32 immarg)")
     here = e.assign(f"call ptr {frame}(i32 0)")
     known = e.assign(f"load ptr, ptr {fields['bottom']}, align 8")
@@ -161,7 +163,7 @@ def _entry_text(module: ModuleEmitter, op: func.FuncOp, body: str, attributes: s
     return e.text(f"define i32 {name}(ptr noalias %ctx, ptr noalias %slots) {attributes}")
 
 
-_FIELDS = {"used": USED, "limit": STACK_LIMIT, "bottom": STACK_BOTTOM, "arena": ARENA}
+_FIELDS = {"used": USED, "peak": PEAK, "limit": STACK_LIMIT, "bottom": STACK_BOTTOM, "arena": ARENA}
 
 
 def _is_dynamic_memory(op: Operation) -> bool:
