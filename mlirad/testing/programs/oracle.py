@@ -72,6 +72,8 @@ def is_same(a: Any, b: Any, rtol: float = 1e-9) -> bool:
 
     A number may be Python's in one and NumPy's in the other: what a loop carries has one type, also after no trips.
     """
+    if isinstance(a, Exception) or isinstance(b, Exception):
+        return type(a) is type(b)
     if isinstance(a, tuple) or isinstance(b, tuple):
         return type(a) is type(b) and len(a) == len(b) and all(is_same(x, y, rtol) for x, y in zip(a, b, strict=True))
     if isinstance(a, np.ndarray) != isinstance(b, np.ndarray) or a is None or b is None:
