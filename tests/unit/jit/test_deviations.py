@@ -101,6 +101,33 @@ def test_a_carried_integer_that_becomes_float_is_float_also_after_zero_trips() -
     assert isinstance(compiled, float)
 
 
+def written_in_place(x, n):
+    for i in range(n):
+        x[i] *= 2.0
+        if x[i] < 0.0:
+            x[i:] = x[::-1][i:]
+    return x[n]
+
+
+def written_and_replaced(x, n):
+    x *= 2.0
+    trips = 0
+    while trips < n:
+        trips += 1
+        x = np.zeros_like(x)
+    return x.copy(), x[n]
+
+
+@pytest.mark.parametrize(("f", "is_numpys"), [(written_in_place, True), (written_and_replaced, False)])
+def test_what_is_written_before_an_exception(f, is_numpys) -> None:
+    theirs, mine = np.array([1.0, -2.0, 3.0]), np.array([1.0, -2.0, 3.0])
+    with pytest.raises(IndexError):
+        f(theirs, 3)
+    with pytest.raises(IndexError):
+        mlirad.jit(f)(mine, 3)
+    assert np.array_equal(mine, theirs) == is_numpys
+
+
 def test_no_warnings() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
