@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mlirad import __version__
+from mlirad.jit.store import Store
+from mlirad.options import Environment
 
 
 def parser() -> argparse.ArgumentParser:
@@ -20,6 +22,14 @@ def parser() -> argparse.ArgumentParser:
         "--dump", type=Path, default=Path("mlirad-demo-dumps"), metavar="DIR", help="where the stages go (%(default)s)"
     )
     demo.add_argument("--epochs", type=int, default=30, help="passes over the training images (%(default)s)")
+    kept = commands.add_parser("cache", help="the compiled code that is kept on disk")
+    kept.add_argument(
+        "action",
+        nargs="?",
+        default="show",
+        choices=("show", "verify", "clear"),
+        help="show (the default) where it is and how large; verify that it is whole, and remove what is not; clear it",
+    )
     return command_line
 
 
@@ -31,8 +41,28 @@ def main(argv: Sequence[str] | None = None) -> int:
             from mlirad.demo import run
 
             return run(arguments.dump, arguments.epochs)
+        case "cache":
+            return _cache(arguments.action)
         case other:
             raise NotImplementedError(other)
+
+
+def _cache(action: str) -> int:
+    """Exit code 1: `verify` has found damage."""
+    root = Environment.read().cache
+    if root is None:
+        print("the cache is off (MLIRAD_CACHE=0), or there is no home directory")
+        return 0
+    store = Store(root)
+    print(root)
+    if action == "clear":
+        print(f"{store.clear()} entries removed")
+        return 0
+    census = store.verify() if action == "verify" else store.census()
+    print(f"{census.entries} entries, {census.size} bytes, of at most {store.limit}")
+    if action == "verify":
+        print(f"{census.damaged} damaged entries removed" if census.damaged else "all of them whole")
+    return 1 if census.damaged else 0
 
 
 if __name__ == "__main__":

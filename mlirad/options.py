@@ -13,13 +13,14 @@ class Options:
 
     static_argnums, static_argnames: arguments that the code is specialised on by value. target: who takes over after
     the stage `optimized`. boundscheck: whether indices out of range raise IndexError (without it they are the user's
-    responsibility).
+    responsibility). cache: whether its code is looked for and kept on disk.
     """
 
     static_argnums: tuple[int, ...] = ()
     static_argnames: tuple[str, ...] = ()
     target: str = "cpu"
     boundscheck: bool = True
+    cache: bool = True
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,13 @@ class Environment:
     dump: Path | None
     disable_jit: bool
     full_traceback: bool
+    cache: Path | None
+    """Where code is kept on disk; None if it is not."""
 
     @classmethod
     def read(cls) -> Environment:
-        """MLIRAD_DUMP=dir, MLIRAD_DISABLE_JIT=1, MLIRAD_TRACEBACK=full, as they are now.
+        """MLIRAD_DUMP=dir, MLIRAD_DISABLE_JIT=1, MLIRAD_TRACEBACK=full, MLIRAD_CACHE=0 and MLIRAD_CACHE_DIR=dir, as
+        they are now. Without the last, the directory is `mlirad` in XDG_CACHE_HOME, or in ~/.cache.
 
         A kernel reads MLIRAD_DISABLE_JIT when it is made, the others when they are needed.
         """
@@ -41,4 +45,15 @@ class Environment:
             Path(dump) if dump else None,
             os.environ.get("MLIRAD_DISABLE_JIT", "") not in ("", "0"),
             os.environ.get("MLIRAD_TRACEBACK") == "full",
+            None if os.environ.get("MLIRAD_CACHE") == "0" else _cache_directory(),
         )
+
+
+def _cache_directory() -> Path | None:
+    if directory := os.environ.get("MLIRAD_CACHE_DIR"):
+        return Path(directory).absolute()
+    # The XDG specification has relative paths ignored.
+    if (directory := os.environ.get("XDG_CACHE_HOME")) and os.path.isabs(directory):
+        return Path(directory, "mlirad")
+    home = os.path.expanduser("~")
+    return Path(home, ".cache", "mlirad") if os.path.isabs(home) else None

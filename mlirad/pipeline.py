@@ -83,13 +83,18 @@ def run(module: ModuleOp, target: Target, timings: dict[str, float] | None = Non
         yield stage.name, value
 
 
-def compile_module(module: ModuleOp, target: Target, dump: Path | None = None) -> Artifact:
-    """Loaded code for a module of stage `tensor`, which is consumed. With `dump`, every stage is written into it."""
+def compile_module(
+    module: ModuleOp, target: Target, dump: Path | None = None, link: Callable[[Any], Artifact] | None = None
+) -> Artifact:
+    """Loaded code for a module of stage `tensor`, which is consumed. With `dump`, every stage is written into it.
+
+    link: makes code of the value of stage `target.loads`; by default the target alone does.
+    """
     if dump is not None:
         write_stages(module.clone(), target, dump)
     for name, value in run(module, target):
         if name == target.loads:
-            return target.load(target.compile(value))
+            return target.load(target.compile(value)) if link is None else link(value)
     raise AssertionError(f"target {target.name} has no stage {target.loads!r}")
 
 

@@ -78,6 +78,24 @@ def may_change(value: Any) -> bool:
     return not isinstance(value, _UNCHANGING) and type(value).__module__.split(".")[0] not in _HOMES_OF_UNCHANGING
 
 
+# Static values that Python's `is` and `==` cannot tell apart as needed: True and 1, 0.0 and -0.0, nan and nan.
+NUMBERS = (int, float, complex, np.generic)
+COMPARABLE = (str, bytes, tuple, range, slice, np.dtype)
+
+
+def is_same_static(a: Any, b: Any) -> bool:
+    """Whether two objects known at compile time are the same to the code."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, NUMBERS):
+        return repr(a) == repr(b)
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(is_same_static(x, y) for x, y in zip(a, b, strict=True))
+    return isinstance(a, COMPARABLE) and a == b
+
+
 LeafSpec = ArrayLeaf | ScalarLeaf | StaticLeaf
 
 

@@ -24,8 +24,9 @@ from mlirad.errors import CompileError, UnsupportedSyntaxError
 from mlirad.frontend import known
 from mlirad.frontend.aliases import Alias
 from mlirad.frontend.builtin_calls import BuiltinCalls
-from mlirad.frontend.captures import Capture, Found, Guard
+from mlirad.frontend.captures import Capture, Found
 from mlirad.frontend.core import Bottom, PoisonUsed, Restart
+from mlirad.frontend.interface import Interface, Reliance
 from mlirad.frontend.layout import strides_of
 from mlirad.frontend.loops import Loops
 from mlirad.frontend.merge import kind_of
@@ -55,30 +56,11 @@ from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature
 
 
 @dataclass(frozen=True)
-class Built:
-    """A module, and how it is called.
-
-    module: its one public function `name` takes the traced leaves of the arguments in order (`leaves` has their
-    numbers), then the captures with the numbers `passed`; what is a view of another argument is not passed. structure,
-    results: of what the Python function returns. written: the leaves, and captures_written: the captures, whose arrays
-    the function changes, each with the number of the result that is its final content (the function's arguments carry
-    it as `mlirad.written`). writes_copies: it may be wrong for arrays that share memory, as a function that is
-    differentiated writes something; `build(..., together=...)` tells. changes_copies: it is wrong for a list, dict or
-    dataclass that is passed twice, as such a function changes one. guards: what must hold at each call.
-    """
+class Built(Interface):
+    """A module at stage `tensor`, how it is called, and what it relies on."""
 
     module: ModuleOp
-    name: str
-    leaves: tuple[int, ...]
-    structure: tree.Structure
-    results: tuple[ResultLeaf, ...]
-    written: dict[int, int]
-    captures: tuple[Capture, ...]
-    passed: tuple[int, ...]
-    captures_written: dict[int, int]
-    writes_copies: bool
-    changes_copies: bool
-    guards: tuple[Guard, ...]
+    reliance: Reliance
 
 
 class NeedStaticLeaves(Exception):
@@ -206,7 +188,6 @@ class Build:
         captures = tuple(self.found.captures.values())
         guards = tuple(self.found.guards.values())
         return Built(
-            module,
             name,
             traced,
             structure,
@@ -218,6 +199,8 @@ class Build:
             machine.writes_copies,
             machine.changes_copies,
             guards,
+            module,
+            Reliance(tuple(self.found.settled.values()), dict(self.found.used), tuple(self.found.unkeyed)),
         )
 
     def module(self, name: str, block: Block, written: dict[int, int]) -> ModuleOp:

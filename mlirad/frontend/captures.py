@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any
 
-from mlirad.frontend.values import is_same_static
-from mlirad.signature import ArrayLeaf
+from mlirad.signature import ArrayLeaf, is_plain_array, is_same_static, layout_of
+
+UNREACHABLE = (NameError, AttributeError, LookupError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +24,7 @@ class Path:
     """Where an object is found: a name as `function` sees it ("": the function itself), then attributes and items.
 
     steps: ("attribute", name), ("item", key) or ("default", parameter). `fetch()` gives what is there now; it
-    raises NameError, AttributeError, LookupError or TypeError where there is none any more.
+    raises one of UNREACHABLE where there is none any more.
     """
 
     function: Any  # a Python function; with the name "", any object
@@ -70,6 +71,16 @@ class Capture:
     leaf: ArrayLeaf
     name: str
 
+    def holds(self) -> bool:
+        """Whether the array is still one of the dtype, shape and layout that the code was built for."""
+        try:
+            value = self.path.fetch()
+        except UNREACHABLE:
+            return False
+        return is_plain_array(value) and self.leaf == ArrayLeaf(
+            value.dtype, value.shape, layout_of(value), not value.flags.writeable
+        )
+
 
 class Presence(enum.Enum):
     """What a guard may ask of an object instead of its value."""
@@ -93,7 +104,7 @@ class Guard:
     def holds(self) -> bool:
         try:
             value = self.path.fetch()
-        except (NameError, AttributeError, LookupError, TypeError, ValueError):
+        except UNREACHABLE:
             return self.value is Presence.NOT_HERE
         if self.keys is not None:
             return type(value) is self.value and keys_of(value) == self.keys
@@ -106,10 +117,16 @@ CAPTURE = "$capture "
 
 @dataclass
 class Found:
-    """The captures and guards of a build, in the order in which they were met."""
+    """The captures and guards of a build, in the order in which they were met.
+
+    settled, used, unkeyed: what interface.Reliance tells.
+    """
 
     captures: dict[Path, Capture] = field(default_factory=dict)
     guards: dict[Path, Guard] = field(default_factory=dict)
+    settled: dict[Path, Guard] = field(default_factory=dict)
+    used: dict[Hashable, bool] = field(default_factory=dict)
+    unkeyed: list[str] = field(default_factory=list)
     roots: dict[Hashable, Path] = field(default_factory=dict)
 
     def capture(self, path: Path, leaf: ArrayLeaf) -> None:
@@ -174,10 +191,15 @@ _SETTLED = ("numpy", "math", "builtins", "mlirad")
 
 def is_settled(value: Any) -> bool:
     """Whether a module's attributes are taken as constant."""
-    return isinstance(value, ModuleType) and value.__name__.split(".")[0] in _SETTLED
+    return isinstance(value, ModuleType) and is_in_settled(value.__name__)
+
+
+def is_in_settled(module: str | None) -> bool:
+    """Whether a module of that name is settled."""
+    return (module or "").split(".")[0] in _SETTLED
 
 
 def path_of_itself(value: Any) -> Path | None:
     """The path to an object that nobody puts another one in the place of; None where its attributes never change."""
     home = getattr(value, "__module__", None) or type(value).__module__
-    return None if str(home).split(".")[0] in _SETTLED else Path(value, "")
+    return None if is_in_settled(str(home)) else Path(value, "")

@@ -42,13 +42,13 @@ from mlirad.frontend.values import (
     Value,
     describe,
     is_number,
-    is_same_static,
     kind_of,
     parts_of,
     with_parts,
 )
 from mlirad.frontend.views import View, safe_params
 from mlirad.location import SourceLocation
+from mlirad.signature import is_same_static
 
 
 @dataclass

@@ -8,14 +8,24 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Hashable
-from types import BuiltinMethodType, FunctionType, MethodType
+from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from mlirad import tree
 from mlirad.errors import DTypeError
-from mlirad.frontend.captures import Capture, Guard, Path, Presence, is_settled, keys_of, lookup, path_of_itself
+from mlirad.frontend.captures import (
+    Capture,
+    Guard,
+    Path,
+    Presence,
+    is_in_settled,
+    is_settled,
+    keys_of,
+    lookup,
+    path_of_itself,
+)
 from mlirad.frontend.core import Restart
 from mlirad.frontend.expressions import Expressions
 from mlirad.frontend.layout import strides_of
@@ -33,6 +43,19 @@ def is_container(value: Any) -> bool:
     if isinstance(value, Request) or hasattr(value, "__mlirad_function__"):
         return False
     return type(value) in (list, dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type))
+
+
+_DERIVED = (str, bytes, tuple, range, slice, np.dtype, np.generic, int, float)
+"""Of these, attributes follow from the value, if nobody has derived a class from theirs."""
+
+
+def _is_told(owner: Static) -> bool:
+    """Whether an attribute follows from what the guards ask about its owner, also in another process."""
+    value = owner.value
+    if isinstance(value, ModuleType):
+        return owner.path is not None or is_settled(value)
+    kind = value if isinstance(value, type) else type(value)
+    return is_in_settled(kind.__module__) or (owner.path is not None and not isinstance(value, _DERIVED))
 
 
 class Objects(Expressions):
@@ -63,6 +86,8 @@ class Objects(Expressions):
             items = (self.object_value(x, self.step(path, "item", i)) for i, x in enumerate(value))
             return Tuple(tuple(items), type(value))
         if is_settled(value):
+            if path is not None:
+                self.found.settled.setdefault(path, Guard(path, value))
             return Static(value)
         self.guard(path, value)
         return Static(value, path)
@@ -125,7 +150,9 @@ class Objects(Expressions):
             found = getattr(value, name)
         except AttributeError as error:
             raise self.refusal(str(error)) from None
-        if isinstance(value, str | bytes | tuple | range | slice | np.dtype | np.generic | int | float):
+        if not _is_told(owner):
+            self.found.unkeyed.append(f"the attribute {name!r} of a {type(value).__name__}")
+        if isinstance(value, _DERIVED):
             return Bound(owner, name) if callable(found) else self.object_value(found, None)
         path = None if owner.path is None else owner.path.then("attribute", name)
         if isinstance(found, MethodType) and found.__self__ is value:

@@ -35,7 +35,8 @@ from mlirad.frontend.scope import scope_of
 from mlirad.frontend.source import FunctionNode, Source
 from mlirad.frontend.state import State, trim
 from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Closure, Static, Value, is_number, is_same_static
+from mlirad.frontend.values import Closure, Static, Value, is_number
+from mlirad.signature import is_same_static
 
 # How deep a function is inlined in itself; how deep, and how often, before its static numbers are traced.
 DEPTH, CHAIN, COPIES = 60, 12, 40

@@ -23,11 +23,15 @@ FunctionNode = ast.FunctionDef | ast.Lambda
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """The ast of a Python function, and the function, whose globals and closure cells its free names are found in."""
+    """The ast of a Python function, and the function, whose globals and closure cells its free names are found in.
+
+    is_exact: the function's code is what this ast compiles to; it is not if the file has changed since.
+    """
 
     filename: str
     node: FunctionNode
     function: Any  # a Python function
+    is_exact: bool = True
 
     def location(self, node: ast.AST) -> SourceLocation:
         return _place_of(self.filename, node if hasattr(node, "lineno") else self.node)
@@ -55,7 +59,8 @@ def source_of(function: FunctionType) -> Source:
     if not text:
         hint = "define it in a file or in a notebook cell, not by exec or eval of a string"
         raise UnsupportedSyntaxError(f"the source of {name} cannot be found ({code.co_filename})", None, hint)
-    return Source(code.co_filename, _node_of(code, name, text), function)
+    is_exact = _fingerprint(code) in _compiled(code.co_filename, text)
+    return Source(code.co_filename, _node_of(code, name, text), function, is_exact)
 
 
 def _text_of(function: FunctionType) -> str:

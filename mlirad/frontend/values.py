@@ -22,6 +22,7 @@ from mlirad.frontend.traced import Traced
 from mlirad.frontend.views import View
 from mlirad.location import SourceLocation
 from mlirad.requests import Request
+from mlirad.signature import COMPARABLE, NUMBERS
 
 if TYPE_CHECKING:
     from mlirad.frontend.captures import Path
@@ -217,27 +218,10 @@ class Entry:
         return Entry(list, tuple(range(len(items))), items)
 
 
-# Static values that Python's `is` and `==` cannot tell apart as needed: True and 1, 0.0 and -0.0, nan and nan.
-_NUMBERS = (int, float, complex, np.generic)
-_COMPARABLE = (str, bytes, tuple, range, slice, np.dtype)
-
-
-def is_same_static(a: Any, b: Any) -> bool:
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, _NUMBERS):
-        return repr(a) == repr(b)
-    if isinstance(a, tuple):
-        return len(a) == len(b) and all(is_same_static(x, y) for x, y in zip(a, b, strict=True))
-    return isinstance(a, _COMPARABLE) and a == b
-
-
 def is_number(value: Value) -> bool:
     """Whether a value is a number or bool, static or traced (a 0-d array is none)."""
     if isinstance(value, Static):
-        return isinstance(value.value, _NUMBERS)
+        return isinstance(value.value, NUMBERS)
     return isinstance(value, Traced)
 
 
@@ -374,7 +358,7 @@ def describe(
     `number` of cells and objects."""
     match value:
         case Static():
-            comparable = isinstance(value.value, _NUMBERS + _COMPARABLE)
+            comparable = isinstance(value.value, NUMBERS + COMPARABLE)
             return ("static", type(value.value), repr(value.value) if comparable else id(value.value))
         case Traced():
             return ("number", name(value.expr.value), value.weak, value.zero_d, value.origins)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from mlirad.frontend.aliases import Alias, Place, view_within
 from mlirad.signature import ArrayLeaf, layout_of
+
+if TYPE_CHECKING:
+    from mlirad.frontend.aliases import Alias
 
 _MANY = 64
 """Of this many pairs, those whose memory cannot meet are found by sorting."""
@@ -114,6 +116,8 @@ def _strides(array: np.ndarray) -> list[int]:
 
 def view_of_shared(shared: Shared, values: Sequence[Any]) -> Alias | None:
     """`part` as a view of `base`. The alias speaks of inputs by their numbers."""
+    from mlirad.frontend.aliases import Alias, Place, view_within
+
     part, base = values[shared.part], values[shared.base]
     view = view_within(
         _leaf(base),

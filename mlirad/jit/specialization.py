@@ -9,26 +9,36 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
 
-from mlirad import pipeline, tree
+from mlirad import tree
 from mlirad.errors import CompileError
-from mlirad.frontend.aliases import Alias
-from mlirad.frontend.build import Built, NeedStaticLeaves, build
 from mlirad.frontend.captures import Capture
+from mlirad.frontend.interface import Interface
 from mlirad.frontend.results import ResidualsResult
 from mlirad.jit import arguments
 from mlirad.jit.aliasing import Shared, overlapping, shared_groups, view_of_shared, views_of_one
 from mlirad.jit.arguments import Input
+from mlirad.jit.disk_cache import disk_cache
 from mlirad.jit.results import Pullback, Returned, dtypes_of
 from mlirad.options import Environment, Options
-from mlirad.pipeline import Lowered
 from mlirad.requests import Jvp
-from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature, StaticLeaf, is_plain_array, layout_of
+from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature, StaticLeaf
 from mlirad.targets.target import Artifact, find_target
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from mlirad.frontend.aliases import Alias
+    from mlirad.frontend.build import Built
+    from mlirad.pipeline import Lowered
+
+    # Compiles the function again, for arguments of which some are views of others.
+    Remake = Callable[[Mapping[int, Alias], Sequence[Capture], Sequence[Any]], "Specialization"]
+    # Raises DifferentiationError where the function is wrong for arguments (their keys) that share memory.
+    Probe = Callable[[Sequence[Sequence[int]], Sequence[Capture], Sequence[Any]], None]
 
 
 def leaves_of(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
@@ -36,10 +46,6 @@ def leaves_of(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, An
     return tree.flatten_up_to(signature.structure, (tuple(args), dict(kwargs)))
 
 
-# Compiles the function again, for arguments of which some are views of others.
-Remake = Callable[[Mapping[int, Alias], Sequence[Capture], Sequence[Any]], "Specialization"]
-# Raises DifferentiationError where the function is wrong for arguments (their keys) that share memory.
-Probe = Callable[[Sequence[Sequence[int]], Sequence[Capture], Sequence[Any]], None]
 MAX_ALIASED = 16
 """For how many ways to share memory a specialisation keeps code."""
 
@@ -51,7 +57,7 @@ class Specialization:
     signature: what it was built for; `static` are the leaves whose values the frontend turned out to need.
     """
 
-    built: Built
+    built: Interface
     artifact: Artifact
     signature: Signature
     static: Mapping[int, StaticLeaf]
@@ -99,7 +105,7 @@ class Specialization:
         for guard in self.built.guards:
             if not guard.holds():
                 return False
-        return all(map(_capture_holds, self.built.captures))
+        return all(each.holds() for each in self.built.captures)
 
     def check_containers(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Raises ValueError where the code of a function is wrong as one list, dict or dataclass is passed twice."""
@@ -153,6 +159,8 @@ class Specialization:
             for each in known:
                 if each.fits(leaves):
                     return each
+        from mlirad.frontend.aliases import Alias
+
         aliases: dict[int, Alias] = {}
         for each in shared:
             alias = view_of_shared(each, values)
@@ -193,17 +201,6 @@ class Specialization:
         return [*results[: handle.index], pullback, *results[after:]]
 
 
-def _capture_holds(capture: Capture) -> bool:
-    """Whether the captured array is still one of the dtype, shape and layout that the code was built for."""
-    try:
-        value = capture.path.fetch()
-    except (NameError, AttributeError, LookupError, TypeError, ValueError):
-        return False
-    return is_plain_array(value) and capture.leaf == ArrayLeaf(
-        value.dtype, value.shape, layout_of(value), not value.flags.writeable
-    )
-
-
 def build_for(
     function: Any,
     asked: Signature,
@@ -214,6 +211,8 @@ def build_for(
     together: Sequence[Sequence[int]] = (),
 ) -> tuple[Built, Signature]:
     """The function at stage `tensor`, and the signature with those of `leaves` made static whose values it needs."""
+    from mlirad.frontend.build import NeedStaticLeaves, build
+
     signature = asked
     while True:
         try:
@@ -230,7 +229,7 @@ def _plain(value: Any) -> Any:
 
 
 def specialized(
-    built: Built,
+    built: Interface,
     asked: Signature,
     signature: Signature,
     artifact: Artifact,
@@ -253,28 +252,44 @@ def specialized(
     return Specialization(built, artifact, signature, static, tuple(inputs), remake, probe, is_aliased)
 
 
+def _again(function: Any, asked: Signature, options: Options) -> tuple[Remake, Probe]:
+    """How the function is compiled again for arguments that share memory."""
+
+    def remake(aliases: Mapping[int, Alias], captures: Sequence[Capture], leaves: Sequence[Any]) -> Specialization:
+        again = build_for(function, asked, leaves, options, aliases, captures)
+        return _finish(function, asked, options, again, again[0].module, is_aliased=True)[0]
+
+    def probe(together: Sequence[Sequence[int]], captures: Sequence[Capture], leaves: Sequence[Any]) -> None:
+        build_for(function, asked, leaves, options, None, captures, together)
+
+    return remake, probe
+
+
 def _finish(
     function: Any,
     asked: Signature,
     options: Options,
     made: tuple[Built, Signature],
     module: ModuleOp,
-    aliases: Mapping[int, Alias] | None = None,
-) -> Specialization:
-    """The specialisation whose code is `module`, which is at stage `tensor`."""
-    built, signature = made
+    is_aliased: bool = False,
+) -> tuple[Specialization, str | None]:
+    """The specialisation whose code is `module`, which is at stage `tensor`; and under what name its code is kept."""
+    from mlirad import pipeline
+
     dump = Environment.read().dump
     place = dump / _dump_name(function) if dump is not None else None
-    artifact = pipeline.compile_module(module, find_target(options.target), place)
+    target = find_target(options.target)
+    kept = disk_cache(options, target)
+    name: str | None = None
 
-    def remake(aliases: Mapping[int, Alias], captures: Sequence[Capture], leaves: Sequence[Any]) -> Specialization:
-        again = build_for(function, asked, leaves, options, aliases, captures)
-        return _finish(function, asked, options, again, again[0].module, aliases)
+    def link(value: Any) -> Artifact:
+        nonlocal name
+        assert kept is not None
+        artifact, name = kept.link(value)
+        return artifact
 
-    def probe(together: Sequence[Sequence[int]], captures: Sequence[Capture], leaves: Sequence[Any]) -> None:
-        build_for(function, asked, leaves, options, aliases, captures, together)
-
-    return specialized(built, asked, signature, artifact, remake, probe, aliases is not None)
+    artifact = pipeline.compile_module(module, target, place, None if kept is None else link)
+    return specialized(made[0], asked, made[1], artifact, *_again(function, asked, options), is_aliased), name
 
 
 def _owner(argument: int | str) -> str:
@@ -282,18 +297,35 @@ def _owner(argument: int | str) -> str:
 
 
 def compile_for(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> Specialization:
-    """Compile a function for the signature, and for those of `leaves` whose values turn out to be needed."""
-    made = build_for(function, asked, leaves, options)
-    return _finish(function, asked, options, made, made[0].module)
+    """Compile a function for the signature, and for those of `leaves` whose values turn out to be needed.
+
+    Or take it from the cache on disk; what is compiled is kept there.
+    """
+    kept = disk_cache(options, find_target(options.target))
+    wanted = None if kept is None else kept.wanted(function, asked, options)
+    if kept is not None and wanted is not None and Environment.read().dump is None:
+        hit = kept.find(wanted, leaves)
+        if hit is not None:
+            signature = asked.with_static({number: leaf.value for number, leaf in hit.static.items()})
+            return specialized(hit.interface, asked, signature, hit.artifact, *_again(function, asked, options))
+    built, _ = made = build_for(function, asked, leaves, options)
+    specialization, code = _finish(function, asked, options, made, built.module)
+    # The source may have changed since it was looked at.
+    again = None if kept is None or wanted is None else kept.wanted(function, asked, options)
+    if kept is not None and again == wanted and again is not None and code is not None:
+        kept.keep(again, built, built.reliance, specialization.static, code)
+    return specialization
 
 
 def lower(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> Lowered:
     """The function at stage `tensor`, to be looked at or compiled."""
+    from mlirad.pipeline import Lowered
+
     target = find_target(options.target)
     made = build_for(function, asked, leaves, options)
 
     def finish(module: ModuleOp) -> Callable[..., Any]:
-        specialization = _finish(function, asked, options, made, module)
+        specialization, _ = _finish(function, asked, options, made, module)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             specialization.check_containers(function, args, kwargs)

@@ -26,6 +26,7 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     they must be hashable. Integers that shapes depend on are found without being named.
     target: who takes over after the stage `optimized`; "cpu".
     boundscheck: True; with False, an index out of range is no IndexError but undefined behaviour.
+    cache: True; with False, compiled code is neither looked for nor kept on disk.
 
     Raises TypeError for an unknown option or something that is not callable.
     """

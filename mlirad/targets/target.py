@@ -8,16 +8,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, ClassVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
 
 from mlirad.errors import TargetError
 from mlirad.location import SourceLocation
 
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
 GROUP = "mlirad.targets"
+BUILT_IN = {"cpu": "mlirad.targets.cpu:CpuTarget"}
+"""mlirad's own entry points: to look them up in what is installed takes longer than to load code from the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,9 @@ class Target(ABC):
 
 def target_names() -> tuple[str, ...]:
     """The names of the targets that are installed."""
-    return tuple(sorted({point.name for point in entry_points(group=GROUP)}))
+    from importlib.metadata import entry_points
+
+    return tuple(sorted({*BUILT_IN, *(point.name for point in entry_points(group=GROUP))}))
 
 
 def find_target(name: str, **options: Any) -> Target:
@@ -157,11 +163,18 @@ def find_target(name: str, **options: Any) -> Target:
 
 
 def _load(name: str) -> type[Target]:
-    points: Sequence[EntryPoint] = tuple(entry_points(group=GROUP, name=name))
-    if not points:
-        listed = ", ".join(target_names()) or "none"
-        raise TargetError(f"there is no target {name!r}", hint=f"the targets installed are: {listed}")
-    cls = points[0].load()
+    if name in BUILT_IN:
+        value = BUILT_IN[name]
+        module, _, attribute = value.partition(":")
+        cls = getattr(import_module(module), attribute)
+    else:
+        from importlib.metadata import entry_points
+
+        points = tuple(entry_points(group=GROUP, name=name))
+        if not points:
+            listed = ", ".join(target_names()) or "none"
+            raise TargetError(f"there is no target {name!r}", hint=f"the targets installed are: {listed}")
+        value, cls = points[0].value, points[0].load()
     if not (isinstance(cls, type) and issubclass(cls, Target)):
-        raise TargetError(f"target {name!r} ({points[0].value}) is not a mlirad.targets.target.Target")
+        raise TargetError(f"target {name!r} ({value}) is not a mlirad.targets.target.Target")
     return cls

@@ -1,36 +1,22 @@
-"""Reads: the module of stage `optimized`. Writes: stages linalg to asm, object code, an artifact. Leaves: nothing."""
+"""Reads: the module of stage `optimized`. Writes: stages linalg to asm, object code, an artifact. Leaves: nothing.
+
+Nothing of xDSL is imported before a stage is run: object code that is at hand is loaded without it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import (
-    Float32Type,
-    Float64Type,
-    FunctionType,
-    IndexType,
-    IntegerType,
-    ModuleOp,
-    NoneType,
-    ShapedType,
-    TensorType,
-)
-from xdsl.ir import Attribute
-from xdsl.passes import ModulePass
-
-from mlirad.dialect.op import NdOp
-from mlirad.dialect.types import from_location
 from mlirad.errors import TargetError
 from mlirad.targets.cpu import engine
 from mlirad.targets.cpu.abi import CpuArtifact
-from mlirad.targets.cpu.emit.function import ops_in
-from mlirad.targets.cpu.vector_width import choose_width, chosen_width
 from mlirad.targets.target import Stage, Target
 
-_WIDTHS = (1, 8, 16, 32, 64)
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
 
 
 @dataclass(frozen=True)
@@ -47,14 +33,9 @@ class CpuTarget(Target):
         return self.vector_bytes or engine.host_vector_bytes()
 
     def check(self, module: ModuleOp) -> list[TargetError]:
-        problems: list[TargetError] = []
-        for op in ops_in(module):
-            place = from_location(op.location)
-            if op.name.startswith("ad.") and not isinstance(op, NdOp):
-                problems.append(TargetError(f"{op.name} reached the cpu target, which does not differentiate", place))
-            odd = [type for type in dict.fromkeys([*op.operand_types, *op.result_types]) if not _is_supported(type)]
-            problems += [TargetError(f"the cpu target has no {type} ({op.name})", place) for type in odd]
-        return problems
+        from mlirad.targets.cpu.support import problems_in
+
+        return problems_in(module)
 
     def stages(self) -> tuple[Stage, ...]:
         return (
@@ -67,11 +48,14 @@ class CpuTarget(Target):
         )
 
     def _to_loops(self, module: ModuleOp) -> ModuleOp:
+        from mlirad.targets.cpu.vector_width import choose_width
+
         width = self.vector_bytes or choose_width(module, self.width)
         return _passes(lambda: _loops(width))(module)
 
     def _emit(self, module: ModuleOp) -> str:
         from mlirad.targets.cpu.emit.module import emit_llvm
+        from mlirad.targets.cpu.vector_width import chosen_width
 
         return emit_llvm(module, vector_bits=8 * chosen_width(module, self.width))
 
@@ -85,18 +69,12 @@ class CpuTarget(Target):
         return f"cpu;{self.width};{engine.host_fingerprint()}"
 
 
-def _is_supported(type: Attribute) -> bool:
-    if isinstance(type, (ShapedType, TensorType)):
-        return _is_supported(type.get_element_type())  # pyright: ignore[reportAttributeAccessIssue]
-    if isinstance(type, IntegerType):
-        return type.width.data in _WIDTHS
-    return isinstance(type, (Float32Type, Float64Type, IndexType, NoneType, FunctionType))
-
-
 def _passes(make: Callable[[], list[ModulePass]]) -> Callable[[ModuleOp], ModuleOp]:
     """A stage that runs passes in place. They are imported when the stage is run, not when the target is found."""
 
     def run(module: ModuleOp) -> ModuleOp:
+        from xdsl.context import Context
+
         context = Context()
         for each in make():
             each.apply(context, module)

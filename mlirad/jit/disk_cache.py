@@ -1,0 +1,262 @@
+"""Compiled code kept on disk, on two levels.
+
+A specialisation is found by what the user wrote: source, signature, options, versions and processor lead to a few
+entries, each with the guards that it holds under, a description of its interface, and the name of its object code.
+Object code is found by the LLVM IR that it is compiled from. On a hit neither xDSL nor the frontend is imported.
+
+Reads and writes: a Store. Leaves: interfaces and object code. What cannot be told to another process is not kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mlirad.frontend.captures import UNREACHABLE, Guard, Presence, keys_of
+from mlirad.frontend.captures import Path as Place
+from mlirad.frontend.interface import Interface, Reliance
+from mlirad.jit.portable import NotPortable, Objects, key_of
+from mlirad.jit.store import Store
+from mlirad.options import Environment, Options
+from mlirad.signature import Signature, StaticLeaf
+from mlirad.targets.target import Artifact, Target
+
+MAX_VARIANTS = 8
+"""How many entries of one source and signature are kept: they differ in static values and in guards."""
+_PACKAGE = Path(__file__).parents[1]
+_FIELDS = [each.name for each in dataclasses.fields(Interface) if each.name != "guards"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A function and a signature, as the cache knows them. objects: the functions and classes that they mention."""
+
+    key: str
+    objects: Objects = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Hit:
+    """What was found: code, how it is called, and the leaves of the arguments whose values it was made for."""
+
+    interface: Interface
+    artifact: Artifact
+    static: Mapping[int, StaticLeaf]
+
+
+def disk_cache(options: Options, target: Target) -> DiskCache | None:
+    """The cache that the environment names, for a target; None if it is off."""
+    root = Environment.read().cache
+    if root is None or not options.cache:
+        return None
+    versions = _versions()
+    return None if versions is None else DiskCache(_store(root), target, [*versions, target.fingerprint()])
+
+
+@cache
+def _store(root: Path) -> Store:
+    return Store(root)
+
+
+class DiskCache:
+    """The cache of one target. Whatever fails, the function is compiled as if there were none."""
+
+    def __init__(self, store: Store, target: Target, base: Sequence[str]):
+        self.store = store
+        self.target = target
+        self._base = base  # all software, and the processor
+
+    def wanted(self, function: Any, asked: Signature, options: Options) -> Wanted | None:
+        """What to look for; None for what another process could not ask for."""
+        objects = Objects()
+        try:
+            request = [objects.encode(function), objects.encode(asked)]
+        except NotPortable:
+            return None
+        listed = [[name, repr(value)] for name, value in dataclasses.asdict(options).items() if name != "cache"]
+        return Wanted(key_of(["specialisation", *self._base, listed, *request]), objects)
+
+    def find(self, wanted: Wanted, leaves: Sequence[Any]) -> Hit | None:
+        """Code that is right for the function as it is now, and for the values of these leaves."""
+        for number in range(MAX_VARIANTS):
+            content = self.store.get(name := f"{wanted.key}-{number}")
+            if content is None:
+                continue
+            with contextlib.suppress(NotPortable, LookupError, TypeError, ValueError, AttributeError):
+                entry = json.loads(content)
+                known = _read(entry, wanted.objects.copy(), leaves)
+                if known is None:
+                    continue
+                code = self.store.get(entry["object"])
+                artifact = None if code is None else self._load(entry["object"], code)
+                if artifact is not None:
+                    return Hit(known[0], artifact, known[1])
+            self.store.drop(name)  # its code has gone, or it says what no entry of ours says
+        return None
+
+    def keep(
+        self,
+        wanted: Wanted,
+        interface: Interface,
+        reliance: Reliance,
+        static: Mapping[int, StaticLeaf],
+        code: str,
+    ) -> bool:
+        """Keep a specialisation whose object code is the entry `code`; whether that was possible."""
+        try:
+            entry = _written(wanted.objects.copy(), interface, reliance, static)
+        except NotPortable:
+            return False
+        entry["object"] = code
+        content = json.dumps(entry, separators=(",", ":")).encode()
+        return self.store.put(self._free_name(wanted.key), content)
+
+    def _free_name(self, key: str) -> str:
+        """Where there is no entry, or the one that was not used for the longest time."""
+        names = [f"{key}-{number}" for number in range(MAX_VARIANTS)]
+        ages = {name: self.store.age(name) for name in names}
+        return min(names, key=lambda name: (ages[name] is not None, ages[name] or 0.0))
+
+    def link(self, value: Any) -> tuple[Artifact, str | None]:
+        """The target's code of the value of its stage `loads`, and the name of its entry, if there is one."""
+        if not isinstance(value, str):
+            return self.target.load(self.target.compile(value)), None
+        name = key_of(["object", *self._base, value])
+        code = self.store.get(name)
+        artifact = None if code is None else self._load(name, code)
+        if artifact is not None:
+            return artifact, name
+        code = self.target.compile(value)
+        artifact = self.target.load(code)
+        return artifact, name if self.store.put(name, code) else None
+
+    def _load(self, name: str, code: bytes) -> Artifact | None:
+        try:
+            return self.target.load(code)
+        except (RuntimeError, OSError, LookupError, ValueError):
+            self.store.drop(name)
+            return None
+
+
+def _written(
+    objects: Objects, interface: Interface, reliance: Reliance, static: Mapping[int, StaticLeaf]
+) -> dict[str, Any]:
+    """The entry, but for its object code. Its guards stand in an order in which each function is met before it is
+    looked into."""
+    if not reliance.is_told:
+        raise NotPortable("it relies on what cannot be told")
+    pending: list[Guard] = [*interface.guards, *reliance.settled]
+    count = len(interface.guards)
+    guards: list[Any] = []
+    while pending:
+        ready = [each for each in pending if each.path.function in objects]
+        if not ready:
+            raise NotPortable("a function is not where another process would find it")
+        guard = ready[0]
+        number = next(n for n, each in enumerate(pending) if each is guard)
+        is_checked = number < count
+        count -= is_checked
+        del pending[number]
+        keys = None if guard.keys is None else objects.encode(guard.keys)
+        guards.append([_encoded_place(objects, guard.path), is_checked, keys, objects.encode(guard.value)])
+    with objects.closed():
+        for each in reliance.used:
+            if each not in objects:
+                raise NotPortable("a function is not where another process would find it")
+        described = [objects.encode(_plain_dict(getattr(interface, name))) for name in _FIELDS]
+        for each in described:
+            objects.decode(each)  # or it could not be read again
+        known = objects.encode({number: leaf.value for number, leaf in static.items()})
+    return {"static": known, "guards": guards, "interface": described, "sharing": objects.sharing()}
+
+
+def _plain_dict(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _encoded_place(objects: Objects, place: Place) -> Any:
+    with objects.closed():
+        return objects.encode(place)
+
+
+def _read(entry: Any, objects: Objects, leaves: Sequence[Any]) -> tuple[Interface, dict[int, StaticLeaf]] | None:
+    """The interface that an entry describes, if what it relies on holds here and now."""
+    static = {number: StaticLeaf(value) for number, value in objects.decode(entry["static"]).items()}
+    for number, leaf in static.items():
+        value = leaves[number]
+        if StaticLeaf(value.item() if isinstance(value, np.generic) else value) != leaf:
+            return None
+    guards: list[Guard] = []
+    for place, is_checked, keys, wanted in entry["guards"]:
+        guard = _found(objects, objects.decode(place), keys, wanted)
+        if guard is None:
+            return None
+        if is_checked:
+            guards.append(guard)
+    if objects.sharing() != entry["sharing"]:
+        return None
+    described = [objects.decode(each) for each in entry["interface"]]
+    interface = Interface(**dict(zip(_FIELDS, described, strict=True)), guards=tuple(guards))
+    return (interface, static) if all(each.holds() for each in interface.captures) else None
+
+
+def _found(objects: Objects, path: Place, keys: Any, wanted: Any) -> Guard | None:
+    """The guard, if what is found at its path is what the entry says."""
+    presence = next((each for each in Presence if objects.encode(each) == wanted), None)
+    if presence is not None:
+        guard = Guard(path, presence)
+        return guard if guard.holds() else None
+    with contextlib.suppress(NotPortable, *UNREACHABLE):
+        value = path.fetch()
+        found = value if keys is None else type(value)
+        if objects.encode(found) == wanted and (keys is None or objects.encode(keys_of(value)) == keys):
+            return Guard(path, found, None if keys is None else keys_of(value))
+    return None
+
+
+@cache
+def _versions() -> tuple[str, ...] | None:
+    """All software that code depends on, besides what a target's fingerprint tells; None if that is not known."""
+    source = _source()
+    words = (sys.version, str(sys.implementation.cache_tag), f"O{sys.flags.optimize}", np.__version__, _xdsl_version())
+    return (*words, source) if source else None
+
+
+def _xdsl_version() -> str:
+    """What pip has written beside it: to ask importlib.metadata takes longer than to load code."""
+    import xdsl  # this imports nothing of it
+
+    try:
+        beside = os.listdir(Path(xdsl.__file__).parents[1])
+    except OSError:
+        beside = []
+    found = [each for each in beside if each.startswith("xdsl-") and each.endswith("-info")]
+    return found[0] if len(found) == 1 else str(xdsl.__version__)
+
+
+def _source() -> str:
+    """A digest of mlirad's own source; empty where there is none to read."""
+    digest, count = hashlib.blake2b(digest_size=16), 0
+    try:
+        for directory, folders, files in os.walk(_PACKAGE):
+            folders.sort()
+            for name in sorted(each for each in files if each.endswith(".py")):
+                path = os.path.join(directory, name)
+                digest.update(os.path.relpath(path, _PACKAGE).encode() + b"\0")
+                with open(path, "rb") as file:
+                    digest.update(hashlib.blake2b(file.read()).digest())
+                count += 1
+    except OSError:
+        return ""
+    return digest.hexdigest() if count else ""

@@ -1,0 +1,267 @@
+"""Values as JSON that says the same in every process, and back; functions and classes by number and by content.
+
+Reads: Python values. Writes: nothing. Leaves: JSON, of which nothing is ever run: what it mentions is found again among
+the functions and classes that the caller has. Raises NotPortable for an object that is nothing but itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import linecache
+import marshal
+import sys
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from functools import partial
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from mlirad import requests, signature, tree
+from mlirad.frontend import results
+from mlirad.frontend.captures import Capture, Path
+from mlirad.jit.kernel import Kernel
+
+_SETTLED = ("numpy", "math", "cmath", "builtins", "operator", "_operator", "functools", "mlirad")
+"""Packages whose objects are what their names say: their versions are part of every key."""
+
+
+class NotPortable(Exception):
+    """A value that means nothing in another process."""
+
+
+class Objects:
+    """Functions and classes, numbered in the order in which they were met: a process that meets the same ones in the
+    same order gives them the same numbers. `encode` tells their contents; `sharing` what they have in common.
+    """
+
+    def __init__(self) -> None:
+        self.known: list[Any] = []
+        self._numbers: dict[int, int] = {}
+        self._digests: list[str] = []
+        self._is_closed = False
+
+    def copy(self) -> Objects:
+        """The same, to go on from."""
+        made = Objects()
+        made.known, made._numbers, made._digests = list(self.known), dict(self._numbers), list(self._digests)
+        return made
+
+    @contextlib.contextmanager
+    def closed(self) -> Iterator[None]:
+        """Here no function or class is new: one that was not met before is not portable."""
+        before, self._is_closed = self._is_closed, True
+        try:
+            yield
+        finally:
+            self._is_closed = before
+
+    def __contains__(self, value: object) -> bool:
+        return id(value) in self._numbers or is_settled_object(value)
+
+    def encode(self, value: Any) -> Any:
+        """JSON that is equal just for values that are the same to compiled code."""
+        kind = type(value)
+        if value is None or kind is str or kind is int:
+            return value
+        if kind in _ATOMS:
+            return _ATOMS[kind](value)
+        if kind is tuple:
+            return ["tuple", [self.encode(item) for item in value]]
+        if kind is frozenset:
+            with self.closed():  # or the order in which its items are met would matter
+                return ["set", sorted(map(self.encode, value), key=json.dumps)]
+        if kind is dict:
+            return ["dict", [[self.encode(key), self.encode(item)] for key, item in value.items()]]
+        if isinstance(value, np.generic) and value.dtype.isbuiltin == 1 and not value.dtype.hasobject:
+            return ["numpy", value.dtype.str, value.tobytes().hex()]
+        if isinstance(value, np.dtype) and value.isbuiltin == 1:
+            return ["dtype", value.str]
+        return self._encode_object(value)
+
+    def _encode_object(self, value: Any) -> Any:
+        if is_settled_object(value):
+            return ["global", *_name_of(value)]
+        if isinstance(value, ModuleType) and sys.modules.get(value.__name__) is value:
+            return ["module", value.__name__]
+        if isinstance(value, Enum):
+            return ["enum", self.encode(type(value)), value._name_, self.encode(value._value_)]
+        if type(value) is FunctionType or isinstance(value, type):
+            return self._numbered(value)
+        if isinstance(value, Kernel):
+            return ["kernel", self.encode(value.__mlirad_function__)]
+        if type(value) is Path:
+            return ["path", self.encode(value.function), value.name, self.encode(value.steps)]
+        if type(value) is partial:
+            return ["partial", *map(self.encode, (value.func, value.args, value.keywords))]
+        if type(value) in _RECORDS.values():
+            fields = [self.encode(getattr(value, name)) for name in _FIELDS[type(value).__name__]]
+            return ["record", type(value).__name__, fields]
+        raise NotPortable(f"{type(value).__name__} is known by its identity")
+
+    def _numbered(self, value: Any) -> Any:
+        number = self._numbers.get(id(value))
+        if number is None:
+            if self._is_closed:
+                raise NotPortable(f"{value.__name__} is not where another process would find it")
+            number = self._numbers[id(value)] = len(self.known)
+            self.known.append(value)
+            self._digests.append("")  # a class may mention itself
+            self._digests[number] = self._digest_of_class(value) if isinstance(value, type) else digest_of(value)
+        return ["object", number, self._digests[number]]
+
+    def _digest_of_class(self, kind: type) -> str:
+        """Of the class's fields and their defaults, which is what the frontend goes by; methods are functions."""
+        defaults = getattr(kind, "_field_defaults", {})
+        fields: list[Any] = [[name, name in defaults, defaults.get(name)] for name in getattr(kind, "_fields", ())]
+        if dataclasses.is_dataclass(kind):
+            for each in dataclasses.fields(kind):
+                has_default = each.default is not dataclasses.MISSING
+                has_factory = each.default_factory is not dataclasses.MISSING
+                default = each.default if has_default else None
+                fields.append([each.name, has_default, default, has_factory, each.init, each.kw_only])
+        described = [[self.encode(part) for part in field] for field in fields]
+        bases = [f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__]
+        words = [bases, described, hasattr(kind, "__post_init__"), repr(getattr(kind, "__dataclass_params__", None))]
+        return _digest(repr(words).encode())
+
+    def decode(self, data: Any) -> Any:
+        """The value that was encoded, its functions and classes being the ones known here under their numbers."""
+        if not isinstance(data, list):
+            return data
+        kind, *parts = data
+        if kind in _DECODE:
+            return _DECODE[kind](*parts)
+        match kind:
+            case "tuple":
+                return tuple(self.decode(item) for item in parts[0])
+            case "set":
+                return frozenset(self.decode(item) for item in parts[0])
+            case "dict":
+                return {self.decode(key): self.decode(item) for key, item in parts[0]}
+            case "object":
+                return self.known[parts[0]]
+            case "enum":
+                return self.decode(parts[0])[parts[1]]
+            case "path":
+                return Path(self.decode(parts[0]), parts[1], self.decode(parts[2]))
+            case "record":
+                values = [self.decode(part) for part in parts[1]]
+                return _RECORDS[parts[0]](*values) if parts[0] != "Leaf" else tree.LEAF
+        raise NotPortable(f"{kind} cannot be made again")
+
+    def sharing(self) -> list[Any]:
+        """Which of the functions share their globals, and which free variables are one: the first that has it, each."""
+        functions = [each for each in self.known if isinstance(each, FunctionType)]
+        seen: dict[int, int] = {}
+        shared: list[Any] = []
+        for each in functions:
+            cells = [seen.setdefault(id(cell), len(seen)) for cell in each.__closure__ or ()]
+            shared.append([seen.setdefault(id(each.__globals__), len(seen)), cells])
+        return shared
+
+
+def digest_of(function: FunctionType) -> str:
+    """Of a function's code and source lines, with where they stand."""
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 : _last_line(code)]
+    names = repr((function.__module__, function.__name__, function.__qualname__))
+    # Version 2 of the format does not depend on who else refers to a constant.
+    return _digest(marshal.dumps(code, 2), names.encode(), "".join(lines).encode())
+
+
+def _last_line(code: CodeType) -> int:
+    last = max((end or 0 for _, end, _, _ in code.co_positions()), default=0)
+    return max([last, *(_last_line(each) for each in code.co_consts if isinstance(each, CodeType))])
+
+
+def _digest(*parts: bytes) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def key_of(data: Any) -> str:
+    """A name for JSON data."""
+    return _digest(json.dumps(data, separators=(",", ":")).encode())
+
+
+# Objects of packages that do not change.
+
+
+def is_settled_object(value: object) -> bool:
+    """Whether a value is what stands under its own name in a package that does not change."""
+    module, name = _name_of(value)
+    if not isinstance(module, str) or not isinstance(name, str) or module.split(".")[0] not in _SETTLED:
+        return False
+    try:
+        return _global(module, name) is value
+    except (AttributeError, KeyError):
+        return False
+
+
+def _name_of(value: Any) -> tuple[Any, Any]:
+    if isinstance(value, np.ufunc):
+        return "numpy", value.__name__
+    if not isinstance(value, type) and type(value).__module__.split(".")[0] not in _SETTLED:
+        return None, None  # anything may happen when such an object is asked
+    return getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+
+
+def _global(module: str, name: str) -> Any:
+    found = sys.modules[module]
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _records() -> dict[str, Any]:
+    """The classes of which the description of a specialisation is made: of signatures, results, requests, pytrees."""
+    modules = (results, signature, tree, requests)
+    found = [each for module in modules for each in vars(module).values() if isinstance(each, type)]
+    return {each.__name__: each for each in (*found, Capture) if dataclasses.is_dataclass(each)}
+
+
+_RECORDS = _records()
+_FIELDS = {name: [each.name for each in dataclasses.fields(kind)] for name, kind in _RECORDS.items()}
+
+
+def _bits(value: float) -> str:
+    return np.float64(value).tobytes().hex()
+
+
+def _complex(value: complex) -> Sequence[Any]:
+    return ["complex", _bits(value.real), _bits(value.imag)]
+
+
+def _number(bits: str) -> float:
+    return float(np.frombuffer(bytes.fromhex(bits))[0])
+
+
+_ATOMS: dict[type, Any] = {
+    bool: lambda value: ["bool", int(value)],
+    float: lambda value: ["float", _bits(value)],
+    complex: _complex,
+    bytes: lambda value: ["bytes", value.hex()],
+    range: lambda value: ["range", value.start, value.stop, value.step],
+    type(...): lambda value: ["..."],
+}
+
+_DECODE: dict[str, Any] = {
+    "bool": bool,
+    "float": _number,
+    "complex": lambda real, imaginary: complex(_number(real), _number(imaginary)),
+    "bytes": bytes.fromhex,
+    "range": range,
+    "...": lambda: ...,
+    "numpy": lambda dtype, bits: np.frombuffer(bytes.fromhex(bits), dtype)[0],
+    "dtype": np.dtype,
+    "global": _global,
+    "module": lambda name: sys.modules[name],
+}

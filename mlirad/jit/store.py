@@ -1,0 +1,216 @@
+"""Entries on disk: bytes under a name, each sealed by a checksum. What is damaged, foreign or unreadable is no entry.
+
+Reads and writes: one directory, which other processes use at the same time. Leaves: whole entries, or none: an entry
+is written beside its place and then moved there. No error of the file system gets out: the worst is a missing entry.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import re
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+MAGIC = b"mlirad entry 1\n\0"
+"""What an entry begins with. Another number means another format, whose entries are no entries."""
+_SEAL_BYTES = 32
+_SUFFIX, _PARTIAL = ".entry", ".partial"
+_NAME = re.compile(r"[0-9a-f]{32,64}(-[0-9]+)?")
+_STALE = 3600.0  # seconds after which nobody is writing a partial file any more
+LIMIT = 256 << 20
+"""Bytes that the entries may take together; the least recently used go first."""
+
+_partials = itertools.count()
+
+
+@dataclass(frozen=True)
+class Census:
+    """What a directory holds: how many entries, their bytes, and how many of the entries looked at were damaged."""
+
+    entries: int
+    size: int
+    damaged: int = 0
+
+
+def sealed(name: str, content: bytes) -> bytes:
+    """An entry's file: the seal is of its name too, so that a file that was moved or copied is none."""
+    return MAGIC + _seal(name, content) + content
+
+
+def _seal(name: str, content: bytes) -> bytes:
+    seal = hashlib.blake2b(name.encode(), digest_size=_SEAL_BYTES)
+    seal.update(b"\0")
+    seal.update(content)
+    return seal.digest()
+
+
+def unsealed(name: str, data: bytes) -> bytes | None:
+    """The content of an entry's file; None if it is not whole, or not that entry's."""
+    start = len(MAGIC) + _SEAL_BYTES
+    if len(data) < start or not data.startswith(MAGIC):
+        return None
+    content = data[start:]
+    return content if data[len(MAGIC) : start] == _seal(name, content) else None
+
+
+class Store:
+    """Entries in a directory, which is made when the first one is written. Names are hexadecimal, and may end in -n."""
+
+    def __init__(self, root: Path, limit: int = LIMIT):
+        self.root = root
+        self.limit = limit
+        self._lock = threading.Lock()
+        self._size: int | None = None  # of all entries, as far as this process knows
+
+    def get(self, name: str) -> bytes | None:
+        """The content of an entry, which is thereby used. A damaged one is removed."""
+        path = self._path(name)
+        data = self._read(path)
+        if data is None:
+            return None
+        content = unsealed(name, data)
+        if content is None:
+            _remove(path)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return content
+
+    def put(self, name: str, content: bytes) -> bool:
+        """Write an entry, in place of one of that name; whether that worked."""
+        data = sealed(name, content)
+        if len(data) > self.limit:
+            return False
+        partial = self.root / f"{name}.{os.getpid()}.{next(_partials)}{_PARTIAL}"
+        try:
+            with os.fdopen(self._create(partial), "wb") as file:
+                file.write(data)
+            os.replace(partial, self._path(name))
+        except BaseException as error:
+            _remove(partial)
+            if isinstance(error, OSError):
+                return False
+            raise
+        self._account(len(data))
+        return True
+
+    def age(self, name: str) -> float | None:
+        """When an entry was last used, in seconds since some time; None if there is no such entry."""
+        try:
+            return self._path(name).stat().st_mtime
+        except OSError:
+            return None
+
+    def drop(self, name: str) -> None:
+        """Remove an entry."""
+        _remove(self._path(name))
+
+    def census(self) -> Census:
+        """What there is."""
+        sizes = [status.st_size for _, status in self._files()]
+        return Census(len(sizes), sum(sizes))
+
+    def verify(self) -> Census:
+        """Read every entry, and remove those that are damaged. What is left."""
+        sizes: list[int] = []
+        damaged = 0
+        for path, _ in list(self._files()):
+            data = self._read(path)
+            if data is None:
+                continue  # it has gone, or it is not ours to read
+            if unsealed(path.name.removesuffix(_SUFFIX), data) is None:
+                damaged += 1
+                _remove(path)
+            else:
+                sizes.append(len(data))
+        return Census(len(sizes), sum(sizes), damaged)
+
+    def clear(self) -> int:
+        """Remove all entries and what unfinished writing has left; how many entries there were. Other files stay."""
+        count = 0
+        for path, _ in list(self._files()):
+            count += _remove(path)
+        for path, _ in list(self._files(_PARTIAL)):
+            _remove(path)
+        self._size = None
+        return count
+
+    def trim(self) -> None:
+        """Remove what processes that were killed have left, and the least recently used beyond the limit."""
+        now = time.time()
+        for path, status in list(self._files(_PARTIAL)):
+            if abs(now - status.st_mtime) > _STALE:
+                _remove(path)
+        files = sorted(self._files(), key=lambda each: each[1].st_mtime)
+        size = sum(status.st_size for _, status in files)
+        if size > self.limit:
+            for path, status in files:
+                if size <= self.limit * 0.8:  # so that it is not for each entry
+                    break
+                if _remove(path):
+                    size -= status.st_size
+        self._size = size
+
+    def _account(self, added: int) -> None:
+        # Not waiting for it: another thread that is at it may belong to the process that this one was forked from.
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            if self._size is not None:
+                self._size += added
+            if self._size is None or self._size > self.limit:
+                self.trim()
+        finally:
+            self._lock.release()
+
+    def _path(self, name: str) -> Path:
+        return self.root / f"{name}{_SUFFIX}"
+
+    def _create(self, path: Path) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+        try:
+            return os.open(path, flags, 0o600)
+        except FileNotFoundError:
+            os.makedirs(self.root, 0o700, exist_ok=True)
+            return os.open(path, flags, 0o600)
+
+    def _read(self, path: Path) -> bytes | None:
+        """A regular file of our own (or the administrator's): code by somebody else is not run."""
+        try:
+            # Not blocking: a named pipe would wait for somebody to write to it.
+            with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+                status = os.fstat(file.fileno())
+                owners = (os.getuid(), 0) if hasattr(os, "getuid") else (status.st_uid,)
+                if not stat.S_ISREG(status.st_mode) or status.st_uid not in owners or status.st_size > self.limit:
+                    return None
+                return file.read()
+        except OSError:
+            return None
+
+    def _files(self, suffix: str = _SUFFIX) -> Iterator[tuple[Path, os.stat_result]]:
+        """The files of that kind whose names are those of entries."""
+        try:
+            with os.scandir(self.root) as found:
+                for each in found:
+                    if each.name.endswith(suffix) and _NAME.fullmatch(each.name.partition(".")[0]):
+                        with contextlib.suppress(OSError):
+                            status = each.stat(follow_symlinks=False)
+                            if stat.S_ISREG(status.st_mode):
+                                yield Path(each.path), status
+        except OSError:
+            return
+
+
+def _remove(path: Path) -> bool:
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,43 @@
+"""What the cpu target cannot take. Reads: the module of stage `optimized`. Writes: nothing. Leaves: TargetErrors."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import (
+    Float32Type,
+    Float64Type,
+    FunctionType,
+    IndexType,
+    IntegerType,
+    ModuleOp,
+    NoneType,
+    ShapedType,
+    TensorType,
+)
+from xdsl.ir import Attribute
+
+from mlirad.dialect.op import NdOp
+from mlirad.dialect.types import from_location
+from mlirad.errors import TargetError
+from mlirad.targets.cpu.emit.function import ops_in
+
+_WIDTHS = (1, 8, 16, 32, 64)
+
+
+def problems_in(module: ModuleOp) -> list[TargetError]:
+    """One error for each thing, with its place."""
+    problems: list[TargetError] = []
+    for op in ops_in(module):
+        place = from_location(op.location)
+        if op.name.startswith("ad.") and not isinstance(op, NdOp):
+            problems.append(TargetError(f"{op.name} reached the cpu target, which does not differentiate", place))
+        odd = [type for type in dict.fromkeys([*op.operand_types, *op.result_types]) if not _is_supported(type)]
+        problems += [TargetError(f"the cpu target has no {type} ({op.name})", place) for type in odd]
+    return problems
+
+
+def _is_supported(type: Attribute) -> bool:
+    if isinstance(type, (ShapedType, TensorType)):
+        return _is_supported(type.get_element_type())  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(type, IntegerType):
+        return type.width.data in _WIDTHS
+    return isinstance(type, (Float32Type, Float64Type, IndexType, NoneType, FunctionType))
