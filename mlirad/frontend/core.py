@@ -265,6 +265,8 @@ class Core(ABC):
             if array.selector is None:
                 self.state.store[alternative.cell] = views.put(alternative.view, old, new)
                 continue
+            if alternative.view.readonly:
+                continue  # it has been checked that it is not this one
             # An scf.if and not a select of tensors: it is done in place.
             taken, kept = Block(), Block()
             with building(taken), known.scope():

@@ -107,6 +107,7 @@ class ReturnedArrays:
             for caller, ref in self._own
             if cell in _cells(ref) and all(each.view.is_whole for each in ref.alternatives)
         ]
+        found.sort(key=lambda pair: pair[1].alternatives[0].view.readonly)  # their views could not be written
         return next(([pair] for pair in found if pair[1].selector is None), found)
 
     def _cell(self, alternative: Alternative) -> ArrayResult:
@@ -158,6 +159,7 @@ def _is_same(a: Ref, b: Ref) -> bool:
     return all(
         x.cell == y.cell
         and x.view.steps == y.view.steps
+        and (x.view.strides, x.view.readonly) == (y.view.strides, y.view.readonly)
         and all(
             (p.value is q.value)
             if isinstance(p, Expr) and isinstance(q, Expr)

@@ -233,10 +233,15 @@ class Statements(Expressions):
         self.assign_array(part, operand)
 
     def require_writable(self, array: Ref) -> None:
-        if any(alternative.view.readonly for alternative in array.alternatives):
-            from mlirad.errors import StaticValueError
-
-            raise StaticValueError("assignment destination is read-only", self.location, ".copy() it first")
+        """At run time, as the path may never be taken."""
+        message = "assignment destination is read-only"
+        readonly = [index for index, alternative in enumerate(array.alternatives) if alternative.view.readonly]
+        if array.selector is None or len(readonly) == len(array.alternatives):
+            if readonly:
+                raise self.failed("ValueError", message)
+            return
+        for index in readonly:
+            check(array.selector != index, "ValueError", message)
 
     def set_object_item(self, base: Object, index: Value, value: Value) -> None:
         entry = self.entry(base)

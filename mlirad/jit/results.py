@@ -133,5 +133,5 @@ def _fit(leaf: Any, spec: Any) -> Any:
         raise ValueError(f"a cotangent has the shape {array.shape}, and the value {shape}")
     if not np.can_cast(array.dtype, spec.dtype, "same_kind") and not isinstance(leaf, bool | int | float):
         raise TypeError(f"a cotangent has the dtype {array.dtype}, and the value {spec.dtype}")
-    fitted = np.ascontiguousarray(array, spec.dtype).reshape(shape)
+    fitted = np.require(array, spec.dtype, ["C", "A"]).reshape(shape)
     return fitted if isinstance(spec, ArrayResult) else fitted[()]

@@ -51,7 +51,8 @@ def _slice(array: np.ndarray, step: SliceStep) -> np.ndarray:
     if None in step.axes:
         part = part[(*(None if axis is None else slice(None) for axis in step.axes), ...)]
         if part.shape != step.repeats:
-            part = np.broadcast_to(part, step.repeats, subok=True)
+            strides = [0 if axis is None else by for axis, by in zip(step.axes, part.strides, strict=True)]
+            part = np.lib.stride_tricks.as_strided(part, step.repeats, strides, subok=True)
     return part
 
 
