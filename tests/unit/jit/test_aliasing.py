@@ -222,3 +222,19 @@ def test_an_empty_view_is_writable() -> None:
         return y[1:], y[:, 1:]
 
     same_as_numpy(f, of_line(lambda b: b, lambda b: b[3:4].reshape(1, 1)))
+
+
+def test_a_view_with_elements_that_are_one_is_not_written() -> None:
+    base = np.arange(6.0)
+    repeated = np.lib.stride_tricks.as_strided(base, (2, 3), (0, 8))
+    kernel = mlirad.jit(writes_both)
+    for order in ((repeated, base), (base, repeated)):
+        with pytest.raises(ValueError, match=r"is written, and some of its elements share memory; copy it first"):
+            kernel(*order)
+
+    def reads_it(x, y):
+        x[0] = 50.0
+        return y.sum(), y[:, 0]
+
+    # What is only read may repeat what is written.
+    same_as_numpy(reads_it, of_line(lambda b: b, lambda b: np.lib.stride_tricks.as_strided(b, (2, 3), (0, 8))))
