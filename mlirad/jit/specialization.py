@@ -117,11 +117,11 @@ class Specialization:
     def __call__(self, leaves: Sequence[Any]) -> Any:
         values = leaves if self._takes_leaves else arguments.gather(self.inputs, leaves)
         if self._written:
+            arguments.check_written(self.inputs, values, self._written)
             if overlapping(values, self._written):
                 self._instead = other = self._for_aliases(leaves, values)
                 return other(leaves)
             self._instead = None
-            arguments.check_written(self.inputs, values, self._written)
         if self._checks_copies and overlapping(values, self._arrays):
             self._require_harmless(leaves, values)
         taken, copies = arguments.contiguous(self.inputs, values)
