@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
-from typing import Any, TypeGuard
+from collections.abc import Callable, Sequence
+from functools import cache, wraps
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -40,8 +40,22 @@ _ELEMENT_OF_DTYPE: dict[np.dtype, Attribute] = {
 }
 _DTYPE_OF_ELEMENT = {element: dtype for dtype, element in _ELEMENT_OF_DTYPE.items()}
 
-# What is remembered in the instance dictionaries of attributes.
-_DTYPE, _SHAPE = "mlirad.dtype", "mlirad.shape"
+_Type = TypeVar("_Type", bound=Attribute)
+_Answer = TypeVar("_Answer")
+
+
+def once(compute: Callable[[_Type], _Answer]) -> Callable[[_Type], _Answer]:
+    """What a function answers of a type is kept with the type, which never changes: hashing one is slow."""
+    key = f"{compute.__module__}.{compute.__qualname__}"
+
+    @wraps(compute)
+    def remembered(type: _Type) -> _Answer:
+        known = vars(type)
+        if key not in known:
+            known[key] = compute(type)
+        return known[key]
+
+    return remembered
 
 
 def from_dtype(dtype: np.dtype) -> Attribute:
@@ -49,13 +63,10 @@ def from_dtype(dtype: np.dtype) -> Attribute:
     return _ELEMENT_OF_DTYPE[np.dtype(dtype)]
 
 
+@once
 def to_dtype(element: Attribute) -> np.dtype:
     """The NumPy dtype of an element type."""
-    # Kept with the attribute, which never changes: hashing one is slow, and this is asked of every value.
-    known = vars(element).get(_DTYPE)
-    if known is None:
-        known = vars(element)[_DTYPE] = _DTYPE_OF_ELEMENT[element]
-    return known
+    return _DTYPE_OF_ELEMENT[element]
 
 
 def has_dtype(dtype: np.dtype) -> bool:
@@ -83,12 +94,12 @@ def element_type(type: Attribute) -> Attribute:
 
 def shape(type: Attribute) -> tuple[int, ...]:
     """The sizes of a tensor (-1: unknown), () for a scalar."""
-    if not is_tensor(type):
-        return ()
-    known = vars(type).get(_SHAPE)
-    if known is None:
-        known = vars(type)[_SHAPE] = tuple(-1 if size == DYNAMIC_INDEX else size for size in type.get_shape())
-    return known
+    return _shape(type) if is_tensor(type) else ()
+
+
+@once
+def _shape(type: TensorType[Any]) -> tuple[int, ...]:
+    return tuple(-1 if size == DYNAMIC_INDEX else size for size in type.get_shape())
 
 
 def with_element(type: Attribute, element: Attribute) -> Attribute:

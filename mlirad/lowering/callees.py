@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Operation
-from xdsl.traits import IsTerminator, SymbolTable
+from xdsl.traits import SymbolTable
 
-from mlirad.lowering.rewriting import is_removable
+from mlirad.lowering.rewriting import is_removable, is_terminator
 from mlirad.lowering.tensor_memory import is_static
 
 WRITTEN = "mlirad.written"
@@ -68,17 +69,27 @@ def removable(functions: Mapping[str, func.FuncOp]) -> set[str]:
 def _is_removable(op: Operation, known: set[str]) -> bool:
     if isinstance(op, func.CallOp):
         return op.callee.string_value() in known
-    if isinstance(op, (func.FuncOp, scf.IfOp, scf.ForOp, scf.WhileOp)) or op.has_trait(IsTerminator):
+    if isinstance(op, (func.FuncOp, scf.IfOp, scf.ForOp, scf.WhileOp)) or is_terminator(op.__class__):
         return True
     return bool(op.regions) or is_removable(op)
 
 
-def removable_calls(op: Operation) -> set[str]:
-    """The functions of op, or of the module around it, a call of which may go if nothing uses its results."""
-    table: Operation | None = op
-    while table is not None and not table.has_trait(SymbolTable):
-        table = table.parent_op()
-    return set() if table is None else removable(functions_of(table))
+class RemovableCalls:
+    """The functions of op, or of the module around it, a call of which may go if nothing uses its results. Found out
+    when the first call is met: most modules have none."""
+
+    def __init__(self, op: Operation):
+        self.op = op
+
+    @cached_property
+    def names(self) -> set[str]:
+        table: Operation | None = self.op
+        while table is not None and not table.has_trait(SymbolTable):
+            table = table.parent_op()
+        return set() if table is None else removable(functions_of(table))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
 
 
 @dataclass(frozen=True)

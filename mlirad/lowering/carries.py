@@ -18,10 +18,12 @@ StructuredOp = scf.ForOp | scf.WhileOp | scf.IfOp
 
 def is_structured(op: Operation) -> bool:
     """Whether op is a for, an if, or a while in its normal form: the condition region forwards its own arguments."""
-    if isinstance(op, scf.WhileOp):
+    kind = op.__class__  # asked of every op, and to ask xDSL's abstract classes is slow
+    if kind is scf.WhileOp:
+        assert isinstance(op, scf.WhileOp)
         before = op.before_region.block
         return tuple(terminator(before).operands[1:]) == tuple(before.args)
-    return isinstance(op, scf.ForOp | scf.IfOp)
+    return kind is scf.ForOp or kind is scf.IfOp
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from mlirad.dialect import types
 from mlirad.dialect.check import CheckIndexOp, CheckOp
 from mlirad.dialect.expr import building, constant, located
 from mlirad.dialect.gather import CheckIndicesOp
-from mlirad.lowering.callees import removable_calls
+from mlirad.lowering.callees import RemovableCalls
 from mlirad.lowering.rewriting import is_pure, replace
 
 # What has been checked once holds from then on: values never change.
@@ -38,7 +38,7 @@ class Cse(ModulePass):
     name = "mlirad-cse"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        _Scopes(removable_calls(op)).visit_regions(op)
+        _Scopes(RemovableCalls(op)).visit_regions(op)
 
 
 def _key(op: Operation) -> Hashable:
@@ -57,7 +57,7 @@ class _Scopes:
 
     pure: the functions that only compute their results."""
 
-    pure: set[str]
+    pure: RemovableCalls
     known: dict[Hashable, Operation] = field(default_factory=dict)
     truth: dict[SSAValue, bool] = field(default_factory=dict)
 

@@ -16,11 +16,11 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import IsolatedFromAbove, IsTerminator
+from xdsl.traits import IsolatedFromAbove
 
-from mlirad.lowering.callees import removable_calls
+from mlirad.lowering.callees import RemovableCalls
 from mlirad.lowering.carries import Carries, StructuredOp, carry_of, is_structured
-from mlirad.lowering.rewriting import erase, is_removable
+from mlirad.lowering.rewriting import erase, is_removable, is_terminator, only_computes
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Dce(ModulePass):
 
 def eliminate(op: Operation) -> None:
     """Remove what is dead in the regions of op."""
-    marks = _Marks(removable_calls(op))
+    marks = _Marks(RemovableCalls(op))
     for inner in op.walk():
         if inner is not op and marks.is_root(inner):
             marks.need_op(inner)
@@ -47,13 +47,15 @@ def eliminate(op: Operation) -> None:
 class _Marks:
     """What is needed; `pending` values are marked, but what they need is not yet. removable: functions (callees.py)."""
 
-    removable: set[str]
+    removable: RemovableCalls
     ops: set[Operation] = field(default_factory=set)
     values: set[SSAValue] = field(default_factory=set)
     pending: list[SSAValue] = field(default_factory=list)
 
     def is_root(self, op: Operation) -> bool:
-        if op.has_trait(IsTerminator):
+        if only_computes(op.__class__):
+            return False
+        if is_terminator(op.__class__):
             # What ends a region is needed if the op around it is; what ends a function always is.
             parent = op.parent_op()
             return parent is not None and parent.has_trait(IsolatedFromAbove)
@@ -116,7 +118,7 @@ class _Marks:
                 for inner in reversed(list(block.ops)):
                     if inner in self.ops:
                         self._trim(inner)
-                    elif not inner.has_trait(IsTerminator):
+                    elif not is_terminator(inner.__class__):
                         erase(inner)
 
     def _trim(self, op: Operation) -> None:

@@ -7,12 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint
-from xdsl.traits import EffectInstance, IsTerminator, MemoryEffectKind, SymbolOpInterface, get_effects
+from xdsl.traits import (
+    EffectInstance,
+    IsTerminator,
+    MemoryEffect,
+    MemoryEffectKind,
+    NoMemoryEffect,
+    SymbolOpInterface,
+    get_effects,
+)
 
 from mlirad.dialect.constant import ConstantOp
 from mlirad.dialect.expr import building, located
@@ -73,9 +82,26 @@ def terminator(block: Block) -> Operation:
     return last
 
 
+@cache
+def is_terminator(kind: type[Operation]) -> bool:
+    """Whether ops of a class end their block."""
+    return kind.has_trait(IsTerminator)
+
+
+@cache
+def only_computes(kind: type[Operation]) -> bool:
+    """Whether ops of a class are pure, whatever their operands: most are, and xDSL asks each op's traits in turn."""
+    if is_terminator(kind) or kind.has_trait(SymbolOpInterface):
+        return False
+    effects = tuple(kind.get_traits_of_type(MemoryEffect))
+    return bool(effects) and all(isinstance(each, NoMemoryEffect) for each in effects)
+
+
 def is_removable(op: Operation) -> bool:
     """Whether nothing is lost with an op (without regions) whose results nothing uses: it writes nothing of others."""
-    if op.has_trait(IsTerminator) or op.has_trait(SymbolOpInterface):
+    if only_computes(op.__class__):
+        return True
+    if is_terminator(op.__class__) or op.has_trait(SymbolOpInterface):
         return False
     effects = get_effects(op)
     return effects is not None and all(_is_own_or_read(op, effect) for effect in effects)
@@ -89,7 +115,7 @@ def _is_own_or_read(op: Operation, effect: EffectInstance) -> bool:
 
 def is_pure(op: Operation) -> bool:
     """Whether an op without regions only computes its results: it may be moved, merged and repeated."""
-    return not op.has_trait(IsTerminator) and get_effects(op) == frozenset()
+    return only_computes(op.__class__) or (not is_terminator(op.__class__) and get_effects(op) == frozenset())
 
 
 def constant_int(value: SSAValue) -> int | None:

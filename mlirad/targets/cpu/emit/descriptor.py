@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import (
@@ -21,6 +20,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineMap
 
+from mlirad.dialect.types import once
 from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit.types import llvm_type, memory_type
 
@@ -73,7 +73,7 @@ class MemRef:
 Value = str | MemRef
 
 
-@cache
+@once
 def layout_of(type: MemRefType) -> Layout:
     sizes = tuple(None if size == DYNAMIC_INDEX else size for size in type.get_shape())
     layout = type.layout
@@ -86,7 +86,7 @@ def layout_of(type: MemRefType) -> Layout:
     raise TargetError(f"the cpu target has no memrefs laid out as {type}")
 
 
-@cache
+@once
 def part_types(type: Attribute) -> tuple[str, ...]:
     """The LLVM types that carry a value of this type."""
     if not isinstance(type, MemRefType):

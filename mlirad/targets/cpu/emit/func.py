@@ -97,9 +97,10 @@ def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attribut
     is_public = op.sym_visibility is None or op.sym_visibility.data == "public"
     e = FunctionEmitter(module)
     block = op.body.block
-    _find_releasing_loops(e, op)
-    _find_vectorized_loops(e, op)
-    scopes = _arena_scopes(e, op)
+    ops = list(ops_in(op))
+    _find_releasing_loops(e, op, ops)
+    _find_vectorized_loops(e, op, ops)
+    scopes = _arena_scopes(e, ops)
     # Only the call path promises that arguments are disjoint; a call inside the module may pass one array twice.
     noalias = "noalias " if is_public and op.sym_name.data not in called else ""
     parameters = ["ptr noalias %ctx", "ptr noalias %results", f"ptr noalias align {ALIGNMENT} %arena"]
@@ -166,16 +167,19 @@ def _entry_text(module: ModuleEmitter, op: func.FuncOp, body: str, attributes: s
 _FIELDS = {"used": USED, "peak": PEAK, "limit": STACK_LIMIT, "bottom": STACK_BOTTOM, "arena": ARENA}
 
 
+_MEMORY = frozenset({func.CallOp, memref.AllocOp, memref.AllocaOp})
+
+
 def _is_dynamic_memory(op: Operation) -> bool:
     if isinstance(op, func.CallOp):
         return op.callee.string_value().startswith(_GROW)
     return isinstance(op, (memref.AllocOp, memref.AllocaOp)) and "mlirad.offset" not in op.attributes
 
 
-def _find_releasing_loops(e: FunctionEmitter, function: func.FuncOp) -> None:
+def _find_releasing_loops(e: FunctionEmitter, function: func.FuncOp, ops: Sequence[Operation]) -> None:
     """The loops whose trips give back the memory that they take: those that allocate and carry no array."""
-    for op in ops_in(function):
-        if not _is_dynamic_memory(op):
+    for op in ops:
+        if op.__class__ not in _MEMORY or not _is_dynamic_memory(op):
             continue
         parent = op.parent_op()
         while parent is not None and parent is not function and parent not in e.releasing:
@@ -184,9 +188,9 @@ def _find_releasing_loops(e: FunctionEmitter, function: func.FuncOp) -> None:
             parent = parent.parent_op()
 
 
-def _find_vectorized_loops(e: FunctionEmitter, function: func.FuncOp) -> None:
+def _find_vectorized_loops(e: FunctionEmitter, function: func.FuncOp, ops: Sequence[Operation]) -> None:
     """The loops in which vectors are handled: LLVM need not vectorise them, nor unroll what is unrolled already."""
-    for op in ops_in(function):
+    for op in ops:
         if op.name.startswith("vector."):
             parent = op.parent_op()
             while parent is not None and parent is not function and parent not in e.vectorized:
@@ -194,11 +198,11 @@ def _find_vectorized_loops(e: FunctionEmitter, function: func.FuncOp) -> None:
                 parent = parent.parent_op()
 
 
-def _arena_scopes(e: FunctionEmitter, function: func.FuncOp) -> list[str]:
+def _arena_scopes(e: FunctionEmitter, ops: Sequence[Operation]) -> list[str]:
     """Tell LLVM which of the arena's buffers share no byte, by metadata on what is accessed through their names."""
     buffers: list[tuple[SSAValue, int, int]] = []
-    for op in ops_in(function):
-        offset = op.attributes.get("mlirad.offset") if isinstance(op, memref.AllocOp) else None
+    for op in ops:
+        offset = op.attributes.get("mlirad.offset") if op.__class__ is memref.AllocOp else None
         if isinstance(offset, IntegerAttr) and isinstance(op, memref.AllocOp):
             start = offset.value.data
             buffers.append((op.memref, start, start + needed_bytes(op)))

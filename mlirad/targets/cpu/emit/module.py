@@ -45,7 +45,8 @@ def emit_llvm(module: ModuleOp, *, vector_bits: int = 256) -> str:
         raise TargetError("\n".join([first.message, *map(str, problems[1:])]), first.location)
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp) and op.body.blocks}
     emitter = ModuleEmitter(RULES, functions)
-    called = {op.callee.string_value() for op in ops_in(module) if isinstance(op, func.CallOp)}
+    calls = (op for op in ops_in(module) if op.__class__ is func.CallOp)
+    called = {op.callee.string_value() for op in calls if isinstance(op, func.CallOp)}
     attributes = f'nounwind noinline "prefer-vector-width"="{vector_bits}"'
     for op in module.ops:
         if isinstance(op, memref.GlobalOp):

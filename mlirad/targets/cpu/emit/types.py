@@ -6,7 +6,6 @@ Reads: attributes. Writes: LLVM type names, literals, intrinsic suffixes. Leaves
 from __future__ import annotations
 
 import struct
-from functools import cache
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -21,6 +20,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from mlirad.dialect.types import once
 from mlirad.errors import TargetError
 
 _FLOATS: dict[type[Attribute], tuple[str, str, int]] = {
@@ -34,6 +34,7 @@ def element_of(type: Attribute) -> Attribute:
     return type.element_type if isinstance(type, VectorType) else type
 
 
+@once
 def lanes_of(type: Attribute) -> int | None:
     """The lanes of a vector of rank 1, None for a scalar."""
     if not isinstance(type, VectorType):
@@ -44,6 +45,7 @@ def lanes_of(type: Attribute) -> int | None:
     return shape[0]
 
 
+@once
 def bits_of(type: Attribute) -> int:
     """Bits of a scalar, or of a vector's element."""
     element = element_of(type)
@@ -60,7 +62,7 @@ def is_float(type: Attribute) -> bool:
     return element_of(type).__class__ in _FLOATS
 
 
-@cache
+@once
 def llvm_type(type: Attribute) -> str:
     """The type of a value in a register: `double`, `i1`, `<8 x float>`."""
     lanes, element = lanes_of(type), element_of(type)
@@ -69,7 +71,7 @@ def llvm_type(type: Attribute) -> str:
     return word if lanes is None else f"<{lanes} x {word}>"
 
 
-@cache
+@once
 def memory_type(type: Attribute) -> str:
     """The type of a value in memory: the same, but that a bool is a byte."""
     if bits_of(type) != 1:
@@ -78,7 +80,7 @@ def memory_type(type: Attribute) -> str:
     return "i8" if lanes is None else f"<{lanes} x i8>"
 
 
-@cache
+@once
 def suffix(type: Attribute) -> str:
     """How an overloaded intrinsic's name ends: `f64`, `v8f64`, `i32`."""
     lanes, element = lanes_of(type), element_of(type)
@@ -87,12 +89,13 @@ def suffix(type: Attribute) -> str:
     return word if lanes is None else f"v{lanes}{word}"
 
 
+@once
 def byte_size(type: Attribute) -> int:
     """Bytes of one element in memory."""
     return max(1, bits_of(type) // 8)
 
 
-@cache
+@once
 def element_name(type: Attribute) -> str:
     """MLIR's name of an element type, without signedness: what slots are described by."""
     return suffix(element_of(type))
