@@ -20,9 +20,10 @@ config.environment["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), 
 config.environment["PYTHONPATH"] = os.pathsep.join(
     part for part in (str(root.parent), os.environ.get("PYTHONPATH", "")) if part
 )
-for name in ("HOME", "MLIRAD_CI", "MLIRAD_CACHE_DIR"):
+for name in ("HOME", "MLIRAD_CI"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
+config.environment["MLIRAD_CACHE"] = "0"
 
 # `mlirad-opt` and `python` are those of this interpreter, also where no script is installed.
 opt = f"{sys.executable} -c 'import sys; from mlirad.opt import main; sys.exit(main())'"

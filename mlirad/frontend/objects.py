@@ -150,8 +150,7 @@ class Objects(Expressions):
             found = getattr(value, name)
         except AttributeError as error:
             raise self.refusal(str(error)) from None
-        if not _is_told(owner):
-            self.found.unkeyed.append(f"the attribute {name!r} of a {type(value).__name__}")
+        self.tell(owner, name)
         if isinstance(value, _DERIVED):
             return Bound(owner, name) if callable(found) else self.object_value(found, None)
         path = None if owner.path is None else owner.path.then("attribute", name)
@@ -164,8 +163,14 @@ class Objects(Expressions):
 
     def has_attribute(self, owner: Static, name: str) -> bool:
         found = hasattr(owner.value, name)
+        self.tell(owner, name)
         self.guard(self.step(owner.path, "attribute", name), Presence.HERE if found else Presence.NOT_HERE)
         return found
+
+    def tell(self, owner: Static, name: str) -> None:
+        """Note an attribute that no guard is asked about."""
+        if not _is_told(owner):
+            self.found.unkeyed.append(f"the attribute {name!r} of a {type(owner.value).__name__}")
 
     def attribute_of_class(self, value: Value, kind: type, name: str) -> Value:
         """A method or class attribute of a dataclass or named tuple."""

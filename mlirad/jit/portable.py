@@ -66,8 +66,10 @@ class Objects:
     def encode(self, value: Any) -> Any:
         """JSON that is equal just for values that are the same to compiled code."""
         kind = type(value)
-        if value is None or kind is str or kind is int:
+        if value is None or kind is str:
             return value
+        if kind is int:
+            return value if -(2**63) <= value < 2**63 else ["int", hex(value)]
         if kind in _ATOMS:
             return _ATOMS[kind](value)
         if kind is tuple:
@@ -115,7 +117,8 @@ class Objects:
         return ["object", number, self._digests[number]]
 
     def _digest_of_class(self, kind: type) -> str:
-        """Of the class's fields and their defaults, which is what the frontend goes by; methods are functions."""
+        """Of the class's fields, with their defaults, and of all that it defines: functions by their code, the rest by
+        name only."""
         defaults = getattr(kind, "_field_defaults", {})
         fields: list[Any] = [[name, name in defaults, defaults.get(name)] for name in getattr(kind, "_fields", ())]
         if dataclasses.is_dataclass(kind):
@@ -125,9 +128,10 @@ class Objects:
                 default = each.default if has_default else None
                 fields.append([each.name, has_default, default, has_factory, each.init, each.kw_only])
         described = [[self.encode(part) for part in field] for field in fields]
-        bases = [f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__]
-        words = [bases, described, hasattr(kind, "__post_init__"), repr(getattr(kind, "__dataclass_params__", None))]
-        return _digest(repr(words).encode())
+        bases = [base for base in kind.__mro__ if not is_settled_object(base)]
+        words = [[base.__module__, base.__qualname__, _members_of(base)] for base in bases]
+        parameters = repr(getattr(kind, "__dataclass_params__", None))
+        return _digest(repr([words, described, parameters, str(kind.__mro__[len(bases) :])]).encode())
 
     def decode(self, data: Any) -> Any:
         """The value that was encoded, its functions and classes being the ones known here under their numbers."""
@@ -165,13 +169,26 @@ class Objects:
         return shared
 
 
+def _members_of(kind: type) -> list[tuple[str, list[str]]]:
+    """The names that a class defines, and the digests of the functions among what stands under them."""
+    members: list[tuple[str, list[str]]] = []
+    for name, value in sorted(vars(kind).items()):
+        parts = [getattr(value, part, None) for part in ("__func__", "fget", "fset", "fdel")]
+        members.append((name, [digest_of(each) for each in (value, *parts) if isinstance(each, FunctionType)]))
+    return members
+
+
 def digest_of(function: FunctionType) -> str:
     """Of a function's code and source lines, with where they stand."""
     code = function.__code__
+    try:
+        # Version 2 of the format does not depend on who else refers to a constant.
+        dumped = marshal.dumps(code, 2)
+    except ValueError:
+        raise NotPortable(f"{function.__name__} has constants that no source says") from None
     lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 : _last_line(code)]
     names = repr((function.__module__, function.__name__, function.__qualname__))
-    # Version 2 of the format does not depend on who else refers to a constant.
-    return _digest(marshal.dumps(code, 2), names.encode(), "".join(lines).encode())
+    return _digest(dumped, names.encode(), "".join(lines).encode())
 
 
 def _last_line(code: CodeType) -> int:
@@ -255,6 +272,7 @@ _ATOMS: dict[type, Any] = {
 
 _DECODE: dict[str, Any] = {
     "bool": bool,
+    "int": lambda text: int(text, 16),
     "float": _number,
     "complex": lambda real, imaginary: complex(_number(real), _number(imaginary)),
     "bytes": bytes.fromhex,

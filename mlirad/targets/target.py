@@ -125,7 +125,7 @@ class Target(ABC):
 
     @abstractmethod
     def compile(self, value: Any) -> bytes:
-        """The value of stage `loads` as object code that can be kept on disk."""
+        """The value of stage `loads` as object code that can be kept on disk: of this process it has no address."""
 
     @abstractmethod
     def load(self, code: bytes) -> Artifact:
