@@ -230,7 +230,7 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             self.require_writable(array)
             self.assign_array(array, self.operand(args[0]))
             return Static(None)
-        viewer = view_functions.method(name)
+        viewer = (view_functions.uncopied(name) if self.is_uncopied(kwargs) else None) or view_functions.method(name)
         if viewer is not None:
             named = {key: self.index_operand(value) for key, value in kwargs.items()}
             viewed = self.viewed(array, viewer, *[self.index_operand(arg) for arg in args], **named)

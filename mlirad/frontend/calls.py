@@ -159,7 +159,8 @@ class Calls(Statements, Objects, Recursions):
 
     def call_numpy(self, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
         """A NumPy function: a view, or ops; None for what is no NumPy function that is compiled."""
-        viewer = view_functions.function(function)
+        viewer = view_functions.uncopied(function) if self.is_uncopied(kwargs) else None
+        viewer = viewer or view_functions.function(function)
         if viewer is not None and args and isinstance(array := self.use(args[0]), Ref):
             rest = [self.index_operand(arg) for arg in args[1:]]
             named = {name: self.index_operand(value) for name, value in kwargs.items()}
@@ -179,6 +180,11 @@ class Calls(Statements, Objects, Recursions):
         if out is None or (isinstance(out, Static) and out.value is None):
             return result
         return self.stored(function, result, out)
+
+    @staticmethod
+    def is_uncopied(kwargs: dict[str, Value]) -> bool:
+        """Whether a call has copy=False or copy=None."""
+        return isinstance(copy := kwargs.get("copy"), Static) and not copy.value
 
     def result_strides(self, function: Any, args: Sequence[Value]) -> tuple[int, ...] | None:
         """The layout of a NumPy function's result."""

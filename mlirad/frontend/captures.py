@@ -11,7 +11,7 @@ import dataclasses
 import enum
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from mlirad.signature import ArrayLeaf, is_plain_array, is_same_static, layout_of
@@ -100,6 +100,7 @@ class Guard:
     path: Path
     value: Any
     keys: Hashable | None = None
+    code: CodeType | None = None  # of a function: editors put other code in it
 
     def holds(self) -> bool:
         try:
@@ -108,6 +109,8 @@ class Guard:
             return self.value is Presence.NOT_HERE
         if self.keys is not None:
             return type(value) is self.value and keys_of(value) == self.keys
+        if self.code is not None:
+            return value is self.value and value.__code__ is self.code
         return self.value is Presence.HERE or is_same_static(value, self.value)
 
 

@@ -303,6 +303,7 @@ def _methods() -> dict[str, Implementation]:
         "take": numpy_gather.take,
         "item": numpy_scalars.item,
         "conj": lambda x: operators.unary(np.positive, x),
+        "conjugate": lambda x: operators.unary(np.positive, x),
         "flatten": numpy_shapes.of_view_function(view_functions.flattened),
     }
     for name in view_functions.methods():

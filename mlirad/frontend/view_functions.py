@@ -34,7 +34,14 @@ def function(callable_: Any) -> ViewFunction | None:
 
 def method(name: str) -> ViewFunction | None:
     """The same for a method of an array."""
-    return _METHODS.get(name)
+    return _METHODS.get(name) or _METHODS_OF_ARRAYS.get(name)
+
+
+def uncopied(callable_or_name: Any) -> ViewFunction | None:
+    """The same for a function, or the name of a method, that gives the array itself with copy=False or copy=None."""
+    if callable_or_name is np.array or callable_or_name is np.asarray:
+        return _array_itself
+    return _itself if callable_or_name is np.astype or callable_or_name == "astype" else None
 
 
 def attribute(name: str) -> ViewFunction | None:
@@ -48,7 +55,7 @@ def functions() -> tuple[Callable[..., Any], ...]:
 
 
 def methods() -> tuple[str, ...]:
-    """The methods of arrays that make views."""
+    """The methods of arrays and of numbers that make views."""
     return tuple(_METHODS)
 
 
@@ -208,6 +215,21 @@ def _as_array(view: View, dtype: Any = None) -> View | None:
     return view if dtype is None or dtype_of(dtype) == view.dtype else None
 
 
+def _itself(view: View, dtype: Any = None, **options: Any) -> View | None:
+    if set(options) - {"copy"}:
+        raise UnsupportedSyntaxError("beside copy=False or copy=None, only dtype= is supported")
+    return _as_array(view, dtype)
+
+
+def _array_itself(view: View, dtype: Any = None, **options: Any) -> View | None:
+    found = _itself(view, dtype, **options)
+    if found is None and options.get("copy") is not None:
+        raise UnsupportedSyntaxError(
+            "with copy=False, an array of another dtype is a ValueError", None, "use copy=None"
+        )
+    return found
+
+
 def _as_contiguous(view: View, dtype: Any = None) -> View | None:
     if not shadow(view.shape, view.strides).flags.c_contiguous:
         return None
@@ -252,6 +274,9 @@ _METHODS: Mapping[str, ViewFunction] = {
     "ravel": _ravelled,
     "diagonal": diagonal,
 }
+
+# Of a number they are another function.
+_METHODS_OF_ARRAYS: Mapping[str, ViewFunction] = {"conj": _same, "conjugate": _same}
 
 _ATTRIBUTES: Mapping[str, ViewFunction] = {
     "T": _rearranged(_transposed),

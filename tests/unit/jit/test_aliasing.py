@@ -11,6 +11,7 @@ from random_pairs import require_same
 
 import mlirad
 from mlirad.jit.aliasing import overlapping
+from mlirad.testing.interpreted import Interpreted
 
 
 def same_as_numpy(function: Callable[..., Any], make: Callable[[], Any], kernel: Any = None) -> None:
@@ -238,3 +239,79 @@ def test_a_view_with_elements_that_are_one_is_not_written() -> None:
 
     # What is only read may repeat what is written.
     same_as_numpy(reads_it, of_line(lambda b: b, lambda b: np.lib.stride_tricks.as_strided(b, (2, 3), (0, 8))))
+
+
+ITSELF_OR_COPIES: list[Callable[[np.ndarray], np.ndarray]] = [
+    lambda x: np.array(x, copy=False),
+    lambda x: np.array(x, copy=None),
+    lambda x: np.array(x, copy=True),
+    lambda x: np.array(x, np.float32, copy=None),
+    lambda x: np.asarray(x, copy=None),
+    lambda x: np.asarray(x, dtype=float),
+    lambda x: x.astype(float, copy=False),
+    lambda x: x.astype(copy=None, dtype=np.float32),
+    lambda x: np.astype(x, float, copy=False),
+    lambda x: np.astype(x, float),
+    lambda x: x.conj(),
+    lambda x: x.conjugate(),
+    lambda x: x.real,
+    lambda x: np.positive(x),
+    lambda x: np.copy(x),
+]
+
+
+@pytest.mark.parametrize("function", ITSELF_OR_COPIES)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_array_itself_or_a_copy(function: Callable[[np.ndarray], np.ndarray], order: Any) -> None:
+    def program(x):
+        y = function(x)
+        y[0] = 7.0
+        x[1] = 5.0
+        return y
+
+    theirs, own = (np.arange(6.0).reshape(2, 3).copy(order) for _ in range(2))
+    expected, found = program(theirs), Interpreted(program)(own)
+    np.testing.assert_array_equal(own, theirs)
+    np.testing.assert_array_equal(found, expected)
+    assert found.dtype == expected.dtype
+    assert np.shares_memory(found, own) == np.shares_memory(expected, theirs)
+
+
+def test_an_array_of_another_dtype_is_not_itself() -> None:
+    with pytest.raises(mlirad.CompileError, match="use copy=None"):
+        Interpreted(lambda x: np.array(x, np.float32, copy=False))(np.arange(3.0))
+    assert Interpreted(lambda x: x.sum().conjugate())(np.arange(3.0)) == 3.0
+
+
+# Captured arrays that share memory with one another.
+
+BASE = np.zeros(6)
+AROUND: dict[str, Any] = {}
+
+
+def writes_captured(x):
+    AROUND["a"][2] += x
+    total = AROUND["b"].sum()
+    AROUND["b"][-1] = 7.0
+    return total, AROUND["a"].sum()
+
+
+def test_captured_arrays_that_share_memory() -> None:
+    kernel = mlirad.jit(writes_captured)
+    pairs: list[Callable[[], tuple[np.ndarray, np.ndarray]]] = [
+        lambda: (BASE, BASE[1:4]),
+        lambda: (BASE, np.ones(3)),
+        lambda: (BASE, BASE),
+        lambda: (BASE[::-1], BASE.reshape(2, 3)[1]),
+        lambda: (BASE[::2], BASE[1::2]),
+    ]
+    for pair in [*pairs, *pairs]:
+        outcomes = []
+        for function in (writes_captured, kernel):
+            BASE[:] = np.arange(6.0)
+            AROUND["a"], AROUND["b"] = pair()
+            outcomes.append((function(3.0), BASE.copy(), AROUND["b"].copy()))
+        np.testing.assert_equal(outcomes[1], outcomes[0])
+    AROUND["a"], AROUND["b"] = BASE[1:], BASE[:-1]
+    with pytest.raises(ValueError, match=r"AROUND\['a'\] is written .* shares memory with AROUND\['b'\]"):
+        kernel(3.0)

@@ -240,6 +240,16 @@ def function_attributes() -> Case:
     return f, [lambda: setattr(f, "k", 3.0), lambda: g.w.fill(5.0)]
 
 
+def code() -> Case:
+    def g(x):
+        return x * 2.0
+
+    def h(x):
+        return x * 5.0 + 1.0
+
+    return lambda x: g(x), [lambda: setattr(g, "__code__", h.__code__)]
+
+
 CASES = [
     cells,
     attributes,
@@ -251,6 +261,7 @@ CASES = [
     optional_attributes,
     namespaces,
     function_attributes,
+    code,
 ]
 
 
