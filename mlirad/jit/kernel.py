@@ -20,9 +20,15 @@ from mlirad.signature import Signature, key_of, signature_of
 if TYPE_CHECKING:
     from mlirad.jit.specialization import Specialization
     from mlirad.pipeline import Lowered
+    from mlirad.targets.calls import PlanTable
 
 MAX_SPECIALIZATIONS = 64
 """How many specialisations a kernel keeps; the one that was not called for the longest time goes first."""
+
+
+SLOW_CALLS = 3
+"""A specialisation that is found so often gets a plan by which its calls go fast, or is given one of the few places
+for plans again."""
 
 
 class CacheInfo(NamedTuple):
@@ -54,14 +60,20 @@ class Kernel:
     cannot be compiled, with the place in the source.
     """
 
+    # The machine behind fast calls finds the plans in `_fast`; see `mlirad.targets.calls`.
+    __slots__ = ("__dict__", "__weakref__", "_fast")
+
     def __init__(self, function: Callable[..., Any] | requests.Request, compile_options: Options):
+        self._fast: object = None
+        self._plans: PlanTable | None = None
         self.__mlirad_function__ = requests.plain(function)
         self.options = compile_options
         self._table: OrderedDict[Hashable, _Candidates] = OrderedDict()  # by `signature.key_of`
         self._static = (*compile_options.static_argnums, *compile_options.static_argnames)
         self._lock = threading.RLock()
         self._hits = self._misses = 0
-        self._last: Specialization | None = None
+        self._last: Specialization | None = None  # of the last call that went by no plan
+        self._hits_before = 0  # how many calls had gone by plans then
         # Read here and not at each call: looking a variable up costs as much as the rest of a call.
         self._is_disabled = Environment.read().disable_jit and not isinstance(
             self.__mlirad_function__, requests.Request
@@ -78,7 +90,7 @@ class Kernel:
             raise AttributeError(f"{self.__name__} has no plain NumPy function")
         return self.__mlirad_function__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _call_slowly(self, *args: Any, **kwargs: Any) -> Any:
         if self._is_disabled:
             return self.__mlirad_function__(*args, **kwargs)
         try:
@@ -86,12 +98,17 @@ class Kernel:
             if specialization.built.changes_copies:
                 specialization.check_containers(self.__mlirad_function__, args, kwargs)
             self._last = specialization
+            if self._plans is not None:
+                self._hits_before = self._plans.hits
             return specialization(leaves)
         except Exception as error:
             if Environment.read().full_traceback:
                 raise
             # The message has the user's place; the compiler's own frames would only bury it.
             raise error.with_traceback(None) from None
+
+    __call__ = _call_slowly
+    """Also what is left of a call that fits no plan, once there are plans: then `__call__` is native code."""
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -111,7 +128,8 @@ class Kernel:
 
     def cache_info(self) -> CacheInfo:
         with self._lock:
-            return CacheInfo(self._hits, self._misses, MAX_SPECIALIZATIONS, len(list(self._specializations())))
+            hits = self._hits + (self._plans.hits if self._plans is not None else 0)
+            return CacheInfo(hits, self._misses, MAX_SPECIALIZATIONS, len(list(self._specializations())))
 
     def last_memory(self) -> int | None:
         """The most bytes that the last call, of any thread, needed at one time besides its arguments and results.
@@ -122,7 +140,12 @@ class Kernel:
         array that grows moves, and the memory stays reserved for later calls. None before the first call.
         """
         last = self._last
-        return None if last is None else last.last_memory()
+        if last is None or self._plans is None or self._plans.hits == self._hits_before:
+            return None if last is None else last.last_memory()
+        with self._lock:
+            plans = self._plans.in_order()
+            found = next((each for each in self._specializations() if plans and each.has_plan(plans[0])), last)
+        return found.artifact.last_memory(found.built.name)
 
     def _specializations(self) -> Iterator[Specialization]:
         return (each for candidates in self._table.values() for each in candidates.known)
@@ -142,6 +165,9 @@ class Kernel:
             if found is not None:
                 self._table.move_to_end(key)
                 self._hits += 1
+                found.slow_calls += 1
+                if found.slow_calls % SLOW_CALLS == 0:
+                    self._hasten(found)
                 return found, leaves
             self._misses += 1
         from mlirad.jit.specialization import compile_for
@@ -151,7 +177,26 @@ class Kernel:
             self._keep(key, made)
         return made, leaves
 
+    def _hasten(self, found: Specialization) -> None:
+        """From now on calls like this one go by a plan, if they can."""
+        plan = found.plan
+        if plan is None:
+            return
+        if self._plans is None:
+            self._plans = plan.new_table(Kernel, "_fast")
+            if self._plans is None:
+                return
+            self._fast = self._plans.memory
+        others = self._plans.in_order()
+        if plan not in others:
+            self._plans.set([plan, *others])
+
     def _keep(self, key: Hashable, made: Specialization) -> None:
+        plans = self._plans.in_order() if self._plans is not None else []
+        for plan in reversed(plans):  # calls that went by plans count as calls
+            for used, candidates in list(self._table.items()):
+                if any(each.has_plan(plan) for each in candidates.known):
+                    self._table.move_to_end(used)
         candidates = self._table.setdefault(key, _Candidates([]))
         # One whose captures have changed will hardly be right again.
         candidates.known = [made, *(each for each in candidates.known if each.guards_hold())]
@@ -161,6 +206,9 @@ class Kernel:
             oldest.known.pop()
             if not oldest.known:
                 self._table.popitem(last=False)
+        if self._plans is not None:
+            kept = list(self._specializations())
+            self._plans.set([plan for plan in plans if any(each.has_plan(plan) for each in kept)])
 
     def __repr__(self) -> str:
         return f"<mlirad kernel {self.__name__}>"

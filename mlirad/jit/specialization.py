@@ -9,6 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +23,12 @@ from mlirad.jit import arguments
 from mlirad.jit.aliasing import Shared, overlapping, shared_groups, view_of_shared, views_of_one
 from mlirad.jit.arguments import Input
 from mlirad.jit.disk_cache import disk_cache
+from mlirad.jit.fast_calls import recipe_for
 from mlirad.jit.results import Pullback, Returned, dtypes_of
 from mlirad.options import Environment, Options
 from mlirad.requests import Jvp
 from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature, StaticLeaf
+from mlirad.targets.calls import CallPlan
 from mlirad.targets.target import Artifact, find_target
 
 if TYPE_CHECKING:
@@ -46,6 +49,7 @@ def leaves_of(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, An
     return tree.flatten_up_to(signature.structure, (tuple(args), dict(kwargs)))
 
 
+_PYTHON_INT = ScalarLeaf(np.dtype(np.int64), weak=True)
 MAX_ALIASED = 16
 """For how many ways to share memory a specialisation keeps code."""
 
@@ -65,6 +69,7 @@ class Specialization:
     remake: Remake
     probe: Probe
     is_aliased: bool = False
+    slow_calls: int = 0
 
     def __post_init__(self) -> None:
         built = self.built
@@ -72,13 +77,18 @@ class Specialization:
         self._instead: Specialization | None = None  # of the last call
         self._returned = Returned(built.structure, built.results)
         self._takes_leaves = tuple(each.leaf for each in self.inputs) == tuple(range(len(self.signature.leaves)))
-        self._written = [number for number, each in enumerate(self.inputs) if each.is_written]
+        self.written = [number for number, each in enumerate(self.inputs) if each.is_written]
         self._arrays = [
             number
             for number, each in enumerate(self.inputs)
             if each.leaf is None or isinstance(self.signature.leaves[each.leaf], ArrayLeaf)
         ]
-        self._checks_copies = built.writes_copies and len(self._arrays) > 1
+        self.checks_copies = built.writes_copies and len(self._arrays) > 1
+        self._integers = [
+            number
+            for number, each in enumerate(self.inputs)
+            if each.leaf is not None and self.signature.leaves[each.leaf] == _PYTHON_INT
+        ]
         self._harmless: set[Hashable] = set()
         self._aliased: OrderedDict[Hashable, list[Specialization]] = OrderedDict()
         dtypes = dtypes_of(built.results, built.written)
@@ -86,12 +96,22 @@ class Specialization:
         self._handle = next((leaf for leaf in built.results if isinstance(leaf, ResidualsResult)), None)
         count = self.artifact.entries[built.name].result_count
         self._residuals = count - len(dtypes) + 1 if self._handle is not None else 0
-        self._dtypes: list[np.dtype | None] = [None] * count
+        self.dtypes: list[np.dtype | None] = [None] * count
         for index, dtype in dtypes.items():
             if dtype is None:
                 continue  # also the handle, which may stand for no residual at all
             is_after = self._handle is not None and index > self._handle.index
-            self._dtypes[index + self._residuals - 1 if is_after else index] = dtype
+            self.dtypes[index + self._residuals - 1 if is_after else index] = dtype
+
+    @cached_property
+    def plan(self) -> CallPlan | None:
+        """How calls go without Python; None where they cannot."""
+        recipe = recipe_for(self)
+        return None if recipe is None else self.artifact.call_plan(self.built.name, recipe)
+
+    def has_plan(self, plan: CallPlan) -> bool:
+        """Whether that is the plan which was made for this code."""
+        return self.__dict__.get("plan") is plan
 
     def fits(self, leaves: Sequence[Any]) -> bool:
         """Whether this code is right for a call whose signature fits: static values, guards, captures."""
@@ -116,17 +136,21 @@ class Specialization:
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         values = leaves if self._takes_leaves else arguments.gather(self.inputs, leaves)
-        if self._written:
-            arguments.check_written(self.inputs, values, self._written)
-            if overlapping(values, self._written):
+        for number in self._integers:
+            # The slots have room for unsigned integers too, and could not tell.
+            if not -(1 << 63) <= values[number] < 1 << 63:
+                raise OverflowError(f"{self.inputs[number].name}, {values[number]}, does not fit in 64 bits")
+        if self.written:
+            arguments.check_written(self.inputs, values, self.written)
+            if overlapping(values, self.written):
                 self._instead = other = self._for_aliases(leaves, values)
                 return other(leaves)
             self._instead = None
-        if self._checks_copies and overlapping(values, self._arrays):
+        if self.checks_copies and overlapping(values, self._arrays):
             self._require_harmless(leaves, values)
         taken, copies = arguments.contiguous(self.inputs, values)
         try:
-            results = self.artifact.invoke(self.built.name, taken, self._dtypes)
+            results = self.artifact.invoke(self.built.name, taken, self.dtypes)
         finally:
             # Also where the kernel raised: what was written before stays written, as in NumPy.
             arguments.write_back(copies)
@@ -147,7 +171,7 @@ class Specialization:
         Raises ValueError where they are not.
         """
         shared: list[Shared] = []
-        for group in shared_groups(values, self._written):
+        for group in shared_groups(values, self.written):
             found = None if self.is_aliased else views_of_one(values, group)
             if not isinstance(found, tuple):
                 raise self._not_one(group)

@@ -15,6 +15,7 @@ import numpy as np
 
 from mlirad.errors import TargetError
 from mlirad.location import SourceLocation
+from mlirad.targets.calls import CallPlan, Recipe
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -65,6 +66,8 @@ class Entry:
     arguments: tuple[Slot, ...]
     returns: tuple[Slot, ...]
     arena_size: int
+    is_long: bool = True
+    """Whether a call may take so long that other threads should not wait for it."""
 
     @property
     def inputs(self) -> tuple[Slot, ...]:
@@ -105,6 +108,10 @@ class Artifact(ABC):
 
         None if there was none yet, or if the target does not count.
         """
+        return None
+
+    def call_plan(self, name: str, recipe: Recipe) -> CallPlan | None:
+        """Calls of the function `name` as the recipe tells; None where each has to be an `invoke`."""
         return None
 
 

@@ -9,13 +9,13 @@ import builtins
 import ctypes
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from mlirad.errors import format_located
+from mlirad.targets.calls import CallPlan, Recipe
 from mlirad.targets.cpu.engine import Library, runtime_symbols
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
 from mlirad.targets.cpu.native_stack import stack_bottom
@@ -57,12 +57,15 @@ _Function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)  
 _free: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(runtime_symbols()["free"])
 
 
-class Context:
-    """What a running call owns: its arena, and its table of growable blocks. Both outlast it, for the next call."""
+class Context(_ContextStruct):
+    """What a running call owns: its arena, and its table of growable blocks. Both outlast it, for the next call.
+
+    It is the memory that compiled code sees itself, so that the code behind calls may take it from the pool.
+    """
 
     def __init__(self, arena_size: int, slot_count: int = 0):
-        self.struct = _ContextStruct()
-        self.address = ctypes.addressof(self.struct)
+        super().__init__()
+        self.address = ctypes.addressof(self)
         # What the call takes and gives; the same bits as integers and as floats.
         self.slots = (ctypes.c_int64 * max(1, slot_count))()
         self.slots_address = ctypes.addressof(self.slots)
@@ -71,23 +74,17 @@ class Context:
         self._memory = np.empty(arena_size + HEADER_BYTES + _ALIGNMENT, np.uint8)
         start = self._memory.ctypes.data + HEADER_BYTES
         self._memory[: 2 * _ALIGNMENT] = 0
-        self.struct.arena = start + (-start % _ALIGNMENT)
-
-    @property
-    def segment_bytes(self) -> int:
-        """Bytes held in blocks."""
-        return self.struct.segment_bytes
+        self.arena = start + (-start % _ALIGNMENT)
 
     def trim(self) -> None:
         """Free all blocks. Not during a call, nor while a result stands in one."""
-        struct = self.struct
-        if struct.segments:
-            table = (ctypes.c_void_p * struct.capacity).from_address(struct.segments)
+        if self.segments:
+            table = (ctypes.c_void_p * self.capacity).from_address(self.segments)
             for block in table:
                 if block:
                     _free(block)
-            _free(struct.segments)
-        struct.segments, struct.capacity, struct.used, struct.segment_bytes = None, 0, 0, 0
+            _free(self.segments)
+        self.segments, self.capacity, self.used, self.segment_bytes = None, 0, 0, 0
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if not is_finalizing():  # then the modules that trim needs are gone, and the process's memory goes anyway
@@ -99,7 +96,7 @@ class _Lease:
 
     __slots__ = ("context", "kept", "pool")
 
-    def __init__(self, pool: deque[Context], context: Context, kept: object):
+    def __init__(self, pool: list[Context], context: Context, kept: object):
         self.pool, self.context, self.kept = pool, context, kept
 
     def __del__(self) -> None:
@@ -149,6 +146,11 @@ class CpuArtifact(Artifact):
         entry = self._callables.get(name)
         return None if entry is None else entry.last_memory()
 
+    def call_plan(self, name: str, recipe: Recipe) -> CallPlan | None:
+        from mlirad.targets.cpu.python_objects import is_supported
+
+        return self.entry_point(name).call_plan(recipe) if is_supported() else None
+
 
 def exception_of(errors: Sequence[ErrorEntry], code: int, context: Context) -> Exception:
     """The Python exception for the code that a call returned. Its `location` is the place in the user's source."""
@@ -156,8 +158,8 @@ def exception_of(errors: Sequence[ErrorEntry], code: int, context: Context) -> E
         return MemoryError("no memory for the arrays of a compiled function")
     entry = errors[code - 1]
     # Not str.format: the rest of a message is the user's, braces included.
-    message = entry.message.replace("{0}", str(context.struct.error_argument_0))
-    message = message.replace("{1}", str(context.struct.error_argument_1))
+    message = entry.message.replace("{0}", str(context.error_argument_0))
+    message = message.replace("{1}", str(context.error_argument_1))
     cls = getattr(builtins, entry.exception, None)
     if not (isinstance(cls, type) and issubclass(cls, Exception)):
         raise TypeError(f"{entry.exception} in an error table is no exception of Python")
@@ -177,7 +179,7 @@ class EntryPoint:
         self._library = library  # keeps the code
         self._function = _Function(address)
         self._errors = errors
-        self._contexts: deque[Context] = deque()
+        self._contexts: list[Context] = []
         self._last: Context | None = None
         self._inputs: list[_Writer] = []
         self._outputs: list[_Writer] = []
@@ -194,6 +196,25 @@ class EntryPoint:
         self._calls_itself = any(error.exception == "RecursionError" for error in errors)
         self._no_dtypes = (None,) * entry.result_count
 
+    def call_plan(self, recipe: Recipe) -> CallPlan:
+        """Calls of this function without Python."""
+        from mlirad.targets.cpu.call_plan import CpuCallPlan
+
+        return CpuCallPlan(
+            recipe,
+            function=ctypes.cast(self._function, ctypes.c_void_p).value or 0,
+            releases=self.entry.is_long,
+            contexts=self._contexts,
+            make_context=lambda: Context(self.entry.arena_size, self._slot_count),
+            exception=self._exception,
+            stack_bottom=stack_bottom if self._calls_itself else None,
+        )
+
+    def _exception(self, code: int, context: Context) -> Exception:
+        error = exception_of(self._errors, code, context)
+        error.__suppress_context__ = True
+        return error
+
     def trim(self) -> None:
         """Free what calls left for later ones: the contexts that no call and no result is using."""
         self._contexts.clear()
@@ -201,8 +222,9 @@ class EntryPoint:
 
     def last_memory(self) -> int | None:
         """See `Artifact.last_memory`."""
-        last = self._last
-        return None if last is None else self.entry.arena_size + last.struct.peak
+        # The code behind calls gives back the context that it has used as the last one.
+        last = self._last if self._lends or not self._contexts else self._contexts[-1]
+        return None if last is None else self.entry.arena_size + last.peak
 
     def __call__(self, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None) -> tuple[Any, ...]:
         if len(values) != len(self._inputs):
@@ -217,7 +239,7 @@ class EntryPoint:
             wanted = self._no_dtypes if dtypes is None else dtypes
             results = self._write(context, values, wanted)
             if self._calls_itself:
-                context.struct.stack_bottom = stack_bottom()
+                context.stack_bottom = stack_bottom()
             code = self._function(context.address, context.slots_address)
             if code:
                 raise exception_of(self._errors, code, context)

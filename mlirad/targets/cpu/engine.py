@@ -9,7 +9,7 @@ import ctypes
 import itertools
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 
@@ -152,9 +152,10 @@ def compile_object(text: str) -> bytes:
 class Library:
     """Object code linked into the process. It is unloaded when this object is freed."""
 
-    def __init__(self, code: bytes, exports: tuple[str, ...]):
+    def __init__(self, code: bytes, exports: tuple[str, ...], symbols: Mapping[str, int] | None = None):
+        """symbols: the addresses of what the code refers to besides the C library's functions."""
         builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-        for name, address in _symbols().items():
+        for name, address in (*_symbols().items(), *(symbols or {}).items()):
             builder.import_symbol(name, address)
         for name in exports:
             builder.export_symbol(name)

@@ -61,15 +61,15 @@ def test_the_next_call_finds_the_memory(load) -> None:
     artifact.invoke("f", [50_000])
     gc.collect()
     (context,) = entry._contexts
-    held, high = context.struct.segment_bytes, context.struct.high_water
-    table = context.struct.segments
+    held, high = context.segment_bytes, context.high_water
+    table = context.segments
     assert 50_000 * 8 <= held <= high
     for n in (50_000, 10, 50_000):
         artifact.invoke("f", [n])
         gc.collect()
         (again,) = entry._contexts
         assert again is context
-        assert (again.struct.segment_bytes, again.struct.high_water, again.struct.segments) == (held, high, table)
+        assert (again.segment_bytes, again.high_water, again.segments) == (held, high, table)
     context.trim()
     assert context.segment_bytes == 0
     assert artifact.invoke("f", [100])[0] == 4950.0
@@ -152,7 +152,7 @@ def test_a_loop_gives_back_what_each_trip_takes(load) -> None:
     assert artifact.invoke("f", [200, 1_000_000]) == (200.0,)
     gc.collect()
     (context,) = artifact.entry_point("f")._contexts
-    assert context.struct.high_water < 9_000_000
+    assert context.high_water < 9_000_000
 
 
 def test_many_blocks(load) -> None:

@@ -6,7 +6,7 @@ ABI: `i32 (ptr context, ptr slots)`, which takes them from 64-bit slots. Both re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 from xdsl.dialects import func, memref, scf
@@ -17,6 +17,7 @@ from mlirad.dialect.types import from_location
 from mlirad.errors import TargetError
 from mlirad.lowering.plan_arena import needed_bytes
 from mlirad.targets.cpu.emit.descriptor import MemRef, from_parts, layout_of, part_types, row_major, to_parts
+from mlirad.targets.cpu.emit.duration import is_long
 from mlirad.targets.cpu.emit.function import (
     FunctionEmitter,
     ModuleEmitter,
@@ -72,8 +73,8 @@ def _slot(type: Attribute, result: int | None, *, is_written: bool = False, is_o
     return Slot(element_name(layout.element), shape, result, is_written, is_output)
 
 
-def signature(op: func.FuncOp) -> Entry:
-    """What the caller has to know of a public function."""
+def signature(op: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> Entry:
+    """What the caller has to know of a public function. functions: all that the module defines."""
     name, types = op.sym_name.data, op.function_type
     attributes: Sequence[DictionaryAttr | None] = (
         op.arg_attrs.data if op.arg_attrs is not None else [None] * len(types.inputs)
@@ -86,7 +87,7 @@ def signature(op: func.FuncOp) -> Entry:
     taken = {slot.result for slot in arguments} - {None}
     free = (number for number in range(len(taken) + len(types.outputs)) if number not in taken)
     returns = tuple(_slot(type, next(free)) for type in types.outputs)
-    return Entry(name, symbol("entry", name), tuple(arguments), returns, arena_size(op))
+    return Entry(name, symbol("entry", name), tuple(arguments), returns, arena_size(op), is_long(op, functions))
 
 
 # functions
@@ -119,7 +120,7 @@ def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attribut
     module.chunks.append(e.text(f"define internal i32 {name}({', '.join(parameters)}) {attributes}"))
     module.chunks += [*scopes, *e.footnotes]
     if is_public:
-        entry = signature(op)
+        entry = signature(op, module.functions)
         module.entries[entry.name] = entry
         module.chunks.append(_entry_text(module, op, name, attributes))
 

@@ -1,0 +1,341 @@
+"""From a specialisation to the recipe by which its calls go without Python.
+
+Reads: what was built, its guards and captures, the compiled function's slots. Writes: nothing. Leaves: None for what
+the slow path alone does: strided arguments, arguments that share memory, results that are views or pullbacks.
+
+Every check that the slow path makes at a call is here again, or stricter; what does not fit goes the slow path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mlirad import tree
+from mlirad.frontend.captures import Guard, Path, Presence
+from mlirad.frontend.results import (
+    ArgumentAlias,
+    ArrayResult,
+    CaptureAlias,
+    ResultLeaf,
+    SameResult,
+    ScalarResult,
+    StaticResult,
+)
+from mlirad.signature import ArrayLeaf, Layout, LeafSpec, ScalarLeaf, StaticLeaf
+from mlirad.targets.calls import USABLE, WRITEABLE, Comparison, Numbers, Objects, Op, Recipe, Spec, Step
+from mlirad.targets.target import Entry, Slot
+
+if TYPE_CHECKING:
+    from mlirad.jit.specialization import Specialization
+
+MOST_REGISTERS = 2000
+"""Calls of more parts go the slow path: registers are kept on the stack."""
+
+_ELEMENTS = {"f32": np.float32, "f64": np.float64, "i1": np.bool_}
+_WEAK = {
+    np.dtype(np.float64): (Op.FLOAT, "f64", float, Op.FLOAT_OF),
+    np.dtype(np.int64): (Op.INT, "i64", int, Op.INT_OF),
+    np.dtype(np.bool_): (Op.BOOL, "i1", bool, Op.BOOL_OF),
+}
+
+
+class _NotFast(Exception):
+    """Calls go the slow path only."""
+
+
+def recipe_for(made: Specialization) -> Recipe | None:
+    """How calls that `made` is right for go; None if they all take the slow path."""
+    if made.is_aliased or made.built.changes_copies:
+        return None
+    try:
+        return _Writer(made).recipe()
+    except _NotFast:
+        return None
+
+
+class _Writer:
+    def __init__(self, made: Specialization):
+        self._made, self._built = made, made.built
+        self._entry = made.artifact.entries[made.built.name]
+        self._steps: list[Step] = []
+        self._top = 0  # the next register
+        self._fetched: dict[Any, int] = {}
+        self._arrays = 0
+        self._checks_overlap = bool(made.written) or made.checks_copies
+        self._inputs, self._outputs, self._returns, self._width = _places(self._entry)
+        if len(self._inputs) != len(made.inputs):
+            raise _NotFast
+
+    def recipe(self) -> Recipe:
+        structure = self._made.signature.structure
+        assert isinstance(structure, tree.Node)
+        positional, keywords = structure.children
+        assert isinstance(positional, tree.Node) and isinstance(keywords, tree.Node)
+        arguments = (*positional.children, *keywords.children)
+        self._top = len(arguments)
+        leaves = [leaf for register, node in enumerate(arguments) for leaf in self._unpack(node, register)]
+        captured = self._captures()  # searches may run Python: arrays are looked at after that
+        for number, register in enumerate(leaves):
+            self._check(register, self._made.signature.leaves[number], self._input_of(number))
+        for number, register in enumerate(captured):
+            self._check(register, self._built.captures[number].leaf, self._input_of(-1 - number))
+        made = {number: self._new(slot, place) for number, (slot, place) in self._outputs.items()}
+        self._do(Op.RUN)
+        self._write_results(made, leaves, captured)
+        self._do(Op.RETURN)
+        if self._top > MOST_REGISTERS or self._width > MOST_REGISTERS:
+            raise _NotFast
+        names = Objects(keywords.keys or ())
+        return Recipe(
+            len(positional.children), names, self._steps, self._top + 1, self._width, self._arrays, self._checks_overlap
+        )
+
+    def _do(self, op: Op, pushes: int = 0, **operands: Any) -> int:
+        """Add a step. The first register that it pushes."""
+        self._steps.append(Step(op, **operands))
+        self._top += pushes
+        return self._top - pushes
+
+    def _input_of(self, key: int) -> int | None:
+        return next((number for number, each in enumerate(self._made.inputs) if each.key == key), None)
+
+    # what is passed
+
+    def _unpack(self, node: tree.Structure, register: int) -> list[int]:
+        """The registers of the leaves."""
+        if isinstance(node, tree.Leaf):
+            return [register]
+        count = len(node.children)
+        if node.kind is list:
+            first = self._do(Op.UNPACK_LIST, count, a=register, b=count)
+        elif node.kind is dict:
+            first = self._do(Op.UNPACK_DICT, count, a=register, b=count, p=Objects(node.keys or ()))
+        elif issubclass(node.kind, tuple):
+            first = self._do(Op.UNPACK, count, a=register, b=count, p=node.kind)
+        else:
+            self._do(Op.TYPE, a=register, p=node.kind)
+            found = [self._do(Op.ATTRIBUTE, 1, a=register, q=name) for name in node.keys or ()]
+            first = found[0] if found else 0
+        pairs = enumerate(node.children, first)
+        return [leaf for place, child in pairs for leaf in self._unpack(child, place)]
+
+    def _check(self, register: int, leaf: LeafSpec, number: int | None) -> None:
+        """The value is what the code was made for; it goes to the slots of input `number`."""
+        slot, place = (None, -1) if number is None else self._inputs[number]
+        if isinstance(leaf, StaticLeaf):
+            if slot is not None:
+                raise _NotFast
+            self._same(register, leaf.value)
+        elif isinstance(leaf, ArrayLeaf):
+            self._check_array(register, leaf, slot, place, number)
+        elif slot is None:
+            self._do(Op.TYPE, a=register, p=_WEAK[leaf.dtype][2] if leaf.weak else leaf.dtype.type)
+        else:
+            self._check_number(register, leaf, slot, place)
+
+    def _check_array(self, register: int, leaf: ArrayLeaf, slot: Slot | None, place: int, number: int | None) -> None:
+        is_written = number is not None and self._made.inputs[number].is_written
+        if leaf.layout is not Layout.C or (is_written and leaf.readonly):
+            raise _NotFast
+        if slot is not None and (slot.shape != leaf.shape or _itemsize(slot) != leaf.dtype.itemsize):
+            raise _NotFast
+        bounds = -1
+        if self._checks_overlap and number is not None:
+            bounds, self._arrays = self._arrays, self._arrays + 1
+        spec = {
+            Spec.DTYPE: id(leaf.dtype),
+            Spec.NDIM: len(leaf.shape),
+            Spec.FLAGS: USABLE | (0 if leaf.readonly else WRITEABLE),
+            Spec.BYTES: prod(leaf.shape) * leaf.dtype.itemsize,
+            Spec.IS_WRITTEN: int(is_written or self._made.checks_copies),
+        }
+        numbers = Numbers((*(spec[each] for each in sorted(spec)), *leaf.shape))
+        self._do(Op.ARRAY, a=register, b=place, c=bounds, p=numbers, keeps=leaf.dtype)
+
+    def _check_number(self, register: int, leaf: ScalarLeaf, slot: Slot, place: int) -> None:
+        if slot.shape is not None:
+            raise _NotFast
+        if leaf.weak:
+            op, element, _, _ = _WEAK[leaf.dtype]
+            if slot.element != element:
+                raise _NotFast
+            self._do(op, a=register, b=place)
+        else:
+            if _itemsize(slot) != leaf.dtype.itemsize:
+                raise _NotFast
+            self._do(Op.NUMBER, a=register, b=place, p=leaf.dtype.type)
+
+    # what is captured
+
+    def _captures(self) -> list[int]:
+        """What the function has around it is what the code was made for. The registers of the captured arrays."""
+        for guard in self._built.guards:
+            self._guard(guard)
+        return [self._fetch(capture.path) for capture in self._built.captures]
+
+    def _guard(self, guard: Guard) -> None:
+        if not self._is_plain(guard):
+            self._do(Op.PYTHON, p=guard.holds)
+            return
+        register = self._fetch(guard.path)
+        if guard.value is Presence.HERE:
+            return
+        if guard.keys is None:
+            self._same(register, guard.value)
+        elif guard.value is dict:
+            keys = Objects(guard.keys)  # type: ignore[arg-type]
+            self._do(Op.UNPACK_DICT, len(keys), a=register, b=len(keys), p=keys)
+        else:
+            count = guard.keys
+            assert isinstance(count, int)
+            self._do(Op.UNPACK_LIST if guard.value is list else Op.UNPACK, count, a=register, b=count, p=guard.value)
+
+    @staticmethod
+    def _is_plain(guard: Guard) -> bool:
+        """Whether a guard is one that steps can tell."""
+        if guard.value is Presence.NOT_HERE or not _is_plain_path(guard.path):
+            return False
+        if guard.keys is None or guard.value is dict:
+            return True
+        return isinstance(guard.keys, int) and (guard.value is list or issubclass(guard.value, tuple))
+
+    def _fetch(self, path: Path) -> int:
+        """The register of what is found there. Raises _NotFast for what only Python can find."""
+        if not _is_plain_path(path):
+            raise _NotFast
+        key = (id(path.function), path.name)
+        register = self._fetched.get(key)
+        if register is None:
+            register = self._fetched[key] = self._root(path)
+        for kind, name in path.steps:
+            key = (*key, kind, name)
+            found = self._fetched.get(key)
+            if found is None:
+                found = self._fetched[key] = self._step_from(register, kind, name)
+            register = found
+        return register
+
+    def _root(self, path: Path) -> int:
+        if not path.name:
+            return self._do(Op.OBJECT, 1, p=path.function)
+        free = path.function.__code__.co_freevars
+        if path.name in free:
+            return self._do(Op.CELL, 1, p=path.function.__closure__[free.index(path.name)])
+        return self._do(Op.GLOBAL, 1, p=path.function.__globals__, q=path.name)
+
+    def _step_from(self, register: int, kind: str, name: Any) -> int:
+        if kind == "attribute":
+            return self._do(Op.ATTRIBUTE, 1, a=register, q=str(name))
+        return self._do(Op.ITEM, 1, a=register, q=name)
+
+    def _same(self, register: int, value: Any) -> None:
+        how = Comparison.IDENTITY
+        if type(value) in (int, str):
+            how = Comparison.EQUALITY
+        elif type(value) is float:
+            how = Comparison.BITS
+        self._do(Op.SAME, a=register, b=how, p=value)
+
+    # what is returned
+
+    def _new(self, slot: Slot, place: int) -> int:
+        assert slot.result is not None and slot.shape is not None
+        dtype = self._made.dtypes[slot.result] or np.dtype(
+            _ELEMENTS.get(slot.element) or slot.element.replace("i", "int")
+        )
+        return self._do(Op.NEW, 1, a=place, b=len(slot.shape), p=dtype, q=Numbers(slot.shape))
+
+    def _write_results(self, made: dict[int, int], leaves: Sequence[int], captured: Sequence[int]) -> None:
+        results = self._built.results
+
+        def put(leaf: ResultLeaf) -> None:
+            match leaf:
+                case ArrayResult() if leaf.index in made:
+                    self._do(Op.COPY, 1, a=made[leaf.index])
+                case ArgumentAlias():
+                    self._do(Op.COPY, 1, a=leaves[leaf.leaf])
+                case CaptureAlias():
+                    self._do(Op.COPY, 1, a=captured[leaf.number])
+                case SameResult() if not isinstance(results[leaf.leaf], ScalarResult):
+                    put(results[leaf.leaf])
+                case StaticResult():
+                    self._do(Op.OBJECT, 1, p=leaf.value)
+                case ScalarResult() if leaf.index in self._returns:
+                    self._put_number(leaf, *self._returns[leaf.index])
+                case _:
+                    raise _NotFast
+
+        rest = iter(results)
+
+        def build(node: tree.Structure) -> None:
+            if isinstance(node, tree.Leaf):
+                put(next(rest))
+                return
+            for child in node.children:
+                build(child)
+            self._collect(node)
+
+        build(self._built.structure)
+
+    def _put_number(self, leaf: ScalarResult, slot: Slot, place: int) -> None:
+        if leaf.weak:
+            if leaf.dtype not in _WEAK or slot.element != _WEAK[leaf.dtype][1]:
+                raise _NotFast
+            self._do(_WEAK[leaf.dtype][3], 1, b=place)
+        elif _itemsize(slot) == leaf.dtype.itemsize:
+            self._do(Op.NUMBER_OF, 1, b=place, p=leaf.dtype)
+        else:
+            raise _NotFast
+
+    def _collect(self, node: tree.Node) -> None:
+        """The last registers become a container. (`_top` only grows, and bounds the registers in use.)"""
+        kind, keys, count = node.kind, node.keys, len(node.children)
+        if kind is tuple or kind is list:
+            self._do(Op.MAKE_TUPLE if kind is tuple else Op.MAKE_LIST, 1, b=count)
+        elif kind is dict:
+            self._do(Op.MAKE_DICT, 1, b=count, p=Objects(keys or ()))
+        else:
+            self._do(Op.CALL, 1, b=count, p=lambda *items: tree.build(kind, keys, items))
+
+
+def _is_plain_path(path: Path) -> bool:
+    if any(kind not in ("attribute", "item") for kind, _ in path.steps):
+        return False
+    return not path.name or (isinstance(path.function, FunctionType) and type(path.function.__globals__) is dict)
+
+
+def _itemsize(slot: Slot) -> int:
+    bits = int(slot.element[1:])
+    return max(1, bits // 8)
+
+
+_Places = dict[int, tuple[Slot, int]]
+
+
+def _places(entry: Entry) -> tuple[list[tuple[Slot, int]], _Places, _Places, int]:
+    """The inputs with their places among the slots; outputs and returned numbers by result; the number of slots."""
+    inputs: list[tuple[Slot, int]] = []
+    outputs: _Places = {}
+    returns: _Places = {}
+    place = 0
+    for slot in (*entry.arguments, *entry.returns):
+        if slot.width != 1:
+            raise _NotFast
+    for slot in entry.arguments:
+        if slot.is_output:
+            assert slot.result is not None
+            outputs[slot.result] = (slot, place)
+        else:
+            inputs.append((slot, place))
+        place += 1
+    for slot in entry.returns:
+        if slot.shape is not None or slot.result is None:
+            raise _NotFast
+        returns[slot.result] = (slot, place)
+        place += 1
+    return inputs, outputs, returns, place

@@ -1,0 +1,153 @@
+"""How calls may go without Python: what a call looks like, step by step, for a target that can follow it.
+
+Reads: nothing. Writes: nothing. Leaves: `Recipe`, which jit makes of a specialisation and a target's artifact takes.
+
+The steps work on registers that hold Python objects. The first ones are the arguments of the call, then come those
+that steps push, in order. Compiled code takes and gives 64-bit slots, as `Entry` tells.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+
+class Op(IntEnum):
+    """Steps: those that find objects, those that check them and fill slots, the call, those that make the result."""
+
+    UNPACK = 0  # register a is a tuple, exactly of type p, of b items: push them
+    UNPACK_LIST = 1
+    UNPACK_DICT = 2  # a dict of b items, its keys the very objects in p, in order
+    CELL = 3  # push what the closure cell p holds
+    GLOBAL = 4  # push what the namespace p has under the name q, or else the builtins
+    OBJECT = 5  # push p
+    ATTRIBUTE = 6  # push attribute q of register a
+    ITEM = 7  # push item q of register a
+    PYTHON = 8  # p() is True
+    SAME = 9  # register a is p, or equal to it as `Comparison` b tells
+    TYPE = 10  # register a is exactly of type p
+    ARRAY = 11  # register a is an array as the numbers p say (`Spec`): its data to slot b, its bounds to place c; or -1
+    FLOAT = 12  # register a is exactly a float: to slot b, or -1
+    INT = 13
+    BOOL = 14
+    NUMBER = 15  # a NumPy number of type p
+    NEW = 16  # push an array of dtype p and of b sizes, the numbers q; its data to slot a
+    RUN = 17
+    FLOAT_OF = 18  # push the float in slot b
+    INT_OF = 19
+    BOOL_OF = 20
+    NUMBER_OF = 21  # a NumPy number of dtype p
+    COPY = 22  # push register a
+    MAKE_TUPLE = 23  # the last b registers become one
+    MAKE_LIST = 24
+    MAKE_DICT = 25  # under the keys in p
+    CALL = 26  # p(*the last b registers)
+    RETURN = 27  # the last register
+
+
+class Comparison(IntEnum):
+    """What besides identity makes two objects of one type the same: nothing, ==, or equal bits of a float."""
+
+    IDENTITY = 0
+    EQUALITY = 1
+    BITS = 2
+
+
+class Spec(IntEnum):
+    """The numbers by which a step ARRAY knows an array. flags: those of `ndarray.flags.num` among ARRAY_FLAGS."""
+
+    DTYPE = 0  # its id
+    NDIM = 1
+    FLAGS = 2
+    BYTES = 3
+    IS_WRITTEN = 4
+    SIZES = 5
+
+
+ARRAY_FLAGS = 0x501
+"""C-contiguous, aligned, writeable."""
+USABLE, WRITEABLE = 0x101, 0x400
+
+
+class Numbers(tuple[int, ...]):
+    """Integers that a step refers to."""
+
+    __slots__ = ()
+
+
+class Objects(tuple[Any, ...]):
+    """Objects that a step refers to, one by one."""
+
+    __slots__ = ()
+
+
+class Absent:
+    """What an operand is that there is not: None would be an object."""
+
+
+ABSENT = Absent()
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """An op and its operands. keeps: what `p` and `q` only name by numbers."""
+
+    op: Op
+    a: int = 0
+    b: int = 0
+    c: int = 0
+    p: Any = ABSENT
+    q: Any = ABSENT
+    keeps: Any = None
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A call: positional arguments, names of the keywords, steps; and how much the steps use.
+
+    arrays: of how many arrays the bounds are kept; no written one may share memory with another if `checks_overlap`.
+    Nothing before RUN has an effect, so that a call that does not fit may be made in another way.
+    """
+
+    positional: int
+    names: Objects
+    steps: Sequence[Step]
+    registers: int
+    slots: int
+    arrays: int
+    checks_overlap: bool
+
+
+class PlanTable(ABC):
+    """The plans by which calls of one callable may go. It is changed by one thread at a time."""
+
+    memory: Any
+    """What the callable is to have in its slot."""
+
+    @property
+    @abstractmethod
+    def hits(self) -> int:
+        """How many calls went by a plan."""
+
+    @abstractmethod
+    def in_order(self) -> Sequence[CallPlan]:
+        """The plans, the last used one first."""
+
+    @abstractmethod
+    def set(self, plans: Sequence[Any]) -> None:
+        """The first of these plans, as many as there are places, instead of those before."""
+
+
+class CallPlan(ABC):
+    """A way in which calls may go, made of a recipe by an artifact."""
+
+    @abstractmethod
+    def new_table(self, kind: type, slot: str) -> PlanTable | None:
+        """A table for an instance of `kind`, which is to have its memory in its slot `slot`; None where calls cannot go
+        by plans.
+
+        From then on calls of all instances go by what is in that slot; what fits no plan there, to `_call_slowly`.
+        """

@@ -1,0 +1,76 @@
+"""How long a call may take. Reads: a function of stage `loops`. Writes: nothing. Leaves: an estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import inf, prod
+
+from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects.builtin import IntegerAttr, MemRefType
+from xdsl.dialects.linalg.ops import FillOp
+from xdsl.ir import Block, Operation, SSAValue
+
+SHORT = 20_000
+"""The most operations of a short call: some ten microseconds. While it runs it keeps the interpreter's lock, whose
+release and return would cost fifty nanoseconds."""
+
+_COPIES = (memref.CopyOp, FillOp)
+
+
+def is_long(function: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> bool:
+    """Whether a call may run more operations than SHORT, or more than are known."""
+    return _Estimate(functions).of_block(function.body.block, frozenset([function])) > SHORT
+
+
+class _Estimate:
+    def __init__(self, functions: Mapping[str, func.FuncOp]):
+        self._functions = functions
+
+    def of_block(self, block: Block, callers: frozenset[func.FuncOp]) -> float:
+        total = 0.0
+        for op in block.ops:
+            total += self._of(op, callers)
+            if total > SHORT:
+                return inf
+        return total
+
+    def _of(self, op: Operation, callers: frozenset[func.FuncOp]) -> float:
+        if isinstance(op, func.CallOp):
+            return self._of_call(op, callers)
+        if isinstance(op, _COPIES):
+            return max([1.0, *(_elements(operand) / 4 for operand in op.operands)])
+        inner = sum(self.of_block(block, callers) for region in op.regions for block in region.blocks)
+        if isinstance(op, scf.WhileOp):
+            return inf
+        return 1 + inner * (_trips(op) if isinstance(op, scf.ForOp) else 1)
+
+    def _of_call(self, op: func.CallOp, callers: frozenset[func.FuncOp]) -> float:
+        name = op.callee.string_value()
+        if name.startswith(("mlirad_check", "mlirad_grow")):
+            return 4
+        callee = self._functions.get(name)
+        if callee is None or callee in callers:
+            return inf
+        return 8 + self.of_block(callee.body.block, callers | {callee})
+
+
+def _elements(value: SSAValue) -> float:
+    if not isinstance(value.type, MemRefType):
+        return 0
+    sizes = value.type.get_shape()
+    return inf if -1 in sizes else prod(sizes)
+
+
+def _trips(loop: scf.ForOp) -> float:
+    bounds = [_constant(value) for value in (loop.lb, loop.ub, loop.step)]
+    if None in bounds or not bounds[2]:
+        return inf
+    start, end, step = (bound or 0 for bound in bounds)
+    return max(0, -(-(end - start) // step))
+
+
+def _constant(value: SSAValue) -> int | None:
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None

@@ -1,0 +1,180 @@
+"""What the code behind calls relies on in CPython and NumPy: where their objects keep what, and their C API.
+
+Reads: probe objects. Writes: nothing. Leaves: None where anything is not as it is expected; then calls go the slow way.
+"""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import importlib
+import sys
+import sysconfig
+import threading
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from mlirad.targets.cpu import call_machine as machine
+from mlirad.targets.cpu.call_machine import API_NAMES, CALL, CONSTANTS, Constant, machine_text
+from mlirad.targets.cpu.engine import Library, compile_object
+
+_NUMPY = {"PyArray_Scalar": 60, "PyArray_ScalarAsCtype": 62, "PyArray_NewFromDescr": 94}
+"""Places in NumPy's table of functions, which are part of its ABI."""
+SLOW_METHOD = "_call_slowly"
+
+_METH_FASTCALL_KEYWORDS = 0x80 | 0x02
+
+
+class _MethodDefinition(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("documentation", ctypes.c_char_p),
+    ]
+
+
+class _Probe(ctypes.Structure):
+    _fields_ = [("value", ctypes.c_int64)]
+
+
+class _Holder:
+    __slots__ = ("__dict__", "__weakref__", "_fast")
+
+
+def _word(address: int) -> int:
+    return ctypes.c_size_t.from_address(address).value
+
+
+def _is_as_expected() -> bool:
+    """Whether objects keep what the code reads where it looks for it."""
+    pair, items, number = (1, "b"), [object(), object(), object()], 1234.5
+    array = np.arange(48, dtype=np.float32).reshape(6, 8)[1:4]
+    content, probe = object(), _Probe(7)
+    cell = (lambda: content).__closure__[0]  # type: ignore[index]
+    at = id(array)
+    return (
+        all(_word(id(each) + machine.TYPE) == id(type(each)) for each in (pair, items, number, array, cell))
+        and _word(id(pair) + machine.SIZE) == 2
+        and [_word(id(pair) + machine.TUPLE_ITEMS + 8 * k) for k in (0, 1)] == [id(each) for each in pair]
+        and _word(id(items) + machine.SIZE) == 3
+        and [_word(_word(id(items) + machine.ITEMS) + 8 * k) for k in range(3)] == [id(each) for each in items]
+        and ctypes.c_double.from_address(id(number) + machine.FLOAT_VALUE).value == number
+        and _word(id(cell) + machine.CELL_CONTENT) == id(content)
+        and _word(id(probe) + machine.STRUCT_BUFFER) == ctypes.addressof(probe)
+        and _word(at + machine.DATA) == array.ctypes.data
+        and ctypes.c_int32.from_address(at + machine.NDIM).value == 2
+        and [_word(_word(at + machine.DIMENSIONS) + 8 * k) for k in (0, 1)] == [3, 8]
+        and _word(at + machine.DTYPE) == id(array.dtype)
+        and ctypes.c_uint32.from_address(at + machine.FLAGS).value == array.flags.num
+    )
+
+
+def _is_known_python() -> bool:
+    return (
+        sys.implementation.name == "cpython"
+        and (3, 11) <= sys.version_info[:2] <= (3, 14)
+        and ctypes.sizeof(ctypes.c_void_p) == 8
+        and sys.byteorder == "little"
+        and not sysconfig.get_config_var("Py_GIL_DISABLED")
+        and not hasattr(sys, "gettotalrefcount")  # a debug build's objects begin with other fields
+    )
+
+
+def offset_of_slot(kind: type, name: str) -> int | None:
+    """Where instances of a class keep the slot `name`."""
+    probe, mark = object.__new__(kind), object()
+    setattr(probe, name, mark)
+    places = [k for k in range(16, kind.__basicsize__, 8) if _word(id(probe) + k) == id(mark)]
+    return places[0] if len(places) == 1 else None
+
+
+def _numpy_functions() -> dict[str, int]:
+    module = importlib.import_module("numpy._core._multiarray_umath")
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = pointer(module._ARRAY_API, None)
+    if table is None or _word(table + 8 * 2) != id(np.ndarray):
+        raise AttributeError("NumPy's table of functions begins otherwise than expected")
+    return {name: _word(table + 8 * place) for name, place in _NUMPY.items()}
+
+
+def _api_symbols() -> dict[str, int]:
+    """Addresses of all functions that the code calls. Raises AttributeError or ImportError where one is missing."""
+    found = _numpy_functions()
+    for name in API_NAMES:
+        if name not in found:
+            found[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
+    return found
+
+
+class CallMachine:
+    """The linked code, and what it refers to."""
+
+    def __init__(self, symbols: dict[str, int], table_offset: int):
+        objects: dict[Constant, Any] = {
+            Constant.NONE: None,
+            Constant.TRUE: True,
+            Constant.FALSE: False,
+            Constant.FLOAT: float,
+            Constant.INT: int,
+            Constant.LIST: list,
+            Constant.DICT: dict,
+            Constant.NDARRAY: np.ndarray,
+            Constant.BUILTINS: vars(builtins),
+            Constant.SLOW: sys.intern(SLOW_METHOD),
+        }
+        self._objects = objects
+        self._constants = (ctypes.c_void_p * len(objects))(*(id(objects[each]) for each in Constant))
+        symbols = {**symbols, CONSTANTS: ctypes.addressof(self._constants)}
+        self._library = Library(compile_object(machine_text(table_offset)), (CALL,), symbols)
+        self._definition = _MethodDefinition(
+            b"__call__", self._library[CALL], _METH_FASTCALL_KEYWORDS, b"Call the compiled function."
+        )
+
+    def method_of(self, kind: type) -> Any:
+        """A method of `kind`, made of the code."""
+        make = ctypes.pythonapi.PyDescr_NewMethod
+        make.restype, make.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
+        return make(kind, ctypes.addressof(self._definition))
+
+
+_lock = threading.Lock()
+_machines: list[CallMachine] = []
+
+
+@cache
+def _symbols() -> dict[str, int] | None:
+    """What the code is linked to, or None where it could not work."""
+    if not _is_known_python() or offset_of_slot(_Holder, "_fast") is None or not _is_as_expected():
+        return None
+    try:
+        return _api_symbols()
+    except (AttributeError, ImportError):
+        return None
+
+
+def is_supported() -> bool:
+    """Whether calls may go by plans here."""
+    return _symbols() is not None
+
+
+def give_fast_calls(kind: type, slot: str) -> bool:
+    """Let calls of instances of `kind` go by the plans of the table that is in their slot `slot` (or None).
+
+    Whether that could be done. What fits no plan goes to the method SLOW_METHOD. The code is made once in a process,
+    and never unloaded; `kind` and `slot` are those of the first call.
+    """
+    if _machines:
+        return True
+    with _lock:
+        if not _machines:
+            symbols, offset = _symbols(), offset_of_slot(kind, slot)
+            if symbols is None or offset is None:
+                return False
+            made = CallMachine(symbols, offset)
+            setattr(kind, "__call__", made.method_of(kind))  # noqa: B010
+            _machines.append(made)
+    return True
