@@ -187,11 +187,6 @@ def stretched(x: Expr, shape: Sequence[Size]) -> Expr:
 # --- equal sizes ------------------------------------------------------------------------------------------------
 
 
-def is_unequal(x: Size, y: Size) -> bool:
-    """Whether two sizes certainly differ."""
-    return affine.difference(value_of(x), value_of(y)) not in (None, 0)
-
-
 def require_equal(x: Size, y: Size, message: str) -> None:
     """ValueError at run time unless two sizes are equal; the message has {0} and {1} for them."""
     if x == y:

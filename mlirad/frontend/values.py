@@ -334,23 +334,6 @@ def _inside(value: Value) -> Iterator[Value]:
         yield from inside(part)
 
 
-def ssa_values(value: Value) -> Iterator[SSAValue]:
-    """The SSA values that a value is made of."""
-    for part in inside(value):
-        match part:
-            case Traced():
-                yield part.expr.value
-            case Ref():
-                if part.selector is not None:
-                    yield part.selector.value
-                for alternative in part.alternatives:
-                    yield from (p.value for p in alternative.view.params if isinstance(p, Expr))
-            case Pullback():
-                yield part.residuals.value
-            case Maybe():
-                yield part.flag.value
-
-
 def describe(
     value: Value, name: Callable[[SSAValue], Hashable], number: Callable[[int], Hashable] = lambda number: number
 ) -> Hashable:

@@ -132,14 +132,6 @@ def is_consumed(use: Use) -> bool:
     return any(operand == index for operand, _ in ties(op))
 
 
-def is_shape_use(use: Use) -> bool:
-    """Whether this use asks for the tensor's shape only."""
-    op = use.operation
-    if isinstance(op, tensor.DimOp):
-        return True
-    return is_linalg(op) and _is_unread_output(op, use.index)
-
-
 def _is_unread_output(op: LinalgStructuredOperation, index: int) -> bool:
     return index >= len(op.inputs) and not is_output_read(op, index)
 
