@@ -116,7 +116,7 @@ class Specialization:
     def fits(self, leaves: Sequence[Any]) -> bool:
         """Whether this code is right for a call whose signature fits: static values, guards, captures."""
         for number, leaf in self.static.items():
-            if StaticLeaf(leaves[number]) != leaf:
+            if StaticLeaf(_plain(leaves[number])) != leaf:
                 return False
         return self.guards_hold()
 

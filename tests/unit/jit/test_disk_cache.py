@@ -387,25 +387,20 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_what_has_changed_around_a_function_is_seen(change, root, session) -> None:
-    text, one, other = CHANGES[change]
-    for after in (one, other, one, other):
-        space = session.run(HEAD + text + after)
-        same(mlirad.jit(space["f"])(X), space["f"](X))
-
-
 KNOWN_BY_IDENTITY = ("an object", "a property of a number's class")
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_is_as_it_was_is_found(change, root, session, built) -> None:
-    text, one, _ = CHANGES[change]
-    for _ in range(3):
-        space = session.run(HEAD + text + one)
+def test_what_has_changed_around_a_function_is_seen_and_what_is_as_it_was_is_found(
+    change, root, session, built
+) -> None:
+    text, one, other = CHANGES[change]
+    for after in (one, other, one, other):
+        space = session.run(HEAD + text + after)
         same(mlirad.jit(space["f"])(X), space["f"](X))
     kernels = {id(each) for each in built if each.__name__ == "f"}
-    assert len(kernels) == (3 if change in KNOWN_BY_IDENTITY else 1)
+    # Contents of arrays are no part of the code.
+    assert len(kernels) == (4 if change in KNOWN_BY_IDENTITY else 1 if change == "an array" else 2)
 
 
 def test_what_was_found_is_guarded_as_what_was_compiled(root, session) -> None:
@@ -446,8 +441,7 @@ def test_code_that_was_made_by_hand_is_compiled(root) -> None:
     assert entries(root) == []
 
 
-@pytest.mark.parametrize("seed", ["0", "1"])
-def test_digests_do_not_depend_on_the_process(seed, tmp_path) -> None:
+def test_digests_do_not_depend_on_the_process(tmp_path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import json, dataclasses\nfrom mlirad.jit.portable import Objects\n"
@@ -455,11 +449,17 @@ def test_digests_do_not_depend_on_the_process(seed, tmp_path) -> None:
         "def f(x):\n    g = lambda y: y in {'a', 'b', 'c'}\n    return g(x) + 1.5\n"
         "print(json.dumps(Objects().encode((f, C, frozenset({'a', 'b', (1, 'c')})))))\n"
     )
-    environment = {**os.environ, "PYTHONHASHSEED": seed}
-    told = subprocess.run([sys.executable, program], capture_output=True, check=True, env=environment, timeout=60)
-    environment["PYTHONHASHSEED"] = "2"
-    again = subprocess.run([sys.executable, program], capture_output=True, check=True, env=environment, timeout=60)
-    assert told.stdout == again.stdout
+    told = {
+        subprocess.run(
+            [sys.executable, program],
+            capture_output=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            timeout=120,
+        ).stdout
+        for seed in ("0", "1")
+    }
+    assert len(told) == 1
 
 
 def test_a_function_whose_file_has_changed_is_not_kept(root, session) -> None:
@@ -553,7 +553,7 @@ def check(function: Callable[..., Any] = uses_scale) -> None:
 def damage(path: Path, rng: random.Random, others: list[Path]) -> None:
     """One of the things that happen to files."""
     data = path.read_bytes()
-    match rng.randrange(8):
+    match rng.randrange(8) if data else 6:
         case 0:
             path.write_bytes(data[: rng.randrange(len(data) + 1)])
         case 1:
@@ -748,7 +748,7 @@ def errors(rounds: int, seed: int) -> set[str]:
 
 
 def test_errors_of_the_file_system_are_no_errors_of_ours(root) -> None:
-    assert errors(80, seed=3) >= {"open", "read", "write", "replace", "scandir", "unlink"}
+    assert errors(50, seed=3) >= {"open", "read", "write", "replace", "scandir", "unlink"}
     check()
 
 

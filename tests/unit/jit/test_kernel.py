@@ -59,6 +59,16 @@ def test_the_number_of_specialisations_is_bounded() -> None:
     assert kernel.cache_info().misses == 71
 
 
+def test_a_numpy_integer_that_is_needed_statically_compiles_once() -> None:
+    @mlirad.jit
+    def zeros(n):
+        return np.zeros(n)
+
+    for n in (3, 3, 4, 3):
+        assert zeros(np.int64(n)).shape == (n,)
+    assert zeros.cache_info().misses == 2
+
+
 def test_static_arguments_may_be_anything_hashable() -> None:
     @mlirad.jit(static_argnames="mode")
     def f(x, mode):
