@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, irdl_op_definition, traits_def
-from xdsl.traits import Pure
+from xdsl.traits import MemoryEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from mlirad.dialect import types
@@ -165,6 +166,7 @@ class PureOp(NdOp):
 
 
 NdOpT = TypeVar("NdOpT", bound=NdOp)
+_MOST_VERIFIED = 1000
 
 
 @dataclass
@@ -202,6 +204,7 @@ def op(
             if spelling in _registry.spelled:
                 raise TypeError(f"{spelling!r} spells both {_registry.spelled[spelling].__name__} and {cls.__name__}")
         defined = irdl_op_definition(cls)
+        defined.verify_ = _once_for_all_alike(defined.verify_)  # pyright: ignore[reportAttributeAccessIssue]
         defined.spellings = spellings
         defined.memory = Memory(overwrites, frozenset(shape_only), cost)
         defined.singular = singular
@@ -210,6 +213,32 @@ def op(
         return defined
 
     return define
+
+
+def _once_for_all_alike(verify: Callable[[Any], None]) -> Callable[[Any], None]:
+    """The verifier of a class, which runs once for ops of the same types and attributes (the very objects, which the
+    table keeps alive): nothing else of an op of ours is looked at. Where ops stand, xDSL itself verifies."""
+    seen: dict[tuple[int | str, ...], list[Attribute]] = {}
+
+    def verify_(self: Any) -> None:
+        if self.regions:
+            verify(self)
+            return
+        held = [operand.type for operand in self.operands]
+        count = len(held)
+        held += [result.type for result in self.results]
+        held += self.properties.values()
+        held += self.attributes.values()
+        key = (count, len(self.results), len(self.properties), *map(id, held), *self.properties, *self.attributes)
+        if key in seen:
+            return
+        verify(self)
+        if all(isinstance(trait, MemoryEffect) for trait in self.traits):
+            if len(seen) >= _MOST_VERIFIED:
+                seen.clear()
+            seen[key] = held
+
+    return verify_
 
 
 def op_classes() -> tuple[type[NdOp], ...]:
@@ -235,8 +264,16 @@ def ints(attribute: Attribute) -> tuple[int, ...]:
 def _attribute(value: Any) -> Attribute:
     if isinstance(value, Attribute):
         return value
-    if isinstance(value, str):
-        return StringAttr(value)
-    if isinstance(value, int | np.integer):
-        return IntegerAttr(int(value), i64)
-    return DenseArrayBase.from_list(i64, [int(item) for item in value])
+    if isinstance(value, str | int | np.integer):
+        return _single(value if isinstance(value, str) else int(value))
+    return _several(tuple([int(item) for item in value]))
+
+
+@lru_cache(1024)
+def _single(value: str | int) -> Attribute:
+    return StringAttr(value) if isinstance(value, str) else IntegerAttr(value, i64)
+
+
+@lru_cache(4096)
+def _several(values: tuple[int, ...]) -> Attribute:
+    return DenseArrayBase.from_list(i64, list(values))

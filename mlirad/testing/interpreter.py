@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation
 from xdsl.traits import SymbolTable
 
 from mlirad.dialect import types
@@ -41,7 +41,10 @@ _ARITH: dict[type[Operation], Callable[..., Any]] = {
 }
 
 Value = Any
-Environment = dict[SSAValue, Value]
+Environment = dict[int, Value]
+"""By id of the SSA value: xDSL's values are hashed in Python, which is slow."""
+
+_TERMINATORS = frozenset({func.ReturnOp, scf.YieldOp, scf.ConditionOp})
 
 
 def run(module: ModuleOp, name: str, *arguments: Value) -> tuple[Value, ...]:
@@ -70,13 +73,13 @@ class Interpreter:
     def _block(self, block: Block, arguments: Sequence[Value], outer: Environment) -> tuple[Value, ...]:
         """Run a block and give the operands of its terminator."""
         # One flat environment per call: SSA values are unique, and a loop's body writes its own anew each trip.
-        outer.update(zip(block.args, arguments, strict=True))
+        outer.update(zip(map(id, block.args), arguments, strict=True))
         for op in block.ops:
-            operands = [outer[operand] for operand in op.operands]
-            if isinstance(op, func.ReturnOp | scf.YieldOp | scf.ConditionOp):
+            operands = [outer[id(operand)] for operand in op.operands]
+            if op.__class__ in _TERMINATORS:
                 return tuple(operands)
             self.executed[op.name] = self.executed.get(op.name, 0) + 1
-            outer.update(zip(op.results, self._op(op, operands, outer), strict=True))
+            outer.update(zip(map(id, op.results), self._op(op, operands, outer), strict=True))
         return ()
 
     def _op(self, op: Operation, operands: Sequence[Value], environment: Environment) -> Sequence[Value]:

@@ -1,4 +1,5 @@
-"""What `@op` refuses at import: a class that leaves a question open, or that says what another one says."""
+"""What `@op` refuses at import: a class that leaves a question open, or that says what another one says; and what the
+verifier of an op remembers."""
 
 from __future__ import annotations
 
@@ -6,8 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.ir import Block
+from xdsl.utils.exceptions import VerifyException
 
-from mlirad.dialect.elementwise import UnaryOp
+from mlirad.dialect import types
+from mlirad.dialect.elementwise import SinOp, UnaryOp
 from mlirad.dialect.expr import Expr
 from mlirad.dialect.indexing import ElementUpdateOp
 from mlirad.dialect.op import PureOp, op, op_classes
@@ -60,3 +64,19 @@ def test_a_function_spells_one_op() -> None:
     with pytest.raises(TypeError, match="spells both SinOp and Sine"):
         op(np.sin)(Sine)
     assert not any(issubclass(each, Sine) for each in op_classes())
+
+
+def test_verification_is_remembered_of_ops_that_are_alike_in_all_and_of_no_others():
+    x = Block(arg_types=[types.tensor((3,), types.F64)]).args[0]
+    right = SinOp.create(operands=[x], result_types=[x.type])
+    for _ in range(2):
+        right.verify()
+    for wrong in (
+        SinOp.create(operands=[x], result_types=[types.tensor((4,), types.F64)]),
+        SinOp.create(operands=[x], result_types=[x.type], properties={"p": x.type}),
+        SinOp.create(operands=[x, x], result_types=[x.type]),
+        SinOp.create(operands=[x], result_types=[x.type, x.type]),
+    ):
+        for _ in range(2):
+            with pytest.raises(VerifyException):
+                wrong.verify()
