@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -140,6 +140,15 @@ class DiskCache:
         code = self.target.compile(value)
         artifact = self.target.load(code)
         return artifact, name if self.store.put(name, code) else None
+
+    def code(self, what: str, make: Callable[[], bytes]) -> bytes:
+        """Code that depends on nothing but `what`, the software and the processor."""
+        name = key_of(["code", *self._base, what])
+        found = self.store.get(name)
+        if found is None:
+            found = make()
+            self.store.put(name, found)
+        return found
 
     def _load(self, name: str, code: bytes) -> Artifact | None:
         try:

@@ -183,7 +183,11 @@ class Kernel:
         if plan is None:
             return
         if self._plans is None:
-            self._plans = plan.new_table(Kernel, "_fast")
+            from mlirad.jit.disk_cache import disk_cache
+            from mlirad.targets.target import find_target
+
+            kept = disk_cache(self.options, find_target(self.options.target))
+            self._plans = plan.new_table(Kernel, "_fast", None if kept is None else kept.code)
             if self._plans is None:
                 return
             self._fast = self._plans.memory

@@ -9,7 +9,7 @@ that steps push, in order. Compiled code takes and gives 64-bit slots, as `Entry
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -121,6 +121,10 @@ class Recipe:
     checks_overlap: bool
 
 
+Kept = Callable[[str, Callable[[], bytes]], bytes]
+"""Gives what is kept under a name, or else makes it and keeps it."""
+
+
 class PlanTable(ABC):
     """The plans by which calls of one callable may go. It is changed by one thread at a time."""
 
@@ -145,9 +149,10 @@ class CallPlan(ABC):
     """A way in which calls may go, made of a recipe by an artifact."""
 
     @abstractmethod
-    def new_table(self, kind: type, slot: str) -> PlanTable | None:
+    def new_table(self, kind: type, slot: str, kept: Kept | None) -> PlanTable | None:
         """A table for an instance of `kind`, which is to have its memory in its slot `slot`; None where calls cannot go
         by plans.
 
         From then on calls of all instances go by what is in that slot; what fits no plan there, to `_call_slowly`.
+        kept: whence code may come that was made earlier.
         """

@@ -13,106 +13,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import contextmanager
-from enum import IntEnum
 from typing import Any
 
 from llvmlite import ir
 
 from mlirad.targets.calls import ARRAY_FLAGS, Comparison, Op, Spec
+from mlirad.targets.cpu.call_layout import (
+    API,
+    CALL,
+    CELL_CONTENT,
+    CONSTANTS,
+    DATA,
+    DIMENSIONS,
+    DTYPE,
+    FLAGS,
+    FLOAT_VALUE,
+    ITEMS,
+    NDIM,
+    SIZE,
+    STEP_BYTES,
+    STRUCT_BUFFER,
+    TUPLE_ITEMS,
+    TYPE,
+    Constant,
+    Plan,
+    Table,
+)
 from mlirad.targets.cpu.runtime import STACK_BOTTOM
 
-CALL = "mlirad.call"
-CONSTANTS = "mlirad.constants"
+_P, _I64, _I32, _VOID = ir.PointerType(), ir.IntType(64), ir.IntType(32), ir.VoidType()
 
-STEP_BYTES = 48  # op, a, b, c: integers; p, q: pointers
-TABLE_PLACES = 8
-"""How many plans a kernel tries at most."""
-
-# Offsets in the objects of CPython 3.11 to 3.14 and of NumPy, all of which `python_objects` probes.
-TYPE, SIZE, ITEMS, TUPLE_ITEMS = 8, 16, 24, 24
-FLOAT_VALUE = CELL_CONTENT = STRUCT_BUFFER = 16
-DATA, NDIM, DIMENSIONS, DTYPE, FLAGS = 16, 24, 32, 56, 64
-
-
-class Constant(IntEnum):
-    """Places in the table of Python objects that the code compares with."""
-
-    NONE = 0
-    TRUE = 1
-    FALSE = 2
-    FLOAT = 3
-    INT = 4
-    LIST = 5
-    DICT = 6
-    NDARRAY = 7
-    BUILTINS = 8  # the namespace
-    SLOW = 9  # the name of the slow path's method
-
-
-class Table(IntEnum):
-    """Places, of 8 bytes, in a kernel's table of plans."""
-
-    COUNT = 0
-    HITS = 1
-    PLANS = 2
-
-
-class Plan(IntEnum):
-    """Places, of 8 bytes, in a plan."""
-
-    OWNER = 0
-    POSITIONAL = 1
-    KEYWORDS = 2
-    NAMES = 3
-    STEPS = 4
-    REGISTERS = 5
-    SLOTS = 6
-    ARRAYS = 7
-    FUNCTION = 8
-    CONTEXTS = 9
-    MAKE_CONTEXT = 10
-    EXCEPTION = 11
-    RELEASES = 12
-    CHECKS_OVERLAP = 13
-    STACK_BOTTOM = 14
-
-
-_P, _I64, _I32, _I1, _VOID = ir.PointerType(), ir.IntType(64), ir.IntType(32), ir.IntType(1), ir.VoidType()
-
-_API: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "Py_IncRef": (_VOID, (_P,)),
-    "Py_DecRef": (_VOID, (_P,)),
-    "PyErr_Clear": (_VOID, ()),
-    "PyErr_SetObject": (_VOID, (_P, _P)),
-    "PyObject_GetAttr": (_P, (_P, _P)),
-    "PyObject_GetItem": (_P, (_P, _P)),
-    "PyObject_RichCompareBool": (_I32, (_P, _P, _I32)),
-    "PyObject_CallNoArgs": (_P, (_P,)),
-    "PyObject_Vectorcall": (_P, (_P, _P, _I64, _P)),
-    "PyDict_GetItemWithError": (_P, (_P, _P)),
-    "PyDict_Size": (_I64, (_P,)),
-    "PyDict_Next": (_I32, (_P, _P, _P, _P)),
-    "PyDict_New": (_P, ()),
-    "PyDict_SetItem": (_I32, (_P, _P, _P)),
-    "PyList_Append": (_I32, (_P, _P)),
-    "PyList_New": (_P, (_I64,)),
-    "PyList_SetItem": (_I32, (_P, _I64, _P)),
-    "PyTuple_New": (_P, (_I64,)),
-    "PyTuple_SetItem": (_I32, (_P, _I64, _P)),
-    "PyFloat_FromDouble": (_P, (ir.DoubleType(),)),
-    "PyLong_FromLongLong": (_P, (_I64,)),
-    "PyLong_AsLongLongAndOverflow": (_I64, (_P, _P)),
-    "PyLong_AsVoidPtr": (_P, (_P,)),
-    "PyBool_FromLong": (_P, (_I64,)),
-    "PyEval_SaveThread": (_P, ()),
-    "PyEval_RestoreThread": (_VOID, (_P,)),
-    "PyArray_NewFromDescr": (_P, (_P, _P, _I32, _P, _P, _P, _I32, _P)),
-    "PyArray_Scalar": (_P, (_P, _P, _P)),
-    "PyArray_ScalarAsCtype": (_VOID, (_P, _P)),
-}
-"""The functions of the C API that the code calls."""
-API_NAMES = tuple(_API)
-
+_TYPES = {"p": _P, "l": _I64, "i": _I32, "d": ir.DoubleType(), "v": _VOID}
 _EQ = 2
 
 
@@ -121,7 +52,7 @@ def machine_text(table_offset: int) -> str:
     module = ir.Module()
     constants = ir.GlobalVariable(module, _P, CONSTANTS)
     constants.linkage = "external"
-    api = {name: ir.Function(module, ir.FunctionType(r, a), name) for name, (r, a) in _API.items()}
+    api = {name: ir.Function(module, _function_type(types), name) for name, types in API.items()}
     attempt = ir.Function(module, ir.FunctionType(_I32, (_P, _P, _I64, _P, _P)), "mlirad.attempt")
     attempt.linkage = "internal"
     _Attempt(attempt, api, constants).write()
@@ -131,6 +62,11 @@ def machine_text(table_offset: int) -> str:
         function.attributes.add("uwtable")
         function.attributes.add("nounwind")
     return str(module)
+
+
+def _function_type(types: str) -> ir.FunctionType:
+    result, *arguments = (_TYPES[each] for each in types)
+    return ir.FunctionType(result, arguments)
 
 
 class _Writer:

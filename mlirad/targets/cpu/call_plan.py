@@ -10,8 +10,8 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mlirad.targets.calls import ABSENT, CallPlan, Numbers, Objects, PlanTable, Recipe, Step
-from mlirad.targets.cpu.call_machine import TABLE_PLACES, Plan, Table
+from mlirad.targets.calls import ABSENT, CallPlan, Kept, Numbers, Objects, PlanTable, Recipe, Step
+from mlirad.targets.cpu.call_layout import TABLE_PLACES, Plan, Table
 from mlirad.targets.cpu.python_objects import give_fast_calls
 
 
@@ -60,8 +60,8 @@ class CpuCallPlan(CallPlan):
         words[Plan.CHECKS_OVERLAP] = recipe.checks_overlap
         words[Plan.STACK_BOTTOM] = 0 if stack_bottom is None else id(stack_bottom)
 
-    def new_table(self, kind: type, slot: str) -> PlanTable | None:
-        return CpuPlanTable() if give_fast_calls(kind, slot) else None
+    def new_table(self, kind: type, slot: str, kept: Kept | None) -> PlanTable | None:
+        return CpuPlanTable() if give_fast_calls(kind, slot, kept) else None
 
     def _encoded(self, steps: Sequence[Step]) -> int:
         numbers: list[int] = []

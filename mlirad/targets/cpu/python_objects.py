@@ -11,13 +11,14 @@ import importlib
 import sys
 import sysconfig
 import threading
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from mlirad.targets.cpu import call_machine as machine
-from mlirad.targets.cpu.call_machine import API_NAMES, CALL, CONSTANTS, Constant, machine_text
+from mlirad.targets.calls import Kept
+from mlirad.targets.cpu import call_layout as layout
+from mlirad.targets.cpu.call_layout import API, CALL, CONSTANTS, Constant
 from mlirad.targets.cpu.engine import Library, compile_object
 
 _NUMPY = {"PyArray_Scalar": 60, "PyArray_ScalarAsCtype": 62, "PyArray_NewFromDescr": 94}
@@ -56,19 +57,19 @@ def _is_as_expected() -> bool:
     cell = (lambda: content).__closure__[0]  # type: ignore[index]
     at = id(array)
     return (
-        all(_word(id(each) + machine.TYPE) == id(type(each)) for each in (pair, items, number, array, cell))
-        and _word(id(pair) + machine.SIZE) == 2
-        and [_word(id(pair) + machine.TUPLE_ITEMS + 8 * k) for k in (0, 1)] == [id(each) for each in pair]
-        and _word(id(items) + machine.SIZE) == 3
-        and [_word(_word(id(items) + machine.ITEMS) + 8 * k) for k in range(3)] == [id(each) for each in items]
-        and ctypes.c_double.from_address(id(number) + machine.FLOAT_VALUE).value == number
-        and _word(id(cell) + machine.CELL_CONTENT) == id(content)
-        and _word(id(probe) + machine.STRUCT_BUFFER) == ctypes.addressof(probe)
-        and _word(at + machine.DATA) == array.ctypes.data
-        and ctypes.c_int32.from_address(at + machine.NDIM).value == 2
-        and [_word(_word(at + machine.DIMENSIONS) + 8 * k) for k in (0, 1)] == [3, 8]
-        and _word(at + machine.DTYPE) == id(array.dtype)
-        and ctypes.c_uint32.from_address(at + machine.FLAGS).value == array.flags.num
+        all(_word(id(each) + layout.TYPE) == id(type(each)) for each in (pair, items, number, array, cell))
+        and _word(id(pair) + layout.SIZE) == 2
+        and [_word(id(pair) + layout.TUPLE_ITEMS + 8 * k) for k in (0, 1)] == [id(each) for each in pair]
+        and _word(id(items) + layout.SIZE) == 3
+        and [_word(_word(id(items) + layout.ITEMS) + 8 * k) for k in range(3)] == [id(each) for each in items]
+        and ctypes.c_double.from_address(id(number) + layout.FLOAT_VALUE).value == number
+        and _word(id(cell) + layout.CELL_CONTENT) == id(content)
+        and _word(id(probe) + layout.STRUCT_BUFFER) == ctypes.addressof(probe)
+        and _word(at + layout.DATA) == array.ctypes.data
+        and ctypes.c_int32.from_address(at + layout.NDIM).value == 2
+        and [_word(_word(at + layout.DIMENSIONS) + 8 * k) for k in (0, 1)] == [3, 8]
+        and _word(at + layout.DTYPE) == id(array.dtype)
+        and ctypes.c_uint32.from_address(at + layout.FLAGS).value == array.flags.num
     )
 
 
@@ -104,7 +105,7 @@ def _numpy_functions() -> dict[str, int]:
 def _api_symbols() -> dict[str, int]:
     """Addresses of all functions that the code calls. Raises AttributeError or ImportError where one is missing."""
     found = _numpy_functions()
-    for name in API_NAMES:
+    for name in API:
         if name not in found:
             found[name] = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
     return found
@@ -113,7 +114,7 @@ def _api_symbols() -> dict[str, int]:
 class CallMachine:
     """The linked code, and what it refers to."""
 
-    def __init__(self, symbols: dict[str, int], table_offset: int):
+    def __init__(self, symbols: dict[str, int], table_offset: int, kept: Kept | None):
         objects: dict[Constant, Any] = {
             Constant.NONE: None,
             Constant.TRUE: True,
@@ -129,7 +130,9 @@ class CallMachine:
         self._objects = objects
         self._constants = (ctypes.c_void_p * len(objects))(*(id(objects[each]) for each in Constant))
         symbols = {**symbols, CONSTANTS: ctypes.addressof(self._constants)}
-        self._library = Library(compile_object(machine_text(table_offset)), (CALL,), symbols)
+        make = partial(_compiled, table_offset)
+        code = make() if kept is None else kept(f"calls {table_offset}", make)
+        self._library = Library(code, (CALL,), symbols)
         self._definition = _MethodDefinition(
             b"__call__", self._library[CALL], _METH_FASTCALL_KEYWORDS, b"Call the compiled function."
         )
@@ -139,6 +142,12 @@ class CallMachine:
         make = ctypes.pythonapi.PyDescr_NewMethod
         make.restype, make.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
         return make(kind, ctypes.addressof(self._definition))
+
+
+def _compiled(table_offset: int) -> bytes:
+    from mlirad.targets.cpu.call_machine import machine_text
+
+    return compile_object(machine_text(table_offset))
 
 
 _lock = threading.Lock()
@@ -161,7 +170,7 @@ def is_supported() -> bool:
     return _symbols() is not None
 
 
-def give_fast_calls(kind: type, slot: str) -> bool:
+def give_fast_calls(kind: type, slot: str, kept: Kept | None) -> bool:
     """Let calls of instances of `kind` go by the plans of the table that is in their slot `slot` (or None).
 
     Whether that could be done. What fits no plan goes to the method SLOW_METHOD. The code is made once in a process,
@@ -174,7 +183,7 @@ def give_fast_calls(kind: type, slot: str) -> bool:
             symbols, offset = _symbols(), offset_of_slot(kind, slot)
             if symbols is None or offset is None:
                 return False
-            made = CallMachine(symbols, offset)
+            made = CallMachine(symbols, offset, kept)
             setattr(kind, "__call__", made.method_of(kind))  # noqa: B010
             _machines.append(made)
     return True

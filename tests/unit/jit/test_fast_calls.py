@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
 import sys
 import threading
 from collections import namedtuple
@@ -662,3 +664,30 @@ def test_recursion() -> None:
     thread.start()
     thread.join()
     assert answers == [RecursionError]
+
+
+def test_without_plans_calls_take_the_slow_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    from mlirad.targets.cpu import python_objects
+
+    monkeypatch.setattr(python_objects, "_symbols", lambda: None)
+    kernel = mlirad.jit(multiply_add)
+    for _ in range(3 * SLOW_CALLS):
+        np.testing.assert_array_equal(kernel(*arrays(3)), multiply_add(*arrays(3)))
+    assert hits(kernel) == 0
+
+
+def test_the_code_behind_calls_is_kept_on_disk(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, numpy as np, mlirad\n"
+        "kernel = mlirad.jit(lambda x: x + 1.0)\n"
+        "for _ in range(9): kernel(np.ones(3))\n"
+        "print(kernel._plans.hits, 'mlirad.targets.cpu.call_machine' in sys.modules)\n"
+    )
+    environment = {**os.environ, "MLIRAD_CACHE": "1", "MLIRAD_CACHE_DIR": str(tmp_path / "kept")}
+    printed = [
+        subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    ]
+    assert [each.split()[1] for each in printed] == ["True", "False"]
+    assert all(int(each.split()[0]) > 0 for each in printed)

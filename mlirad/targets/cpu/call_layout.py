@@ -1,0 +1,98 @@
+"""What the code behind calls and the data that it reads agree on: places in memory, and functions that it calls.
+
+Reads: nothing. Writes: nothing. Leaves: numbers.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+CALL = "mlirad.call"
+CONSTANTS = "mlirad.constants"
+
+STEP_BYTES = 48  # op, a, b, c: integers; p, q: pointers
+TABLE_PLACES = 8
+"""How many plans a kernel tries at most."""
+
+# Offsets in the objects of CPython 3.11 to 3.14 and of NumPy, all of which `python_objects` probes.
+TYPE, SIZE, ITEMS, TUPLE_ITEMS = 8, 16, 24, 24
+FLOAT_VALUE = CELL_CONTENT = STRUCT_BUFFER = 16
+DATA, NDIM, DIMENSIONS, DTYPE, FLAGS = 16, 24, 32, 56, 64
+
+
+class Constant(IntEnum):
+    """Places in the table of Python objects that the code compares with."""
+
+    NONE = 0
+    TRUE = 1
+    FALSE = 2
+    FLOAT = 3
+    INT = 4
+    LIST = 5
+    DICT = 6
+    NDARRAY = 7
+    BUILTINS = 8  # the namespace
+    SLOW = 9  # the name of the slow path's method
+
+
+class Table(IntEnum):
+    """Places, of 8 bytes, in a kernel's table of plans."""
+
+    COUNT = 0
+    HITS = 1
+    PLANS = 2
+
+
+class Plan(IntEnum):
+    """Places, of 8 bytes, in a plan."""
+
+    OWNER = 0
+    POSITIONAL = 1
+    KEYWORDS = 2
+    NAMES = 3
+    STEPS = 4
+    REGISTERS = 5
+    SLOTS = 6
+    ARRAYS = 7
+    FUNCTION = 8
+    CONTEXTS = 9
+    MAKE_CONTEXT = 10
+    EXCEPTION = 11
+    RELEASES = 12
+    CHECKS_OVERLAP = 13
+    STACK_BOTTOM = 14
+
+
+API = {
+    "Py_IncRef": "vp",
+    "Py_DecRef": "vp",
+    "PyErr_Clear": "v",
+    "PyErr_SetObject": "vpp",
+    "PyObject_GetAttr": "ppp",
+    "PyObject_GetItem": "ppp",
+    "PyObject_RichCompareBool": "ippi",
+    "PyObject_CallNoArgs": "pp",
+    "PyObject_Vectorcall": "ppplp",
+    "PyDict_GetItemWithError": "ppp",
+    "PyDict_Size": "lp",
+    "PyDict_Next": "ipppp",
+    "PyDict_New": "p",
+    "PyDict_SetItem": "ippp",
+    "PyList_Append": "ipp",
+    "PyList_New": "pl",
+    "PyList_SetItem": "iplp",
+    "PyTuple_New": "pl",
+    "PyTuple_SetItem": "iplp",
+    "PyFloat_FromDouble": "pd",
+    "PyLong_FromLongLong": "pl",
+    "PyLong_AsLongLongAndOverflow": "lpp",
+    "PyLong_AsVoidPtr": "pp",
+    "PyBool_FromLong": "pl",
+    "PyEval_SaveThread": "p",
+    "PyEval_RestoreThread": "vp",
+    "PyArray_NewFromDescr": "pppipppip",
+    "PyArray_Scalar": "pppp",
+    "PyArray_ScalarAsCtype": "vpp",
+}
+"""The functions of the C API that the code calls, each with the types of its result and of its arguments: p, a pointer;
+l and i, integers of 64 and 32 bits; d, a double; v, nothing."""
