@@ -176,8 +176,7 @@ class Iteration(Expressions):
             moved = moved if isinstance(first, int) and first == 0 else first + moved
         return self.result(Traced(moved, weak=True, origins=origins_of(start, step, index)))
 
-    @staticmethod
-    def row(array: Ref, index: Any) -> Ref:
+    def row(self, array: Ref, index: Any) -> Ref:
         """array[index], the index being in range."""
         position: int | Expr = cast(index.scalar, types.I64) if isinstance(index, Traced) else int(index)
         rows: list[Alternative] = []
@@ -186,7 +185,7 @@ class Iteration(Expressions):
             starts = [position, *([0] * (view.ndim - 1))]
             row = view.affine(range(1, view.ndim), starts, (1, *view.shape[1:]))
             rows.append(Alternative(alternative.cell, row))
-        return Ref(tuple(rows), array.selector)
+        return self.distinct(Ref(tuple(rows), array.selector))
 
 
 def _checked(ufunc: np.ufunc, x: Expr, y: Expr) -> Expr:

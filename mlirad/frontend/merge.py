@@ -345,6 +345,7 @@ class Merge:
         """One reference for two: the union of their alternatives."""
         left = {(self.cells.left[x.cell], x.view.steps): x.view for x in a.alternatives}
         right = {(self.cells.right[x.cell], x.view.steps): x.view for x in b.alternatives}
+        assert len(left) == len(a.alternatives) and len(right) == len(b.alternatives), "alternatives are distinct"
         keys = sorted({*left, *right}, key=_key_order)
         if set(left) != set(right) and not all(view.is_static for view in (*left.values(), *right.values())):
             # Where it is not taken, a view must have the size of the one that is.

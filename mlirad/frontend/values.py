@@ -50,7 +50,10 @@ class Alternative:
 
 @dataclass(frozen=True, eq=False)
 class Ref:
-    """An array: one of `alternatives`, all of one shape and dtype; the i64 `selector` says which, of several."""
+    """An array: one of `alternatives`, all of one shape and dtype; the i64 `selector` says which, of several.
+
+    No two alternatives are views of one cell by the same steps: such are one, whose starts are selected.
+    """
 
     alternatives: tuple[Alternative, ...]
     selector: Expr | None = None

@@ -52,11 +52,21 @@ def returns_what_a_loop_swapped(y, n):
     return v, y
 
 
+def columns_of_a_matrix_that_turns(m, n):
+    for _ in range(n):
+        for column in m.T:  # one view of m or the other
+            if m[0, 0] > 100.0:
+                pass
+            m[0, 1] += column[0]
+        m = m[:, ::-1]
+
+
 CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (writes_then_certainly_raises, (X, X[:4])),
     (one_row_of_a_reversed_matrix, (M, 1)),
     (returns_what_a_loop_made, (X, X[:4])),
     *((returns_what_a_loop_swapped, (X[:4], n)) for n in range(3)),
+    (columns_of_a_matrix_that_turns, (M, 2)),
 ]
 
 
