@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from types import MethodType
 from typing import Any
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Request:
-    """A transform of `function`, which is a plain function or another request."""
+    """A transform of `function`, which is a plain function or another request.
+
+    Two are equal if they are the same transform of one function: of callable objects, by their identity.
+    """
 
     function: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Request) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[Any, ...]:
+        # A method is another object each time that it is asked for.
+        function = self.function if isinstance(self.function, Request | MethodType) else id(self.function)
+        return type(self), function, *(getattr(self, field.name) for field in fields(self)[1:])
 
     @property
     def __name__(self) -> str:
         return f"{type(self).__qualname__.lower()}({name_of(self.function)})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Grad(Request):
     """The gradient of a scalar function with respect to the arguments `argnums`.
 
@@ -30,12 +45,12 @@ class Grad(Request):
     with_value: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Jvp(Request):
     """Called with (primals, tangents), two tuples; gives (out, tangent of out)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Vjp(Request):
     """Called with the primals; gives out and what the pullback needs. has_aux: the function returns (out, aux)."""
 
@@ -44,7 +59,8 @@ class Vjp(Request):
 
 def plain(function: Any) -> Any:
     """What a kernel stands for: the plain function or request under it; anything else itself."""
-    return getattr(function, "__mlirad_function__", function)
+    # A method passes on what is asked of its function, and would lose the object that it is bound to.
+    return function if isinstance(function, MethodType) else getattr(function, "__mlirad_function__", function)
 
 
 def name_of(function: Any) -> str:

@@ -19,6 +19,7 @@ from xdsl.ir import Block, Region, SSAValue
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, insert
 from mlirad.frontend import known, sizes
+from mlirad.frontend.captures import CAPTURE
 from mlirad.frontend.columns import discard
 from mlirad.frontend.core import Bottom
 from mlirad.frontend.merge import kind_of
@@ -26,6 +27,7 @@ from mlirad.frontend.separate_copies import SeparateCopies, Shared
 from mlirad.frontend.state import State, reached
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import (
+    Bound,
     Closure,
     Entry,
     Object,
@@ -258,9 +260,9 @@ class Outlining(SeparateCopies):
                 now = after.frames.get(number, {}).get(key)
                 if now is not None and not is_unchanged(value, now, before, after):
                     hint = "pass it in as an argument, and return what is new"
-                    raise self.refusal(
-                        f"{name} is differentiated, and changes {key.strip('$')!r} of the code around it", hint
-                    )
+                    what = key.removeprefix(CAPTURE).strip("$")
+                    message = f"{name} is differentiated, and changes {what!r} of the code around it"
+                    raise self.refusal(message, hint)
 
 
 def is_unchanged(a: Value, b: Value, before: State, after: State) -> bool:
@@ -309,7 +311,7 @@ def close(block: Block) -> list[SSAValue]:
 
 
 def name_of_value(function: Value) -> str:
-    if isinstance(function, Closure):
+    if isinstance(function, Closure | Bound):
         return function.name
     if isinstance(function, Transformed):
         return f"{type(function.request).__qualname__.lower()}_{name_of_value(function.function)}"

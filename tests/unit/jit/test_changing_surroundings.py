@@ -320,6 +320,8 @@ def test_the_attributes_of_self() -> None:
     check()
     model.w, other.w = other.w, model.w
     check()
+    np.testing.assert_array_equal(mlirad.grad(model.loss)(X), model.slope(X))
+    np.testing.assert_array_equal(mlirad.jit(model.slope)(X), model.slope(X))
     wrapped = mlirad.jit(lambda x: model.loss(x))
     assert wrapped(X) == model.loss(X)
     model.items[0] = 9.0
@@ -441,3 +443,35 @@ def test_memory_maps_are_arrays(tmp_path) -> None:
     mapped[:] = X
     mlirad.jit(lambda x: x.fill(2.0))(mapped)
     np.testing.assert_array_equal(mapped, [2.0, 2.0, 2.0])
+
+
+class Scales(Hashed):
+    def __call__(self, x):
+        return np.sum(x * self.w)
+
+
+class Unhashed(Equal):
+    def __call__(self, x):
+        return np.sum(x * self.w)
+
+
+@pytest.mark.parametrize("kind", [Scales, Unhashed, lambda number, w: Layer(w)])
+def test_transforms_of_equal_objects(kind: Callable[..., Any]) -> None:
+    for w in (2.0, 3.0, np.arange(3.0)):
+        each = kind(1, w)
+        gradient = mlirad.grad(lambda x, each=each: np.sum(each(x)))
+        expected = gradient(X)
+        np.testing.assert_allclose(expected, slope(each), rtol=1e-9)
+        own = mlirad.jit(each)
+        assert np.sum(own(X)) == np.sum(each(X))
+        np.testing.assert_array_equal(mlirad.vjp(each, X)[1](own(X) * 0 + 1.0)[0], expected)
+        if not isinstance(each, Layer):
+            np.testing.assert_array_equal(mlirad.grad(each)(X), expected)
+    assert mlirad.grad(each.__call__) is mlirad.grad(each.__call__)
+
+
+def test_an_array_around_the_function_is_not_changed_under_a_transform() -> None:
+    model = Model(np.ones(3))
+    with pytest.raises(mlirad.CompileError, match=r"accumulates is differentiated, and changes 'Model.w'"):
+        mlirad.grad(model.accumulates)(X)
+    np.testing.assert_array_equal(model.w, np.ones(3))
