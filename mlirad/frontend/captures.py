@@ -100,7 +100,10 @@ class Guard:
     path: Path
     value: Any
     keys: Hashable | None = None
-    code: CodeType | None = None  # of a function: editors put other code in it
+    code: CodeType | None = field(init=False)  # of a function: editors put other code in it
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "code", self.value.__code__ if isinstance(self.value, FunctionType) else None)
 
     def holds(self) -> bool:
         try:

@@ -95,8 +95,7 @@ class Objects(Expressions):
     def guard(self, path: Path | None, value: Any) -> None:
         """Let the code be right only while this is found there."""
         if path is not None and (path.name or path.steps):  # an object itself stays what it is
-            code = value.__code__ if isinstance(value, FunctionType) else None
-            self.found.guards.setdefault(path, Guard(path, value, code=code))
+            self.found.guards.setdefault(path, Guard(path, value))
 
     def method(self, value: MethodType, path: Path | None) -> Value:
         """A method of an object, bound to it."""

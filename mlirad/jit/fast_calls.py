@@ -187,6 +187,8 @@ class _Writer:
             return
         if guard.keys is None:
             self._same(register, guard.value)
+            if guard.code is not None:
+                self._same(self._fetch(guard.path.then("attribute", "__code__")), guard.code)
         elif guard.value is dict:
             keys = Objects(guard.keys)  # type: ignore[arg-type]
             self._do(Op.UNPACK_DICT, len(keys), a=register, b=len(keys), p=keys)
