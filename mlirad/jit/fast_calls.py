@@ -33,7 +33,7 @@ from mlirad.targets.target import Entry, Slot
 if TYPE_CHECKING:
     from mlirad.jit.specialization import Specialization
 
-MOST_REGISTERS = 2000
+MOST_REGISTERS = 500
 """Calls of more parts go the slow path: registers are kept on the stack."""
 
 _ELEMENTS = {"f32": np.float32, "f64": np.float64, "i1": np.bool_}

@@ -14,7 +14,7 @@ STEP_BYTES = 48  # op, a, b, c: integers; p, q: pointers
 TABLE_PLACES = 8
 """How many plans a kernel tries at most."""
 
-# Offsets in the objects of CPython 3.11 to 3.14 and of NumPy, all of which `python_objects` probes.
+# Offsets in the objects of CPython 3.11 to 3.13 and of NumPy, all of which `python_objects` probes.
 TYPE, SIZE, ITEMS, TUPLE_ITEMS = 8, 16, 24, 24
 FLOAT_VALUE = CELL_CONTENT = STRUCT_BUFFER = 16
 DATA, NDIM, DIMENSIONS, DTYPE, FLAGS = 16, 24, 32, 56, 64

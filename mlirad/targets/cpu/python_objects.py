@@ -76,7 +76,7 @@ def _is_as_expected() -> bool:
 def _is_known_python() -> bool:
     return (
         sys.implementation.name == "cpython"
-        and (3, 11) <= sys.version_info[:2] <= (3, 14)
+        and (3, 11) <= sys.version_info[:2] <= (3, 13)  # where it was tried
         and ctypes.sizeof(ctypes.c_void_p) == 8
         and sys.byteorder == "little"
         and not sysconfig.get_config_var("Py_GIL_DISABLED")

@@ -691,3 +691,12 @@ def test_the_code_behind_calls_is_kept_on_disk(tmp_path: Path) -> None:
     ]
     assert [each.split()[1] for each in printed] == ["True", "False"]
     assert all(int(each.split()[0]) > 0 for each in printed)
+
+
+def test_calls_of_many_parts_go_the_slow_path() -> None:
+    """Registers are kept on the stack."""
+    kernel = mlirad.jit(lambda parts: parts[0] + parts[-1])
+    parts = [np.ones(2)] + [1.0] * 600 + [np.ones(2)]
+    for _ in range(2 * SLOW_CALLS + 2):
+        np.testing.assert_array_equal(kernel(parts), [2.0, 2.0])
+    assert hits(kernel) == 0
