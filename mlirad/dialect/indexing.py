@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IndexType, TensorType, i64
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, TensorType, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -32,12 +32,11 @@ from xdsl.irdl.declarative_assembly_format import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from mlirad.dialect import types
+from mlirad.dialect import types, upstream
 from mlirad.dialect.elementwise import numbers
 from mlirad.dialect.expr import Expr, constant, emit, insert, zeros_like
 from mlirad.dialect.movement import dim
 from mlirad.dialect.op import At, Properties, PureOp, Upstream, ints, op
-from mlirad.dialect.upstream import elementwise, is_thin, unknown_sizes
 from mlirad.errors import DTypeError, ShapeError
 
 
@@ -289,7 +288,7 @@ class ExtractSliceOp(PureOp):
         indices = as_indices(places)
         starts, lengths = indices[: len(sizes)], iter(indices[len(sizes) :])
         known = [next(lengths) if size < 0 else size for size in sizes]
-        return [insert(upstream_extract_slice(t, starts, known, ints(self.strides), result)).result]
+        return [insert(upstream.extract_slice(t, starts, known, ints(self.strides), result)).result]
 
 
 def extract_slice(
@@ -309,59 +308,6 @@ def insert_slice(value: Expr, t: Expr, starts: Sequence[Expr], strides: Sequence
 def add_slice(value: Expr, t: Expr, starts: Sequence[Expr], strides: Sequence[int] | None = None) -> Expr:
     """t with `value` added to the slice from `starts` on, of its sizes."""
     return emit(AddSliceOp, value, t, *starts, sizes=value.shape, strides=strides or [1] * len(value.shape))
-
-
-def upstream_extract_slice(
-    t: SSAValue,
-    starts: Sequence[SSAValue],
-    sizes: Sequence[int | SSAValue],
-    strides: Sequence[int],
-    result: TensorType,
-) -> tensor.ExtractSliceOp:
-    """The upstream op with dynamic starts and static strides; the result may lack axes that the sizes have as 1."""
-    return tensor.ExtractSliceOp.build(
-        operands=[t, list(starts), [size for size in sizes if isinstance(size, SSAValue)], []],
-        result_types=[result],
-        properties=_slice_properties(sizes, strides),
-    )
-
-
-def upstream_insert_slice(
-    value: SSAValue,
-    t: SSAValue,
-    starts: Sequence[SSAValue],
-    sizes: Sequence[int | SSAValue],
-    strides: Sequence[int],
-) -> tensor.InsertSliceOp:
-    """The upstream op with dynamic starts and static strides; the value may lack axes that the sizes have as 1."""
-    return tensor.InsertSliceOp.build(
-        operands=[value, t, list(starts), [size for size in sizes if isinstance(size, SSAValue)], []],
-        result_types=[t.type],
-        properties=_slice_properties(sizes, strides),
-    )
-
-
-def _slice_properties(sizes: Sequence[int | SSAValue], strides: Sequence[int]) -> dict[str, Attribute]:
-    static = [size if isinstance(size, int) else DYNAMIC_INDEX for size in sizes]
-    return {
-        "static_offsets": DenseArrayBase.from_list(i64, [DYNAMIC_INDEX] * len(static)),
-        "static_sizes": DenseArrayBase.from_list(i64, static),
-        "static_strides": DenseArrayBase.from_list(i64, list(strides)),
-    }
-
-
-def _sizes_of(value: SSAValue) -> list[int | SSAValue]:
-    """The sizes of an upstream tensor, as a slice takes them."""
-    unknown = iter(unknown_sizes(value))
-    return [next(unknown) if size < 0 else size for size in types.shape(value.type)]
-
-
-def _thin_source(value: SSAValue) -> SSAValue:
-    """The value without the axes of size 1 that it was given for the slice's sake."""
-    owner = value.owner
-    if isinstance(owner, tensor.ExpandShapeOp) and is_thin(owner) and types.shape(owner.src.type):
-        return owner.src
-    return value
 
 
 class SliceUpdateOp(PureOp):
@@ -426,8 +372,8 @@ class InsertSliceOp(SliceUpdateOp):
         return taken, cleared, *(None for _ in starts)
 
     def _build(self, value: SSAValue, t: SSAValue, *starts: SSAValue) -> Sequence[SSAValue]:
-        part, sizes = _thin_source(value), _sizes_of(value)
-        return [insert(upstream_insert_slice(part, t, as_indices(starts), sizes, ints(self.strides))).result]
+        part, sizes = upstream.without_thin_axes(value), upstream.sizes_of(value)
+        return [insert(upstream.insert_slice(part, t, as_indices(starts), sizes, ints(self.strides))).result]
 
 
 @op(overwrites=1)
@@ -453,12 +399,13 @@ class AddSliceOp(SliceUpdateOp):
         return self.read(g, value, starts), g, *(None for _ in starts)
 
     def _build(self, value: SSAValue, t: SSAValue, *starts: SSAValue) -> Sequence[SSAValue]:
-        places, strides, part, sizes = as_indices(starts), ints(self.strides), _thin_source(value), _sizes_of(value)
+        places, strides = as_indices(starts), ints(self.strides)
+        part, sizes = upstream.without_thin_axes(value), upstream.sizes_of(value)
         assert isinstance(part.type, TensorType)
-        old = insert(upstream_extract_slice(t, places, sizes, strides, part.type)).result
+        old = insert(upstream.extract_slice(t, places, sizes, strides, part.type)).result
         kind = arith.AddfOp if types.is_float(value.type) else arith.AddiOp
-        total = elementwise(lambda x, y: insert(kind(x, y)).result, old, part)
-        return [insert(upstream_insert_slice(total, t, places, sizes, strides)).result]
+        total = upstream.elementwise(lambda x, y: insert(kind(x, y)).result, old, part)
+        return [insert(upstream.insert_slice(total, t, places, sizes, strides)).result]
 
 
 # --- indices ----------------------------------------------------------------------------------------------------

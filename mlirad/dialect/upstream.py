@@ -6,7 +6,16 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AffineMapAttr, ArrayAttr, IndexType, IntegerAttr, TensorType, i64
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AffineMapAttr,
+    ArrayAttr,
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    TensorType,
+    i64,
+)
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -88,6 +97,59 @@ def is_thin(op: tensor.CollapseShapeOp | tensor.ExpandShapeOp) -> bool:
     """Whether a view only takes axes of size 1 away, or adds some."""
     one, other = ([size for size in types.shape(value.type) if size != 1] for value in (op.src, op.result))
     return one == other
+
+
+def extract_slice(
+    t: SSAValue,
+    starts: Sequence[SSAValue],
+    sizes: Sequence[int | SSAValue],
+    strides: Sequence[int],
+    result: TensorType,
+) -> tensor.ExtractSliceOp:
+    """The upstream op with dynamic starts and static strides; the result may lack axes that the sizes have as 1."""
+    return tensor.ExtractSliceOp.build(
+        operands=[t, list(starts), [size for size in sizes if isinstance(size, SSAValue)], []],
+        result_types=[result],
+        properties=_slice_properties(sizes, strides),
+    )
+
+
+def insert_slice(
+    value: SSAValue,
+    t: SSAValue,
+    starts: Sequence[SSAValue],
+    sizes: Sequence[int | SSAValue],
+    strides: Sequence[int],
+) -> tensor.InsertSliceOp:
+    """The upstream op with dynamic starts and static strides; the value may lack axes that the sizes have as 1."""
+    return tensor.InsertSliceOp.build(
+        operands=[value, t, list(starts), [size for size in sizes if isinstance(size, SSAValue)], []],
+        result_types=[t.type],
+        properties=_slice_properties(sizes, strides),
+    )
+
+
+def _slice_properties(sizes: Sequence[int | SSAValue], strides: Sequence[int]) -> dict[str, Attribute]:
+    static = [size if isinstance(size, int) else DYNAMIC_INDEX for size in sizes]
+    return {
+        "static_offsets": DenseArrayBase.from_list(i64, [DYNAMIC_INDEX] * len(static)),
+        "static_sizes": DenseArrayBase.from_list(i64, static),
+        "static_strides": DenseArrayBase.from_list(i64, list(strides)),
+    }
+
+
+def sizes_of(value: SSAValue) -> list[int | SSAValue]:
+    """The sizes of an upstream tensor, as a slice takes them."""
+    unknown = iter(unknown_sizes(value))
+    return [next(unknown) if size < 0 else size for size in types.shape(value.type)]
+
+
+def without_thin_axes(value: SSAValue) -> SSAValue:
+    """The value without the axes of size 1 that it was given for the slice's sake."""
+    owner = value.owner
+    if isinstance(owner, tensor.ExpandShapeOp) and is_thin(owner) and types.shape(owner.src.type):
+        return owner.src
+    return value
 
 
 def filled(value: SSAValue, type: TensorType, sizes: Sequence[SSAValue] = ()) -> SSAValue:

@@ -132,10 +132,6 @@ def is_consumed(use: Use) -> bool:
     return any(operand == index for operand, _ in ties(op))
 
 
-def _is_unread_output(op: LinalgStructuredOperation, index: int) -> bool:
-    return index >= len(op.inputs) and not is_output_read(op, index)
-
-
 def is_output_read(op: LinalgStructuredOperation, index: int) -> bool:
     """Whether the op's body reads what operand `index`, an output, held before."""
     return op.body.block.args[index].first_use is not None
