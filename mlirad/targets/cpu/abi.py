@@ -19,7 +19,7 @@ from mlirad.targets.calls import CallPlan, Recipe
 from mlirad.targets.cpu.engine import Library, runtime_symbols
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
 from mlirad.targets.cpu.native_stack import stack_bottom
-from mlirad.targets.cpu.runtime import CONTEXT_BYTES, HEADER_BYTES, MEMORY_ERROR
+from mlirad.targets.cpu.runtime import CONTEXT_BYTES, HEADER_BYTES, INTERRUPTED, MEMORY_ERROR
 from mlirad.targets.target import Artifact, Entry, ErrorEntry, Slot
 
 _ALIGNMENT = 64
@@ -47,13 +47,20 @@ class _ContextStruct(ctypes.Structure):
         ("stack_limit", ctypes.c_void_p),
         ("stack_bottom", ctypes.c_void_p),
         ("peak", ctypes.c_int64),
-        ("reserved", ctypes.c_int64 * 5),
+        ("budget", ctypes.c_int64),
+        ("next_look", ctypes.c_int64),
+        ("raised", ctypes.c_void_p * 3),
+        ("reserved", ctypes.c_int64 * 8),
     ]
 
 
 assert ctypes.sizeof(_ContextStruct) == CONTEXT_BYTES
 
 _Function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)  # releases the GIL
+# Takes over the three references; ctypes raises what is set then.
+_restore = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(
+    ("PyErr_Restore", ctypes.pythonapi)
+)
 _free: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(runtime_symbols()["free"])
 
 
@@ -152,8 +159,20 @@ class CpuArtifact(Artifact):
         return self.entry_point(name).call_plan(recipe) if is_supported() else None
 
 
+def _raise_again(context: Context) -> None:
+    """Raise what a signal's handler has raised in the call: KeyboardInterrupt, as a rule."""
+    raised = tuple(context.raised)
+    context.raised = (None, None, None)
+    _restore(*raised)
+
+
 def exception_of(errors: Sequence[ErrorEntry], code: int, context: Context) -> Exception:
-    """The Python exception for the code that a call returned. Its `location` is the place in the user's source."""
+    """The Python exception for the code that a call returned. Its `location` is the place in the user's source.
+
+    What a signal's handler has raised in the call is raised here.
+    """
+    if code == INTERRUPTED:
+        _raise_again(context)
     if code == MEMORY_ERROR:
         return MemoryError("no memory for the arrays of a compiled function")
     entry = errors[code - 1]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,8 @@ from functools import cache
 import llvmlite
 import llvmlite.binding as llvm
 
+from mlirad.targets.cpu.runtime import MAIN_THREAD
+
 _OPTIMISATION = 2
 
 # What LLVM's code generator may call, besides what the emitter calls by name. Each also as `...f`, for float.
@@ -23,8 +26,26 @@ _MATH = """
     acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf exp exp10 exp2 expm1 floor fma fmax fmin fmod
     ldexp log log10 log1p log2 nearbyint pow rint round roundeven sin sincos sinh sqrt tan tanh trunc
 """
-_LIBC = ("aligned_alloc", "bcmp", "free", "memcmp", "memcpy", "memmove", "memset", "realloc")
+_LIBC = ("aligned_alloc", "bcmp", "clock_gettime", "free", "memcmp", "memcpy", "memmove", "memset", "realloc")
+_PYTHON = (
+    "PyErr_CheckSignals",
+    "PyErr_Fetch",
+    "PyGILState_Ensure",
+    "PyGILState_Release",
+    "PyThread_get_thread_ident",
+)
 _LIBRARIES = {"linux": "libm.so.6", "darwin": "libSystem.B.dylib"}
+
+# Where Python handles signals: code that runs there for long looks for them. After a fork it is the thread that forked.
+_main_thread = ctypes.c_uint64(threading.main_thread().ident or 0)
+
+
+def _is_main() -> None:
+    _main_thread.value = threading.get_ident()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_is_main)
 
 _lock = threading.Lock()
 _numbers = itertools.count()
@@ -67,7 +88,9 @@ def _symbols() -> dict[str, int]:
     libraries = [ctypes.CDLL(None)]
     if name := _LIBRARIES.get(sys.platform):
         libraries.append(ctypes.CDLL(name))
-    found: dict[str, int] = {}
+    found: dict[str, int] = {MAIN_THREAD: ctypes.addressof(_main_thread)}
+    for symbol in _PYTHON:
+        found[symbol] = ctypes.cast(getattr(ctypes.pythonapi, symbol), ctypes.c_void_p).value or 0
     for symbol in (*_LIBC, *_MATH.split(), *[f"{name}f" for name in _MATH.split()]):
         for library in libraries:
             # An older C library lacks some (exp10, roundeven); linking tells if one of those is really needed.

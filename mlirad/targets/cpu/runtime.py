@@ -12,6 +12,7 @@ its block and of all blocks before it. So giving blocks back costs no counting, 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -27,10 +28,20 @@ CAPACITY = 56  # entries of the table
 STACK_LIMIT = 64  # the lowest stack address that a call may reach
 STACK_BOTTOM = 72  # what the caller of this one call knows that to be, if it is not null
 PEAK = 80  # the most bytes that were asked for at one time, in the last call
-CONTEXT_BYTES = 128
+BUDGET = 88  # how many operations, roughly, may pass before the next look at the clock
+NEXT_LOOK = 96  # when, in nanoseconds, signals are looked for again
+RAISED = 104  # what a signal's handler has raised: type, value and traceback, as PyErr_Fetch gives them
+CONTEXT_BYTES = 192
 
 # Codes that a call returns, besides 0 and the numbers of the table of errors.
 MEMORY_ERROR = -1
+INTERRUPTED = -2
+
+FIRST_BUDGET = 1 << 22  # a few milliseconds
+_FOREVER = 1 << 62
+_BETWEEN_LOOKS = 64_000_000  # nanoseconds
+_MONOTONIC = 6 if sys.platform == "darwin" else 1
+MAIN_THREAD = "mlirad_main_thread"  # a symbol: the identifier of the thread that Python handles signals in
 
 # The header of a block.
 _INDEX = 8  # its place in the table; its capacity stands before it
@@ -49,7 +60,13 @@ class _Part:
     needs: tuple[str, ...] = ()
 
 
-_LIBC = {
+_EXTERNAL = {
+    "PyErr_CheckSignals": "declare i32 @PyErr_CheckSignals() nounwind",
+    "PyErr_Fetch": "declare void @PyErr_Fetch(ptr, ptr, ptr) nounwind",
+    "PyGILState_Ensure": "declare i32 @PyGILState_Ensure() nounwind",
+    "PyGILState_Release": "declare void @PyGILState_Release(i32) nounwind",
+    "PyThread_get_thread_ident": "declare i64 @PyThread_get_thread_ident() nounwind",
+    "clock_gettime": "declare i32 @clock_gettime(i32, ptr) nounwind",
     "aligned_alloc": "declare noalias ptr @aligned_alloc(i64 allocalign, i64) nounwind",
     "free": "declare void @free(ptr) nounwind",
     "realloc": "declare ptr @realloc(ptr, i64) nounwind",
@@ -57,6 +74,61 @@ _LIBC = {
 }
 
 _PARTS: dict[str, _Part] = {
+    # After so much work: the next budget, or 0 if a signal's handler has raised. Only the main thread has to look.
+    # Handlers may run anything; what they do to arrays of the call is not seen in order, as the attributes say.
+    "mlirad.poll": _Part(
+        f"""
+@{MAIN_THREAD} = external global i64, align 8
+define internal i64 @mlirad.poll(ptr %ctx) noinline cold nounwind willreturn
+    memory(argmem: readwrite, inaccessiblemem: readwrite) {{
+entry:
+  %time = alloca [2 x i64], align 8
+  %thread = call i64 @PyThread_get_thread_ident()
+  %main = load i64, ptr @{MAIN_THREAD}, align 8
+  %is.main = icmp eq i64 %thread, %main
+  br i1 %is.main, label %look, label %never
+never:
+  ret i64 {_FOREVER}
+look:
+  %failed = call i32 @clock_gettime(i32 {_MONOTONIC}, ptr %time)
+  %seconds = load i64, ptr %time, align 8
+  %rest.p = getelementptr inbounds i8, ptr %time, i64 8
+  %rest = load i64, ptr %rest.p, align 8
+  %whole = mul i64 %seconds, 1000000000
+  %now = add i64 %whole, %rest
+  %next.p = getelementptr inbounds i8, ptr %ctx, i64 {NEXT_LOOK}
+  %next = load i64, ptr %next.p, align 8
+  %is.early = icmp slt i64 %now, %next
+  br i1 %is.early, label %go, label %ask
+ask:
+  %later = add i64 %now, {_BETWEEN_LOOKS}
+  store i64 %later, ptr %next.p, align 8
+  %state = call i32 @PyGILState_Ensure()
+  %code = call i32 @PyErr_CheckSignals()
+  %is.quiet = icmp eq i32 %code, 0
+  br i1 %is.quiet, label %release, label %fetch
+fetch:
+  %type.p = getelementptr inbounds i8, ptr %ctx, i64 {RAISED}
+  %value.p = getelementptr inbounds i8, ptr %ctx, i64 {RAISED + 8}
+  %traceback.p = getelementptr inbounds i8, ptr %ctx, i64 {RAISED + 16}
+  call void @PyErr_Fetch(ptr %type.p, ptr %value.p, ptr %traceback.p)
+  call void @PyGILState_Release(i32 %state)
+  ret i64 0
+release:
+  call void @PyGILState_Release(i32 %state)
+  br label %go
+go:
+  ret i64 {FIRST_BUDGET}
+}}""",
+        (
+            "PyErr_CheckSignals",
+            "PyErr_Fetch",
+            "PyGILState_Ensure",
+            "PyGILState_Release",
+            "PyThread_get_thread_ident",
+            "clock_gettime",
+        ),
+    ),
     # A new block of at least so many bytes, counted in the context but not in its table; null if there is no memory.
     "mlirad.block": _Part(
         f"""
@@ -345,7 +417,7 @@ done:
 }"""
     ),
 }
-_LIBC["llvm.memset.p0.i64"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
+_EXTERNAL["llvm.memset.p0.i64"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 
 
 def runtime_text(names: Iterable[str]) -> tuple[list[str], dict[str, str]]:
@@ -359,8 +431,8 @@ def runtime_text(names: Iterable[str]) -> tuple[list[str], dict[str, str]]:
         if name in seen:
             continue
         seen.add(name)
-        if name in _LIBC:
-            declarations[name] = _LIBC[name]
+        if name in _EXTERNAL:
+            declarations[name] = _EXTERNAL[name]
             continue
         part = _PARTS[name]
         definitions.append(part.text.lstrip("\n"))

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from mlirad.dialect.types import from_location
 from mlirad.errors import TargetError
 from mlirad.lowering.plan_arena import needed_bytes
+from mlirad.targets.cpu.emit import polling
 from mlirad.targets.cpu.emit.descriptor import MemRef, from_parts, layout_of, part_types, row_major, to_parts
 from mlirad.targets.cpu.emit.duration import is_long
 from mlirad.targets.cpu.emit.function import (
@@ -31,8 +32,10 @@ from mlirad.targets.cpu.emit.scf import may_release
 from mlirad.targets.cpu.emit.types import byte_size, element_name, memory_type
 from mlirad.targets.cpu.runtime import (
     ARENA,
+    BUDGET,
     ERROR_ARGUMENT_0,
     ERROR_ARGUMENT_1,
+    FIRST_BUDGET,
     MEMORY_ERROR,
     PEAK,
     STACK_BOTTOM,
@@ -96,7 +99,7 @@ def signature(op: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> Entry:
 def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attributes: str) -> None:
     """Add a function's body, and its entry point if it is public."""
     is_public = op.sym_visibility is None or op.sym_visibility.data == "public"
-    e = FunctionEmitter(module)
+    e = FunctionEmitter(module, polling.plan(op, called, set(module.functions)))
     block = op.body.block
     ops = list(ops_in(op))
     _find_releasing_loops(e, op, ops)
@@ -115,6 +118,7 @@ def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attribut
     supply = iter(words)
     for argument in block.args:
         e.bind(argument, from_parts(e, argument.type, supply))
+    polling.begin(e)
     e.run(block)
     name = quoted(symbol("body", op.sym_name.data))
     module.chunks.append(e.text(f"define internal i32 {name}({', '.join(parameters)}) {attributes}"))
@@ -140,6 +144,7 @@ def _entry_text(module: ModuleEmitter, op: func.FuncOp, body: str, attributes: s
     fields = {name: e.assign(f"getelementptr i8, ptr %ctx, i64 {at}") for name, at in _FIELDS.items()}
     e.line(f"store i64 0, ptr {fields['used']}, align 8")
     e.line(f"store i64 0, ptr {fields['peak']}, align 8")
+    e.line(f"store i64 {FIRST_BUDGET}, ptr {fields['budget']}, align 8")
     frame = e.module.declare("llvm.frameaddress.p0", "declare ptr @llvm.frameaddress.p0(i32 immarg)")
     here = e.assign(f"call ptr {frame}(i32 0)")
     known = e.assign(f"load ptr, ptr {fields['bottom']}, align 8")
@@ -165,7 +170,7 @@ def _entry_text(module: ModuleEmitter, op: func.FuncOp, body: str, attributes: s
     return e.text(f"define i32 {name}(ptr noalias %ctx, ptr noalias %slots) {attributes}")
 
 
-_FIELDS = {"used": USED, "peak": PEAK, "limit": STACK_LIMIT, "bottom": STACK_BOTTOM, "arena": ARENA}
+_FIELDS = {"used": USED, "peak": PEAK, "budget": BUDGET, "limit": STACK_LIMIT, "bottom": STACK_BOTTOM, "arena": ARENA}
 
 
 _MEMORY = frozenset({func.CallOp, memref.AllocOp, memref.AllocaOp})
@@ -225,6 +230,8 @@ def _arena_scopes(e: FunctionEmitter, ops: Sequence[Operation]) -> list[str]:
 
 def emit_return(e: FunctionEmitter, op: func.ReturnOp) -> None:
     """Write the results to their slots."""
+    if e.polling.is_called:
+        polling.hand_over(e)
     place = 0
     for value in op.arguments:
         for part, word in to_parts(e.value(value), value.type):
@@ -270,8 +277,10 @@ def _call_defined(e: FunctionEmitter, op: func.CallOp, callee: func.FuncOp) -> N
     for value in op.arguments:
         arguments += to_parts(e.value(value), value.type)
     listed = ", ".join(f"{type} {word}" for type, word in arguments)
+    polling.hand_over(e)
     code = e.assign(f"call i32 {quoted(symbol('body', callee.sym_name.data))}({listed})")
     e.require(e.assign(f"icmp eq i32 {code}, 0"), code)
+    polling.fetch(e)
     words: list[str] = []
     for place, part in enumerate(parts):
         pointer = e.assign(f"getelementptr i64, ptr {results}, i64 {place}")

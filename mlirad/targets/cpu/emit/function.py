@@ -89,10 +89,30 @@ class Phi:
     incoming: list[str]
 
 
+@dataclass
+class Polling:
+    """Which loops of a function look for signals, and how; see polling.py.
+
+    charges: the work of a trip of the loops that charge at each. strips: of the loops that are cut, a strip's trips.
+
+    work: of the function's body, as far as no loop charges for it. is_called: whether other functions here call it.
+    """
+
+    charges: dict[Operation, int] = field(default_factory=dict)
+    strips: dict[Operation, int] = field(default_factory=dict)
+    work: int = 0
+    is_called: bool = False
+    calls: bool = False
+
+    @property
+    def is_needed(self) -> bool:
+        return bool(self.charges or self.strips) or self.is_called or self.calls
+
+
 class FunctionEmitter:
     """Lines of one function, the names its SSA values have in them, and how it is left on failure."""
 
-    def __init__(self, module: ModuleEmitter):
+    def __init__(self, module: ModuleEmitter, polling: Polling | None = None):
         self.module = module
         self.lines: list[str] = []
         self.allocas: list[str] = []
@@ -104,6 +124,7 @@ class FunctionEmitter:
         self.releasing: set[Operation] = set()
         self.vectorized: set[Operation] = set()
         self.footnotes: list[str] = []
+        self.polling = polling or Polling()
         self._values: dict[SSAValue, Value] = {}
         self._counter = 0
 

@@ -9,8 +9,10 @@ from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.errors import TargetError
+from mlirad.lowering.rewriting import constant_int
 from mlirad.targets.cpu.emit.descriptor import to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Phi, Rule
+from mlirad.targets.cpu.emit.polling import STRIP, charge
 from mlirad.targets.cpu.emit.types import llvm_type
 from mlirad.targets.cpu.runtime import USED
 
@@ -19,10 +21,14 @@ def _types(values: Sequence[SSAValue]) -> list[Attribute]:
     return [value.type for value in values]
 
 
+def _words(e: FunctionEmitter, values: Sequence[SSAValue], types: Sequence[Attribute]) -> list[str]:
+    """What phis of these types carry of the values."""
+    return [word for value, type in zip(values, types, strict=True) for _, word in to_parts(e.value(value), type)]
+
+
 def _flow(e: FunctionEmitter, values: Sequence[SSAValue], types: Sequence[Attribute], phis: Sequence[Phi]) -> None:
     """Give the phis what these values are at the end of the current block."""
-    words = [word for value, type in zip(values, types, strict=True) for _, word in to_parts(e.value(value), type)]
-    for phi, word in zip(phis, words, strict=True):
+    for phi, word in zip(phis, _words(e, values, types), strict=True):
         e.incoming(phi, word, e.current)
 
 
@@ -52,26 +58,32 @@ def _release(e: FunctionEmitter, mark: str | None) -> None:
 
 def emit_for(e: FunctionEmitter, op: scf.ForOp) -> Iterator[Block]:
     lower, upper, step = e.words((op.lb, op.ub, op.step))
+    types, counter_type = _types(op.iter_args), llvm_type(op.lb.type)
+    strip = _Strip(e, op, lower, upper) if op in e.polling.strips else None
+    start = [
+        word for value, type in zip(op.iter_args, types, strict=True) for _, word in to_parts(e.value(value), type)
+    ]
+    if strip is not None:
+        lower, upper, start = strip.begin(start)
     body = op.body.block
-    types = _types(op.iter_args)
     header, inside, after = e.fresh("for"), e.fresh("body"), e.fresh("done")
     before = e.current
     e.branch(header)
     e.label(header)
-    counter_type = llvm_type(op.lb.type)
     counter = e.phi(counter_type)
     e.incoming(counter, lower, before)
     phis = e.phis(types)
-    e.current = before
-    _flow(e, op.iter_args, types, phis)
-    e.current = header
+    for phi, word in zip(phis, start, strict=True):
+        e.incoming(phi, word, before)
     e.bind_phis((body.args[1:], op.res), types, phis)
-    e.bind(body.args[0], counter.name)
     e.line(f"br i1 {e.assign(f'icmp slt {counter_type} {counter.name}, {upper}')}, label %{inside}, label %{after}")
     e.label(inside)
+    e.bind(body.args[0], counter.name if strip is None else strip.index(counter.name))
     mark = _mark(e, op)
     yield body
     _release(e, mark)
+    if op in e.polling.charges:
+        charge(e, e.polling.charges[op])
     # A counter that stays below a bound cannot overflow by 1; a subscript cannot overflow by any step.
     flag = " nsw" if step == "1" or isinstance(op.lb.type, IndexType) else ""
     following = e.assign(f"add{flag} {counter_type} {counter.name}, {step}")
@@ -79,6 +91,62 @@ def emit_for(e: FunctionEmitter, op: scf.ForOp) -> Iterator[Block]:
     _flow(e, _yielded(body), types, phis)
     e.line(f"br label %{header}{_loop_facts(e, op)}")
     e.label(after)
+    if strip is not None:
+        e.bind_phis((op.res,), types, strip.end(phis))
+
+
+class _Strip:
+    """The loop around one that is cut into strips: over the first trips of the strips, with the same carries."""
+
+    def __init__(self, e: FunctionEmitter, op: scf.ForOp, lower: str, upper: str):
+        self.e, self.lower, self.upper = e, lower, upper
+        self.type = llvm_type(op.lb.type)
+        self.types = _types(op.iter_args)
+        step = constant_int(op.step)
+        assert step is not None
+        self.length = e.polling.strips[op] * step
+
+    def begin(self, start: Sequence[str]) -> tuple[str, str, list[str]]:
+        """The bounds of a strip, and what its carries begin as."""
+        e, before = self.e, self.e.current
+        self.header, self.after = e.fresh("strip"), e.fresh("through")
+        self.skips = [before, *start]
+        is_any = e.assign(f"icmp slt {self.type} {self.lower}, {self.upper}")
+        e.line(f"br i1 {is_any}, label %{self.header}, label %{self.after}")
+        e.label(self.header)
+        self.counter = e.phi(self.type)
+        e.incoming(self.counter, self.lower, before)
+        self.phis = e.phis(self.types)
+        for phi, word in zip(self.phis, start, strict=True):
+            e.incoming(phi, word, before)
+        left = e.assign(f"sub nsw {self.type} {self.upper}, {self.counter.name}")
+        pair = [(self.type, left), (self.type, str(self.length))]
+        self.trips = e.intrinsic(f"llvm.smin.{self.type}", self.type, pair)
+        return "0", self.trips, [phi.name for phi in self.phis]
+
+    def index(self, counter: str) -> str:
+        """The loop's counter, of that of a strip, which begins at 0: so LLVM sees how many trips there are."""
+        return self.e.assign(f"add nsw {self.type} {self.counter.name}, {counter}")
+
+    def end(self, carried: Sequence[Phi]) -> list[Phi]:
+        """After a strip: on to the next if there is one. Gives what the loop's results are."""
+        e, more, end = self.e, self.e.fresh("more"), self.e.current
+        stop = e.assign(f"add nsw {self.type} {self.counter.name}, {self.trips}")
+        is_more = e.assign(f"icmp slt {self.type} {stop}, {self.upper}")
+        e.line(f"br i1 {is_more}, label %{more}, label %{self.after}")
+        e.label(more)
+        charge(e, STRIP)
+        e.incoming(self.counter, stop, e.current)
+        for phi, inner in zip(self.phis, carried, strict=True):
+            e.incoming(phi, inner.name, e.current)
+        e.branch(self.header)
+        e.label(self.after)
+        before, *start = self.skips
+        results = e.phis(self.types)
+        for phi, first, last in zip(results, start, carried, strict=True):
+            e.incoming(phi, first, before)
+            e.incoming(phi, last.name, end)
+        return results
 
 
 def _loop_facts(e: FunctionEmitter, op: scf.ForOp) -> str:
@@ -115,6 +183,8 @@ def emit_while(e: FunctionEmitter, op: scf.WhileOp) -> Iterator[Block]:
     mark = _mark(e, op)
     yield body
     _release(e, mark)
+    if op in e.polling.charges:
+        charge(e, e.polling.charges[op])
     _flow(e, _yielded(body), types, phis)
     e.branch(header)
     e.label(after)
@@ -135,8 +205,7 @@ def emit_if(e: FunctionEmitter, op: scf.IfOp) -> Iterator[Block]:
         e.label(label)
         yield region.block
         yielded = _yielded(region.block) if types else ()
-        words = [w for value, type in zip(yielded, types, strict=True) for _, w in to_parts(e.value(value), type)]
-        ends.append((e.current, words))
+        ends.append((e.current, _words(e, yielded, types)))
         e.branch(after)
     e.label(after)
     phis = e.phis(types)

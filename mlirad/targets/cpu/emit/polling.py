@@ -1,0 +1,149 @@
+"""Where a long call looks whether a signal (Ctrl-C) waits: often enough, at next to no cost.
+
+Reads: a function of stage `loops`. Writes: which loops are watched, and their charges. Leaves: a loop whose trip count
+is known to be small as it is.
+
+Work is counted in operations, roughly. A call has a budget of them, in a register; watched loops charge for their
+trips, and where the budget is used up, the runtime looks at the clock, and at times for signals (`mlirad.poll`). A loop
+that has another watched one in it, and a `while`, charge at each trip. Any other is cut into strips of many trips, with
+a charge between two of them, so that LLVM finds in the inner loop what it would find without.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from xdsl.dialects import arith, func, scf
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirad.lowering.ranges import Interval
+from mlirad.lowering.rewriting import constant_int
+from mlirad.targets.cpu.emit.function import FunctionEmitter, Polling, ops_in
+from mlirad.targets.cpu.runtime import BUDGET, INTERRUPTED
+
+# A loop of no more work than this, all trips together, is not watched.
+SMALL = 1 << 20
+# The work of a strip.
+STRIP = 1 << 14
+_SLOT = "%budget"
+_CALL = 32
+_EFFORT = 6
+_COSTS = {"math": 16, "memref.copy": 64, "linalg": 64}
+
+
+def plan(function: func.FuncOp, called: set[str], defined: set[str]) -> Polling:
+    """How the loops of a function are watched."""
+    made = Polling(is_called=function.sym_name.data in called)
+    work: Counter[Operation] = Counter()
+    watched: set[Operation] = set()
+    # Backwards, what is in an op comes before it.
+    for op in reversed(list(ops_in(function))):
+        inside = work.pop(op, 0) + 1
+        if isinstance(op, scf.ForOp | scf.WhileOp):
+            inside, is_watched = _loop(made, op, inside, op in watched)
+            if is_watched:
+                watched.add(op)
+        elif isinstance(op, func.CallOp):
+            inside = _CALL
+            made.calls |= op.callee.string_value() in defined
+        else:
+            inside += _COSTS.get(op.name) or _COSTS.get(op.name.partition(".")[0], 0)
+        parent = op.parent_op()
+        assert parent is not None
+        work[parent] += inside
+        if op in watched:
+            watched.add(parent)
+    made.work = work[function]
+    return made
+
+
+def _loop(made: Polling, op: scf.ForOp | scf.WhileOp, trip: int, has_watched: bool) -> tuple[int, bool]:
+    """The work of a loop that nobody has charged for when it is over, and whether it is watched, or one in it."""
+    if isinstance(op, scf.ForOp):
+        trips, step = _most_trips(op), constant_int(op.step)
+        if trips is not None and trips * trip <= SMALL:
+            return trips * trip, has_watched
+        # The end of a strip may be computed without overflow: of a subscript always, of numbers that begin at one.
+        is_safe = isinstance(op.lb.type, IndexType) or constant_int(op.lb) is not None
+        if not has_watched and step is not None and step > 0 and is_safe:
+            made.strips[op] = max(1, STRIP // trip)
+            return max(STRIP, trip), True
+    made.charges[op] = trip
+    return trip, True
+
+
+def _most_trips(op: scf.ForOp) -> int | None:
+    """How many trips a loop makes at most, if that follows from constants: also where it runs to an outer counter."""
+    step = constant_int(op.step)
+    if step is None or step <= 0:
+        return None
+    trips = -(-(_interval(op.ub, _EFFORT).high - _interval(op.lb, _EFFORT).low) // step)
+    return max(0, trips) if trips <= SMALL else None
+
+
+def _interval(value: SSAValue, effort: int) -> Interval:
+    """Bounds of an integer. effort: through how many operations they are looked for."""
+    if (known := constant_int(value)) is not None:
+        return Interval(known, known)
+    owner = value.owner
+    found = Interval()
+    if effort == 0:
+        return found
+    if isinstance(owner, Block):
+        loop = owner.parent_op()
+        if isinstance(loop, scf.ForOp) and value is owner.args[0] and (constant_int(loop.step) or 0) > 0:
+            found = Interval(_interval(loop.lb, effort - 1).low, _interval(loop.ub, effort - 1).high - 1)
+    elif isinstance(owner, arith.IndexCastOp):
+        found = _interval(owner.input, effort - 1)
+    elif isinstance(owner, arith.AddiOp | arith.SubiOp | arith.MinSIOp | arith.MaxSIOp):
+        x, y = _interval(owner.lhs, effort - 1), _interval(owner.rhs, effort - 1)
+        found = _COMBINED[type(owner)](x, y)
+    return found if found.fits else Interval()
+
+
+_COMBINED: dict[type[Operation], Callable[[Interval, Interval], Interval]] = {
+    arith.AddiOp: lambda x, y: Interval(x.low + y.low, x.high + y.high),
+    arith.SubiOp: lambda x, y: Interval(x.low - y.high, x.high - y.low),
+    arith.MinSIOp: lambda x, y: Interval(min(x.low, y.low), min(x.high, y.high)),
+    arith.MaxSIOp: lambda x, y: Interval(max(x.low, y.low), max(x.high, y.high)),
+}
+
+
+def begin(e: FunctionEmitter) -> None:
+    """Take the budget from the context, at a function's entry."""
+    if e.polling.is_needed:
+        e.allocas.append(f"  {_SLOT} = alloca i64, align 8")
+        fetch(e)
+    if e.polling.is_called:
+        charge(e, e.polling.work)
+
+
+def fetch(e: FunctionEmitter) -> None:
+    """What a called function has left of the budget."""
+    e.line(f"store i64 {e.assign(f'load i64, ptr {_in_context(e)}, align 8')}, ptr {_SLOT}, align 8")
+
+
+def hand_over(e: FunctionEmitter) -> None:
+    """Let a function that is called, or the caller, go on with what is left of the budget."""
+    e.line(f"store i64 {e.assign(f'load i64, ptr {_SLOT}, align 8')}, ptr {_in_context(e)}, align 8")
+
+
+def _in_context(e: FunctionEmitter) -> str:
+    return e.assign(f"getelementptr inbounds i8, ptr %ctx, i64 {BUDGET}")
+
+
+def charge(e: FunctionEmitter, work: int) -> None:
+    """Take so much off the budget; where nothing is left, look for signals, and leave if one raises."""
+    due, go = e.fresh("due"), e.fresh("go")
+    had = e.assign(f"load i64, ptr {_SLOT}, align 8")
+    left = e.assign(f"sub nsw i64 {had}, {work}")
+    e.line(f"store i64 {left}, ptr {_SLOT}, align 8")
+    e.line(f"br i1 {e.assign(f'icmp sgt i64 {left}, 0')}, label %{go}, label %{due}, !prof !0")
+    e.label(due)
+    anew = e.assign(f"call i64 {e.module.use_runtime('mlirad.poll')}(ptr %ctx)")
+    e.line(f"store i64 {anew}, ptr {_SLOT}, align 8")
+    e.require(e.assign(f"icmp ne i64 {anew}, 0"), INTERRUPTED)
+    e.branch(go)
+    e.label(go)

@@ -1,0 +1,60 @@
+// RUN: mlirad-opt %s -t 'mlirad{target=cpu after=loops stage=llvmir}' | filecheck %s
+
+// A loop of unknown length is cut into strips, between two of which the budget is charged; a loop known to be short is
+// left alone, also one that runs to the counter of another; a while charges at each trip, and where the budget is used
+// up, the runtime looks for signals.
+// CHECK-LABEL: define internal i32 @"mlirad.body.strips"
+// CHECK: %budget = alloca i64
+// CHECK: %[[LEFT:.*]] = sub nsw i64
+// CHECK: call i64 @llvm.smin.i64(i64 %[[LEFT]], i64 {{[0-9]+}})
+// CHECK: sub nsw i64 %{{.*}}, 16384
+// CHECK: call i64 @mlirad.poll(ptr %ctx)
+// CHECK: ret i32 0
+func.func public @strips(%x: memref<8xf64>, %n: i64) {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  %at = arith.constant 3 : index
+  %zero = arith.constant 0.0 : f64
+  scf.for %i = %c0 to %n step %c1 : i64 {
+    memref.store %zero, %x[%at] : memref<8xf64>
+  }
+  func.return
+}
+
+// CHECK-LABEL: define internal i32 @"mlirad.body.short"
+// CHECK-NOT: %budget
+// CHECK: ret i32 0
+func.func public @short(%x: memref<8x8xf64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f64
+  scf.for %i = %c0 to %c8 step %c1 {
+    scf.for %j = %c0 to %i step %c1 {
+      memref.store %zero, %x[%i, %j] : memref<8x8xf64>
+    }
+  }
+  func.return
+}
+
+// CHECK-LABEL: define internal i32 @"mlirad.body.trips"
+// CHECK: %[[HAD:.*]] = load i64, ptr %budget
+// CHECK: %[[LESS:.*]] = sub nsw i64 %[[HAD]], {{[0-9]+}}
+// CHECK: store i64 %[[LESS]], ptr %budget
+// CHECK: %[[IS:.*]] = icmp sgt i64 %[[LESS]], 0
+// CHECK: br i1 %[[IS]]
+// CHECK: %[[ANEW:.*]] = call i64 @mlirad.poll(ptr %ctx)
+// CHECK: icmp ne i64 %[[ANEW]], 0
+// CHECK: ret i32 0
+func.func public @trips(%x: f64) -> f64 {
+  %one = arith.constant 1.0 : f64
+  %y = scf.while (%a = %x) : (f64) -> f64 {
+    %go = arith.cmpf olt, %a, %one : f64
+    scf.condition(%go) %a : f64
+  } do {
+  ^bb0(%a: f64):
+    %b = arith.addf %a, %one : f64
+    scf.yield %b : f64
+  }
+  func.return %y : f64
+}

@@ -1,0 +1,252 @@
+"""Ctrl-C in a long kernel: KeyboardInterrupt within 0.2 s, nothing is lost, the next call works."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlirad
+from mlirad.targets.cpu.abi import CpuArtifact, EntryPoint
+
+pytestmark = pytest.mark.skipif(
+    threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"),
+    reason="needs the main thread, and timers",
+)
+
+FOREVER = 10**14
+SOON = 0.2
+# On a machine that does other things too; alone, it takes less than 0.1 s.
+PATIENCE = SOON if os.environ.get("MLIRAD_QUIET_MACHINE") else 2.0
+
+
+def decay(x, n):
+    s = 0.0
+    for _ in range(n):
+        s = s * 0.999 + x
+    return s
+
+
+def climb(x, n):
+    s = 0.0
+    while s < n:
+        s = s + x * 0.001
+    return s
+
+
+def nest(x, n):
+    s = 0.0
+    for i in range(n):
+        for j in range(i):
+            for _ in range(3):
+                s = s * 0.99 + x
+            if j > 10:
+                s *= 0.5
+    return s
+
+
+def left_early(x, n):
+    s = 0.0
+    for i in range(n):
+        if s < 0.0:
+            break
+        s = abs(s * 0.5 + x)
+    return s
+
+
+def fib(x, n):
+    if n < 2:
+        return x
+    return fib(x, n - 1) + fib(x, n - 2)
+
+
+def written(x, n):
+    a = np.zeros(64)
+    for i in range(n):
+        a[i % 64] += x
+    return a[0]
+
+
+def wide(x, n):
+    a = np.full((300, 300), x)
+    for _ in range(n):
+        a = np.sin(a @ a)
+    return a[0, 0]
+
+
+@contextmanager
+def _alarm(after: float, handler: Callable[..., Any]) -> Iterator[None]:
+    """A signal after so many seconds, as a terminal would send SIGINT."""
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, after)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class _Arrival:
+    """Handles a signal as Python handles Ctrl-C, and tells when it was sent, as far as that is known."""
+
+    def __init__(self, after: float) -> None:
+        self.due = time.perf_counter() + after
+
+    def __call__(self, number: int, frame: Any) -> None:
+        signal.default_int_handler(signal.SIGINT, frame)
+
+    @property
+    def late(self) -> float:
+        return time.perf_counter() - self.due
+
+
+@pytest.mark.parametrize("function", [decay, climb, nest, left_early, fib, written, wide])
+def test_a_long_call_is_left(function: Callable[..., Any]) -> None:
+    compiled = mlirad.jit(function)
+    few, many = (5, 200) if function is fib else (5, FOREVER)
+    expected = compiled(1.5, few)
+    for _ in range(2):
+        arrival = _Arrival(0.05)
+        with pytest.raises(KeyboardInterrupt), _alarm(0.05, arrival):
+            compiled(1.5, many)
+        assert arrival.late < PATIENCE
+        assert compiled(1.5, few) == expected == pytest.approx(function(1.5, few))
+
+
+def test_a_gradient_is_left() -> None:
+    gradient = mlirad.grad(checkpointed)
+    expected = gradient(1.5, 100)
+    with pytest.raises(KeyboardInterrupt), _alarm(0.05, _Arrival(0.05)):
+        gradient(1.5, FOREVER)
+    assert gradient(1.5, 100) == expected == pytest.approx((1 - 0.999**100) / 0.001)
+
+
+def checkpointed(x, n):
+    s = 0.0
+    for _ in mlirad.checkpointed(range(n), 10):
+        s = s * 0.999 + x
+    return s
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT])
+def test_it_is_control_c(number: signal.Signals) -> None:
+    """The signal itself, with Python's own handler."""
+    compiled = mlirad.jit(decay)
+    compiled(1.0, 3)
+    sender = threading.Timer(0.05, os.kill, (os.getpid(), number))
+    sender.start()
+    with pytest.raises(KeyboardInterrupt):
+        compiled(1.0, FOREVER)
+    sender.join()
+    assert compiled(1.0, 1) == 1.0
+
+
+def test_a_handler_that_does_not_raise_lets_the_call_go_on() -> None:
+    seen: list[int] = []
+    compiled = mlirad.jit(decay)
+    expected = compiled(1.0, 3_000_000)
+    started = time.perf_counter()
+    compiled(1.0, 3_000_000)
+    trips = int(3_000_000 * 0.4 / (time.perf_counter() - started)) + 3_000_000
+    with _alarm(0.02, lambda number, frame: seen.append(compiled(1.0, 3_000_000))):
+        assert compiled(1.0, trips) == pytest.approx(1000.0)
+    assert seen == [expected]  # the same kernel, called in the handler, while it runs
+
+
+def test_what_a_handler_raises_comes_out() -> None:
+    class Enough(Exception):
+        pass
+
+    def handler(number: int, frame: Any) -> None:
+        raise Enough(f"signal {number}")
+
+    compiled = mlirad.jit(decay)
+    compiled(1.0, 3)
+    with pytest.raises(Enough, match="signal"), _alarm(0.05, handler):
+        compiled(1.0, FOREVER)
+
+
+def test_what_was_written_stays_written() -> None:
+    """An argument holds what the call had got to: nothing but values of its own loop."""
+
+    def fill(a, n):
+        for i in range(n):
+            a[i % 8] = i
+
+    compiled = mlirad.jit(fill)
+    compiled(np.zeros(8), 8)
+    a = np.full(8, -1.0)
+    with pytest.raises(KeyboardInterrupt), _alarm(0.05, _Arrival(0.05)):
+        compiled(a, FOREVER)
+    np.testing.assert_array_equal(np.sort(a % 8), np.arange(8.0))
+    assert np.ptp(a) <= 2**20
+    b = np.full(8, -1.0)
+    compiled(b, 8)
+    np.testing.assert_array_equal(b, np.arange(8.0))
+
+
+def test_nothing_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The context of a call that was left is used by the next one, and the exception is freed."""
+    made: list[EntryPoint] = []
+    entry_point = CpuArtifact.entry_point
+    monkeypatch.setattr(CpuArtifact, "entry_point", lambda *args: made.append(entry_point(*args)) or made[-1])
+    compiled = mlirad.jit(decay)
+    compiled(1.0, 3)
+    count = sys.getrefcount(KeyboardInterrupt)
+    for _ in range(5):
+        with pytest.raises(KeyboardInterrupt), _alarm(0.02, _Arrival(0.02)):
+            compiled(1.0, FOREVER)
+        gc.collect()
+    (entry,) = set(made)
+    assert len(entry._contexts) == 1
+    assert tuple(entry._contexts[0].raised) == (None, None, None)
+    assert abs(sys.getrefcount(KeyboardInterrupt) - count) <= 2
+
+
+def test_other_threads_go_on() -> None:
+    """Signals are the main thread's: a kernel in another thread ends as it would."""
+    compiled = mlirad.jit(decay)
+    compiled(1.0, 3_000_000)
+    done: list[float] = []
+    threads = [threading.Thread(target=lambda: done.append(compiled(1.0, 30_000_000))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    with pytest.raises(KeyboardInterrupt), _alarm(0.03, _Arrival(0.03)):
+        compiled(1.0, FOREVER)
+    for thread in threads:
+        thread.join()
+    assert done == [compiled(1.0, 30_000_000)] * 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_after_a_fork_in_another_thread() -> None:
+    """There the thread that forked is the main one."""
+    compiled = mlirad.jit(decay)
+    compiled(1.0, 3)
+    codes: list[int] = []
+
+    def fork() -> None:
+        child = os.fork()
+        if child == 0:
+            signal.signal(signal.SIGALRM, signal.default_int_handler)
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            try:
+                compiled(1.0, FOREVER)
+            except KeyboardInterrupt:
+                os._exit(0 if compiled(1.0, 1) == 1.0 else 2)
+            os._exit(1)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+    thread = threading.Thread(target=fork)
+    thread.start()
+    thread.join()
+    assert codes == [0]
