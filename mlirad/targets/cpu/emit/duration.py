@@ -14,6 +14,8 @@ SHORT = 20_000
 """The most operations of a short call: some ten microseconds. While it runs it keeps the interpreter's lock, whose
 release and return would cost fifty nanoseconds."""
 
+_DEEPEST = 64
+"""Of blocks in blocks. What is nested deeper counts as long: Python's stack has an end."""
 _COPIES = (memref.CopyOp, FillOp)
 
 
@@ -25,13 +27,19 @@ def is_long(function: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> bool
 class _Estimate:
     def __init__(self, functions: Mapping[str, func.FuncOp]):
         self._functions = functions
+        self._depth = 0
 
     def of_block(self, block: Block, callers: frozenset[func.FuncOp]) -> float:
+        if self._depth == _DEEPEST:
+            return inf
+        self._depth += 1
         total = 0.0
         for op in block.ops:
             total += self._of(op, callers)
             if total > SHORT:
-                return inf
+                total = inf
+                break
+        self._depth -= 1
         return total
 
     def _of(self, op: Operation, callers: frozenset[func.FuncOp]) -> float:
