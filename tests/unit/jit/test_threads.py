@@ -1,0 +1,95 @@
+"""Kernels in several threads: one kernel called by many, many compiled at once, recursion on small stacks."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlirad
+
+ROUNDS = 1000 if os.environ.get("MLIRAD_FULL") else 50
+
+
+def decay(x, n):
+    s = 0.0
+    for _ in range(n):
+        s = s * 0.999 + x
+    return s
+
+
+def deep(x, n):
+    if n == 0:
+        return x
+    return np.sin(deep(x, n - 1)) + x
+
+
+def weighted(weight: float) -> Callable[..., Any]:
+    def function(x, n):
+        s = weight
+        for _ in range(n):
+            s = s * 0.5 + x * weight
+        return s
+
+    return function
+
+
+def _together(works: Sequence[Callable[[], None]]) -> None:
+    """Run each in a thread of its own; raise what one of them raises."""
+    raised: list[Exception] = []
+
+    def guarded(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if raised:
+        raise raised[0]
+
+
+def test_eight_threads_on_one_kernel() -> None:
+    function, gradient = mlirad.jit(decay), mlirad.grad(decay)
+
+    def work(n: int) -> None:
+        for _ in range(ROUNDS):
+            assert function(1.5, n) == pytest.approx(decay(1.5, n))
+            assert gradient(1.5, n) == pytest.approx(decay(1.0, n))
+
+    _together([lambda n=n: work(n) for n in range(8)])
+
+
+def test_eight_kernels_compiling_at_once() -> None:
+    def work(weight: float) -> None:
+        function = weighted(weight)
+        assert mlirad.jit(function)(1.5, 7) == pytest.approx(function(1.5, 7))
+
+    _together([lambda k=k: work(float(k)) for k in range(8)])
+
+
+@pytest.mark.parametrize("kibibytes", [64, 128, 256])
+def test_recursion_on_a_small_stack(kibibytes: int) -> None:
+    """RecursionError, never an overflow of the native stack; the next call works."""
+    function, gradient = mlirad.jit(deep), mlirad.grad(deep)
+    expected = function(0.1, 3), gradient(0.1, 3)
+
+    def work() -> None:
+        for compiled in (function, gradient):
+            with pytest.raises(RecursionError):
+                compiled(0.1, 10**6)
+        assert (function(0.1, 3), gradient(0.1, 3)) == expected
+
+    before = threading.stack_size(kibibytes << 10)
+    try:
+        _together([work])
+    finally:
+        threading.stack_size(before)
