@@ -1,4 +1,4 @@
-"""Which number stands for two: the join of DESIGN's section 3 (bool < int < float; NumPy's dtypes join only exactly).
+"""Which number stands for two: their join (bool < int < float; NumPy's dtypes join only exactly).
 
 Reads: two numbers, static or traced. Writes: nothing. Leaves: the dtype that both become, and whether it is weak.
 """

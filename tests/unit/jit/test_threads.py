@@ -40,12 +40,12 @@ def weighted(weight: float) -> Callable[..., Any]:
 
 def _together(works: Sequence[Callable[[], None]]) -> None:
     """Run each in a thread of its own; raise what one of them raises."""
-    raised: list[Exception] = []
+    raised: list[BaseException] = []
 
     def guarded(work: Callable[[], None]) -> None:
         try:
             work()
-        except Exception as error:
+        except BaseException as error:  # also what pytest raises
             raised.append(error)
 
     threads = [threading.Thread(target=guarded, args=(work,)) for work in works]
