@@ -30,10 +30,10 @@ MANY_WRITES = 32
 
 @dataclass
 class Decision:
-    """stored: the values to store. looks: what is read again of histories. undone: the writes that are taken back for
-    that, each with the value it overwrote."""
+    """stored: the values to store, in an order that repeats from run to run. looks: what is read again of histories.
+    undone: the writes that are taken back for that, each with the value it overwrote."""
 
-    stored: set[SSAValue]
+    stored: dict[SSAValue, None]
     looks: dict[SSAValue, Look]
     undone: dict[UpdateOp, SSAValue]
 
@@ -82,7 +82,7 @@ class Decide:
             reached = self._reach(())
         stored = self._cut(reached)
         final = self._reach(stored)
-        decision = Decision(stored & final.users.keys(), final.looks, final.undone)
+        decision = Decision(dict.fromkeys(value for value in final.users if value in stored), final.looks, final.undone)
         for old in self._made:
             if old not in decision.stored:
                 assert isinstance(old.owner, Operation)

@@ -152,12 +152,12 @@ class Sweep:
 
     def _base(self, base: SSAValue) -> SSAValue:
         """What the slots of a nest begin with is a forward value like any other, and there is no way but storing it."""
-        self.decision.stored.add(base)
+        self.decision.stored[base] = None
         return self.value(base)
 
     def _size(self, array: SSAValue, axis: int) -> SSAValue:
         """A size of a stored array: a forward value like any other too, mostly arithmetic on counters."""
         size = size_value(array, axis)
         if not self.recovery.is_counted(size) and size not in self.made:
-            self.decision.stored.add(size)
+            self.decision.stored[size] = None
         return self.value(size)

@@ -33,14 +33,14 @@ class Undo:
     sweep: Sweep
     decide: Decide
     decision: Decision
-    _used: set[History] = field(default_factory=set)
+    _used: dict[History, None] = field(default_factory=dict)
     _at_head: dict[Block, list[Look]] = field(default_factory=dict)
     _through: dict[Operation, list[Look]] = field(default_factory=dict)
     _in_place: dict[SSAValue, Look] = field(default_factory=dict)
 
     def __call__(self) -> None:
         for look in self.decision.looks.values():
-            self._used.add(self.decide.histories.history(look))
+            self._used[self.decide.histories.history(look)] = None
             if look.through is not None:
                 self._through.setdefault(look.through, []).append(look)
             elif self.decide.is_at_head(look):
