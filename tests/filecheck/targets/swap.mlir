@@ -3,10 +3,14 @@
 // Two buffers change places each trip: two phis of pointers, and not one byte copied.
 // CHECK-LABEL: define internal i32 @"mlirad.body.swap"
 // CHECK: [[B:%v[0-9]+]] = getelementptr inbounds i8, ptr %arena, i64 64
+// CHECK: {{^}}strip
+// CHECK-NEXT: phi i64
+// CHECK-NEXT: [[S:%v[0-9]+]] = phi ptr [ %arena, %entry ]
+// CHECK-NEXT: [[T:%v[0-9]+]] = phi ptr [ [[B]], %entry ]
 // CHECK: {{^}}for
 // CHECK-NEXT: phi i64
-// CHECK-NEXT: [[P:%v[0-9]+]] = phi ptr [ %arena, %entry ], [ [[Q:%v[0-9]+]], %body
-// CHECK-NEXT: [[Q]] = phi ptr [ [[B]], %entry ], [ [[P]], %body
+// CHECK-NEXT: [[P:%v[0-9]+]] = phi ptr [ [[S]], %strip{{[0-9]+}} ], [ [[Q:%v[0-9]+]], %body
+// CHECK-NEXT: [[Q]] = phi ptr [ [[T]], %strip{{[0-9]+}} ], [ [[P]], %body
 // CHECK-NOT: memmove
 // CHECK: ret i32 0
 func.func public @swap(%n: index) -> f64 attributes {mlirad.arena_size = 128 : i64} {
