@@ -13,7 +13,8 @@ class Options:
 
     static_argnums, static_argnames: arguments that the code is specialised on by value. target: who takes over after
     the stage `optimized`. boundscheck: whether indices out of range raise IndexError (without it they are the user's
-    responsibility). cache: whether its code is looked for and kept on disk.
+    responsibility). cache: whether its code is looked for and kept on disk. parallel: whether work on large arrays is
+    shared by threads.
     """
 
     static_argnums: tuple[int, ...] = ()
@@ -21,6 +22,12 @@ class Options:
     target: str = "cpu"
     boundscheck: bool = True
     cache: bool = True
+    parallel: bool = False
+
+    @property
+    def for_target(self) -> dict[str, bool]:
+        """What the target is told, which refuses what it has no notion of."""
+        return {"parallel": True} if self.parallel else {}
 
 
 @dataclass(frozen=True)
@@ -32,13 +39,26 @@ class Environment:
     full_traceback: bool
     cache: Path | None
     """Where code is kept on disk; None if it is not."""
+    num_threads: str = ""
+
+    @property
+    def threads(self) -> int:
+        """How many threads share the work of parallel kernels: MLIRAD_NUM_THREADS, or the processors at hand."""
+        if not self.num_threads:
+            affinity = getattr(os, "sched_getaffinity", None)  # not everywhere
+            return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+        if not (self.num_threads.isdecimal() and int(self.num_threads) > 0):
+            raise ValueError(f"MLIRAD_NUM_THREADS must be a positive integer, not {self.num_threads!r}")
+        return int(self.num_threads)
 
     @classmethod
     def read(cls) -> Environment:
-        """MLIRAD_DUMP=dir, MLIRAD_DISABLE_JIT=1, MLIRAD_TRACEBACK=full, MLIRAD_CACHE=0 and MLIRAD_CACHE_DIR=dir, as
-        they are now. Without the last, the directory is `mlirad` in XDG_CACHE_HOME, or in ~/.cache.
+        """MLIRAD_DUMP=dir, MLIRAD_DISABLE_JIT=1, MLIRAD_TRACEBACK=full, MLIRAD_CACHE=0, MLIRAD_CACHE_DIR=dir and
+        MLIRAD_NUM_THREADS=n, as they are now. Without MLIRAD_CACHE_DIR, the directory is `mlirad` in XDG_CACHE_HOME, or
+        in ~/.cache.
 
-        A kernel reads MLIRAD_DISABLE_JIT when it is made, the others when they are needed.
+        A kernel reads MLIRAD_DISABLE_JIT when it is made, the first parallel one of a process MLIRAD_NUM_THREADS; the
+        others are read when they are needed.
         """
         dump = os.environ.get("MLIRAD_DUMP")
         return cls(
@@ -46,6 +66,7 @@ class Environment:
             os.environ.get("MLIRAD_DISABLE_JIT", "") not in ("", "0"),
             os.environ.get("MLIRAD_TRACEBACK") == "full",
             None if os.environ.get("MLIRAD_CACHE") == "0" else _cache_directory(),
+            os.environ.get("MLIRAD_NUM_THREADS", ""),
         )
 
 

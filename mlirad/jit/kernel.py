@@ -186,7 +186,7 @@ class Kernel:
             from mlirad.jit.disk_cache import disk_cache
             from mlirad.targets.target import find_target
 
-            kept = disk_cache(self.options, find_target(self.options.target))
+            kept = disk_cache(self.options, find_target(self.options.target, **self.options.for_target))
             self._plans = plan.new_table(Kernel, "_fast", None if kept is None else kept.code)
             if self._plans is None:
                 return

@@ -302,7 +302,7 @@ def _finish(
 
     dump = Environment.read().dump
     place = dump / _dump_name(function) if dump is not None else None
-    target = find_target(options.target)
+    target = find_target(options.target, **options.for_target)
     kept = disk_cache(options, target)
     name: str | None = None
 
@@ -325,7 +325,7 @@ def compile_for(function: Any, asked: Signature, leaves: Sequence[Any], options:
 
     Or take it from the cache on disk; what is compiled is kept there.
     """
-    kept = disk_cache(options, find_target(options.target))
+    kept = disk_cache(options, find_target(options.target, **options.for_target))
     wanted = None if kept is None else kept.wanted(function, asked, options)
     if kept is not None and wanted is not None and Environment.read().dump is None:
         hit = kept.find(wanted, leaves)
@@ -345,7 +345,7 @@ def lower(function: Any, asked: Signature, leaves: Sequence[Any], options: Optio
     """The function at stage `tensor`, to be looked at or compiled."""
     from mlirad.pipeline import Lowered
 
-    target = find_target(options.target)
+    target = find_target(options.target, **options.for_target)
     made = build_for(function, asked, leaves, options)
 
     def finish(module: ModuleOp) -> Callable[..., Any]:

@@ -27,6 +27,8 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     target: who takes over after the stage `optimized`; "cpu".
     boundscheck: True; with False, an index out of range is no IndexError but undefined behaviour.
     cache: True; with False, compiled code is neither looked for nor kept on disk.
+    parallel: False; with True, threads share the work on large arrays, as many as MLIRAD_NUM_THREADS says or as there
+    are processors. The results do not depend on their number.
 
     Raises TypeError for an unknown option or something that is not callable.
     """
@@ -42,6 +44,8 @@ def _options(given: dict[str, Any]) -> Options:
         if name in held:
             value = held[name]
             held[name] = (value,) if isinstance(value, kind) else tuple(value)
+    if not isinstance(held.get("parallel", False), bool):
+        raise TypeError(f"jit(): parallel is True or False, not {held['parallel']!r}")
     try:
         return Options(**held)
     except TypeError:

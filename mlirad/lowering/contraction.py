@@ -10,7 +10,7 @@ A row past the end is the last row again: it computes and stores the same values
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects import func, memref, vector
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
@@ -26,6 +26,8 @@ DEPTH = 256
 """Steps of k between which c goes back to memory: so much of b's panel stays in the first cache."""
 _PACK_FROM = 1 << 15
 """Elements of b from which its rows are copied together, so that a tile reads one page and not one per row."""
+BLOCK_ROWS = 48
+"""Of the rows of a product that threads share, what a block has at least: so many are worth packing b's columns for."""
 _ARENA_ALIGNMENT = 64
 
 
@@ -40,6 +42,13 @@ class Contraction:
     j: int
     k: int
     others: tuple[int, ...]
+    is_swapped: bool = False
+    """Whether a is the second factor as the nest has them."""
+
+    def of(self, nest: Nest) -> Contraction:
+        """The same dimensions, of a nest that is a block of the one in which they were found."""
+        a, b, c = nest.operands
+        return replace(self, a=b, b=a, c=c) if self.is_swapped else replace(self, a=a, b=b, c=c)
 
 
 def match_contraction(nest: Nest, body: Body) -> Contraction | None:
@@ -54,7 +63,8 @@ def match_contraction(nest: Nest, body: Body) -> Contraction | None:
     j = next((d for d in nest.live if c.is_unit(d)), None)
     if j is None:
         return None
-    if j in a.dimensions:
+    is_swapped = j in a.dimensions
+    if is_swapped:
         a, b = b, a
     rows = [d for d in nest.live if d in a.dimensions and d in c.dimensions and d not in b.dimensions]
     depths = [d for d in nest.live if d in a.dimensions and d in b.dimensions and d not in c.dimensions]
@@ -65,7 +75,7 @@ def match_contraction(nest: Nest, body: Body) -> Contraction | None:
     if any(d not in a.dimensions | b.dimensions for d in reduced):
         return None
     around = [d for d in nest.live if d in c.dimensions and d not in (i, j)]
-    return Contraction(a, b, c, i, j, k, (*around, *(d for d in reduced if d != k)))
+    return Contraction(a, b, c, i, j, k, (*around, *(d for d in reduced if d != k)), is_swapped)
 
 
 def _longest(nest: Nest, dimensions: Sequence[int], operand: Operand) -> int:
@@ -86,6 +96,7 @@ class ContractionEmitter:
         self.product = contraction
         self.builder = builder
         self.sizes = nest.sizes
+        self.starts = nest.starts
         self.subscripts: dict[int, Index] = {}
         self.element: Attribute = contraction.c.element
         self.lanes = 8 * vector_bytes // self.element.bitwidth  # pyright: ignore[reportAttributeAccessIssue]
@@ -115,6 +126,8 @@ class ContractionEmitter:
         if not self.product.b.is_unit(self.product.j):
             return True
         i, j, k = (self.sizes[d] for d in (self.product.i, self.product.j, self.product.k))
+        if self.product.i in self.starts and not isinstance(i, int):
+            i = BLOCK_ROWS
         if not (isinstance(i, int) and isinstance(j, int) and isinstance(k, int)):
             return False
         return j * k >= _PACK_FROM and i > 2 * self.rows
@@ -250,7 +263,13 @@ class ContractionEmitter:
         builder.loop(0, self.width, 1, (), copy_column)
 
     def _scratch(self, shape: tuple[int, int]) -> SSAValue:
-        """A buffer in the call's arena, behind what was planned; nests, which run one after the other, share it."""
+        """A buffer in the call's arena, behind what was planned; nests, which run one after the other, share it.
+
+        Where several threads run, one on the stack of each.
+        """
+        if self.builder.is_shared:
+            alloca = memref.AllocaOp.get(self.element, _ARENA_ALIGNMENT, shape)
+            return self.builder.insert(alloca).results[0]
         function = self.builder.anchor.parent_op()
         while function is not None and not isinstance(function, func.FuncOp):
             function = function.parent_op()

@@ -1,7 +1,7 @@
 """Turns linalg on memrefs into loops with explicit vectors.
 
-Reads: linalg.generic, fill and copy, and strided memref.copy, on memrefs. Writes: scf, memref, vector, arith and math.
-Leaves: no linalg op.
+Reads: linalg.generic, fill and copy, and strided memref.copy, on memrefs. Writes: scf, memref, vector, arith and math;
+scf.parallel if asked. Leaves: no linalg op.
 """
 
 from __future__ import annotations
@@ -18,23 +18,25 @@ from xdsl.passes import ModulePass
 from mlirad.lowering.contraction import ContractionEmitter, match_contraction
 from mlirad.lowering.loop_body import body_of
 from mlirad.lowering.loop_builder import LoopBuilder
-from mlirad.lowering.loop_nest import nest_of, simplify
+from mlirad.lowering.loop_nest import Nest, nest_of, simplify
 from mlirad.lowering.loop_plan import plan_of
+from mlirad.lowering.parallel_nest import cut_of, in_blocks
 from mlirad.lowering.vector_arith import mend_vector_arith
 from mlirad.lowering.vectorize import NestEmitter
 
 
 @dataclass(frozen=True)
 class LinalgToLoops(ModulePass):
-    """`vector_bytes`: how wide the target's vectors are."""
+    """`vector_bytes`: how wide the target's vectors are. parallel: whether threads share nests with much work."""
 
     name = "mlirad-linalg-to-loops"
     vector_bytes: int = 32
+    parallel: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         mend_vector_arith()
         for structured in [inner for inner in op.walk() if _is_structured(inner)]:
-            lower(structured, self.vector_bytes)
+            lower(structured, self.vector_bytes, self.parallel)
 
 
 def _is_structured(op: Operation) -> bool:
@@ -43,16 +45,25 @@ def _is_structured(op: Operation) -> bool:
     return isinstance(op, GenericOp | FillOp | CopyOp)
 
 
-def lower(op: Operation, vector_bytes: int) -> None:
+def lower(op: Operation, vector_bytes: int, parallel: bool = False) -> None:
     """Replaces one op by its loops."""
     builder = LoopBuilder(op)
     nest = nest_of(op, builder)
     if not nest.is_empty:
         nest = simplify(nest, builder)
         body = body_of(nest.body)
-        if product := match_contraction(nest, body):
-            ContractionEmitter(product, nest, vector_bytes, builder).emit()
+        product = match_contraction(nest, body)
+
+        def emit(nest: Nest) -> None:
+            if product is not None:
+                ContractionEmitter(product.of(nest), nest, vector_bytes, builder).emit()
+            else:
+                NestEmitter(nest, plan_of(nest, body, vector_bytes), body, builder).emit()
+
+        cut = cut_of(nest, body, product, builder) if parallel else None
+        if cut is None:
+            emit(nest)
         else:
-            NestEmitter(nest, plan_of(nest, body, vector_bytes), body, builder).emit()
+            in_blocks(nest, cut, builder, emit)
     op.detach()
     op.erase()

@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     VectorType,
     i1,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
@@ -80,6 +81,8 @@ class LoopBuilder:
         self._top = top
         self.anchor = anchor
         self._constants = {} if constants is None else constants
+        self.is_shared = False
+        """Whether what is built is run by several threads."""
 
     # -- ops -------------------------------------------------------------------------------------------------------
 
@@ -160,6 +163,17 @@ class LoopBuilder:
             return min(a, b)
         return self._binary(arith.MinSIOp, a, b)
 
+    def maximum(self, a: Index, b: Index) -> Index:
+        if isinstance(a, int) and isinstance(b, int):
+            return max(a, b)
+        return self._binary(arith.MaxSIOp, a, b)
+
+    def divide(self, a: Index, b: Index) -> Index:
+        """a // b of what is not negative, and b not zero."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a // b
+        return a if b == 1 else self._binary(arith.DivUIOp, a, b)
+
     def round_down(self, a: Index, multiple: int) -> Index:
         """The largest multiple of a power of two that is not above `a`, which is not negative."""
         if isinstance(a, int):
@@ -199,6 +213,28 @@ class LoopBuilder:
         results = self._inside(op, block, lambda: body(block.args[0], block.args[1:]))
         self._finish(block, results)
         return list(op.results)
+
+    def parallel(self, size: Index, step: Index, body: Callable[[Index], None]) -> None:
+        """`for i in range(0, size, step): body(i)`, in any order, or side by side."""
+        block = Block(arg_types=[INDEX])
+        bounds = [[self.value(bound)] for bound in (0, size, step)]
+        op = scf.ParallelOp.create(
+            operands=[each for bound in bounds for each in bound],
+            properties={"operandSegmentSizes": DenseArrayBase.from_list(i32, [1, 1, 1, 0])},
+            regions=[Region(block)],
+        )
+        self.insert(op)
+
+        def once() -> Sequence[SSAValue]:
+            body(block.args[0])
+            return ()
+
+        saved, self.is_shared = self.is_shared, True
+        self._inside(op, block, once)
+        self.is_shared = saved
+        terminator = scf.ReduceOp()
+        terminator.location = self.location
+        block.add_op(terminator)
 
     def either(
         self,

@@ -6,8 +6,8 @@ Leaves: the ops, which the caller erases.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import prod
 
@@ -101,6 +101,8 @@ class Nest:
     inputs: tuple[Operand, ...]
     outputs: tuple[Operand, ...]
     body: Block
+    starts: Mapping[int, Index] = field(default_factory=dict)
+    """Of the dimensions that do not begin at 0: what linalg.index adds."""
 
     @property
     def operands(self) -> tuple[Operand, ...]:

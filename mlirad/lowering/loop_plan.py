@@ -45,7 +45,7 @@ def plan_of(nest: Nest, body: Body, vector_bytes: int) -> Plan:
     live = frozenset(nest.live)
     accumulated = tuple(i for i, out in enumerate(nest.outputs) if not out.dimensions >= live)
     missing = {live - nest.outputs[i].dimensions for i in accumulated}
-    order = _order(nest)
+    order = order_of(nest)
     if len(missing) > 1 or not all(_has_plain_subscripts(out) for out in nest.outputs):
         return Plan(nest.live)
     reduced_set = missing.pop() if missing else frozenset()
@@ -71,7 +71,7 @@ def plan_of(nest: Nest, body: Body, vector_bytes: int) -> Plan:
     return Plan(order, reduced, accumulated, combiners, vector, lanes, unroll, is_heavy and not fits, is_fused)
 
 
-def _order(nest: Nest) -> tuple[int, ...]:
+def order_of(nest: Nest) -> tuple[int, ...]:
     """The loops from the outermost: as the first output lies in memory, then the reduced ones as they are named."""
     order = [d for subscript in nest.outputs[0].subscripts for d, _ in subscript.terms] if nest.outputs else []
     ordered = dict.fromkeys([d for d in order if d in nest.live])

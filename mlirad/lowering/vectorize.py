@@ -262,7 +262,8 @@ class NestEmitter:
 
     def _index(self, d: int) -> SSAValue:
         """linalg.index: a vector along the vector dimension."""
-        subscript = self.builder.value(self.subscripts[d])
+        place = self.builder.add(self.subscripts[d], self.nest.starts.get(d, 0))
+        subscript = self.builder.value(place)
         return index_lanes(self.builder, subscript, self.plan.lanes) if d == self.plan.vector else subscript
 
     def _place(self, operand: Operand) -> list[Index]:

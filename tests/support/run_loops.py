@@ -43,10 +43,10 @@ def parse(text: str) -> ModuleOp:
     return module
 
 
-def lowered(text: str, vector_bytes: int = 32) -> ModuleOp:
+def lowered(text: str, vector_bytes: int = 32, parallel: bool = False) -> ModuleOp:
     """The text at stage `loops`, verified."""
     module = parse(text)
-    for step in (LinalgToLoops(vector_bytes), ExpandMath()):
+    for step in (LinalgToLoops(vector_bytes, parallel), ExpandMath()):
         step.apply(Context(), module)
         module.verify()
     return module
@@ -55,9 +55,11 @@ def lowered(text: str, vector_bytes: int = 32) -> ModuleOp:
 class Kernel:
     """A compiled function `f`."""
 
-    def __init__(self, text: str, vector_bytes: int):
+    def __init__(self, text: str, vector_bytes: int, parallel: bool = False):
         target = CpuTarget(vector_bytes)
-        code = target.compile(emit_llvm(lowered(text, vector_bytes), vector_bits=8 * vector_bytes))
+        module = lowered(text, vector_bytes, parallel)
+        self.is_shared = any(op.name == "scf.parallel" for op in module.walk())
+        code = target.compile(emit_llvm(module, vector_bits=8 * vector_bytes))
         self.entry = target.load(code).entry_point("f")
 
     def __call__(self, *arguments: Any) -> None:

@@ -19,7 +19,7 @@ from mlirad.targets.calls import CallPlan, Recipe
 from mlirad.targets.cpu.engine import Library, runtime_symbols
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
 from mlirad.targets.cpu.native_stack import stack_bottom
-from mlirad.targets.cpu.runtime import CONTEXT_BYTES, HEADER_BYTES, INTERRUPTED, MEMORY_ERROR
+from mlirad.targets.cpu.runtime import CONTEXT_BYTES, HEADER_BYTES, INTERRUPTED, MEMORY_ERROR, PARALLEL_FOR
 from mlirad.targets.target import Artifact, Entry, ErrorEntry, Slot
 
 _ALIGNMENT = 64
@@ -118,11 +118,20 @@ class _Memory:
         self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "typestr": dtype.str}
 
 
+def _shared_work(code: bytes) -> dict[str, int]:
+    """The symbol through which threads share work, for code that has the name of it."""
+    if PARALLEL_FOR.encode() not in code:
+        return {}
+    from mlirad.targets.cpu.pool import the_pool
+
+    return {PARALLEL_FOR: the_pool().parallel_for}
+
+
 class CpuArtifact(Artifact):
     """Compiled functions, linked into this process until the artifact and all that it returned are freed."""
 
     def __init__(self, code: bytes):
-        self._library = Library(code, (MANIFEST, ENTRIES))
+        self._library = Library(code, (MANIFEST, ENTRIES), _shared_work(code))
         manifest = Manifest.from_bytes(ctypes.string_at(self._library[MANIFEST]))
         self.entries = manifest.entries
         table = (ctypes.c_uint64 * len(self.entries)).from_address(self._library[ENTRIES])

@@ -165,10 +165,11 @@ def assemble(text: str) -> str:
         return _get_compiler().machine.emit_assembly(module)
 
 
-def compile_object(text: str) -> bytes:
-    """Optimise IR and compile it to an object file."""
+def compile_object(text: str, *, is_optimised: bool = False) -> bytes:
+    """Optimise IR, unless it is as it should be, and compile it to an object file."""
     with _parsed(text) as module:
-        _optimise(module)
+        if not is_optimised:
+            _optimise(module)
         return _get_compiler().machine.emit_object(module)
 
 

@@ -21,12 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CpuTarget(Target):
-    """The host's processor. `vector_bytes`: width of the vectors; by default that of the widest registers that pay."""
+    """The host's processor. `vector_bytes`: width of the vectors; by default that of the widest registers that pay.
+
+    parallel: whether threads share the work of large nests.
+    """
 
     name: ClassVar[str] = "cpu"
     loads: ClassVar[str] = "llvmir"
 
     vector_bytes: int | None = None
+    parallel: bool = False
 
     @property
     def width(self) -> int:
@@ -51,7 +55,7 @@ class CpuTarget(Target):
         from mlirad.targets.cpu.vector_width import choose_width
 
         width = self.vector_bytes or choose_width(module, self.width)
-        return _passes(lambda: _loops(width))(module)
+        return _passes(lambda: _loops(width, self.parallel))(module)
 
     def _emit(self, module: ModuleOp) -> str:
         from mlirad.targets.cpu.emit.module import emit_llvm
@@ -97,8 +101,8 @@ def _bufferized() -> list[ModulePass]:
     return [Bufferize(), PlanArena()]
 
 
-def _loops(vector_bytes: int) -> list[ModulePass]:
+def _loops(vector_bytes: int, parallel: bool) -> list[ModulePass]:
     from mlirad.lowering.expand_math import ExpandMath
     from mlirad.lowering.linalg_to_loops import LinalgToLoops
 
-    return [LinalgToLoops(vector_bytes=vector_bytes), ExpandMath()]
+    return [LinalgToLoops(vector_bytes=vector_bytes, parallel=parallel), ExpandMath()]

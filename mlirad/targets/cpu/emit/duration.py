@@ -48,7 +48,7 @@ class _Estimate:
         if isinstance(op, _COPIES):
             return max([1.0, *(_elements(operand) / 4 for operand in op.operands)])
         inner = sum(self.of_block(block, callers) for region in op.regions for block in region.blocks)
-        if isinstance(op, scf.WhileOp):
+        if isinstance(op, scf.WhileOp | scf.ParallelOp):
             return inf
         return 1 + inner * (_trips(op) if isinstance(op, scf.ForOp) else 1)
 

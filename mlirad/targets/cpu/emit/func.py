@@ -107,6 +107,7 @@ def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attribut
     scopes = _arena_scopes(e, ops)
     # Only the call path promises that arguments are disjoint; a call inside the module may pass one array twice.
     noalias = "noalias " if is_public and op.sym_name.data not in called else ""
+    e.name, e.attributes = op.sym_name.data, attributes
     parameters = ["ptr noalias %ctx", "ptr noalias %results", f"ptr noalias align {ALIGNMENT} %arena"]
     words: list[str] = []
     for argument in block.args:
@@ -115,6 +116,7 @@ def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attribut
             words.append(word)
             is_pointer = position == 0 and isinstance(argument.type, MemRefType)
             parameters.append(f"{part} {_pointer_facts(argument.type, noalias) if is_pointer else ''}{word}")
+    e.distinct = frozenset(words) if noalias else frozenset()
     supply = iter(words)
     for argument in block.args:
         e.bind(argument, from_parts(e, argument.type, supply))

@@ -110,7 +110,11 @@ class Polling:
 
 
 class FunctionEmitter:
-    """Lines of one function, the names its SSA values have in them, and how it is left on failure."""
+    """Lines of one function, the names its SSA values have in them, and how it is left on failure.
+
+    name, attributes: of the function. distinct: pointers to memory that nothing else points to. is_task: whether it is
+    a part of a function for threads to run, which has no context: it can neither fail nor allocate.
+    """
 
     def __init__(self, module: ModuleEmitter, polling: Polling | None = None):
         self.module = module
@@ -125,8 +129,20 @@ class FunctionEmitter:
         self.vectorized: set[Operation] = set()
         self.footnotes: list[str] = []
         self.polling = polling or Polling()
+        self.name = ""
+        self.attributes = ""
+        self.distinct: frozenset[str] = frozenset()
+        self.is_task = False
         self._values: dict[SSAValue, Value] = {}
         self._counter = 0
+
+    def task(self, name: str) -> FunctionEmitter:
+        """The emitter of a part of this function that is to be a function of its own: values have the same names."""
+        made = FunctionEmitter(self.module)
+        made.name, made.attributes, made.is_task = name, self.attributes, True
+        made.vectorized, made.arena_scopes = self.vectorized, self.arena_scopes
+        made._values, made._counter = self._values, self._counter
+        return made
 
     # values
 
@@ -205,6 +221,8 @@ class FunctionEmitter:
 
     def require(self, ok: str, code: int | str, stores: Sequence[tuple[int, str]] = ()) -> None:
         """Go on if `ok`; else, in a cold block, store i64 words at offsets of the context and return `code`."""
+        if self.is_task:
+            raise TargetError("what threads run side by side can neither fail nor allocate")
         good, bad = self.fresh("ok"), self.fresh("fail")
         self.line(f"br i1 {ok}, label %{good}, label %{bad}, !prof !0")
         self.cold.append(f"{bad}:")

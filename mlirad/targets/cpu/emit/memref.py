@@ -35,6 +35,7 @@ from mlirad.targets.cpu.runtime import MEMORY_ERROR
 
 ALIGNMENT = 64
 LARGEST_STACK = 1 << 14  # bytes that a function may take of the stack for arrays
+LARGEST_TASK_STACK = 1 << 15  # the same of what threads run: less than `native_stack.RESERVE`
 _ESCAPED = [f"\\{byte:02X}" for byte in range(256)]
 
 
@@ -141,7 +142,7 @@ def emit_alloca(e: FunctionEmitter, op: memref.AllocaOp) -> None:
         count = prod(map(int, sizes))
         bytes = count * byte_size(type.element_type)
         e.stack_bytes += bytes
-        if e.stack_bytes > LARGEST_STACK:
+        if e.stack_bytes > (LARGEST_TASK_STACK if e.is_task else LARGEST_STACK):
             pointer = allocate(e, str(bytes))
         else:
             pointer = f"%{e.fresh('stack')}"

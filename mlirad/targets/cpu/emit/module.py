@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from mlirad.dialect.types import from_location
 from mlirad.errors import TargetError
-from mlirad.targets.cpu.emit import arith, copying, math, scf, vector
+from mlirad.targets.cpu.emit import arith, copying, math, parallel, scf, vector
 from mlirad.targets.cpu.emit import func as func_rules
 from mlirad.targets.cpu.emit import memref as memref_rules
 from mlirad.targets.cpu.emit.function import ModuleEmitter, Rule, ops_in, quoted
@@ -24,6 +24,7 @@ RULES: dict[type[Operation], Rule] = {
     **copying.RULES,
     **vector.RULES,
     **scf.RULES,
+    **parallel.RULES,
     **func_rules.RULES,
 }
 

@@ -1,0 +1,339 @@
+"""`parallel=True`: the numbers of one thread, from several; whoever calls, forks or leaves meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlirad
+from mlirad.lowering import parallel_nest
+from mlirad.options import Environment
+from mlirad.targets.cpu import CpuTarget
+from mlirad.targets.cpu.pool import the_pool
+from mlirad.targets.cpu.runtime import PARALLEL_FOR
+
+RNG = np.random.default_rng(7)
+N = 20_000
+ROUNDS = 2000 if os.environ.get("MLIRAD_FULL") else 50
+
+
+@pytest.fixture(autouse=True)
+def three_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Also on a machine with fewer processors; and blocks small enough that arrays of a test's size have several."""
+    monkeypatch.setattr(parallel_nest, "BLOCK", 1 << 12)
+    the_pool().set_threads(3)
+    yield
+    the_pool().set_threads(Environment.read().threads)
+
+
+def wave(x, y):
+    return np.exp(np.sin(x) * y) + x
+
+
+def energy(x, y):
+    z = np.sin(x) * y + x * x
+    return np.sum(z * z)
+
+
+def affine(w, x, b):
+    return np.tanh(x @ w + b)
+
+
+def loss(w, x, b):
+    return np.sum(affine(w, x, b) ** 2)
+
+
+def rows(x):
+    return np.sum(np.exp(x), axis=1), np.max(x, axis=0), x / np.sum(x, axis=1, keepdims=True)
+
+
+def places(x):
+    return x * np.arange(x.shape[0])
+
+
+def relax(x, n):
+    x = x.copy()
+    for _ in range(n):
+        x = 0.5 * x + 0.25 * np.sin(x)
+    return x
+
+
+def both(function: Callable[..., Any], *args: Any, transform: Callable[..., Any] = lambda f: f) -> tuple[Any, Any]:
+    """From threads, and from one. The former's code is shared work indeed."""
+    shared = transform(mlirad.jit(function, parallel=True, cache=False))
+    alone = transform(mlirad.jit(function, cache=False))
+    assert "scf.parallel" in shared.lower(*args).as_text("loops")
+    assert "scf.parallel" not in alone.lower(*args).as_text("loops")
+    return shared(*args), alone(*args)
+
+
+VALUES = {
+    "wave": (wave, [(N,), (N,)], np.float64),
+    "wave of f32": (wave, [(N,), (N,)], np.float32),
+    "places": (places, [(N,)], np.float64),
+    "affine": (affine, [(70, 90), (300, 70), (90,)], np.float64),
+    "affine of f32": (affine, [(70, 96), (300, 70), (96,)], np.float32),
+    "rows": (rows, [(300, 70)], np.float64),
+}
+
+
+def arrays(shapes: Sequence[tuple[int, ...]], dtype: Any) -> list[np.ndarray]:
+    return [RNG.normal(size=shape).astype(dtype) for shape in shapes]
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_values_are_those_of_one_thread(name: str) -> None:
+    function, shapes, dtype = VALUES[name]
+    args = arrays(shapes, dtype)
+    found, wanted = both(function, *args)
+    relative, absolute = (1e-4, 1e-5) if dtype == np.float32 else (1e-10, 1e-12)
+    listed = [each if isinstance(each, tuple) else (each,) for each in (found, wanted, function(*args))]
+    for mine, other, numpy in zip(*listed, strict=True):
+        np.testing.assert_array_equal(mine, other)
+        np.testing.assert_allclose(mine, numpy, rtol=relative, atol=absolute)
+
+
+@pytest.mark.parametrize(("function", "dtype"), [(energy, np.float64), (loss, np.float32)])
+def test_gradients_are_those_of_one_thread(function: Callable[..., Any], dtype: Any) -> None:
+    args = arrays([(N,), (N,)] if function is energy else [(70, 90), (300, 70), (90,)], dtype)
+    argnums = tuple(range(len(args)))
+    found, wanted = both(function, *args, transform=lambda f: mlirad.grad(f, argnums=argnums))
+    for mine, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(mine, other)
+    if function is energy:
+        x, y = args
+        factor = 2.0 * (np.sin(x) * y + x * x)
+        np.testing.assert_allclose(found[0], factor * (np.cos(x) * y + 2.0 * x), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found[1], factor * np.sin(x), rtol=1e-9, atol=1e-12)
+
+
+def test_strided_reversed_and_read_only_arguments() -> None:
+    whole = RNG.normal(size=(2 * N, 2))
+    for x, y in ((whole[::2, 0], whole[::-2, 1]), (whole[::-2, 1], whole[:N, 0])):
+        y.flags.writeable = False
+        found, wanted = both(wave, x, y)
+        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_allclose(found, wave(x, y), rtol=1e-12)
+
+
+def test_arguments_written_in_place() -> None:
+    def step(x, y):
+        x += np.sin(y)
+        y[1:] = x[:-1] * 2.0
+
+    x, y = RNG.uniform(1.0, 2.0, size=(2, N))
+    x_numpy, y_numpy = x.copy(), y.copy()
+    mlirad.jit(step, parallel=True, cache=False)(x, y)
+    step(x_numpy, y_numpy)
+    np.testing.assert_allclose(x, x_numpy, rtol=1e-14)
+    np.testing.assert_allclose(y, y_numpy, rtol=1e-14)
+
+
+def test_sizes_that_only_the_run_knows() -> None:
+    def part(x, n):
+        return np.sum(np.exp(x[:n] * 2.0) * x[:n]) + np.sum(np.sin(x[n:]))
+
+    x = RNG.normal(size=N)
+    shared = mlirad.jit(part, parallel=True, cache=False)
+    gradient = mlirad.grad(shared)
+    assert "scf.parallel" in gradient.lower(x, 1).as_text("loops")
+    for size in (0, 1, 2, 63, N - 1, N):
+        np.testing.assert_allclose(shared(x, size), part(x, size), rtol=1e-12)
+        wanted = np.where(np.arange(N) < size, np.exp(2 * x) * (1 + 2 * x), np.cos(x))
+        np.testing.assert_allclose(gradient(x, size), wanted, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (0, 5), (5, 0), (1, N), (N, 1)])
+def test_empty_and_thin_arrays(shape: tuple[int, ...]) -> None:
+    x, y = RNG.normal(size=(2, *shape))
+    np.testing.assert_allclose(mlirad.jit(wave, parallel=True, cache=False)(x, y), wave(x, y), rtol=1e-12)
+
+
+def test_the_number_of_threads_does_not_matter() -> None:
+    w, a, b = RNG.normal(size=(70, 90)), RNG.normal(size=(300, 70)), RNG.normal(size=90)
+    gradient = mlirad.value_and_grad(mlirad.jit(loss, parallel=True, cache=False), argnums=(0, 1, 2))
+    first = gradient(w, a, b)
+    for threads in (1, 2, 3, 7, 3, 7, 2, 1):
+        the_pool().set_threads(threads)
+        for _ in range(10):
+            again = gradient(w, a, b)
+            assert again[0] == first[0]
+            for mine, other in zip(again[1], first[1], strict=True):
+                np.testing.assert_array_equal(mine, other)
+
+
+def test_four_threads_call_at_once() -> None:
+    shared = mlirad.jit(relax, parallel=True, cache=False)
+    x = RNG.normal(size=N)
+    wanted = shared(x, 30)
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(ROUNDS):
+            if not np.array_equal(shared(x, 30), wanted):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def in_child(work: Callable[[], bool]) -> int:
+    """Fork; the exit code of the child: 0 if `work` is true in it. It is given up after a while."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        os._exit(0 if work() else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_a_child_has_threads_of_its_own() -> None:
+    shared = mlirad.jit(relax, parallel=True, cache=False)
+    x = RNG.normal(size=N)
+    wanted = shared(x, 5)
+
+    def again() -> bool:
+        return np.array_equal(shared(x, 5), wanted) and in_child(lambda: np.array_equal(shared(x, 5), wanted)) == 0
+
+    for _ in range(5):
+        assert in_child(again) == 0
+        np.testing.assert_array_equal(shared(x, 5), wanted)
+
+
+def test_forks_while_threads_work() -> None:
+    shared = mlirad.jit(relax, parallel=True, cache=False)
+    x = RNG.normal(size=N)
+    wanted = shared(x, 5)
+    is_over, wrong = threading.Event(), []
+
+    def work() -> None:
+        while not is_over.is_set():
+            if not np.array_equal(shared(x, 5), wanted):
+                wrong.append(1)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        for _ in range(ROUNDS // 5):
+            assert in_child(lambda: np.array_equal(shared(x, 5), wanted)) == 0
+    finally:
+        is_over.set()
+        thread.join()
+    assert wrong == []
+
+
+PREAMBLE = """
+import atexit, os, threading
+import numpy as np
+import mlirad
+from mlirad.lowering import parallel_nest
+
+parallel_nest.BLOCK = 1 << 12
+
+def wave(x):
+    return np.sin(x) * x
+
+shared = mlirad.jit(wave, parallel=True, cache=False)
+x = np.linspace(0.0, 9.0, 20_000)
+"""
+
+
+def run(directory: Path, program: str, **environment: str) -> subprocess.CompletedProcess:
+    """A program in a process of its own, with three threads."""
+    path = directory / "program.py"
+    path.write_text(PREAMBLE + textwrap.dedent(program))
+    env = {**os.environ, "MLIRAD_NUM_THREADS": "3", **environment}
+    return subprocess.run([sys.executable, path], capture_output=True, text=True, env=env, timeout=100)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="only Linux lists the threads of a process")
+def test_a_process_has_the_threads_that_it_is_told_and_ends(tmp_path: Path) -> None:
+    # Daemons are in calls when the interpreter ends, and callbacks of its end call too.
+    program = """
+        before = len(os.listdir("/proc/self/task"))
+        assert np.allclose(shared(x), wave(x))
+        print(len(os.listdir("/proc/self/task")) - before)
+
+        def forever():
+            while True:
+                shared(x)
+
+        for _ in range(2):
+            threading.Thread(target=forever, daemon=True).start()
+        for _ in range(100):
+            shared(x)
+        atexit.register(lambda: print("late", np.allclose(shared(x), wave(x))))
+    """
+    done = run(tmp_path, program)
+    assert (done.stdout, done.stderr, done.returncode) == ("2\nlate True\n", "", 0)
+
+
+@pytest.mark.parametrize("wrong", ["0", "two"])
+def test_a_wrong_number_of_threads_is_refused(wrong: str) -> None:
+    environment = Environment(None, False, False, None, wrong)
+    with pytest.raises(ValueError, match=f"MLIRAD_NUM_THREADS must be a positive integer, not '{wrong}'"):
+        _ = environment.threads
+
+
+def test_ctrl_c_leaves_a_shared_call() -> None:
+    square = mlirad.jit(lambda a: a @ a, parallel=True, cache=False)
+    small, large = np.eye(40), np.ones((2500, 2500))
+    compiled = square.lower(large).compile()
+
+    def call() -> None:
+        for _ in range(100):
+            compiled(large)
+
+    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        call()
+    np.testing.assert_array_equal(square(small), small)
+
+
+def test_a_handler_may_call_the_kernel_that_it_interrupts() -> None:
+    shared = mlirad.jit(relax, parallel=True, cache=False)
+    x = RNG.normal(size=N)
+    wanted, seen = shared(x, 400), []
+    before = signal.signal(signal.SIGALRM, lambda *_: seen.append(np.array_equal(shared(x, 400), wanted)))
+    signal.setitimer(signal.ITIMER_REAL, 0.02)
+    try:
+        while not seen:
+            np.testing.assert_array_equal(shared(x, 400), wanted)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert seen == [True]
+
+
+def test_options() -> None:
+    assert mlirad.grad(mlirad.jit(energy, parallel=True)).options.parallel
+    assert not mlirad.grad(energy).options.parallel
+    for wrong in (1, "yes", None):
+        with pytest.raises(TypeError, match=r"jit\(\): parallel is True or False, not"):
+            mlirad.jit(energy, parallel=wrong)
+
+
+def test_the_cache_tells_them_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLIRAD_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("MLIRAD_CACHE", "1")
+    x, y = RNG.normal(size=(2, N))
+    alone, shared = mlirad.jit(wave)(x, y), mlirad.jit(wave, parallel=True)(x, y)
+    codes = [path for path in tmp_path.rglob("*") if path.is_file() and PARALLEL_FOR.encode() in path.read_bytes()]
+    assert len(codes) == 1
+    monkeypatch.setattr(CpuTarget, "compile", None)
+    for again in (mlirad.jit(wave)(x, y), mlirad.jit(wave, parallel=True)(x, y)):
+        np.testing.assert_array_equal(again, alone)
+    np.testing.assert_array_equal(alone, shared)
