@@ -231,7 +231,7 @@ class ContractionEmitter:
     # -- the panel -------------------------------------------------------------------------------------------------
 
     def _pack(self, j: Index, masks: Sequence[SSAValue | None], start: Index, end: Index) -> None:
-        """Copies `width` columns of b, from k = start to end, row by row into the panel."""
+        """Copies `width` columns of b, from k = start to end, row by row or as vectors gathered, into the panel."""
         builder, product, panel = self.builder, self.product, self.panel
         assert panel is not None
         if product.b.is_unit(product.j):
@@ -247,20 +247,25 @@ class ContractionEmitter:
             return
         last = builder.subtract(self.sizes[product.j], 1)
         is_whole = all(mask is None for mask in masks)
+        type = vector_of(self.element, self.lanes)
 
-        def copy_column(column: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            there = builder.add(j, column)
-            there = there if is_whole else builder.minimum(there, last)
+        def copy_columns(column: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            first = builder.add(j, column)
+            there = [builder.add(first, lane) for lane in range(self.lanes)]
+            there = there if is_whole else [builder.minimum(each, last) for each in there]
 
             def copy(k: Index, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                value = builder.load(product.b.value, self._place(product.b, {product.k: k, product.j: there}))
+                value = builder.number(0, type)
+                for lane, each in enumerate(there):
+                    place = self._place(product.b, {product.k: k, product.j: each})
+                    value = builder.put(builder.load(product.b.value, place), value, lane)
                 builder.store(value, panel, [builder.subtract(k, start), column])
                 return ()
 
             builder.loop(start, end, 1, (), copy)
             return ()
 
-        builder.loop(0, self.width, 1, (), copy_column)
+        builder.loop(0, self.width, self.lanes, (), copy_columns)
 
     def _scratch(self, shape: tuple[int, int]) -> SSAValue:
         """A buffer in the call's arena, behind what was planned; nests, which run one after the other, share it.

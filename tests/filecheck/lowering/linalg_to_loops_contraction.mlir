@@ -36,7 +36,9 @@ func.func @direct(%a: memref<8x8xf64>, %b: memref<8x16xf64>, %c: memref<8x16xf64
 // CHECK-SAME:  mlirad.arena_size = {{[0-9]+}} : i64
 // CHECK:       %[[PANEL:.*]] = memref.alloc() {{.*}}mlirad.offset = 64 : i64{{.*}} : memref<256x8xf64>
 // CHECK-COUNT-2: vector.create_mask
-// CHECK:       memref.store %{{.*}}, %[[PANEL]][
+// CHECK:       arith.minsi
+// CHECK:       vector.insert
+// CHECK:       vector.store %{{.*}}, %[[PANEL]][
 // CHECK:       arith.minsi
 // CHECK:       vector.maskedload %c[
 // CHECK:       vector.load %[[PANEL]][

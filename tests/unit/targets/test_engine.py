@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+import mlirad
 from mlirad.targets.cpu import CpuTarget, engine
 from mlirad.targets.cpu.emit.module import emit_llvm
 
@@ -43,6 +44,26 @@ def test_a_users_loop_is_vectorised_without_checks_for_overlap(parse) -> None:
     text = engine.optimise(emit_llvm(parse(_SCALE.format(k="3.0")), vector_bits=8 * engine.host_vector_bytes()))
     assert "fmul <" in text
     assert "memcheck" not in text
+
+
+def _scaled(x):
+    return 2.0 * x @ x.T
+
+
+def _summed(x):
+    total = 0.0
+    for i in range(x.shape[0]):
+        total = total * x[i, 0] + 1.0
+    return total
+
+
+def test_only_modules_with_loops_of_scalars_take_the_whole_pipeline() -> None:
+    """What the compiler has vectorised itself only needs to be cleaned up."""
+    x = np.arange(35.0).reshape(7, 5)
+    for function, is_finished in ((_scaled, True), (_summed, False)):
+        compiled = mlirad.jit(function)
+        assert compiled.lower(x).as_text("llvmir").startswith(engine.FINISHED) is is_finished
+        np.testing.assert_allclose(compiled(x), function(x))
 
 
 def test_functions_of_one_name_do_not_meet(load) -> None:

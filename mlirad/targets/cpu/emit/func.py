@@ -204,6 +204,13 @@ def _find_vectorized_loops(e: FunctionEmitter, function: func.FuncOp, ops: Seque
             while parent is not None and parent is not function and parent not in e.vectorized:
                 e.vectorized.add(parent)
                 parent = parent.parent_op()
+    loops = [op for op in ops if op.__class__ in (scf.ForOp, scf.WhileOp, scf.ParallelOp)]
+    if any(op not in e.vectorized for op in loops) or any(_is_call(e.module, op) for op in ops):
+        e.module.is_finished = False
+
+
+def _is_call(module: ModuleEmitter, op: Operation) -> bool:
+    return isinstance(op, func.CallOp) and op.callee.string_value() in module.functions
 
 
 def _arena_scopes(e: FunctionEmitter, ops: Sequence[Operation]) -> list[str]:

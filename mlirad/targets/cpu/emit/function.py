@@ -58,6 +58,8 @@ class ModuleEmitter:
     entries: dict[str, Entry] = field(default_factory=dict)
     chunks: list[str] = field(default_factory=list)
     nodes: int = 10
+    is_finished: bool = True
+    """Whether every innermost loop handles vectors, and no function calls another: LLVM has little left to do."""
 
     def declare(self, symbol: str, text: str) -> str:
         """A reference to an external function or intrinsic, declared once."""

@@ -14,6 +14,7 @@ from mlirad.targets.cpu.emit import arith, copying, math, parallel, scf, vector
 from mlirad.targets.cpu.emit import func as func_rules
 from mlirad.targets.cpu.emit import memref as memref_rules
 from mlirad.targets.cpu.emit.function import ModuleEmitter, Rule, ops_in, quoted
+from mlirad.targets.cpu.engine import FINISHED
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
 from mlirad.targets.cpu.runtime import runtime_text
 
@@ -62,5 +63,6 @@ def emit_llvm(module: ModuleOp, *, vector_bits: int = 256) -> str:
     data = f'@{MANIFEST} = constant [{len(manifest)} x i8] c"{escaped}"'
     table = f"@{ENTRIES} = constant [{len(emitter.entries)} x ptr] [{addresses}]"
     weights = '!0 = !{!"branch_weights", i32 1000000, i32 1}'
-    parts = [*emitter.chunks, *definitions, *declarations.values(), table, data, weights, ""]
+    first_line = [FINISHED] if emitter.is_finished else []
+    parts = [*first_line, *emitter.chunks, *definitions, *declarations.values(), table, data, weights, ""]
     return "\n".join(parts)
