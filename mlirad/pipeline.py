@@ -23,6 +23,7 @@ from mlirad.autodiff.differentiate import Differentiate, has_requests
 from mlirad.autodiff.split import Split
 from mlirad.autodiff.tape import Tape
 from mlirad.dialect.verify import verify_dominance
+from mlirad.errors import TargetError
 from mlirad.lowering.canonicalize import Canonicalize
 from mlirad.lowering.check_elimination import EliminateChecks
 from mlirad.lowering.cse import Cse
@@ -30,6 +31,7 @@ from mlirad.lowering.dce import Dce
 from mlirad.lowering.drop_hints import DropHints
 from mlirad.lowering.hoist import Hoist
 from mlirad.lowering.inline import Inline
+from mlirad.targets.memory import MemoryReport
 from mlirad.targets.target import Artifact, Stage, Target
 
 _CONTEXT = Context()
@@ -134,6 +136,7 @@ class Lowered:
     module: ModuleOp
     target: Target
     finish: Callable[[ModuleOp], Callable[..., Any]]
+    name: str
     _texts: dict[str, str] = field(default_factory=dict)
     _pending: Iterator[tuple[str, str]] | None = None
 
@@ -159,6 +162,20 @@ class Lowered:
         for _ in run(self.module.clone(), self.target, seconds):
             pass
         return seconds
+
+    def memory(self) -> MemoryReport:
+        """What a call needs of memory besides its arguments, told before it is called.
+
+        The arena's bytes are exact. What the segments hold at most is a formula in what only a run tells, above all
+        trip counts; with `report.total.at({"trips(12)": 1000})` it is a number, to be compared with `last_memory()`.
+        Raises TargetError for a target that cannot tell.
+        """
+        module = optimize(differentiate(self.module.clone()))
+        self.target.require(module)
+        report = self.target.memory(module, self.name)
+        if report is None:
+            raise TargetError(f"the target {self.target.name} does not tell what memory is needed")
+        return report
 
     def compile(self) -> Callable[..., Any]:
         """A callable that takes the same kind of arguments as those that were lowered."""

@@ -21,8 +21,8 @@ from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.callees import FLOATS, INTEGERS, Callees, Reversed, live_calls, retarget
 from mlirad.autodiff.carries import Loop, add_results, add_yields, branches
 from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, building, constant, emit, insert, located
-from mlirad.dialect.tape import FIRST_CAPACITY, TapeOp
+from mlirad.dialect.expr import Expr, building, constant, insert, located
+from mlirad.dialect.tape import FIRST_CAPACITY, new_tape
 
 if TYPE_CHECKING:
     from mlirad.autodiff.adjoint import Adjoint, Cotangents
@@ -68,7 +68,7 @@ def _new_tapes(entry: Block) -> State:
     assert first is not None
     with building(InsertPoint.before(first)), located(first.location):
         size, zero = constant(FIRST_CAPACITY, types.I64), constant(0, types.I64)
-        floats, integers = (emit(TapeOp, size, result_type=type) for type in (FLOATS, INTEGERS))
+        floats, integers = (new_tape(type, 0, size) for type in (FLOATS, INTEGERS))
     return floats.value, zero.value, integers.value, zero.value
 
 

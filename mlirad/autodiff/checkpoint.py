@@ -32,7 +32,7 @@ from mlirad.dialect.expr import Expr, apply, building, constant, emit, insert, l
 from mlirad.dialect.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.movement import reshape
 from mlirad.dialect.request import CHECKPOINT, RECOVERED, VjpOp
-from mlirad.dialect.tape import TapeOp
+from mlirad.dialect.tape import new_tape
 from mlirad.errors import DifferentiationError
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class _Kept:
 
     def room(self, slots: Expr) -> State:
         return [
-            emit(TapeOp, slots * _width(type), result_type=types.tensor([-1], types.element_type(type)))
+            new_tape(types.tensor([-1], types.element_type(type)), _width(type), slots * _width(type))
             for type in self.types
         ]
 
@@ -242,7 +242,7 @@ def _bits(n: Expr) -> Expr:
 def _by_slots(trips: _Trips, n: Expr, slots: Expr, start: State, gs: State) -> State:
     kept, zero = _Kept(tuple(x.type for x in start)), constant(0, types.I64)
     tapes = len(start)
-    at = emit(TapeOp, slots, result_type=types.tensor([-1], types.I64))
+    at = new_tape(types.tensor([-1], types.I64), 1, slots)
     at, room = emit(InsertOp, zero, at, zero), kept.save(kept.room(slots), zero, start)
 
     def undo(number: Expr, top: Expr, at: Expr, *rest: Expr) -> State:

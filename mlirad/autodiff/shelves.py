@@ -23,7 +23,7 @@ from mlirad.dialect.constant import full
 from mlirad.dialect.expr import Expr, building, constant, emit, located
 from mlirad.dialect.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.movement import reshape
-from mlirad.dialect.tape import FIRST_CAPACITY, GrowOp, TapeOp
+from mlirad.dialect.tape import FIRST_CAPACITY, GrowOp, new_tape
 
 
 @dataclass(frozen=True)
@@ -152,10 +152,10 @@ def _empty_tape(slots: Slots, element: Attribute, width: int) -> SSAValue:
         if slots.capacity is None:
             size = constant(max(FIRST_CAPACITY, width), types.I64)
         elif (known := constant_value(slots.capacity.value)) is not None:
-            return emit(TapeOp, result_type=types.tensor([known * width], element)).value
+            return new_tape(types.tensor([known * width], element), width).value
         else:
             size = slots.capacity if width == 1 else slots.capacity * width
-        return emit(TapeOp, size, result_type=types.tensor([-1], element)).value
+        return new_tape(types.tensor([-1], element), width, size).value
 
 
 def _growth(slots: Slots, width: int) -> Update:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, func, tensor
-from xdsl.dialects.builtin import IndexType, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, opt_operand_def, result_def, traits_def
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 
 from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, insert
+from mlirad.dialect.expr import Expr, emit, insert
 from mlirad.dialect.op import NdOp, Properties, PureOp, Upstream, op
 from mlirad.errors import DTypeError
 
@@ -27,6 +27,9 @@ class _Allocates(MemoryEffect):
 
 
 FIRST_CAPACITY = 64
+SLOT = "mlirad.slot"
+"""At an ad.tape: how many elements belong to one trip of its loops, 0 where that differs; for reports of memory."""
+
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
 
@@ -117,3 +120,10 @@ class GrowOp(PureOp):
     def _build(self, t: SSAValue, k: SSAValue) -> Sequence[SSAValue]:
         index = insert(arith.IndexCastOp(k, IndexType())).result
         return insert(func.CallOp(f"mlirad_grow_{types.element_type(t.type)}", [t, index], [t.type])).results
+
+
+def new_tape(type: Attribute, slot: int, *size: Expr) -> Expr:
+    """An ad.tape of which each trip fills `slot` elements. size: where its length is unknown."""
+    made = emit(TapeOp, *size, result_type=type)
+    made.value.owner.attributes[SLOT] = IntegerAttr(slot, i64)
+    return made

@@ -357,7 +357,7 @@ def lower(function: Any, asked: Signature, leaves: Sequence[Any], options: Optio
 
         return call
 
-    return Lowered(made[0].module, target, finish)
+    return Lowered(made[0].module, target, finish, made[0].name)
 
 
 def _dump_name(function: Any) -> str:

@@ -33,7 +33,7 @@ from mlirad.dialect.expr import insert
 from mlirad.lowering.carries import Carries
 from mlirad.lowering.place_results import Destination
 from mlirad.lowering.rewriting import constant_int, erase, in_place_of, replace, terminator
-from mlirad.lowering.size_bounds import BOUND
+from mlirad.lowering.size_bounds import keep_notes
 from mlirad.lowering.strided import collapsed_type, identity, is_identity, is_rank_reduction, subview_type, view_type
 from mlirad.lowering.tensor_memory import TIES, Slice, is_linalg, is_memref, is_static, is_tensor, ties
 
@@ -98,8 +98,8 @@ class ToMemRefs:
             erase(op)
         else:
             memory = _alloc(op, op.dynamic_sizes, identity(op.tensor.type))
-            if (bound := op.attributes.get(BOUND)) is not None and isinstance(memory.owner, Operation):
-                memory.owner.attributes[BOUND] = bound
+            assert isinstance(memory.owner, Operation)
+            keep_notes(op, memory.owner)
             replace(op, [memory])
 
     def _constant(self, op: arith.ConstantOp) -> None:

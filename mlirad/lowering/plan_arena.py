@@ -95,6 +95,13 @@ class Lives:
             if _is_bounded(alloc) and not life.is_returned and not any(loop in life.carried_by for loop in loops):
                 yield alloc, begin, life.end
 
+    def are_one(self, value: SSAValue, other: SSAValue) -> bool:
+        """Whether two memrefs may be one buffer."""
+        return self._root(value) is self._root(other)
+
+    def is_returned(self, value: SSAValue) -> bool:
+        return self._of(value).is_returned
+
     def _walk(self, block: Block, loops: tuple[Operation, ...]) -> None:
         self._depth[block] = len(loops)
         for op in block.ops:

@@ -1,7 +1,8 @@
 """How many elements memory of unknown sizes must have room for: an attribute at `tensor.empty`, and later at its alloc.
 
 Reads: nd while it is lowered, and tensors of stage `linalg`. Writes: `mlirad.bound`. Leaves: memory without the
-attribute where no bound is known, or where it is too large to be set aside.
+attribute where no bound is known, or where it is too large to be set aside. `mlirad.slot` at what was an ad.tape: how
+many of its elements belong to one trip.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from mlirad.dialect import bounds, types
 from mlirad.dialect.indexing import SliceUpdateOp
 from mlirad.dialect.op import NdOp
-from mlirad.dialect.tape import TapeOp
+from mlirad.dialect.tape import SLOT, TapeOp
 from mlirad.lowering.tensor_memory import VIEWS, is_static, ties
 
 BOUND = "mlirad.bound"
@@ -26,8 +27,13 @@ _LARGEST = 1 << 26
 
 def keep_bound(op: NdOp, lowered: Iterable[Operation]) -> None:
     """Note the bound of what `op` computes at the memory that was made for it."""
+    if isinstance(op, TapeOp):
+        for each in lowered:
+            if isinstance(each, tensor.EmptyOp) and SLOT in op.attributes:
+                each.attributes[SLOT] = op.attributes[SLOT]
+        return
     empties = [each for each in lowered if isinstance(each, tensor.EmptyOp) and each.dynamic_sizes]
-    if not empties or isinstance(op, TapeOp):
+    if not empties:
         return
     bound = bounds.element_bound(op.value if isinstance(op, SliceUpdateOp) else op.results[0])
     for empty in empties:
@@ -56,6 +62,13 @@ def bound_of(value: SSAValue) -> int | None:
         if tied is None:
             return None
         value = tied
+
+
+def keep_notes(empty: Operation, alloc: Operation) -> None:
+    """What is known of the memory, at the op that it comes from after bufferization."""
+    for name in (BOUND, SLOT):
+        if (note := empty.attributes.get(name)) is not None:
+            alloc.attributes[name] = note
 
 
 def bound_at(op: Operation) -> int | None:

@@ -20,6 +20,8 @@ from mlirad.targets.calls import CallPlan, Recipe
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirad.targets.memory import MemoryReport
+
 GROUP = "mlirad.targets"
 BUILT_IN = {"cpu": "mlirad.targets.cpu:CpuTarget"}
 """mlirad's own entry points: to look them up in what is installed takes longer than to load code from the cache."""
@@ -137,6 +139,13 @@ class Target(ABC):
     @abstractmethod
     def load(self, code: bytes) -> Artifact:
         """Object code made by `compile`, in this process or an earlier one with the same `fingerprint`."""
+
+    def memory(self, module: ModuleOp, name: str) -> MemoryReport | None:
+        """What calls of the public function `name` will need, of a module of stage `optimized`, which is consumed.
+
+        None if the target cannot tell.
+        """
+        return None
 
     @abstractmethod
     def fingerprint(self) -> str:

@@ -6,7 +6,7 @@ Nothing of xDSL is imported before a stage is run: object code that is at hand i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from mlirad.errors import TargetError
@@ -17,6 +17,8 @@ from mlirad.targets.target import Stage, Target
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
+
+    from mlirad.targets.memory import MemoryReport
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,12 @@ class CpuTarget(Target):
         from mlirad.targets.cpu.vector_width import chosen_width
 
         return emit_llvm(module, vector_bits=8 * chosen_width(module, self.width))
+
+    def memory(self, module: ModuleOp, name: str) -> MemoryReport:
+        from mlirad.targets.cpu.memory import arena_of, report_on
+
+        report = report_on(_passes(_bufferized)(_passes(_linalg)(module)), name)
+        return replace(report, arena=arena_of(self._to_loops(module), name))
 
     def compile(self, value: str) -> bytes:
         return engine.compile_object(value)

@@ -7,8 +7,8 @@
 // CHECK:         scf.for {{.*}} iter_args(%s = %x)
 // CHECK-NOT:     ad.tape
 // CHECK:         } {ad.checkpoint = 3 : i64}
-// CHECK:         ad.tape %{{.*}} : tensor<?xi64>
-// CHECK:         ad.tape %{{.*}} : tensor<?xf64>
+// CHECK:         ad.tape %{{.*}} {{.*}}: tensor<?xi64>
+// CHECK:         ad.tape %{{.*}} {{.*}}: tensor<?xf64>
 // CHECK:         scf.for
 // CHECK:           scf.while
 // CHECK:             func.call @trips

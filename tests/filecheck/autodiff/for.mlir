@@ -13,7 +13,7 @@
 // MARKED-NEXT:      ad.residual %[[trip]] 0 : f64
 
 // CHECK-LABEL: func.func private @f.vjp
-// CHECK:         %[[tape:[^ ]+]] = ad.tape : tensor<5xf64>
+// CHECK:         %[[tape:[^ ]+]] = ad.tape {mlirad.slot = 1 : i64} : tensor<5xf64>
 // CHECK-NOT:     ad.tape
 // CHECK:         %y, %[[full:[^ ]+]] = scf.for %i = {{.*}} iter_args(%s = %x, %[[t:[^ ]+]] = %[[tape]])
 // CHECK:           %[[next:[^ ]+]] = nd.insert %s, %[[t]][%i]

@@ -3,8 +3,8 @@
 // grows ahead of the inner loop, whose body does not ask.
 
 // CHECK-LABEL: func.func private @f.vjp
-// CHECK-DAG:     %[[bases:[^ ]+]] = ad.tape : tensor<5xi64>
-// CHECK-DAG:     %[[values:[^ ]+]] = ad.tape %{{.*}} : tensor<?xf64>
+// CHECK-DAG:     %[[bases:[^ ]+]] = ad.tape {{.*}}: tensor<5xi64>
+// CHECK-DAG:     %[[values:[^ ]+]] = ad.tape %{{.*}} {{.*}}: tensor<?xf64>
 // CHECK:         scf.for %i = {{.*}} iter_args(%a = %x, %[[base:[^ ]+]] = %zero, %[[t:[^ ]+]] = %[[values]]
 // CHECK:           %[[longer:[^ ]+]] = ad.grow %[[t]]
 // CHECK:           scf.for %j = {{.*}} = %[[longer]])

@@ -3,7 +3,7 @@
 // cotangent; each write is taken back with the one element that it overwrote, and the reads are made again.
 
 // CHECK-LABEL: func.func private @f.vjp
-// CHECK:         ad.tape : tensor<24xf64>
+// CHECK:         ad.tape {{.*}}: tensor<24xf64>
 // CHECK-NOT:     ad.tape
 // CHECK:         %[[y:.*]], %[[olds:.*]] = scf.for %t =
 // CHECK:         scf.for {{.*}} iter_args(%[[d_outer:[^ ]+]] = %{{.*}}, %[[x_outer:[^ ]+]] = %[[y]])

@@ -3,7 +3,7 @@
 // region is differentiated or stored.
 
 // CHECK-LABEL: func.func private @f.vjp
-// CHECK:         %[[tape:.*]] = ad.tape %{{.*}} : tensor<?xf64>
+// CHECK:         %[[tape:.*]] = ad.tape %{{.*}} {{.*}}: tensor<?xf64>
 // CHECK:         %[[y:.*]], %[[n:.*]], %[[full:.*]] = scf.while
 // CHECK:           %[[go:.*]] = nd.less
 // CHECK-NEXT:      scf.condition(%[[go]])

@@ -3,7 +3,7 @@
 // array. Only the sine is stored.
 
 // CHECK-LABEL: func.func private @f.vjp
-// CHECK:         ad.tape : tensor<8xf64>
+// CHECK:         ad.tape {{.*}}: tensor<8xf64>
 // CHECK-NOT:     ad.tape
 // CHECK:         %[[y:.*]], %[[sines:.*]] = scf.for
 // CHECK:         scf.for

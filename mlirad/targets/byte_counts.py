@@ -1,0 +1,164 @@
+"""How many bytes, where that depends on numbers that only a run knows: polynomials in them, with least and largest.
+
+Reads: nothing. Writes: nothing. Leaves: `ByteCount`, which targets build and `memory.MemoryReport` shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isqrt
+
+
+@dataclass(frozen=True, order=True)
+class Unknown:
+    """A number that a run tells: how often a loop runs ("trips(12)", with its line), a size, an argument."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _doubled(first: int, least: int) -> int:
+    while first < least:
+        first *= 2
+    return first
+
+
+def _ceil_sqrt(n: int) -> int:
+    return 1 if n <= 1 else isqrt(n - 1) + 1
+
+
+_FUNCTIONS: dict[str, Callable[..., int]] = {
+    "max": max,
+    "min": min,
+    "ceil_div": lambda n, k: -(-n // k) if k else 0,
+    "ceil_sqrt": _ceil_sqrt,
+    "doubled": _doubled,
+}
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A function of byte counts: max, min, ceil_div, ceil_sqrt (at least 1), doubled (a until it is at least b)."""
+
+    function: str
+    arguments: tuple[ByteCount, ...]
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join(map(str, self.arguments))})"
+
+
+Atom = Unknown | Applied
+_Terms = tuple[tuple[tuple[Atom, ...], int], ...]
+
+
+@dataclass(frozen=True)
+class ByteCount:
+    """A sum of products, of bytes or of anything that is counted; nothing in it is negative at a run."""
+
+    terms: _Terms = ()
+
+    @staticmethod
+    def of(value: int | Atom) -> ByteCount:
+        if isinstance(value, int):
+            return ByteCount((((), value),) if value else ())
+        return ByteCount((((value,), 1),))
+
+    @property
+    def static(self) -> int | None:
+        """The number, if it is known before the run."""
+        if not self.terms:
+            return 0
+        return self.terms[0][1] if len(self.terms) == 1 and not self.terms[0][0] else None
+
+    @property
+    def unknowns(self) -> tuple[str, ...]:
+        """The names of what it depends on."""
+        return tuple(sorted({unknown.name for unknown in self._unknowns()}))
+
+    def _unknowns(self) -> Iterator[Unknown]:
+        for atoms, _ in self.terms:
+            for atom in atoms:
+                if isinstance(atom, Unknown):
+                    yield atom
+                else:
+                    for argument in atom.arguments:
+                        yield from argument._unknowns()
+
+    def at(self, values: int | Mapping[str, int] | None = None) -> int:
+        """The number where the unknowns are `values`, by name; or one number that stands for all of them.
+
+        Raises KeyError for an unknown that `values` does not tell.
+        """
+        total = 0
+        for atoms, factor in self.terms:
+            for atom in atoms:
+                factor *= _value(atom, {} if values is None else values)
+            total += factor
+        return total
+
+    def __add__(self, other: ByteCount | int) -> ByteCount:
+        return _sum((*self.terms, *_counted(other).terms))
+
+    def __mul__(self, other: ByteCount | int) -> ByteCount:
+        products = [
+            (tuple(sorted((*ours, *theirs), key=str)), a * b)
+            for ours, a in self.terms
+            for theirs, b in _counted(other).terms
+        ]
+        return _sum(products)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __sub__(self, other: ByteCount | int) -> ByteCount:
+        return self + _counted(other) * -1
+
+    def covers(self, other: ByteCount) -> bool:
+        """Whether it is plain that this is at least the other one."""
+        return all(factor >= 0 for _, factor in (self - other).terms)
+
+    def __str__(self) -> str:
+        if not self.terms:
+            return "0"
+        return " + ".join(
+            " * ".join([*([f"{factor:,}"] if factor != 1 or not atoms else []), *map(str, atoms)])
+            for atoms, factor in sorted(self.terms, key=lambda term: (-len(term[0]), str(term[0])))
+        ).replace("+ -", "- ")
+
+    __repr__ = __str__
+
+
+def _sum(terms: Sequence[tuple[tuple[Atom, ...], int]]) -> ByteCount:
+    found: dict[tuple[Atom, ...], int] = {}
+    for atoms, factor in terms:
+        found[atoms] = found.get(atoms, 0) + factor
+    return ByteCount(tuple((atoms, factor) for atoms, factor in found.items() if factor))
+
+
+def _counted(value: ByteCount | int) -> ByteCount:
+    return ByteCount.of(value) if isinstance(value, int) else value
+
+
+def _value(atom: Atom, values: int | Mapping[str, int]) -> int:
+    if isinstance(atom, Applied):
+        return _FUNCTIONS[atom.function](*(each.at(values) for each in atom.arguments))
+    return values if isinstance(values, int) else values[atom.name]
+
+
+def applied(function: str, *arguments: ByteCount) -> ByteCount:
+    """A function of byte counts, at once where they are static."""
+    known = [each.static for each in arguments]
+    if None not in known:
+        return ByteCount.of(_FUNCTIONS[function](*known))
+    return ByteCount.of(Applied(function, arguments))
+
+
+def largest(*counts: ByteCount) -> ByteCount:
+    """The largest of them, as far as it is plain which that is."""
+    kept: list[ByteCount] = []
+    for each in counts:
+        if not any(other.covers(each) for other in kept):
+            kept = [*(other for other in kept if not each.covers(other)), each]
+    return kept[0] if len(kept) == 1 else ByteCount.of(Applied("max", tuple(kept))) if kept else ByteCount()

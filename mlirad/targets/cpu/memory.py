@@ -1,0 +1,268 @@
+"""What a call needs of memory, of the module alone: the report behind `Lowered.memory()`.
+
+Reads: a module of stage `bufferized`, and the sizes of the arenas as the later stages leave them. Writes: nothing.
+Leaves: nothing: what it cannot follow is a bound, and the report says that it is one.
+
+It follows how emitted code takes blocks and gives them back (`emit/scf.py`, `emit/func.py`): a loop that carries no
+array gives back at each trip's end what the trip has taken, a call what it has taken and does not return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import func, memref, scf
+from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, MemRefType, ModuleOp
+from xdsl.ir import Block, Operation
+
+from mlirad.dialect.tape import SLOT
+from mlirad.dialect.types import from_location, itemsize
+from mlirad.lowering.plan_arena import OFFSET, Lives, needed_bytes
+from mlirad.lowering.tensor_memory import GROW
+from mlirad.targets.byte_counts import ByteCount, applied, largest
+from mlirad.targets.cpu.emit.func import arena_size
+from mlirad.targets.cpu.emit.scf import may_release
+from mlirad.targets.cpu.sizes import Sizes, per_trip
+from mlirad.targets.memory import Buffer, MemoryReport
+
+_NOTHING = ByteCount()
+
+
+@dataclass(frozen=True)
+class _Held:
+    """What a piece of code holds of the segments when it is done, and the most while it runs."""
+
+    kept: ByteCount = _NOTHING
+    peak: ByteCount = _NOTHING
+
+
+def report_on(module: ModuleOp, name: str) -> MemoryReport:
+    """The memory of calls of the public function `name`; the arenas may still change."""
+    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
+    walk = _Walk(functions)
+    entry = functions[name]
+    held = walk.function(entry)
+    return MemoryReport(name, 0, held.peak, _result_bytes(entry), tuple(walk.buffers.values()), walk.is_exact)
+
+
+def arena_of(module: ModuleOp, name: str) -> int:
+    """The bytes of the arena of a function of stage `loops`, where nothing is added to it any more."""
+    found = next(op for op in module.body.block.ops if isinstance(op, func.FuncOp) and op.sym_name.data == name)
+    return arena_size(found)
+
+
+def _result_bytes(entry: func.FuncOp) -> int:
+    """The bytes of the results that the caller makes."""
+    attributes = entry.arg_attrs.data if entry.arg_attrs is not None else ()
+    types = [
+        type
+        for type, attribute in zip(entry.function_type.inputs, attributes, strict=False)
+        if isinstance(attribute, DictionaryAttr) and "mlirad.result" in attribute.data
+    ]
+    return sum(type.element_count() * _element_bytes(type) for type in types if isinstance(type, MemRefType))
+
+
+def _element_bytes(type: MemRefType) -> int:
+    return 8 if isinstance(type.element_type, IndexType) else itemsize(type.element_type)
+
+
+class _Walk:
+    """Through all functions that a call of the first one may come to."""
+
+    def __init__(self, functions: dict[str, func.FuncOp]) -> None:
+        self._functions = functions
+        self._active: list[func.FuncOp] = []
+        self._calling_themselves: set[func.FuncOp] = set()
+        self._memories: dict[func.FuncOp, _Memory] = {}
+        self.buffers: dict[object, Buffer] = {}
+        self.is_exact = True
+
+    def function(self, op: func.FuncOp) -> _Held:
+        self._active.append(op)
+        held = self._block(op.body.block, self._memory(op))
+        self._active.pop()
+        return held
+
+    def _memory(self, function: func.FuncOp) -> _Memory:
+        found = self._memories.get(function)
+        if found is None:
+            found = self._memories[function] = _Memory(function, [*self._growths(function)])
+        return found
+
+    def _growths(self, function: func.FuncOp) -> Iterator[func.CallOp]:
+        """The calls that make an array longer: of the runtime's function, or of one that takes the array over."""
+        for op in function.walk():
+            if isinstance(op, func.CallOp) and any(isinstance(each.type, MemRefType) for each in op.results):
+                name = op.callee.string_value()
+                if name.startswith(GROW) or self._grows(self._functions[name], {function}):
+                    yield op
+
+    def _grows(self, function: func.FuncOp, seen: set[func.FuncOp]) -> bool:
+        seen.add(function)
+        called = [op.callee.string_value() for op in function.walk() if isinstance(op, func.CallOp)]
+        if any(name.startswith(GROW) for name in called):
+            return True
+        others = {self._functions[name] for name in called if name in self._functions} - seen
+        return any(self._grows(each, seen) for each in others)
+
+    def _returns_memory(self, function: func.FuncOp, seen: tuple[func.FuncOp, ...] = ()) -> bool:
+        """Whether a caller may get memory that a call has taken."""
+        lives = self._memory(function).lives
+        for op in function.walk():
+            if isinstance(op, memref.AllocOp) and lives.is_returned(op.memref):
+                return True
+            if isinstance(op, func.CallOp):
+                callee = self._functions[op.callee.string_value()]
+                gives = any(isinstance(each.type, MemRefType) and lives.is_returned(each) for each in op.results)
+                if gives and not callee.is_declaration and callee not in (*seen, function):
+                    if self._returns_memory(callee, (*seen, function)):
+                        return True
+        return False
+
+    def _block(self, block: Block, memory: _Memory) -> _Held:
+        kept, peak = _NOTHING, _NOTHING
+        for op in block.ops:
+            held = self._op(op, memory)
+            peak = largest(peak, kept + held.peak)
+            kept = kept + held.kept
+        return _Held(kept, peak)
+
+    def _op(self, op: Operation, memory: _Memory) -> _Held:
+        match op:
+            case memref.AllocOp():
+                return self._alloc(op, memory)
+            case func.CallOp():
+                return self._call(op, memory)
+            case scf.IfOp():
+                return self._branches(op, memory)
+            case scf.ForOp() | scf.WhileOp():
+                return self._loop(op, memory)
+        return _Held()
+
+    def _alloc(self, op: memref.AllocOp, memory: _Memory) -> _Held:
+        found = memory.buffer(op)
+        self.buffers[op] = found.buffer
+        self.is_exact = self.is_exact and found.is_exact
+        return _Held() if found.buffer.in_arena else _Held(found.buffer.bytes, found.buffer.bytes)
+
+    def _branches(self, op: scf.IfOp, memory: _Memory) -> _Held:
+        held = [self._block(region.block, memory) for region in op.regions if region.blocks]
+        held += [_Held()] * (2 - len(held))
+        if held[0] != held[1]:
+            self.is_exact = False
+        return _Held(largest(*(each.kept for each in held)), largest(*(each.peak for each in held)))
+
+    def _loop(self, op: scf.ForOp | scf.WhileOp, memory: _Memory) -> _Held:
+        parts = [self._block(region.block, memory) for region in op.regions]
+        kept = sum((each.kept for each in parts), _NOTHING)
+        if not any(each.peak != _NOTHING for each in parts):
+            return _Held()
+        # What the condition of a while has taken is still there in its body.
+        peak = largest(parts[0].peak, parts[0].kept + parts[-1].peak) if len(parts) == 2 else parts[0].peak
+        trips = memory.sizes.trips(op)
+        if may_release(op):
+            if not (trips.low.static or 0) > 0:
+                self.is_exact = False  # it may not run at all
+            return _Held(_NOTHING, peak)
+        if kept != _NOTHING:
+            self.is_exact = False
+        all_trips = trips.high * kept
+        return _Held(all_trips, all_trips + peak)
+
+    def _call(self, op: func.CallOp, memory: _Memory) -> _Held:
+        callee = self._functions.get(op.callee.string_value())
+        if callee is None or callee.is_declaration:
+            return _Held()
+        if callee in self._active:
+            self._calling_themselves.add(callee)
+            return _Held()
+        held = self.function(callee)
+        arena = ByteCount.of(arena_size(callee))
+        frame = arena + held.peak
+        kept = arena + held.kept if self._returns_memory(callee) else _NOTHING
+        if callee in self._calling_themselves:
+            if frame != _NOTHING:
+                self.is_exact = False
+                under_way = memory.sizes.unknown("calls", callee, callee)
+                place = from_location(callee.location)
+                self.buffers[callee] = Buffer("frame", under_way * frame, place, False)
+                frame = under_way * frame
+                kept = under_way * kept
+        elif kept != _NOTHING:
+            self.is_exact = False
+        return _Held(kept, frame)
+
+
+@dataclass(frozen=True)
+class _Found:
+    buffer: Buffer
+    is_exact: bool
+
+
+class _Memory:
+    """The arrays of one function."""
+
+    def __init__(self, function: func.FuncOp, growths: Sequence[func.CallOp]) -> None:
+        self.sizes = Sizes(function)
+        self.lives = Lives(function.body.block)
+        self._growths = growths
+
+    def buffer(self, alloc: memref.AllocOp) -> _Found:
+        slot = alloc.attributes.get(SLOT)
+        width = slot.value.data if isinstance(slot, IntegerAttr) else None
+        place, in_arena = from_location(alloc.location), OFFSET in alloc.attributes
+        element = _element_bytes(_type_of(alloc))
+        kind = "result" if self.lives.is_returned(alloc.memref) else "array" if width is None else "tape"
+        growths = [each for each in self._growths if self._is_of(each, alloc)]
+        if growths:
+            elements, count, is_exact = self._grown(alloc, growths, width or 0)
+            bytes = elements * element
+            return _Found(Buffer(kind, bytes, place, False, (width or 0) * element or None, count, True), is_exact)
+        counts = [self.sizes.of(each) for each in alloc.dynamic_sizes]
+        elements = ByteCount.of(1)
+        for size in _type_of(alloc).get_shape():
+            if size >= 0:
+                elements = elements * size
+        for each in counts:
+            elements = elements * each.high
+        trips = None if not width else _divided(elements, width)
+        is_exact = all(each.is_exact for each in counts)
+        bytes = ByteCount.of(needed_bytes(alloc)) if in_arena else elements * element
+        per_trip = width * element if width and trips is not None else None
+        return _Found(Buffer(kind, bytes, place, in_arena, per_trip, trips), is_exact or in_arena)
+
+    def _is_of(self, growth: func.CallOp, alloc: memref.AllocOp) -> bool:
+        grown = [each for each in growth.results if isinstance(each.type, MemRefType)]
+        return any(self.lives.are_one(each, alloc.memref) for each in grown)
+
+    def _grown(
+        self, alloc: memref.AllocOp, growths: list[func.CallOp], width: int
+    ) -> tuple[ByteCount, ByteCount | None, bool]:
+        """The elements of an array that grows, at most; the trips that fill it; whether the elements are exact."""
+        first = self.sizes.of(alloc.dynamic_sizes[0]).high if alloc.dynamic_sizes else ByteCount.of(needed_bytes(alloc))
+        is_plain = len(growths) == 1 and growths[0].callee.string_value().startswith(GROW)
+        found = per_trip(growths[0].operands[1]) if is_plain and width else None
+        if found is not None:
+            loop, step, most = found
+            count = self.sizes.trips(loop)
+            # An element more than the last index that is asked for. With small steps the size doubles each time.
+            needed = count.high * step + (most + 1 - step)
+            if count.is_exact and step == most + 1 and step + 15 <= (first.static or 0):
+                return applied("doubled", first, needed), count.high, True
+        elif width:
+            count = self.sizes.unknown("trips", alloc, growths[0])
+            return largest(first, count * (2 * width) + 16), count, False
+        entries = self.sizes.unknown("entries", alloc, alloc)
+        return largest(first, entries * 2 + 16), None, False
+
+
+def _type_of(alloc: memref.AllocOp) -> MemRefType:
+    assert isinstance(alloc.memref.type, MemRefType)
+    return alloc.memref.type
+
+
+def _divided(elements: ByteCount, width: int) -> ByteCount | None:
+    if any(factor % width for _, factor in elements.terms):
+        return None
+    return ByteCount(tuple((atoms, factor // width) for atoms, factor in elements.terms))

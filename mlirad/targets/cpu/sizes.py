@@ -1,0 +1,299 @@
+"""Numbers of a module as formulas in what a run tells: trip counts, sizes, arguments.
+
+Reads: integers of a function of stage `bufferized`. Writes: nothing. Leaves: nothing: what it cannot follow becomes an
+unknown, named after its source line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects.builtin import IntegerAttr, MemRefType
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+
+from mlirad.dialect.types import from_location
+from mlirad.lowering.rewriting import terminator
+from mlirad.targets.byte_counts import Applied, ByteCount, Unknown, applied, largest
+
+_CASTS = (arith.IndexCastOp, arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp)
+_DEEPEST = 40
+"""So many operations are followed, one into the other."""
+
+_ZERO = ByteCount()
+_Op = TypeVar("_Op", bound=Operation)
+
+
+@dataclass(frozen=True)
+class Between:
+    """What is known of a number: it lies between `low` and `high`. The same twice: it is that."""
+
+    low: ByteCount
+    high: ByteCount
+
+    @classmethod
+    def exactly(cls, value: ByteCount) -> Between:
+        return cls(value, value)
+
+    @property
+    def is_exact(self) -> bool:
+        return self.low == self.high
+
+
+class Sizes:
+    """The integers of one function. Numbers that count something are taken to be not negative."""
+
+    def __init__(self, function: func.FuncOp) -> None:
+        self._loops: dict[SSAValue, scf.ForOp] = {}
+        self._lines: set[int] = set()
+        self._names: dict[str, list[object]] = {}
+        self._known: dict[SSAValue, Between] = {}
+        self._entry = function.body.block
+        for op in function.walk():
+            if isinstance(op, scf.ForOp | scf.WhileOp) and (place := from_location(op.location)) is not None:
+                self._lines.add(place.lineno)
+            if isinstance(op, scf.ForOp) and counts_from_zero(op):
+                self._loops.setdefault(stripped(op.ub), op)
+
+    def trips(self, loop: Operation) -> Between:
+        """How often a loop runs each time that it is come to; an unknown where nothing tells."""
+        if isinstance(loop, scf.ForOp) and counts_from_zero(loop):
+            known = self.of(loop.ub)
+            return Between(applied("max", known.low, _ZERO) if known.low.static is not None else known.low, known.high)
+        return Between.exactly(self.unknown("trips", loop, loop))
+
+    def unknown(self, what: str, key: object, at: Operation | None) -> ByteCount:
+        """A new number of that name, or the one that stands for `key` already."""
+        place = None if at is None else from_location(at.location)
+        name = f"{what}({'?' if place is None else place.lineno})"
+        keys = self._names.setdefault(name, [])
+        if not any(each is key for each in keys):
+            keys.append(key)
+        number = next(number for number, each in enumerate(keys) if each is key)
+        return ByteCount.of(Unknown(name if number == 0 else f"{name[:-1]}, {number + 1})"))
+
+    def of(self, value: SSAValue, depth: int = 0) -> Between:
+        value = stripped(value)
+        found = self._known.get(value)
+        if found is None:
+            found = self._known[value] = self._find(value, depth + 1)
+        return found
+
+    def _find(self, value: SSAValue, depth: int) -> Between:
+        if isinstance(value, BlockArgument):
+            return self._argument(value)
+        op = value.owner
+        assert isinstance(op, Operation)
+        rule = _RULES.get(type(op))
+        found = None if rule is None or depth > _DEEPEST else rule(self, op, depth)
+        if found is not None and (value not in self._loops or _tells_more(found)):
+            return found
+        if value in self._loops:
+            return Between.exactly(self.unknown("trips", value, self._loops[value]))
+        return Between.exactly(self.unknown("size", value, op))
+
+    def _argument(self, value: BlockArgument) -> Between:
+        loop = value.block.parent_op()
+        if isinstance(loop, scf.ForOp) and value.index == 0 and counts_from_zero(loop):
+            return Between(_ZERO, self.of(loop.ub).high - 1)
+        if value in self._loops:
+            return Between.exactly(self.unknown("trips", value, self._loops[value]))
+        if value.block is self._entry:
+            return Between.exactly(ByteCount.of(Unknown(f"argument({value.index})")))
+        return Between(_ZERO, self.unknown("size", value, loop))  # it may be another one each time
+
+    # what ops give
+
+    def _constant(self, op: arith.ConstantOp, depth: int) -> Between | None:
+        return Between.exactly(ByteCount.of(op.value.value.data)) if isinstance(op.value, IntegerAttr) else None
+
+    def _add(self, op: arith.AddiOp, depth: int) -> Between:
+        a, b = self.of(op.lhs, depth), self.of(op.rhs, depth)
+        return Between(a.low + b.low, a.high + b.high)
+
+    def _subtract(self, op: arith.SubiOp, depth: int) -> Between:
+        a, b = self.of(op.lhs, depth), self.of(op.rhs, depth)
+        return Between(a.low - b.high, a.high - b.low)
+
+    def _multiply(self, op: arith.MuliOp, depth: int) -> Between:
+        a, b = self.of(op.lhs, depth), self.of(op.rhs, depth)
+        return Between(a.low * b.low, a.high * b.high)
+
+    def _largest(self, op: arith.MaxSIOp, depth: int) -> Between | None:
+        a, b = (stripped(each) for each in op.operands)
+        zero, other = (a, b) if constant_int(a) == 0 else (b, a)
+        if constant_int(zero) != 0:
+            x, y = self.of(a, depth), self.of(b, depth)
+            return Between(largest(x.low, y.low), largest(x.high, y.high))
+        if other in self._loops:
+            return self.of(other, depth)
+        place = from_location(op.location)
+        if op.result not in self._loops and place is not None and place.lineno in self._lines:
+            found = self.of(other, depth)
+            # The count of a loop that is cut up: its own name tells more than that of what it counts to.
+            is_opaque = found.is_exact and len(found.high.terms) == 1 and _is_given(found.high)
+            return Between.exactly(self.unknown("trips", op, op)) if is_opaque else _from_zero(found)
+        return None if op.result in self._loops else _from_zero(self.of(other, depth))
+
+    def _smallest(self, op: arith.MinSIOp, depth: int) -> Between:
+        a, b = (self.of(each, depth) for each in op.operands)
+        for one, other in ((a, b), (b, a)):
+            if one.high.covers(other.high):
+                return Between(other.low if other.is_exact and one.low.covers(other.low) else _ZERO, other.high)
+        return Between(_ZERO, applied("min", a.high, b.high))
+
+    def _choose(self, op: arith.SelectOp, depth: int) -> Between | None:
+        quotient = _floor_division(op)
+        if quotient is not None:
+            x, k = (self.of(each, depth) for each in quotient)
+            if x.is_exact and k.is_exact:
+                return Between.exactly(applied("ceil_div", x.high - (k.high - 1), k.high))
+            return None
+        a, b = self.of(op.lhs, depth), self.of(op.rhs, depth)
+        return Between(_ZERO, largest(a.high, b.high)) if op.lhs.type != op.cond.type else None
+
+    def _loop(self, op: scf.WhileOp, depth: int) -> Between | None:
+        bound = _ceil_sqrt_of(op)
+        if bound is None:
+            return None
+        n = self.of(bound, depth)
+        return Between.exactly(applied("ceil_sqrt", n.high)) if n.is_exact else None
+
+    def _size(self, op: memref.DimOp, depth: int) -> Between | None:
+        axis, alloc = constant_int(op.index), op.source.owner
+        type = op.source.type
+        assert isinstance(type, MemRefType)
+        if axis is None:
+            return None
+        if (known := type.get_shape()[axis]) >= 0:
+            return Between.exactly(ByteCount.of(known))
+        if isinstance(alloc, memref.AllocOp):
+            return self.of(alloc.dynamic_sizes[sum(size < 0 for size in type.get_shape()[:axis])], depth)
+        return None
+
+
+_RULES: dict[type[Operation], Callable[..., Between | None]] = {
+    arith.ConstantOp: Sizes._constant,
+    arith.AddiOp: Sizes._add,
+    arith.SubiOp: Sizes._subtract,
+    arith.MuliOp: Sizes._multiply,
+    arith.MaxSIOp: Sizes._largest,
+    arith.MinSIOp: Sizes._smallest,
+    arith.SelectOp: Sizes._choose,
+    scf.WhileOp: Sizes._loop,
+    memref.DimOp: Sizes._size,
+}
+
+
+def _from_zero(found: Between) -> Between:
+    """At least 0: numbers of which something is counted are."""
+    if found.high.static is not None and found.high.static < 0:
+        return Between.exactly(_ZERO)
+    if found.is_exact and found.high.covers(_ZERO):
+        return found
+    high = found.high if found.high.covers(_ZERO) else applied("max", found.high, _ZERO)
+    return Between.exactly(high) if found.is_exact else Between(_ZERO, high)
+
+
+def _tells_more(found: Between) -> bool:
+    """Whether it tells more of how often a loop runs than that there are so many trips."""
+    if found.high.static is not None:
+        return True
+    if found.is_exact:
+        return any(isinstance(atom, Applied) for atoms, _ in found.high.terms for atom in atoms)
+    return all(name.startswith("trips") for name in found.high.unknowns)
+
+
+def _is_given(count: ByteCount) -> bool:
+    """Whether it is one unknown, which compiled code is given or reads."""
+    ((atoms, factor),) = count.terms
+    return factor == 1 and len(atoms) == 1 and isinstance(atoms[0], Unknown)
+
+
+def stripped(value: SSAValue) -> SSAValue:
+    """The number without conversions between integer types."""
+    while isinstance(value, OpResult) and isinstance(value.op, _CASTS):
+        value = value.op.operands[0]
+    return value
+
+
+def constant_int(value: SSAValue) -> int | None:
+    op = stripped(value).owner
+    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+        return op.value.value.data
+    return None
+
+
+def counts_from_zero(loop: scf.ForOp) -> bool:
+    return constant_int(loop.lb) == 0 and constant_int(loop.step) == 1
+
+
+def _made_by(value: SSAValue, kind: type[_Op]) -> _Op | None:
+    op = stripped(value).owner
+    return op if isinstance(op, kind) else None
+
+
+def _floor_division(op: arith.SelectOp) -> tuple[SSAValue, SSAValue] | None:
+    """x and k of x // k, as `dialect.division` spells it, where x is not negative and k is positive."""
+    inner: SSAValue = op.rhs
+    for _ in range(3):
+        if (division := _made_by(inner, arith.DivSIOp)) is not None:
+            choice = _made_by(division.rhs, arith.SelectOp)
+            return division.lhs, division.rhs if choice is None else choice.rhs
+        following = _made_by(inner, arith.SelectOp)
+        if following is None:
+            return None
+        inner = following.rhs
+    return None
+
+
+def _ceil_sqrt_of(op: scf.WhileOp) -> SSAValue | None:
+    """n, if the loop counts k from 1 while k k < n, as that over checkpoints does."""
+    if len(op.results) != 1 or constant_int(op.operands[0]) != 1:
+        return None
+    (k,) = op.before_region.block.args
+    (step,) = op.after_region.block.args
+    condition = _made_by(terminator(op.before_region.block).operands[0], arith.CmpiOp)
+    following = _made_by(terminator(op.after_region.block).operands[0], arith.AddiOp)
+    if condition is None or condition.predicate.value.data != 2 or following is None:  # 2 is slt
+        return None
+    square = _made_by(condition.lhs, arith.MuliOp)
+    is_square = square is not None and square.lhs is k and square.rhs is k
+    adds_one = following.lhs is step and constant_int(following.rhs) == 1
+    return condition.rhs if is_square and adds_one else None
+
+
+def per_trip(index: SSAValue) -> tuple[Operation, int, int] | None:
+    """a and b of an index that is a i + b in trip i of a loop, and that loop; a and b numbers."""
+    index = stripped(index)
+    if isinstance(index, BlockArgument):
+        loop = index.block.parent_op()
+        return None if loop is None or not _is_counter(index, loop) else (loop, 1, 0)
+    op = index.owner
+    if not isinstance(op, arith.AddiOp | arith.SubiOp | arith.MuliOp) or (by := constant_int(op.rhs)) is None:
+        return None
+    found = per_trip(op.lhs)
+    if found is None:
+        return None
+    loop, step, first = found
+    if isinstance(op, arith.MuliOp):
+        return loop, step * by, first * by
+    return loop, step, first + (by if isinstance(op, arith.AddiOp) else -by)
+
+
+def _is_counter(argument: BlockArgument, loop: Operation) -> bool:
+    if isinstance(loop, scf.ForOp):
+        return argument.index == 0 and counts_from_zero(loop)
+    if not isinstance(loop, scf.WhileOp) or argument.block is not loop.after_region.block:
+        return False
+    start = terminator(loop.before_region.block).operands[1:][argument.index]
+    following = _made_by(terminator(argument.block).operands[argument.index], arith.AddiOp)
+    return (
+        start is loop.before_region.block.args[argument.index]
+        and constant_int(loop.operands[argument.index]) == 0
+        and following is not None
+        and following.lhs is argument
+        and constant_int(following.rhs) == 1
+    )
