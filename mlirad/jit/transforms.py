@@ -28,7 +28,7 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     boundscheck: True; with False, an index out of range is no IndexError but undefined behaviour.
     cache: True; with False, compiled code is neither looked for nor kept on disk.
     parallel: False; with True, threads share the work on large arrays, as many as MLIRAD_NUM_THREADS says or as there
-    are processors. The results do not depend on their number.
+    are processors. The results do not depend on their number; sums of everything are rounded otherwise than without.
 
     Raises TypeError for an unknown option or something that is not callable.
     """

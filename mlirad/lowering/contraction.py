@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.dialects import func, memref, vector
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects import vector
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Attribute, SSAValue
 
 from mlirad.lowering.loop_body import Body
 from mlirad.lowering.loop_builder import Index, LoopBuilder, vector_of
 from mlirad.lowering.loop_nest import Nest, Operand
+from mlirad.lowering.scratch import scratch
 
 VECTORS = 2
 """Vectors of c beside one another in a tile."""
@@ -28,7 +29,6 @@ _PACK_FROM = 1 << 15
 """Elements of b from which its rows are copied together, so that a tile reads one page and not one per row."""
 BLOCK_ROWS = 48
 """Of the rows of a product that threads share, what a block has at least: so many are worth packing b's columns for."""
-_ARENA_ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class ContractionEmitter:
 
     def emit(self) -> None:
         if self.is_packed:
-            self.panel = self._scratch((self._depth(), self.width))
+            (self.panel,) = scratch(self.builder, MemRefType(self.element, [self._depth(), self.width]))
         self._around(self.product.others)
 
     @property
@@ -266,36 +266,6 @@ class ContractionEmitter:
             return ()
 
         builder.loop(0, self.width, self.lanes, (), copy_columns)
-
-    def _scratch(self, shape: tuple[int, int]) -> SSAValue:
-        """A buffer in the call's arena, behind what was planned; nests, which run one after the other, share it.
-
-        Where several threads run, one on the stack of each.
-        """
-        if self.builder.is_shared:
-            alloca = memref.AllocaOp.get(self.element, _ARENA_ALIGNMENT, shape)
-            return self.builder.insert(alloca).results[0]
-        function = self.builder.anchor.parent_op()
-        while function is not None and not isinstance(function, func.FuncOp):
-            function = function.parent_op()
-        assert function is not None
-        start = _number(function, "mlirad.scratch_offset")
-        if start is None:
-            start = -(-(_number(function, "mlirad.arena_size") or 0) // _ARENA_ALIGNMENT) * _ARENA_ALIGNMENT
-            function.attributes["mlirad.scratch_offset"] = IntegerAttr(start, i64)
-        end = start + shape[0] * shape[1] * self.element.bitwidth // 8  # pyright: ignore[reportAttributeAccessIssue]
-        size = max(end, _number(function, "mlirad.arena_size") or 0)
-        function.attributes["mlirad.arena_size"] = IntegerAttr(size, i64)
-        alloc = memref.AllocOp.get(self.element, _ARENA_ALIGNMENT, shape)
-        alloc.attributes["mlirad.offset"] = IntegerAttr(start, i64)
-        self.builder.insert(alloc)
-        assert isinstance(alloc.memref.type, MemRefType)
-        return alloc.memref
-
-
-def _number(op: Operation, name: str) -> int | None:
-    value = op.attributes.get(name)
-    return value.value.data if isinstance(value, IntegerAttr) else None
 
 
 def _row_count(size: Index, vector_bytes: int) -> int:

@@ -15,8 +15,8 @@ from xdsl.dialects.memref import CopyOp as MemRefCopyOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from mlirad.lowering.contraction import ContractionEmitter, match_contraction
-from mlirad.lowering.loop_body import body_of
+from mlirad.lowering.contraction import Contraction, ContractionEmitter, match_contraction
+from mlirad.lowering.loop_body import Body, body_of
 from mlirad.lowering.loop_builder import LoopBuilder
 from mlirad.lowering.loop_nest import Nest, nest_of, simplify
 from mlirad.lowering.loop_plan import plan_of
@@ -54,16 +54,16 @@ def lower(op: Operation, vector_bytes: int, parallel: bool = False) -> None:
         body = body_of(nest.body)
         product = match_contraction(nest, body)
 
-        def emit(nest: Nest) -> None:
+        def emit(nest: Nest, body: Body, product: Contraction | None) -> None:
             if product is not None:
-                ContractionEmitter(product.of(nest), nest, vector_bytes, builder).emit()
+                ContractionEmitter(product, nest, vector_bytes, builder).emit()
             else:
                 NestEmitter(nest, plan_of(nest, body, vector_bytes), body, builder).emit()
 
         cut = cut_of(nest, body, product, builder) if parallel else None
         if cut is None:
-            emit(nest)
+            emit(nest, body, product)
         else:
-            in_blocks(nest, cut, builder, emit)
+            in_blocks(nest, body, product, cut, builder, emit)
     op.detach()
     op.erase()

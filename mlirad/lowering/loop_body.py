@@ -61,8 +61,20 @@ class Combiner:
     def neutral(self, builder: LoopBuilder, lanes: int) -> SSAValue:
         return builder.number(_neutral(self.op_class, self.element), vector_of(self.element, lanes))
 
+    def start(self, builder: LoopBuilder) -> SSAValue:
+        """The neutral element alone."""
+        return builder.number(_neutral(self.op_class, self.element), self.element)
+
     def apply(self, builder: LoopBuilder, a: SSAValue, b: SSAValue) -> SSAValue:
         return builder.op(self.op_class, [a, b], a.type, **self.properties)
+
+    @property
+    def block(self) -> Block:
+        """The body of a nest that combines its input with its output."""
+        made = Block(arg_types=[self.element, self.element])
+        op = self.op_class.create(operands=made.args, result_types=[self.element], properties=self.properties)
+        made.add_ops([op, YieldOp(op.results[0])])
+        return made
 
     @property
     def is_rounded(self) -> bool:

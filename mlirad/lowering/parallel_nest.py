@@ -1,15 +1,15 @@
 """Cuts a nest with much work into blocks along one dimension, for threads to run side by side.
 
-Reads: nests. Writes: scf.parallel over the blocks, and in it a nest over subviews. Leaves: nests with little work, and
-those of which no dimension has points that write places of their own.
+Reads: nests. Writes: scf.parallel over the blocks, and in it a nest over subviews. Leaves: nests with little work.
 
-Where the cuts are depends on sizes alone, not on how many threads there are. A block computes each of its elements as
-the whole nest would, so that the results are the same to the bit.
+Where the cuts are depends on sizes alone, not on how many threads there are. If all points along the dimension write
+places of their own, a block computes each of its elements as the whole nest would: the results are the same to the bit.
+A reduction that can only be cut along what it reduces gives a result for each block, and these are combined in order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -23,6 +23,7 @@ from mlirad.lowering.loop_body import Body
 from mlirad.lowering.loop_builder import Index, LoopBuilder
 from mlirad.lowering.loop_nest import Nest, Operand
 from mlirad.lowering.loop_plan import TILE, order_of
+from mlirad.lowering.partial_results import MOST_BLOCKS, make_partials, partials_of
 
 BLOCK = 1 << 20
 """The work of a block: some 100 microseconds, which are many times what it takes to wake a thread.
@@ -38,26 +39,45 @@ _LINE = 64  # elements to which blocks of vectors are rounded: threads write no 
 
 @dataclass(frozen=True)
 class Cut:
-    """Blocks of `step` points along `dimension`."""
+    """Blocks of `step` points along `dimension`. is_partial: whether it is reduced."""
 
     dimension: int
     step: Index
+    is_partial: bool = False
 
 
 def cut_of(nest: Nest, body: Body, product: Contraction | None, builder: LoopBuilder) -> Cut | None:
     """How to cut a nest; None if it is to stay whole."""
     if not _is_pure(body):
         return None
+    point = body.cost * (1 if body.is_vectorizable else _SCALAR) + _TOUCHED * len(nest.operands)
     if product is not None:
-        return _cut_of_product(nest, product, builder)
+        return _cut_of_product(nest, product, builder) or _partial_cut(nest, body, 1, builder)
     candidates = [d for d in order_of(nest) if _is_independent(nest, d)]
     long = [d for d in candidates if not _is_shorter(nest, d, TILE)]
+    if not long and (found := _partial_cut(nest, body, point, builder)):
+        return found
     if not candidates:
         return None
     d = long[0] if long else max(candidates, key=lambda d: _known(nest.sizes[d]))
-    inner = [size for other, size in enumerate(nest.sizes) if other != d]
-    point = body.cost * (1 if body.is_vectorizable else _SCALAR) + _TOUCHED * len(nest.operands)
-    return _cut(nest, d, point, inner, _LINE if all(size == 1 for size in inner) else 1, builder)
+    return _cut(nest, d, point, _LINE if len(nest.live) == 1 else 1, builder)
+
+
+def _partial_cut(nest: Nest, body: Body, point: int, builder: LoopBuilder) -> Cut | None:
+    """Along the longest dimension that is reduced."""
+    reduced = [
+        d for d in nest.live if not all(d in out.dimensions for out in nest.outputs) and _is_on_one_axis(nest, d)
+    ]
+    if not reduced:
+        return None
+    d = max(reduced, key=lambda d: _known(nest.sizes[d]))
+    if _is_shorter(nest, d, TILE) or partials_of(nest, body, d) is None:
+        return None
+    found = _cut(nest, d, point, _LINE if len(nest.live) == 1 else 1, builder)
+    if found is None:
+        return None
+    most = builder.divide(builder.add(nest.sizes[d], MOST_BLOCKS - 1), MOST_BLOCKS)
+    return Cut(d, builder.maximum(found.step, most), is_partial=True)
 
 
 def _cut_of_product(nest: Nest, product: Contraction, builder: LoopBuilder) -> Cut | None:
@@ -70,7 +90,7 @@ def _cut_of_product(nest: Nest, product: Contraction, builder: LoopBuilder) -> C
     def cut(d: int, unit: int) -> Cut | None:
         if not _is_independent(nest, d):
             return None
-        return _cut(nest, d, 1, [size for other, size in enumerate(sizes) if other != d], unit, builder)
+        return _cut(nest, d, 1, unit, builder)
 
     for d in product.others:
         if d in product.c.dimensions and not _is_shorter(nest, d, TILE) and (found := cut(d, 1)):
@@ -89,9 +109,10 @@ def _cut_of_product(nest: Nest, product: Contraction, builder: LoopBuilder) -> C
     )
 
 
-def _cut(nest: Nest, d: int, point: int, inner: Sequence[Index], unit: int, builder: LoopBuilder) -> Cut | None:
+def _cut(nest: Nest, d: int, point: int, unit: int, builder: LoopBuilder) -> Cut | None:
     """Along d, in blocks of a multiple of `unit`. point: the work of one point."""
     size = nest.sizes[d]
+    inner = [each for other, each in enumerate(nest.sizes) if other != d]
     known = point * prod(each for each in inner if isinstance(each, int))
     unknown = [each for each in inner if not isinstance(each, int)]
     least = -(-BLOCK // (known * unit)) * unit
@@ -106,29 +127,33 @@ def _cut(nest: Nest, d: int, point: int, inner: Sequence[Index], unit: int, buil
     return Cut(d, least)
 
 
-def in_blocks(nest: Nest, cut: Cut, builder: LoopBuilder, emit: Callable[[Nest], None]) -> None:
-    """`emit` on the nest of each block."""
+Emit = Callable[[Nest, Body, Contraction | None], None]
+
+
+def in_blocks(nest: Nest, body: Body, product: Contraction | None, cut: Cut, builder: LoopBuilder, emit: Emit) -> None:
+    """`emit` on the nest of each block, and on those that put a reduction together."""
     d, step = cut.dimension, cut.step
     size = nest.sizes[d]
     is_even = isinstance(size, int) and isinstance(step, int) and size % step == 0
+    partials = None
+    if cut.is_partial:
+        partials = make_partials(nest, body, d, step, builder, lambda nest, body: emit(nest, body, None))
 
     def block(start: Index) -> None:
         count = step if is_even else builder.minimum(step, builder.subtract(size, start))
         sizes = list(nest.sizes)
         sizes[d] = count
-        operands = [_part(operand, d, start, count, builder) for operand in nest.operands]
-        split = len(nest.inputs)
-        emit(
-            replace(
-                nest,
-                sizes=tuple(sizes),
-                inputs=tuple(operands[:split]),
-                outputs=tuple(operands[split:]),
-                starts={**nest.starts, d: start},
-            )
-        )
+        inputs = [_part(operand, d, start, count, builder) for operand in nest.inputs]
+        outputs = [_part(operand, d, start, count, builder) for operand in nest.outputs]
+        if partials is not None:
+            partials.begin(start, outputs)
+        starts = {**nest.starts, d: start}
+        part = replace(nest, sizes=tuple(sizes), inputs=tuple(inputs), outputs=tuple(outputs), starts=starts)
+        emit(part, body, None if product is None else product.of(part))
 
     builder.parallel(size, step, block)
+    if partials is not None:
+        partials.end()
 
 
 def _part(operand: Operand, d: int, start: Index, count: Index, builder: LoopBuilder) -> Operand:
@@ -161,14 +186,18 @@ def _dialect(op: Operation) -> str:
 
 
 def _is_independent(nest: Nest, d: int) -> bool:
-    """Whether each point along d writes places of its own, and every operand is cut by one axis, or not at all."""
-    if not nest.is_parallel[d] or nest.sizes[d] == 1:
-        return False
+    """Whether each point along d writes places of its own."""
+    is_loop = nest.is_parallel[d] and nest.sizes[d] != 1
+    return is_loop and _is_on_one_axis(nest, d) and all(d in out.dimensions for out in nest.outputs)
+
+
+def _is_on_one_axis(nest: Nest, d: int) -> bool:
+    """Whether every operand has d on one axis, which is cut, or on none."""
     for operand in nest.operands:
         subscripts = [subscript for subscript in operand.subscripts if subscript.coefficient(d)]
         if len(subscripts) > 1 or any(subscript.dimension != d for subscript in subscripts):
             return False
-    return all(d in out.dimensions for out in nest.outputs)
+    return True
 
 
 def _is_shorter(nest: Nest, d: int, length: int) -> bool:

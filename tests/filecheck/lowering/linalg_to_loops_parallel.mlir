@@ -65,13 +65,22 @@ func.func @unknown(%x: memref<?x?xf64, strided<[?, 1]>>, %y: memref<?x?xf64, str
   func.return
 }
 
-// A sum of rows is cut between rows, a sum of everything is not: its order is fixed.
+// A sum of rows is cut between rows, a sum of everything where it is longest: each block has a result, in the arena,
+// which begins with what changes nothing, and these are added in their order.
 // CHECK-LABEL: func.func @rows
 // CHECK:       "scf.parallel"
 // CHECK:         vector.shuffle
 // CHECK-LABEL: func.func @everything
-// CHECK-NOT:   scf.parallel
-// CHECK:       func.func @product
+// CHECK:       %[[PARTS:.*]] = memref.alloc() {{.*}}mlirad.offset = 0 : i64{{.*}} : memref<64xf64>
+// CHECK:       "scf.parallel"(%{{.*}}, %{{.*}}, %[[STEP:.*]]) <
+// CHECK-NEXT:  ^{{.*}}(%[[START:.*]]: index):
+// CHECK:         %[[B:.*]] = arith.divui %[[START]], %[[STEP]]
+// CHECK-NEXT:    %[[PART:.*]] = memref.subview %[[PARTS]][%[[B]]] [1] [1]
+// CHECK-NEXT:    memref.store %{{.*}}, %[[PART]]
+// CHECK:         memref.store %{{.*}}, %[[PART]]
+// CHECK:         scf.reduce
+// CHECK:       vector.load %[[PARTS]]
+// CHECK:       memref.store %{{.*}}, %y[]
 func.func @rows(%x: memref<1000x4000xf64>, %y: memref<1000xf64>) {
   linalg.generic {
     indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]
@@ -94,6 +103,7 @@ func.func @everything(%x: memref<4000000xf64>, %y: memref<f64>) {
 }
 
 // A product, in blocks of rows; the panel of the other factor is each thread's own, on its stack, not in the arena.
+// CHECK-LABEL: func.func @product
 // CHECK:       "scf.parallel"
 // CHECK:         memref.alloca() {{.*}}: memref<256x8xf64>
 // CHECK-NOT:     memref.alloc()

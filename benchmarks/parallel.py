@@ -1,0 +1,104 @@
+"""Reads: nothing. Writes: the time of work on large arrays, by one thread and by all there are. Leaves: 0.
+
+Peers: the same in Numba, with `parallel=True` and `prange`, without fast-math, as mlirad; its gradient is by hand.
+NumPy's product is that of its BLAS, with as many threads as the environment allows.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import partial
+
+import numpy as np
+from harness import has, print_ratios, shortest
+
+import mlirad
+from mlirad.options import Environment
+
+
+def wave(x, y):
+    return np.sum(np.exp(np.sin(x) * y))
+
+
+def product(a, b):
+    return a @ b
+
+
+def numba_gradient():
+    import numba  # pyright: ignore[reportMissingImports]
+
+    def gradient(x, y):
+        result = np.empty_like(x)
+        for i in numba.prange(x.size):
+            result[i] = np.exp(np.sin(x[i]) * y[i]) * np.cos(x[i]) * y[i]
+        return result
+
+    return numba.njit(gradient), numba.njit(parallel=True)(gradient)
+
+
+def numba_product():
+    import numba  # pyright: ignore[reportMissingImports]
+
+    def multiply(a, b):
+        result = np.zeros((a.shape[0], b.shape[1]))
+        for i in numba.prange(a.shape[0]):
+            for k in range(a.shape[1]):
+                for j in range(b.shape[1]):
+                    result[i, j] += a[i, k] * b[k, j]
+        return result
+
+    return numba.njit(multiply), numba.njit(parallel=True)(multiply)
+
+
+def compare(title, one, shared, numba_pair, arguments, check):
+    contenders = {"mlirad": one, "mlirad, parallel=True": shared}
+    if has("numba"):
+        contenders["Numba"], contenders["Numba, parallel=True"] = numba_pair()
+    wanted = check(*arguments)
+    for name, function in contenders.items():
+        np.testing.assert_allclose(function(*arguments), wanted, rtol=1e-9, err_msg=name)
+    works = {name: partial(function, *arguments) for name, function in contenders.items()}
+    if check is product:
+        works["NumPy"] = partial(product, *arguments)
+    print_ratios(title, shortest(works, rounds=15))
+    print_processor_time({name: works[name] for name in ("mlirad", "mlirad, parallel=True")})
+    print()
+
+
+def print_processor_time(works):
+    """Also on a busy machine this tells what sharing costs, and how much of the work others than the caller do."""
+    for name, work in works.items():
+        times: list[tuple[float, float]] = []
+        for _ in range(15):
+            all_before, own_before = time.process_time(), time.thread_time()
+            work()
+            times.append((time.process_time() - all_before, time.thread_time() - own_before))
+        everyone, own = (1e6 * min(each) for each in zip(*times, strict=True))
+        print(f"  {name:34s} {everyone:14.2f} us of processors, {own:10.2f} of the caller's")
+
+
+def main() -> int:
+    print(f"{Environment.read().threads} threads, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}\n")
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 4_000_000))
+    compare(
+        "gradient of sum(exp(sin(x) * y)), 4,000,000 elements",
+        mlirad.grad(wave),
+        mlirad.grad(mlirad.jit(wave, parallel=True)),
+        numba_gradient,
+        (x, y),
+        lambda x, y: np.exp(np.sin(x) * y) * np.cos(x) * y,
+    )
+    a, b = rng.normal(size=(2, 1024, 1024))
+    shared = mlirad.jit(product, parallel=True)
+    compare("product, 1024 x 1024", mlirad.jit(product), shared, numba_product, (a, b), product)
+    x, y = rng.normal(size=(2, 100))
+    one, shared = mlirad.grad(wave), mlirad.grad(mlirad.jit(wave, parallel=True))
+    works = {"mlirad": lambda: one(x, y), "mlirad, parallel=True": lambda: shared(x, y)}
+    print_ratios("the same gradient of 100 elements: nothing to share", shortest(works, rounds=15))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
