@@ -13,7 +13,7 @@ from math import inf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from mlirad.autodiff.carries import block_of
+from mlirad.autodiff.carries import Carry, Loop, LoopOp, block_of
 from mlirad.autodiff.cut import Network
 from mlirad.autodiff.final import write_of
 from mlirad.autodiff.history import Histories, History, Look
@@ -30,10 +30,12 @@ MANY_WRITES = 32
 
 @dataclass
 class Decision:
-    """stored: the values to store, in an order that repeats from run to run. looks: what is read again of histories.
+    """stored: the values to store, in an order that repeats from run to run. carried: what a loop yields for a carry
+    whose argument is stored: the reverse loop has it from the trip before. looks: what is read again of histories.
     undone: the writes that are taken back for that, each with the value it overwrote."""
 
     stored: dict[SSAValue, None]
+    carried: dict[SSAValue, Carry]
     looks: dict[SSAValue, Look]
     undone: dict[UpdateOp, SSAValue]
 
@@ -81,8 +83,13 @@ class Decide:
             self.recovery.forbid(bad)
             reached = self._reach(())
         stored = self._cut(reached)
+        if carried := self._carried(reached, stored):
+            self.recovery.carry(carried)
+            stored = self._cut(self._reach(()))
         final = self._reach(stored)
-        decision = Decision(dict.fromkeys(value for value in final.users if value in stored), final.looks, final.undone)
+        carried = {value: carried[value] for value in final.users if value in carried and value not in stored}
+        stored = dict.fromkeys(value for value in final.users if value in stored)
+        decision = Decision(stored, carried, final.looks, final.undone)
         for old in self._made:
             if old not in decision.stored:
                 assert isinstance(old.owner, Operation)
@@ -251,6 +258,23 @@ class Decide:
             self._order[block] = {op: number for number, op in enumerate(block.ops)}
         return self._order[block]
 
+    def _carried(self, reached: _Reached, stored: set[SSAValue]) -> dict[SSAValue, Carry]:
+        """Numbers that a loop yields for a carry whose argument is stored: that of the next trip is the number.
+
+        After the last trip it is the loop's result, which is at hand if the loop is in no other.
+        """
+        found: dict[SSAValue, Carry] = {}
+        for op in self.recovery.entry.ops:
+            if not isinstance(op, LoopOp) or not self._is_reversed(op):
+                continue
+            for carry in Loop(op).carries:
+                value = carry.yielded
+                is_wanted = value in reached.users and block_of(value) is Loop(op).body
+                if is_wanted and carry.arg in stored and value not in found and not types.is_tensor(value.type):
+                    if self.recovery.way(carry.arg) is None and not _comes_back(carry.arg, value, found):
+                        found[value] = carry
+        return found
+
     # --- the cut ------------------------------------------------------------------------------------------------
 
     def _cut(self, reached: _Reached) -> set[SSAValue]:
@@ -284,6 +308,13 @@ def reverse_of(op: Operation, replays: Mapping[Block, ReplayOp]) -> Operation | 
             if block in replays:
                 return replays[block].parent_op()
     return None
+
+
+def _comes_back(arg: SSAValue, value: SSAValue, carried: Mapping[SSAValue, Carry]) -> bool:
+    """Whether an argument is had, from trip to trip, from `value` itself, as where two carries are exchanged."""
+    while arg is not value and arg in carried:
+        arg = carried[arg].arg
+    return arg is value
 
 
 def _op_of(value: SSAValue) -> Operation:

@@ -6,7 +6,7 @@ whose writes are taken back, or stored: bytes times trips against the cost of re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, prod
 
@@ -15,7 +15,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import SymbolTable, is_side_effect_free
 
 from mlirad.autodiff.callees import written_by
-from mlirad.autodiff.carries import Loop, block_of, constant_value
+from mlirad.autodiff.carries import Carry, Loop, block_of, constant_value
 from mlirad.autodiff.final import FinalArrays
 from mlirad.autodiff.history import Look
 from mlirad.autodiff.linear import induction
@@ -28,8 +28,8 @@ from mlirad.dialect.op import Generic, NdOp
 
 Build = Callable[[Sequence[SSAValue], SSAValue | None], SSAValue]
 
-COST_OF_SLOT, COST_OF_BYTE = 2.0, 0.25
-"""Storing eight bytes costs as much as four additions: they are written, and read again later."""
+COST_OF_SLOT, COST_OF_BYTE = 2.0, 0.5
+"""Storing eight bytes costs as much as six additions: they are written, and read again from far away."""
 UNKNOWN_TRIPS = 100
 UNKNOWN_SIZE = 1000
 ROUNDED_EXACTLY = 5
@@ -78,6 +78,10 @@ class Recovery:
         for value in values:
             del self.looks[value]
         self._ways.clear()
+
+    def carry(self, values: Mapping[SSAValue, Carry]) -> None:
+        """These are had from the carries' arguments, as they were a trip later."""
+        self._ways.update((value, Way((carry.arg,), 0.0, _not_built)) for value, carry in values.items())
 
     def _way(self, value: SSAValue) -> Way | None:
         way = self._argument(value) if isinstance(value, BlockArgument) else self._result(value)
@@ -224,7 +228,7 @@ def _elements(value: SSAValue) -> int:
 
 
 def _not_built(*_: object) -> SSAValue:
-    raise AssertionError("where an array is read again is for the undoing of its writes to say")
+    raise AssertionError("what is read again, or carried, is not built where it is asked for")
 
 
 def _is_overwritten(value: SSAValue) -> bool:

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from mlirad.autodiff.carries import block_of
+from mlirad.autodiff.carries import Carry, Loop, add_yields, block_of
 from mlirad.autodiff.decide import Decision
 from mlirad.autodiff.recover import Recovery, Way
 from mlirad.autodiff.shelves import Shelves, location_of
@@ -61,6 +61,22 @@ class Sweep:
         block = block_of(first)
         assert isinstance(first.owner, Operation)
         self._begun.setdefault(block, first.owner)
+
+    def carry(self) -> None:
+        """Let reverse loops carry from trip to trip what a forward loop has yielded for arguments that are stored."""
+        of_loop: dict[Operation, dict[SSAValue, Carry]] = {}
+        for value, carry in self.decision.carried.items():
+            reverse = self.replays[block_of(value)].parent_op()
+            assert reverse is not None
+            of_loop.setdefault(reverse, {})[value] = carry
+        for reverse, carried in of_loop.items():
+            assert isinstance(reverse, scf.ForOp)
+            args, _ = Loop(reverse).add([carry.result for carry in carried.values()])
+            self.made.update(zip(carried, args, strict=True))
+            add_yields(Loop(reverse).body, [self.value(carry.arg) for carry in carried.values()])
+            for value, arg in zip(carried, args, strict=True):
+                arg.name_hint = value.name_hint
+                self.count(block_of(value), "carried")
 
     def value(self, value: SSAValue) -> SSAValue:
         """What stands for a forward value in the reverse block of its block."""

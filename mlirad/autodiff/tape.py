@@ -58,6 +58,7 @@ def close(entry: Block) -> None:
     shelves = Shelves(entry)
     shelves.keep(value for value in decision.stored if not recovery.is_visible(value))
     sweep = Sweep(recovery, shelves, decision, pairs)
+    sweep.carry()
     Undo(sweep, decide, decision)()
     for residual, value in needed.items():
         residual.result.replace_all_uses_with(sweep.value(value))
