@@ -14,7 +14,7 @@ class Options:
     static_argnums, static_argnames: arguments that the code is specialised on by value. target: who takes over after
     the stage `optimized`. boundscheck: whether indices out of range raise IndexError (without it they are the user's
     responsibility). cache: whether its code is looked for and kept on disk. parallel: whether work on large arrays is
-    shared by threads.
+    shared by threads. donate_argnums: positional arguments whose arrays may be overwritten by results.
     """
 
     static_argnums: tuple[int, ...] = ()
@@ -23,6 +23,7 @@ class Options:
     boundscheck: bool = True
     cache: bool = True
     parallel: bool = False
+    donate_argnums: tuple[int, ...] = ()
 
     @property
     def for_target(self) -> dict[str, bool]:

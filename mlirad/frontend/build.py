@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +26,7 @@ from mlirad.frontend.aliases import Alias
 from mlirad.frontend.builtin_calls import BuiltinCalls
 from mlirad.frontend.captures import Capture, Found
 from mlirad.frontend.core import Bottom, PoisonUsed, Restart
+from mlirad.frontend.donation import paired
 from mlirad.frontend.interface import Interface, Reliance
 from mlirad.frontend.layout import strides_of
 from mlirad.frontend.loops import Loops
@@ -91,12 +92,13 @@ def build(
     aliases: Mapping[int, Alias] | None = None,
     captures: Sequence[Capture] = (),
     together: Sequence[Sequence[int]] = (),
+    donated: Set[int] = frozenset(),
 ) -> Built:
     """Compile a Python function, or a request on one, for a signature.
 
     aliases: arguments that are views of other ones. captures: those that are known already, by whose numbers `aliases`
     call them. together: sets of arguments that share memory in another way, which no function may write that is
-    differentiated.
+    differentiated. donated: leaves, C-contiguous arrays, whose memory the function may use for its results.
 
     Raises CompileError where it is refused, and NeedStaticLeaves where the values of some leaves must be known.
     """
@@ -106,7 +108,7 @@ def build(
     with _deep_recursion():
         while True:
             try:
-                return Build(function, signature, boundscheck, found, unrolled, aliases or {}, together).run()
+                return Build(function, signature, boundscheck, found, unrolled, aliases or {}, together, donated).run()
             except Restart:
                 # What has been found is kept, so that every round finds more.
                 found = Found(captures=found.captures, roots=found.roots)
@@ -161,6 +163,7 @@ class Build:
     unrolled: dict[Hashable, str]
     aliases: Mapping[int, Alias] = field(default_factory=dict)
     together: Sequence[Sequence[int]] = ()
+    donated: Set[int] = frozenset()
     results: list[Expr] = field(default_factory=list)
     pullbacks: list[func.FuncOp] = field(default_factory=list)
 
@@ -182,7 +185,9 @@ class Build:
             specs = self.result_leaves(leaves)
             written, captures_written = self.written(raises=value is None)
             insert(func.ReturnOp(*(result.value for result in self.results)))
-        module = self.module(name, block, {**written, **{-1 - k: v for k, v in captures_written.items()}})
+        written_keys = {**written, **{-1 - k: v for k, v in captures_written.items()}}
+        gifts = {} if self.pullbacks else paired(self.donated - written.keys(), self.signature.leaves, specs)
+        module = self.module(name, block, written_keys, gifts)
         traced = tuple(key for key in self.keys if key >= 0)
         passed = tuple(-1 - key for key in self.keys if key < 0)
         captures = tuple(self.found.captures.values())
@@ -203,19 +208,19 @@ class Build:
             Reliance(tuple(self.found.settled.values()), dict(self.found.used), tuple(self.found.unkeyed)),
         )
 
-    def module(self, name: str, block: Block, written: dict[int, int]) -> ModuleOp:
-        """The module; `written`: results by leaf, and by -1 - number of captures."""
+    def module(self, name: str, block: Block, written: dict[int, int], donated: dict[int, int]) -> ModuleOp:
+        """The module; `written`, `donated`: results by leaf, and by -1 - number of captures."""
         attributes: list[DictionaryAttr] = []
         for key in self.keys:
-            number = written.get(key)
-            attributes.append(DictionaryAttr({} if number is None else {"mlirad.written": IntegerAttr(number, i64)}))
+            notes = {"mlirad.written": written.get(key), "mlirad.donated": donated.get(key)}
+            attributes.append(DictionaryAttr({name: IntegerAttr(k, i64) for name, k in notes.items() if k is not None}))
         inputs = [argument.type for argument in block.args]
         main = func.FuncOp(
             name,
             FunctionType.from_lists(inputs, [result.type for result in self.results]),
             Region([block]),
             visibility="public",
-            arg_attrs=ArrayAttr(attributes) if written else None,
+            arg_attrs=ArrayAttr(attributes) if written or donated else None,
         )
         main.location = types.to_location(_definition(self.function))
         return ModuleOp([main, *self.pullbacks, *self.interpreter.functions])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mlirad import tree
-from mlirad.jit.aliasing import is_without_overlap
+from mlirad.jit.aliasing import is_without_overlap, overlapping
 
 Fetch = Callable[[], Any]
 
@@ -45,6 +45,18 @@ def check_written(inputs: Sequence[Input], values: Sequence[Any], written: Seque
         if array.flags.c_contiguous or not array.size or is_without_overlap(array):
             continue
         raise ValueError(f"{inputs[number].name} is written, and some of its elements share memory; copy it first")
+
+
+def free_to_take(values: Sequence[Any], donated: Sequence[int]) -> Sequence[Any]:
+    """The values, with copies for donated arrays that others share memory with or that are more than plain arrays."""
+    sharing = {number for pair in overlapping(values, donated) for number in pair}
+    copied = [number for number in donated if number in sharing or type(values[number]) is not np.ndarray]
+    if not copied:
+        return values
+    taken = list(values)
+    for number in copied:
+        taken[number] = np.array(values[number], order="C", copy=True, subok=False)
+    return taken
 
 
 def require_separate(args: Sequence[Any], kwargs: Mapping[str, Any], around: Iterable[Any]) -> None:

@@ -66,7 +66,8 @@ class _Writer:
         self._top = 0  # the next register
         self._fetched: dict[Any, int] = {}
         self._arrays = 0
-        self._checks_overlap = bool(made.written) or made.checks_copies
+        self._taken: dict[int, int] = {}  # the registers of the donated arrays that results stand in
+        self._checks_overlap = bool(made.written) or bool(made.donated) or made.checks_copies
         self._inputs, self._outputs, self._returns, self._width = _places(self._entry)
         if len(self._inputs) != len(made.inputs):
             raise _NotFast
@@ -139,7 +140,9 @@ class _Writer:
             self._check_number(register, leaf, slot, place)
 
     def _check_array(self, register: int, leaf: ArrayLeaf, slot: Slot | None, place: int, number: int | None) -> None:
-        is_written = number is not None and self._made.inputs[number].is_written
+        is_written = number is not None and (self._made.inputs[number].is_written or number in self._made.donated)
+        if number in self._made.donated and slot is not None and slot.result is not None:
+            self._taken[slot.result] = register
         if leaf.layout is not Layout.C or (is_written and leaf.readonly):
             raise _NotFast
         if slot is not None and (slot.shape != leaf.shape or _itemsize(slot) != leaf.dtype.itemsize):
@@ -259,6 +262,8 @@ class _Writer:
             match leaf:
                 case ArrayResult() if leaf.index in made:
                     self._do(Op.COPY, 1, a=made[leaf.index])
+                case ArrayResult() if leaf.index in self._taken:
+                    self._do(Op.COPY, 1, a=self._taken[leaf.index])
                 case ArgumentAlias():
                     self._do(Op.COPY, 1, a=leaves[leaf.leaf])
                 case CaptureAlias():

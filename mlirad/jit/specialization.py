@@ -27,7 +27,7 @@ from mlirad.jit.fast_calls import recipe_for
 from mlirad.jit.results import Pullback, Returned, dtypes_of
 from mlirad.options import Environment, Options
 from mlirad.requests import Jvp
-from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature, StaticLeaf
+from mlirad.signature import ArrayLeaf, Layout, ScalarLeaf, Signature, StaticLeaf
 from mlirad.targets.calls import CallPlan
 from mlirad.targets.target import Artifact, find_target
 
@@ -78,6 +78,13 @@ class Specialization:
         self._returned = Returned(built.structure, built.results)
         self._takes_leaves = tuple(each.leaf for each in self.inputs) == tuple(range(len(self.signature.leaves)))
         self.written = [number for number, each in enumerate(self.inputs) if each.is_written]
+        # Donated arrays that results stand in. Only the code tells which, if its target takes any (and lists slots).
+        slots = self.artifact.entries[built.name].inputs
+        self.donated = [
+            number
+            for number, (each, slot) in enumerate(zip(self.inputs, slots, strict=False))
+            if slot.result is not None and not each.is_written
+        ]
         self._arrays = [
             number
             for number, each in enumerate(self.inputs)
@@ -148,6 +155,8 @@ class Specialization:
             self._instead = None
         if self.checks_copies and overlapping(values, self._arrays):
             self._require_harmless(leaves, values)
+        if self.donated:
+            values = arguments.free_to_take(values, self.donated)
         taken, copies = arguments.contiguous(self.inputs, values)
         try:
             results = self.artifact.invoke(self.built.name, taken, self.dtypes)
@@ -240,12 +249,28 @@ def build_for(
     signature = asked
     while True:
         try:
-            return build(function, signature, options.boundscheck, aliases, captures, together), signature
+            # Code for arrays that share memory takes none of it.
+            donated = frozenset() if aliases or together else _donated(signature, options)
+            return build(function, signature, options.boundscheck, aliases, captures, together, donated), signature
         except NeedStaticLeaves as need:
             unknown = {number: leaves[number] for number in need.leaves}
             if any(not isinstance(signature.leaves[number], ScalarLeaf) for number in unknown):
                 raise CompileError(need.why, need.location) from None
             signature = signature.with_static({number: _plain(value) for number, value in unknown.items()})
+
+
+def _donated(signature: Signature, options: Options) -> frozenset[int]:
+    """The leaves whose arrays results may take the memory of."""
+    if not options.donate_argnums:
+        return frozenset()
+    return frozenset(
+        number
+        for number, (owner, leaf) in enumerate(zip(signature.argument_of(), signature.leaves, strict=True))
+        if owner in options.donate_argnums
+        and isinstance(leaf, ArrayLeaf)
+        and leaf.layout is Layout.C
+        and not leaf.readonly
+    )
 
 
 def _plain(value: Any) -> Any:

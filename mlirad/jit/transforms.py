@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar, overload
 
@@ -30,7 +31,14 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     parallel: False; with True, threads share the work on large arrays, as many as MLIRAD_NUM_THREADS says or as there
     are processors. The results do not depend on their number; sums of everything are rounded otherwise than without.
 
-    Raises TypeError for an unknown option or something that is not callable.
+    donate_argnums: positional arguments (an int, or several) whose arrays, those in containers too, the caller needs no
+    longer. A result of the same shape and dtype may then stand in the memory of one, and be that very array; after the
+    call the content of donated arrays is unspecified. An array that cannot be used so, as it is read-only, not
+    C-contiguous, shares memory with another argument or is returned itself, is left alone. A transform of a jitted
+    function does not take the option over; `jit(grad(f), donate_argnums=0)` has it.
+
+    Raises TypeError for an unknown option or something that is not callable, and ValueError for donated arguments that
+    are static.
     """
     made = _options(options)
     if function is None:
@@ -40,18 +48,29 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
 
 def _options(given: dict[str, Any]) -> Options:
     held = dict(given)
-    for name, kind in (("static_argnums", int), ("static_argnames", str)):
+    for name, kind in (("static_argnums", int), ("static_argnames", str), ("donate_argnums", int)):
         if name in held:
             value = held[name]
             held[name] = (value,) if isinstance(value, kind) else tuple(value)
     if not isinstance(held.get("parallel", False), bool):
         raise TypeError(f"jit(): parallel is True or False, not {held['parallel']!r}")
+    _check_donated(held.get("donate_argnums", ()), held.get("static_argnums", ()))
     try:
         return Options(**held)
     except TypeError:
         known = ", ".join(Options.__dataclass_fields__)
         unknown = ", ".join(repr(name) for name in held if name not in Options.__dataclass_fields__)
         raise TypeError(f"jit() has no option {unknown}; its options are {known}") from None
+
+
+def _check_donated(donated: Sequence[Any], static: Sequence[Any]) -> None:
+    for number in donated:
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise TypeError(f"jit(): donate_argnums are numbers of arguments, not {number!r}")
+        if number < 0:
+            raise ValueError(f"jit(): donate_argnums count from 0, and {number} is less")
+        if number in static:
+            raise ValueError(f"jit(): argument {number} is static, and cannot be donated")
 
 
 def _callable(function: Any) -> Any:
@@ -74,7 +93,8 @@ def _argnums(argnums: int | Sequence[int], grad_position: int | Sequence[int] | 
 
 
 def _inherited(function: Any) -> Options:
-    return function.options if isinstance(function, Kernel) else Options()
+    """The options of the function; what its own calls may overwrite, calls of its derivative may not."""
+    return replace(function.options, donate_argnums=()) if isinstance(function, Kernel) else Options()
 
 
 @lru_cache(maxsize=256)

@@ -2,7 +2,8 @@
 
 Reads: stage `linalg` (func, scf, arith, math, tensor and linalg on tensors). Writes: stage `bufferized`, the same on
 memrefs. Leaves: no tensor type; results of static shape in arguments of their own (`mlirad.result`) or in the written
-argument that they are the final content of (`mlirad.written`).
+argument that they are the final content of (`mlirad.written`; one that is `mlirad.donated` becomes so where that needs
+no copy).
 
 The steps, each in its file: tensors are made of empty memory (prepare_tensors), whoever overwrites moves or copies
 (last_use), slices are computed where they will stand (borrow_slices), elementwise ops write over what dies
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, TensorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.lowering.borrow_slices import borrow_slices
@@ -26,13 +27,16 @@ from mlirad.lowering.buffer_webs import Webs
 from mlirad.lowering.bufferize_ops import Constants, ToMemRefs
 from mlirad.lowering.callees import WRITTEN, Convention, convention, functions_of
 from mlirad.lowering.last_use import LastUses
-from mlirad.lowering.place_results import place_results
+from mlirad.lowering.place_results import Destination, place_results, set_argument_attribute
 from mlirad.lowering.prepare_tensors import prepare_tensors
 from mlirad.lowering.reuse_buffers import reuse_buffers
 from mlirad.lowering.rewriting import terminator
 from mlirad.lowering.spare_buffers import carry_spare_buffers
 from mlirad.lowering.strided import identity
 from mlirad.lowering.tensor_memory import is_static
+
+DONATED = "mlirad.donated"
+"""At an argument whose content nobody needs after the call: the number of the result that may take its memory."""
 
 
 @dataclass(frozen=True)
@@ -54,19 +58,11 @@ class Bufferize(ModulePass):
 
 
 def bufferize_function(function: func.FuncOp, constants: Constants, defined: Mapping[str, Convention]) -> None:
+    if noted(function, DONATED):
+        take_donations(function, defined)
     entry = function.body.block
-    written = written_arguments(function)
-    prepare_tensors(entry, defined)
-    moves = LastUses(function, written)
-    webs = Webs(entry)
-    borrowed = borrow_slices(webs)
-    reuse_buffers(moves.reusable[::-1], webs, written)
-    carry_spare_buffers(webs)
-    if function.sym_visibility is not None and function.sym_visibility.data == "private":
-        # What may have grown is returned, although it was an argument.
-        written = {argument: number for argument, number in written.items() if is_static(argument.type)}
-    destinations = place_results(function, webs, written)
-
+    written = noted(function, WRITTEN)
+    borrowed, destinations = assign_memory(function, written, defined)
     end = terminator(entry)
     tied = set(written.values())
     returned = [
@@ -81,14 +77,50 @@ def bufferize_function(function: func.FuncOp, constants: Constants, defined: Map
     )
 
 
-def written_arguments(function: func.FuncOp) -> dict[SSAValue, int]:
-    """The arguments that may be overwritten, each with the number of the result that is its final content."""
-    written: dict[SSAValue, int] = {}
+def assign_memory(
+    function: func.FuncOp, written: dict[SSAValue, int], defined: Mapping[str, Convention]
+) -> tuple[set[Operation], list[Destination]]:
+    """Decide what shares memory. The slices that are computed in their place, and the results that are to be copied.
+
+    `written` loses what the caller gets as a result of its own.
+    """
+    entry = function.body.block
+    prepare_tensors(entry, defined)
+    moves = LastUses(function, written)
+    webs = Webs(entry)
+    borrowed = borrow_slices(webs)
+    reuse_buffers(moves.reusable[::-1], webs, written)
+    carry_spare_buffers(webs)
+    if function.sym_visibility is not None and function.sym_visibility.data == "private":
+        # What may have grown is returned, although it was an argument.
+        for argument in [each for each in written if not is_static(each.type)]:
+            del written[argument]
+    return borrowed, place_results(function, webs, written)
+
+
+def take_donations(function: func.FuncOp, defined: Mapping[str, Convention]) -> None:
+    """The donated arguments that their results can be computed in count as written by these from now on.
+
+    The others stay as they are: to copy a result there would save no memory. It is tried on a copy of the function.
+    """
+    trial = function.clone()
+    donated = noted(trial, DONATED)
+    _, copied = assign_memory(trial, {**noted(trial, WRITTEN), **donated}, defined)
+    refused = {copy.number for copy in copied}
+    for argument, number in noted(function, DONATED).items():
+        assert isinstance(argument, BlockArgument)
+        if number not in refused:
+            set_argument_attribute(function, argument.index, WRITTEN, number)
+
+
+def noted(function: func.FuncOp, name: str) -> dict[SSAValue, int]:
+    """The arguments that have an attribute, a number of a result. WRITTEN: that result is the final content."""
+    found: dict[SSAValue, int] = {}
     for arg, attributes in zip(function.body.block.args, function.arg_attrs or (), strict=False):
-        number = attributes.data.get(WRITTEN)
+        number = attributes.data.get(name)
         if isinstance(number, IntegerAttr):
-            written[arg] = number.value.data
-    return written
+            found[arg] = number.value.data
+    return found
 
 
 def _memrefs(types: tuple[Attribute, ...]) -> list[Attribute]:

@@ -20,19 +20,27 @@ from mlirad.lowering.tensor_memory import is_consumed, is_empty
 
 def reuse_buffers(reusable: Sequence[Reusable], webs: Webs, written: dict[SSAValue, int]) -> None:
     """`reusable` in the order of the text."""
-    for found in reusable:
-        op, index = found.op, len(found.op.inputs) + found.number
-        memory = op.operands[index]
-        if not is_empty(memory):
-            continue
-        for value in found.dying:
-            if _is_free(value, op) and _is_wise(memory, value, webs, written):
-                webs.forget(memory)
-                webs.join(memory, value)
-                op.operands[index] = value
-                assert isinstance(memory.owner, Operation)
-                erase(memory.owner)
-                break
+    left = [found for found in reusable if not _reuse(found, webs, written)]
+    if written:
+        # Before a loop that works in place was found to do so, what is carried into it had several sources.
+        for found in left:
+            _reuse(found, webs, written)
+
+
+def _reuse(found: Reusable, webs: Webs, written: dict[SSAValue, int]) -> bool:
+    op, index = found.op, len(found.op.inputs) + found.number
+    memory = op.operands[index]
+    if not is_empty(memory):
+        return False
+    for value in found.dying:
+        if _is_free(value, op) and _is_wise(memory, value, webs, written):
+            webs.forget(memory)
+            webs.join(memory, value)
+            op.operands[index] = value
+            assert isinstance(memory.owner, Operation)
+            erase(memory.owner)
+            return True
+    return False
 
 
 def _is_free(value: SSAValue, op: LinalgStructuredOperation) -> bool:
