@@ -21,6 +21,7 @@ from mlirad.options import Environment
 from mlirad.targets.cpu import CpuTarget
 from mlirad.targets.cpu.pool import the_pool
 from mlirad.targets.cpu.runtime import PARALLEL_FOR
+from mlirad.targets.target import BUILT_IN
 
 RNG = np.random.default_rng(7)
 N = 20_000
@@ -77,11 +78,10 @@ def relax(x, n):
 
 
 def both(function: Callable[..., Any], *args: Any, transform: Callable[..., Any] = lambda f: f) -> tuple[Any, Any]:
-    """From threads, and from one. The former's code is shared work indeed."""
+    """From threads, and from one. The former's code does share work."""
     shared = transform(mlirad.jit(function, parallel=True, cache=False))
     alone = transform(mlirad.jit(function, cache=False))
     assert "scf.parallel" in shared.lower(*args).as_text("loops")
-    assert "scf.parallel" not in alone.lower(*args).as_text("loops")
     return shared(*args), alone(*args)
 
 
@@ -327,6 +327,56 @@ def test_a_handler_may_call_the_kernel_that_it_interrupts() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert seen == [True]
+
+
+def test_a_handler_may_fork_in_the_middle_of_a_call() -> None:
+    shared = mlirad.jit(relax, parallel=True, cache=False)
+    x = RNG.normal(size=N)
+    short, long = shared(x, 3), shared(x, 400)
+    children: list[int] = []
+
+    def fork(*_: Any) -> None:
+        children.append(os.fork())
+        if children[0] == 0:
+            signal.alarm(30)
+            if not np.array_equal(shared(x, 3), short):
+                os._exit(1)
+
+    before = signal.signal(signal.SIGUSR1, fork)
+    timer = threading.Timer(0.02, lambda: os.kill(os.getpid(), signal.SIGUSR1))
+    timer.start()
+    try:
+        while not children:
+            found = shared(x, 400)
+        if children[0] == 0:
+            os._exit(0 if np.array_equal(found, long) else 2)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    timer.join()
+    np.testing.assert_array_equal(found, long)
+    assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 0
+
+
+def test_products_on_a_small_stack() -> None:
+    # The panel of a product is on the stack of whoever computes it.
+    product = mlirad.jit(inner, parallel=True, cache=False)
+    a, b = RNG.normal(size=(2, 300, 300))
+    found = [product(a, b)]
+    assert "memref.alloca" in product.lower(a, b).as_text("loops")
+    before = threading.stack_size(64 << 10)
+    try:
+        thread = threading.Thread(target=lambda: found.append(product(a, b)))
+        thread.start()
+    finally:
+        threading.stack_size(before)
+    thread.join()
+    np.testing.assert_array_equal(found[1], found[0])
+
+
+def test_a_target_that_knows_no_threads_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BUILT_IN, "alone", "mlirad.targets.target:Target")
+    with pytest.raises(mlirad.TargetError, match="target 'alone' has no option 'parallel'"):
+        mlirad.jit(wave, target="alone", parallel=True)(1.0, 2.0)
 
 
 def test_options() -> None:
