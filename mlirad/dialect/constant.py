@@ -1,4 +1,4 @@
-"""Constants, and arrays filled with one number."""
+"""Constants, arrays filled with one number, and 0, 1, 2, ..."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr, TensorType
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
+from xdsl.ir.affine import AffineMap
+from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def, var_operand_def
 
 from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, emit, insert
+from mlirad.dialect.expr import Expr, constant, emit, insert
 from mlirad.dialect.op import Properties, PureOp, Upstream, op
-from mlirad.dialect.upstream import filled
+from mlirad.dialect.upstream import filled, generic
 from mlirad.errors import DTypeError, ShapeError
 
 
@@ -155,6 +158,65 @@ class FullOp(PureOp):
     def _build(self, value: SSAValue, *sizes: SSAValue) -> Sequence[SSAValue]:
         indices = [insert(arith.IndexCastOp(size, IndexType())).result for size in sizes]
         return [filled(value, types.tensor(types.shape(self.result.type), value.type), indices)]
+
+
+@op()
+class ArangeOp(PureOp):
+    """0, 1, 2, ...; the operand is the size, if it is unknown."""
+
+    name = "nd.arange"
+    size = opt_operand_def(types.I64)
+    result = result_def()
+    assembly_format = "($size^)? attr-dict `:` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        if not isinstance(result_type, TensorType) or types.element_type(result_type) != types.I64:
+            raise DTypeError(f"nd.arange: {result_type} is not an array of {types.I64}")
+        shape = types.shape(result_type)
+        if len(shape) != 1 or shape.count(-1) != len(operands):
+            raise ShapeError(f"nd.arange: {len(operands)} sizes for {result_type}")
+        return [result_type]
+
+    def reference(self, *arrays: Any) -> Any:
+        (size,) = arrays or types.shape(self.result.type)
+        return np.arange(size, dtype=np.int64)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return tuple(None for _ in operands)
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None
+
+    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+        return self.size
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, *sizes: SSAValue) -> Sequence[SSAValue]:
+        indices = [insert(arith.IndexCastOp(size, IndexType())).result for size in sizes]
+        empty = insert(tensor.EmptyOp(indices, self.result.type)).tensor
+
+        def place(_: SSAValue) -> Sequence[SSAValue]:
+            index = insert(IndexOp(0)).result
+            return [insert(arith.IndexCastOp(index, types.I64)).result]
+
+        return generic([], [empty], [AffineMap.identity(1)], [IteratorType.PARALLEL], place)
+
+
+STORED = 64
+"""As many counted numbers at most are a constant: what is known of each is worth more than the bytes."""
+
+
+def counted(size: int | Expr) -> Expr:
+    """0, 1, ..., size - 1, as i64; a size that only the run knows is an i64."""
+    if isinstance(size, Expr):
+        return emit(ArangeOp, size, result_type=types.tensor((-1,), types.I64))
+    type = types.tensor((size,), types.I64)
+    return emit(ArangeOp, result_type=type) if size > STORED else constant(np.arange(size), type)
 
 
 def full(value: Expr, shape: Sequence[int], sizes: Sequence[Expr] = ()) -> Expr:

@@ -15,6 +15,7 @@ from xdsl.dialects.scf import ForOp, YieldOp
 from xdsl.ir import Block, Region
 
 from mlirad.dialect import types
+from mlirad.dialect.constant import counted
 from mlirad.dialect.expr import Expr, building, constant, emit, insert, where
 from mlirad.dialect.gather import ScatterAddOp
 from mlirad.dialect.indexing import ExtractOp, InsertOp
@@ -138,7 +139,7 @@ def _places(arrays: Arrays, operands: Sequence[Expr], shape: tuple[int, ...]) ->
             index, dims = operands[arrays.axes.index(axis)], range(arrays.at, arrays.at + rank)
         else:
             number = kept.index(axis)
-            index = constant(np.arange(size), types.tensor((size,), types.I64))
+            index = counted(size)
             dims = [number if number < arrays.at else number + rank]
         places.append(broadcast(index, dims, whole))
     return places

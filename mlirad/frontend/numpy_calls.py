@@ -60,7 +60,7 @@ def call(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = 
         raise unsupported(function)
     if any(isinstance(arg, Selected) for arg in (*args, *kwargs.values())):
         return masked.call(function, made, args, kwargs, spelling(function))
-    if is_static((list(args), dict(kwargs))) and function not in _FILLED:
+    if is_static((list(args), dict(kwargs))) and function not in _MADE:
         with numpys_refusal(), np.errstate(all="ignore"):
             return _as_constants(function(*args, **kwargs))
     _check_arguments(function, made, args, kwargs)
@@ -203,12 +203,14 @@ def supported_names() -> tuple[str, ...]:
 
 # --- the table --------------------------------------------------------------------------------------------------
 
-# Arrays of one number are not made at compile time.
-_FILLED: Mapping[Any, Implementation] = {
+# What the compiled code makes, though it is known: an array of one number, or of numbers that follow one another.
+_MADE: Mapping[Any, Implementation] = {
     np.zeros: numpy_creation.zeros,
     np.ones: numpy_creation.ones,
     np.empty: numpy_creation.zeros,
     np.full: numpy_creation.full,
+    np.arange: numpy_creation.arange,
+    np.linspace: numpy_creation.linspace,
     np.zeros_like: numpy_creation.zeros_like,
     np.ones_like: numpy_creation.ones_like,
     np.empty_like: numpy_creation.zeros_like,
@@ -216,9 +218,7 @@ _FILLED: Mapping[Any, Implementation] = {
 }
 
 _FUNCTIONS: Mapping[Any, Implementation] = {
-    **_FILLED,
-    np.arange: numpy_creation.arange,
-    np.linspace: numpy_creation.linspace,
+    **_MADE,
     np.array: numpy_creation.array,
     np.asarray: numpy_creation.array,
     np.asanyarray: numpy_creation.array,

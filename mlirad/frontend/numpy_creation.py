@@ -5,12 +5,15 @@ Reads: static shapes and dtypes, and values. Writes: nd ops. Leaves: Traced valu
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from mlirad.dialect import types
+from mlirad.dialect.compare import cast as cast_expr
+from mlirad.dialect.constant import STORED, counted
 from mlirad.dialect.expr import Expr, constant, where
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend import promotion
@@ -104,7 +107,14 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", *, s
 def arange(*args: Any, dtype: Any = None) -> Traced:
     require_static((args, dtype), "the length of np.arange")
     with numpys_refusal():
-        return of_array(np.arange(*args, dtype=dtype))
+        numbers = np.arange(*args, dtype=dtype)
+    if numbers.size <= STORED:
+        return of_array(numbers)
+    element = types.from_dtype(promotion.require_dtype(numbers.dtype, "a counted array"))
+    # As NumPy computes it; its integers wrap here as they do there.
+    first, step = (constant(number, element) for number in (numbers[0], (numbers[1:] - numbers[:-1])[0]))
+    shape = numbers.shape
+    return Traced(stretched(first, shape) + cast_expr(counted(numbers.size), element) * stretched(step, shape))
 
 
 def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True) -> Traced:
@@ -112,21 +122,22 @@ def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True) -> Tra
     require_static((num, endpoint), "the length of np.linspace")
     if is_static((start, stop)):
         with numpys_refusal():
-            return of_array(np.linspace(start, stop, num, endpoint=endpoint))
+            numbers = np.linspace(start, stop, num, endpoint=endpoint)
+        if numbers.size <= STORED:
+            return of_array(numbers)
     first, last = as_operand(start), as_operand(stop)
     if shape_of(first) or shape_of(last):
         raise UnsupportedSyntaxError("np.linspace between arrays is not supported")
     dtype = promotion.common_dtype([stand_in(first), stand_in(last), float])
     with numpys_refusal():
-        counts = np.linspace(0, num - 1, num) if num > 1 else np.zeros(num)
+        count = np.empty(operator.index(num)).size
     parts = num - 1 if endpoint else num
     low, high = in_type(first, dtype, ()), in_type(last, dtype, ())
-    steps = constant(counts.astype(dtype), types.tensor(counts.shape, types.from_dtype(dtype)))
+    places, shape = counted(count), (count,)
     step = (high - low) / float(parts) if parts > 0 else high - low
-    spread = stretched(low, counts.shape) + steps * stretched(step, counts.shape)
+    spread = stretched(low, shape) + cast_expr(places, types.from_dtype(dtype)) * stretched(step, shape)
     if endpoint and num > 1:
-        ends = constant(np.arange(num) == num - 1, types.tensor(counts.shape, types.I1))
-        spread = where(ends, stretched(high, counts.shape), spread)
+        spread = where(places == constant(count - 1, places.type), stretched(high, shape), spread)
     return Traced(spread)
 
 

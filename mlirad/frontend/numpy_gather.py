@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mlirad.dialect import types
+from mlirad.dialect.constant import counted
 from mlirad.dialect.expr import emit
 from mlirad.dialect.gather import GatherOp
 from mlirad.dialect.movement import reshape
@@ -85,11 +86,14 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Traced:
         raise StaticValueError("`indices` and `arr` must have the same number of dimensions")
     (place,) = promotion.normalize_axes(axis, x.ndim)
     axes = tuple(range(x.ndim))
-    values = tuple(
-        index if axis == place else np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in axes])
-        for axis in axes
-    )
+    values = tuple(index if axis == place else _counted_along(axis, shape) for axis in axes)
     return Traced(_gathered(x, Arrays(values, axes, axes, 0)), origins=frozenset({DATA}))
+
+
+def _counted_along(axis: int, shape: tuple[int, ...]) -> Traced:
+    """0, 1, ... along an axis of that shape, the others being of size 1."""
+    lengths = tuple(size if i == axis else 1 for i, size in enumerate(shape))
+    return Traced(reshape(counted(shape[axis]), types.tensor(lengths, types.I64)))
 
 
 def ix_(*sequences: Any) -> tuple[Any, ...]:

@@ -14,7 +14,8 @@ import numpy as np
 from mlirad.dialect import types
 from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast as cast_expr
-from mlirad.dialect.expr import Expr, apply, constant, emit, where
+from mlirad.dialect.constant import counted
+from mlirad.dialect.expr import Expr, apply, emit, where
 from mlirad.dialect.movement import broadcast_like, reshape
 from mlirad.dialect.op import NdOp
 from mlirad.dialect.reduction import MaxOp, MinOp, SumOp
@@ -26,7 +27,6 @@ from mlirad.frontend.sizes import (
     Shape,
     Size,
     filled,
-    fitted,
     is_static,
     number,
     of_shape,
@@ -36,9 +36,6 @@ from mlirad.frontend.sizes import (
 )
 from mlirad.frontend.sizes import total as size_of
 from mlirad.frontend.traced import Traced, as_traced, origins_of, require_static
-
-# As many numbers at most are stored to count the elements of an array whose size only the run knows.
-_COUNTED = 2**20
 
 
 def _axes(axis: Any, x: Traced) -> tuple[int, ...]:
@@ -173,15 +170,6 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced
     return _result(_reduced(SumOp, cast_expr(truths(x, x.shape), types.I64), _axes(axis, x), keepdims), x)
 
 
-def _counted(length: Size) -> Expr:
-    """0, 1, 2, ..."""
-    largest = affine.upper_bound(value_of(length))
-    if largest is None or largest > _COUNTED:
-        largest = operator.index(length)
-    counted = constant(np.arange(largest), types.tensor((largest,), types.I64))
-    return fitted(counted, [length])
-
-
 def _place_of(op_class: type[NdOp], name: str) -> Callable[..., Traced]:
     """The first place of the extreme along an axis; of the first nan, if there is one."""
 
@@ -197,7 +185,11 @@ def _place_of(op_class: type[NdOp], name: str) -> Callable[..., Traced]:
         is_best = expr == broadcast_like(_reduced(op_class, expr, (place,)), others, expr)
         if types.is_float(expr.type):
             is_best = is_best | (expr != expr)
-        candidates = where(is_best, broadcast_like(_counted(length), [place], expr), value_of(length))
+        candidates = where(
+            is_best,
+            broadcast_like(counted(length if isinstance(length, int) else value_of(length)), [place], expr),
+            value_of(length),
+        )
         found = _reduced(MinOp, candidates, (place,))
         if keepdims:
             found = reshape(found, of_shape(_kept_shape(x.shape, _axes(axis, x)), types.I64))

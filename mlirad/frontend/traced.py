@@ -19,7 +19,7 @@ from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.indexing import ExtractOp
 from mlirad.dialect.movement import reshape
-from mlirad.errors import DTypeError
+from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend import promotion, sizes
 from mlirad.frontend.promotion import StandIn
 from mlirad.frontend.python_operators import Operators
@@ -176,8 +176,15 @@ def as_traced(x: Any) -> Traced:
     return Traced(constant(promotion.convert(x, dtype), types.from_dtype(dtype)), weak=is_python_number(x))
 
 
+_LARGEST_CONSTANT = 2**24
+"""Bytes. LLVM reads constants as text: much larger ones take minutes, and then all memory."""
+
+
 def of_array(x: np.ndarray) -> Traced:
-    """A constant array."""
+    """A constant array. Raises UnsupportedSyntaxError if it is too large to be a part of the code."""
+    if x.nbytes > _LARGEST_CONSTANT:
+        text = f"a constant array of {x.nbytes:,} bytes is too large to be compiled into the code"
+        raise UnsupportedSyntaxError(text, hint="make it outside and pass it as an argument")
     dtype = promotion.require_dtype(x.dtype, "a constant array")
     return Traced(constant(x, types.tensor(x.shape, types.from_dtype(dtype))), zero_d=x.ndim == 0)
 

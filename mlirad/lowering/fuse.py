@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, DenseIntOrFPElementsAttr, ModuleOp
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, DenseIntOrFPElementsAttr, IntegerAttr, ModuleOp, i64
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp, YieldOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
@@ -86,8 +86,8 @@ def _cost(op: GenericOp) -> int:
 
 
 def _is_mappable(op: GenericOp) -> bool:
-    """Whether every operand runs along dimensions, and the body does not ask where it is."""
-    if any(isinstance(inner, IndexOp) or inner.regions for inner in op.body.block.ops):
+    """Whether every operand runs along dimensions, and the body is straight."""
+    if any(inner.regions for inner in op.body.block.ops):
         return False
     return all(_dims(op, index) is not None for index in range(len(op.operands)))
 
@@ -312,6 +312,9 @@ class _Builder:
             if isinstance(inner, YieldOp):
                 return [values.get(operand, operand) for operand in inner.operands]
             copy = inner.clone(values)
+            if isinstance(inner, IndexOp):
+                assert isinstance(inner.dim, IntegerAttr)
+                copy.properties["dim"] = IntegerAttr(placed[inner.dim.value.data], i64)
             with located(inner.location):
                 insert(copy)
         raise AssertionError("a generic's body ends in a yield")

@@ -6,9 +6,9 @@ Reads and writes: xDSL's op classes. Leaves: linalg on tensors pure, on memrefs 
 from __future__ import annotations
 
 from xdsl.dialects.builtin import MemRefType
-from xdsl.dialects.linalg.ops import CopyOp, FillOp, GenericOp
+from xdsl.dialects.linalg.ops import CopyOp, FillOp, GenericOp, IndexOp
 from xdsl.ir import Operation
-from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Pure
 
 
 class OperandEffects(MemoryEffect):
@@ -30,3 +30,5 @@ def declare_effects() -> None:
     for op_class in (GenericOp, FillOp, CopyOp):
         if not op_class.has_trait(OperandEffects):
             op_class.traits.add_trait(OperandEffects())
+    if not IndexOp.has_trait(Pure):
+        IndexOp.traits.add_trait(Pure())

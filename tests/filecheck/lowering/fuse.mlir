@@ -136,3 +136,16 @@ func.func public @permuted(%a: tensor<2x3x4xf64>, %x: f64) -> tensor<3x4x2xf64> 
   } -> tensor<3x4x2xf64>
   func.return %2 : tensor<3x4x2xf64>
 }
+
+// What is counted is counted where it is used, along the dimension that it is used along.
+// CHECK-LABEL: func.func public @counted
+// CHECK-COUNT-1: linalg.generic
+// CHECK:           linalg.index 1 : index
+// CHECK-NOT:     linalg.generic
+// CHECK:         func.return
+func.func public @counted(%a: tensor<3x4xi64>) -> tensor<3x4xi64> {
+  %n = nd.arange : tensor<4xi64>
+  %w = nd.broadcast %n {dims = array<i64: 1>} : tensor<4xi64> to tensor<3x4xi64>
+  %b = nd.add %a, %w : tensor<3x4xi64>
+  func.return %b : tensor<3x4xi64>
+}

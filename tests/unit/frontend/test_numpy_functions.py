@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from as_numpy import Known, agrees, compiled
 
+import mlirad
 from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend import numpy_calls
 from mlirad.frontend.traced import NeedStatic, Traced
@@ -281,6 +282,40 @@ def test_counted_arrays():
         compiled(lambda n: numpy_calls.call(np.arange, (n,)), 5)
     with pytest.raises(NeedStatic):
         compiled(lambda n: numpy_calls.call(np.zeros, ((2, n),)), 5)
+
+
+COUNTED = [
+    *(((100,), {}), ((3, 300, 2), {}), ((300, 3, -1), {}), ((0, 10, 0.1), {}), ((70.0,), {"dtype": np.float32})),
+    *(((5, 5.5, 0.003), {"dtype": np.float32}), ((0, 100), {"dtype": np.int8}), ((100, 0, -1), {"dtype": np.uint8})),
+    ((2**64 - 100, 2**64 - 1), {"dtype": np.uint64}),
+]
+
+
+@pytest.mark.parametrize(("args", "kwargs"), COUNTED)
+def test_long_counts_are_numpys_to_the_bit(args, kwargs):
+    """Longer ones are counted by the code, not stored in it."""
+    want = np.arange(*args, **kwargs)
+    got = mlirad.jit(lambda: np.arange(*args, **kwargs))()
+    assert got.dtype == want.dtype and np.array_equal(got, want)
+
+
+@pytest.mark.parametrize("args", [(0.3, 7.1, 1000), (1, 0, 101, False), (2, 2, 77)])
+def test_long_linspaces_are_numpys_to_the_bit(args):
+    assert np.array_equal(mlirad.jit(lambda: np.linspace(*args))(), np.linspace(*args))
+
+
+def test_huge_counts_take_no_room():
+    """No constant of as many numbers is in the code, nor an array of them in memory where they are used."""
+    f = mlirad.jit(lambda x: np.sum(np.cos(np.arange(x.size)) * x))
+    assert f(np.ones(200_000)) == pytest.approx(np.sum(np.cos(np.arange(200_000))), rel=1e-9)
+    assert len(f.lower(np.ones(200_000)).as_text("llvmir")) < 20_000
+    assert f.last_memory() < 8 * 200_000
+
+
+def test_constants_that_are_too_large_are_refused():
+    with pytest.raises(UnsupportedSyntaxError, match="too large to be compiled into the code") as refusal:
+        mlirad.jit(lambda x: np.eye(1500) @ x)(np.ones(1500))
+    assert "pass it as an argument" in str(refusal.value)
 
 
 def test_arrays_of_nested_lists():
