@@ -21,6 +21,7 @@ from mlirad.lowering.loop_builder import LoopBuilder
 from mlirad.lowering.loop_nest import Nest, nest_of, simplify
 from mlirad.lowering.loop_plan import plan_of
 from mlirad.lowering.parallel_nest import cut_of, in_blocks
+from mlirad.lowering.shared_tiles import SharedTiles
 from mlirad.lowering.vector_arith import mend_vector_arith
 from mlirad.lowering.vectorize import NestEmitter
 
@@ -35,8 +36,10 @@ class LinalgToLoops(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         mend_vector_arith()
-        for structured in [inner for inner in op.walk() if _is_structured(inner)]:
-            lower(structured, self.vector_bytes, self.parallel)
+        found = [inner for inner in op.walk() if _is_structured(inner)]
+        shared = SharedTiles.of(op, found)
+        for structured in found:
+            lower(structured, self.vector_bytes, self.parallel, shared)
 
 
 def _is_structured(op: Operation) -> bool:
@@ -45,8 +48,8 @@ def _is_structured(op: Operation) -> bool:
     return isinstance(op, GenericOp | FillOp | CopyOp)
 
 
-def lower(op: Operation, vector_bytes: int, parallel: bool = False) -> None:
-    """Replaces one op by its loops."""
+def lower(op: Operation, vector_bytes: int, parallel: bool = False, shared: SharedTiles | None = None) -> None:
+    """Replaces one op by its loops. shared: tiles that it has in common with others."""
     builder = LoopBuilder(op)
     nest = nest_of(op, builder)
     if not nest.is_empty:
@@ -56,7 +59,7 @@ def lower(op: Operation, vector_bytes: int, parallel: bool = False) -> None:
 
         def emit(nest: Nest, body: Body, product: Contraction | None) -> None:
             if product is not None:
-                ContractionEmitter(product, nest, vector_bytes, builder).emit()
+                ContractionEmitter(product, nest, vector_bytes, builder, shared).emit()
             else:
                 NestEmitter(nest, plan_of(nest, body, vector_bytes), body, builder).emit()
 

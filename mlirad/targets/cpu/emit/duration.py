@@ -54,6 +54,9 @@ class _Estimate:
 
     def _of_call(self, op: func.CallOp, callers: frozenset[func.FuncOp]) -> float:
         name = op.callee.string_value()
+        if (work := op.attributes.get("mlirad.work")) is not None:
+            assert isinstance(work, IntegerAttr)
+            return work.value.data
         if name.startswith(("mlirad_check", "mlirad_grow")):
             return 4
         callee = self._functions.get(name)

@@ -19,6 +19,7 @@ from mlirad.lowering.plan_arena import needed_bytes
 from mlirad.targets.cpu.emit import polling
 from mlirad.targets.cpu.emit.descriptor import MemRef, from_parts, layout_of, part_types, row_major, to_parts
 from mlirad.targets.cpu.emit.duration import is_long
+from mlirad.targets.cpu.emit.finished import find_vectorized_loops
 from mlirad.targets.cpu.emit.function import (
     FunctionEmitter,
     ModuleEmitter,
@@ -27,6 +28,7 @@ from mlirad.targets.cpu.emit.function import (
     quoted,
     symbol,
 )
+from mlirad.targets.cpu.emit.leaf import call_leaf
 from mlirad.targets.cpu.emit.memref import ALIGNMENT, allocate, from_memory
 from mlirad.targets.cpu.emit.scf import may_release
 from mlirad.targets.cpu.emit.types import byte_size, element_name, memory_type
@@ -103,7 +105,7 @@ def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attribut
     block = op.body.block
     ops = list(ops_in(op))
     _find_releasing_loops(e, op, ops)
-    _find_vectorized_loops(e, op, ops)
+    find_vectorized_loops(e, op, ops)
     scopes = _arena_scopes(e, ops)
     # Only the call path promises that arguments are disjoint; a call inside the module may pass one array twice.
     noalias = "noalias " if is_public and op.sym_name.data not in called else ""
@@ -196,23 +198,6 @@ def _find_releasing_loops(e: FunctionEmitter, function: func.FuncOp, ops: Sequen
             parent = parent.parent_op()
 
 
-def _find_vectorized_loops(e: FunctionEmitter, function: func.FuncOp, ops: Sequence[Operation]) -> None:
-    """The loops in which vectors are handled: LLVM need not vectorise them, nor unroll what is unrolled already."""
-    for op in ops:
-        if op.name.startswith("vector."):
-            parent = op.parent_op()
-            while parent is not None and parent is not function and parent not in e.vectorized:
-                e.vectorized.add(parent)
-                parent = parent.parent_op()
-    loops = [op for op in ops if op.__class__ in (scf.ForOp, scf.WhileOp, scf.ParallelOp)]
-    if any(op not in e.vectorized for op in loops) or any(_is_call(e.module, op) for op in ops):
-        e.module.is_finished = False
-
-
-def _is_call(module: ModuleEmitter, op: Operation) -> bool:
-    return isinstance(op, func.CallOp) and op.callee.string_value() in module.functions
-
-
 def _arena_scopes(e: FunctionEmitter, ops: Sequence[Operation]) -> list[str]:
     """Tell LLVM which of the arena's buffers share no byte, by metadata on what is accessed through their names."""
     buffers: list[tuple[SSAValue, int, int]] = []
@@ -239,6 +224,9 @@ def _arena_scopes(e: FunctionEmitter, ops: Sequence[Operation]) -> list[str]:
 
 def emit_return(e: FunctionEmitter, op: func.ReturnOp) -> None:
     """Write the results to their slots."""
+    if e.is_task:
+        e.line("ret void")
+        return
     if e.polling.is_called:
         polling.hand_over(e)
     place = 0
@@ -259,6 +247,9 @@ def emit_call(e: FunctionEmitter, op: func.CallOp) -> None:
     name = op.callee.string_value()
     if name in e.module.functions:
         _call_defined(e, op, e.module.functions[name])
+        return
+    if name in e.module.leaves:
+        call_leaf(e, op)
         return
     rule = EXTERNALS.get(name) or next((r for prefix, r in PREFIXES.items() if name.startswith(prefix)), None)
     if rule is None:

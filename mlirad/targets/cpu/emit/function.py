@@ -52,6 +52,7 @@ class ModuleEmitter:
 
     rules: Mapping[type[Operation], Rule]
     functions: Mapping[str, func.FuncOp]
+    leaves: Mapping[str, func.FuncOp] = field(default_factory=dict)
     declarations: dict[str, str] = field(default_factory=dict)
     runtime: set[str] = field(default_factory=set)
     errors: dict[ErrorEntry, int] = field(default_factory=dict)

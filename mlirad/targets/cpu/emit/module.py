@@ -14,6 +14,7 @@ from mlirad.targets.cpu.emit import arith, copying, math, parallel, scf, vector
 from mlirad.targets.cpu.emit import func as func_rules
 from mlirad.targets.cpu.emit import memref as memref_rules
 from mlirad.targets.cpu.emit.function import ModuleEmitter, Rule, ops_in, quoted
+from mlirad.targets.cpu.emit.leaf import LEAF, emit_leaf
 from mlirad.targets.cpu.engine import FINISHED
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
 from mlirad.targets.cpu.runtime import runtime_text
@@ -45,8 +46,10 @@ def emit_llvm(module: ModuleOp, *, vector_bits: int = 256) -> str:
     if problems:
         first = problems[0]
         raise TargetError("\n".join([first.message, *map(str, problems[1:])]), first.location)
-    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp) and op.body.blocks}
-    emitter = ModuleEmitter(RULES, functions)
+    defined = [op for op in module.ops if isinstance(op, func.FuncOp) and op.body.blocks]
+    functions = {op.sym_name.data: op for op in defined if LEAF not in op.attributes}
+    leaves = {op.sym_name.data: op for op in defined if LEAF in op.attributes}
+    emitter = ModuleEmitter(RULES, functions, leaves)
     calls = (op for op in ops_in(module) if op.__class__ is func.CallOp)
     called = {op.callee.string_value() for op in calls if isinstance(op, func.CallOp)}
     attributes = f'nounwind noinline "prefer-vector-width"="{vector_bits}"'
@@ -55,6 +58,8 @@ def emit_llvm(module: ModuleOp, *, vector_bits: int = 256) -> str:
             memref_rules.emit_global(emitter, op)
     for op in functions.values():
         func_rules.emit_func(emitter, op, called, attributes)
+    for op in leaves.values():
+        emit_leaf(emitter, op, attributes)
     definitions, declarations = runtime_text(emitter.runtime)
     declarations = {**emitter.declarations, **declarations}
     manifest = Manifest(dict(emitter.entries), tuple(emitter.errors)).to_bytes()

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.lowering.ranges import Interval
@@ -46,8 +46,12 @@ def plan(function: func.FuncOp, called: set[str], defined: set[str]) -> Polling:
             if is_watched:
                 watched.add(op)
         elif isinstance(op, func.CallOp):
-            inside = _CALL
-            made.calls |= op.callee.string_value() in defined
+            work_of_leaf = op.attributes.get("mlirad.work")
+            if isinstance(work_of_leaf, IntegerAttr):
+                inside = work_of_leaf.value.data
+            else:
+                inside = _CALL
+                made.calls |= op.callee.string_value() in defined
         else:
             inside += _COSTS.get(op.name) or _COSTS.get(op.name.partition(".")[0], 0)
         parent = op.parent_op()

@@ -1,0 +1,145 @@
+"""Functions of tiles that a module's contractions share: they are compiled once, whatever is multiplied.
+
+Reads: panels of contractions. Writes: private functions @mlirad_tiles_*, and calls of them. Leaves: modules with less
+than two contractions, whose tiles are best as they are, with all sizes and strides known.
+
+Such a function takes nothing from the call's memory, cannot fail, and is marked `mlirad.leaf`. Its calls carry their
+most work, `mlirad.work`, which bounds what may happen between two looks for signals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith, func, memref
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    FunctionType,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StridedLayoutAttr,
+    UnitAttr,
+    i64,
+)
+from xdsl.dialects.linalg.ops import GenericOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from mlirad.lowering.loop_builder import Index, LoopBuilder
+from mlirad.lowering.loop_nest import Linear, Operand
+
+ROWS = 4096
+"""Of a panel, that one call handles: so that it is over soon."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What a function of tiles depends on: `rows` x `vectors` vectors of `lanes` elements.
+
+    is_ragged: whether the rows may be no multiple of `rows`; is_masked: whether there may be fewer columns.
+    """
+
+    element: Attribute
+    rows: int
+    vectors: int
+    lanes: int
+    is_ragged: bool
+    is_masked: bool
+
+    @property
+    def name(self) -> str:
+        kinds = ("_ragged" if self.is_ragged else "") + ("_masked" if self.is_masked else "")
+        return f"mlirad_tiles_{self.element}_{self.rows}x{self.vectors}x{self.lanes}{kinds}"
+
+
+Fill = Callable[[LoopBuilder, tuple[Operand, Operand, Operand], tuple[Index, Index, Index]], None]
+"""Builds a panel's tiles: of a[i, k], b[k, j] and c[i, j], for sizes i, j and k."""
+
+
+@dataclass
+class SharedTiles:
+    """The functions of tiles of a module."""
+
+    module: ModuleOp
+    known: set[str] = field(default_factory=set)
+
+    @staticmethod
+    def of(module: ModuleOp, structured: Sequence[Operation]) -> SharedTiles | None:
+        """None if there is nothing to share."""
+        return SharedTiles(module) if sum(map(_is_product, structured)) > 1 else None
+
+    def call(self, tile: Tile, builder: LoopBuilder, operands: Sequence[SSAValue], work: int, fill: Fill) -> None:
+        """Runs a panel's tiles on views of a, b and c, as `view` makes them."""
+        if tile.name not in self.known:
+            self.known.add(tile.name)
+            self._define(tile, builder, fill)
+        call = func.CallOp(tile.name, list(operands), [])
+        call.attributes["mlirad.work"] = IntegerAttr(work, i64)
+        builder.insert(call)
+
+    def _define(self, tile: Tile, caller: LoopBuilder, fill: Fill) -> None:
+        matrix, rows = _view_type(tile.element, is_unit=False), _view_type(tile.element, is_unit=True)
+        types = [matrix, rows, rows]
+        block = Block(arg_types=types)
+        end = func.ReturnOp()
+        end.location = caller.location
+        block.add_op(end)
+        made = func.FuncOp(tile.name, FunctionType.from_lists(types, []), Region(block), visibility="private")
+        made.attributes["mlirad.leaf"] = UnitAttr()
+        made.location = caller.location
+        self.module.body.block.add_op(made)
+        builder = LoopBuilder(end)
+        (i, j, k), (a, b, c) = [Linear(((d, 1),)) for d in range(3)], block.args
+        operands = (
+            Operand(a, (i, k), (-1, -1), (None, None)),
+            Operand(b, (k, j), (-1, -1), (None, 1)),
+            Operand(c, (i, j), (-1, -1), (None, 1)),
+        )
+        sizes = (builder.size(c, 0), builder.size(c, 1), builder.size(a, 1))
+        fill(builder, operands, sizes)
+
+
+def _is_product(op: Operation) -> bool:
+    """Whether a contraction is likely to come of it."""
+    if not isinstance(op, GenericOp) or len(op.inputs) != 2 or len(op.outputs) != 1:
+        return False
+    return [type(inner) for inner in op.body.block.ops][:-1] == [arith.MulfOp, arith.AddfOp]
+
+
+def _view_type(element: Attribute, *, is_unit: bool) -> MemRefType:
+    layout = StridedLayoutAttr([None, 1 if is_unit else None], None)
+    return MemRefType(element, [DYNAMIC_INDEX, DYNAMIC_INDEX], layout)
+
+
+def view(
+    builder: LoopBuilder,
+    buffer: SSAValue,
+    place: Sequence[Index],
+    axes: tuple[int, int],
+    sizes: tuple[Index, Index],
+    *,
+    is_unit: bool,
+) -> SSAValue:
+    """Two axes of a buffer from a place on, as a matrix. is_unit: the second one's elements lie side by side."""
+    parts = memref.ExtractStridedMetaDataOp(buffer)
+    builder.insert(parts)
+    position: Index = parts.offset
+    for index, stride in zip(place, parts.strides, strict=True):
+        position = builder.add(position, builder.multiply(index, stride))
+    strides = [parts.strides[axis] for axis in axes]
+    if is_unit:
+        del strides[1]
+    assert isinstance(buffer.type, MemRefType)
+    cast = memref.ReinterpretCastOp(
+        parts.base_buffer,
+        [builder.value(position)],
+        [builder.value(size) for size in sizes],
+        strides,
+        [DYNAMIC_INDEX],
+        [DYNAMIC_INDEX, DYNAMIC_INDEX],
+        [DYNAMIC_INDEX, 1 if is_unit else DYNAMIC_INDEX],
+        _view_type(buffer.type.element_type, is_unit=is_unit),
+    )
+    builder.insert(cast)
+    return cast.result

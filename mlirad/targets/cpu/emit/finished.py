@@ -1,0 +1,26 @@
+"""What LLVM need not vectorise. Reads: a function of stage `loops`. Writes: the loops in which vectors are handled, and
+whether the module has others. Leaves: its ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import func, scf
+from xdsl.ir import Operation
+
+from mlirad.targets.cpu.emit.function import FunctionEmitter
+
+
+def find_vectorized_loops(e: FunctionEmitter, function: func.FuncOp, ops: Sequence[Operation]) -> None:
+    """Loops of vectors need not be unrolled either. A module of nothing else is finished, but for calls in it."""
+    module = e.module
+    callees: dict[Operation, str] = {op: op.callee.string_value() for op in ops if isinstance(op, func.CallOp)}
+    for op in ops:
+        if op.name.startswith("vector.") or callees.get(op) in module.leaves:
+            parent = op.parent_op()
+            while parent is not None and parent is not function and parent not in e.vectorized:
+                e.vectorized.add(parent)
+                parent = parent.parent_op()
+    loops = [op for op in ops if op.__class__ in (scf.ForOp, scf.WhileOp, scf.ParallelOp)]
+    if any(op not in e.vectorized for op in loops) or not module.functions.keys().isdisjoint(callees.values()):
+        module.is_finished = False
