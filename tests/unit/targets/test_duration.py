@@ -1,0 +1,90 @@
+"""Which calls release the interpreter's lock: those that may take long, and no others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlirad
+
+SMALL, LARGE = np.ones(8), np.ones(100_000)
+
+
+def multiply_add(a, b, c):
+    return a * b + c
+
+
+def of_ten_trips(x):
+    for _ in range(10):
+        x = np.sin(x)
+    return x
+
+
+def of_n_trips(x, n):
+    for _ in range(n):
+        x = np.sin(x)
+    return x
+
+
+def until(x):
+    while x[0] > 0.5:
+        x = 0.5 * x
+    return x
+
+
+def deep(x, n):
+    return x if n == 0 else deep(0.5 * x, n - 1)
+
+
+def product(a, b):
+    return a @ b
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "is_long"),
+    [
+        (multiply_add, (SMALL, SMALL, SMALL), False),
+        (multiply_add, (LARGE, LARGE, LARGE), True),
+        (of_ten_trips, (SMALL,), False),
+        (of_ten_trips, (LARGE,), True),
+        (of_n_trips, (0.5, 3), True),
+        (until, (SMALL,), True),
+        (deep, (0.5, 3), True),
+        (product, (np.ones((4, 4)), np.ones((4, 4))), False),
+        (product, (np.ones((64, 64)), np.ones((64, 64))), True),
+    ],
+)
+def test_who_releases_the_lock(function: Callable[..., Any], args: tuple[Any, ...], is_long: bool) -> None:
+    kernel = mlirad.jit(function)
+    kernel(*args)
+    (made,) = kernel._specializations()
+    assert made.artifact.entries[made.built.name].is_long == is_long
+
+
+def test_another_thread_runs_during_the_first_call() -> None:
+    """A call by the slow path releases the lock too."""
+    trips, done = 0, threading.Event()
+
+    def count_up(x, n):
+        for i in range(n):
+            x[i % 3] += 1.0
+        return x[0]
+
+    kernel = mlirad.jit(count_up)
+    kernel(np.ones(3), 10)
+
+    def work() -> None:
+        kernel(np.ones(3), 50_000_000)
+        done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not done.is_set() and trips < 20:
+        done.wait(0.001)
+        trips += 1
+    thread.join()
+    assert trips == 20
