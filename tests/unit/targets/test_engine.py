@@ -57,6 +57,28 @@ def _summed(x):
     return total
 
 
+def test_elements_far_apart_are_loaded_and_stored_one_by_one(parse) -> None:
+    """One instruction for several of them is several times slower on many processors, which LLVM does not know."""
+    text = """
+    func.func public @f(%x: memref<256x93xf64>, %y: memref<256x93xf64> {mlirad.written = 0 : i64}) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %n = arith.constant 256 : index
+      scf.for %i = %c0 to %n step %c1 {
+        %u = memref.load %x[%i, %c0] : memref<256x93xf64>
+        %w = arith.mulf %u, %u : f64
+        memref.store %w, %y[%i, %c0] : memref<256x93xf64>
+      }
+      func.return
+    }"""
+    made = engine.optimise(emit_llvm(parse(text)))
+    assembly = engine.assemble(made)
+    for wide in ("masked.gather", "masked.scatter"):
+        assert wide not in made
+    for wide in ("vgather", "vscatter"):
+        assert wide not in assembly
+
+
 def test_only_modules_with_loops_of_scalars_take_the_whole_pipeline() -> None:
     """What the compiler has vectorised itself only needs to be cleaned up."""
     x = np.arange(35.0).reshape(7, 5)
