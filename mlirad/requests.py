@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, fields
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 
@@ -26,6 +27,13 @@ class Request:
         # A method is another object each time that it is asked for.
         function = self.function if isinstance(self.function, Request | MethodType) else id(self.function)
         return type(self), function, *(getattr(self, field.name) for field in fields(self)[1:])
+
+    def __reduce__(self) -> Any:
+        return _made, (
+            type(self),
+            importable(self.function),
+            *(getattr(self, field.name) for field in fields(self)[1:]),
+        )
 
     @property
     def __name__(self) -> str:
@@ -61,6 +69,21 @@ def plain(function: Any) -> Any:
     """What a kernel stands for: the plain function or request under it; anything else itself."""
     # A method passes on what is asked of its function, and would lose the object that it is bound to.
     return function if isinstance(function, MethodType) else getattr(function, "__mlirad_function__", function)
+
+
+def _made(kind: type[Request], function: Any, *rest: Any) -> Request:
+    return kind(plain(function), *rest)
+
+
+def importable(function: Any) -> Any:
+    """What pickle is to be given for a function: the kernel, where that stands under the function's name."""
+    if isinstance(function, FunctionType):
+        found: Any = sys.modules.get(function.__module__)
+        for part in function.__qualname__.split("."):
+            found = getattr(found, part, None)
+        if not isinstance(found, FunctionType) and getattr(found, "__mlirad_function__", None) is function:
+            return found
+    return function
 
 
 def name_of(function: Any) -> str:

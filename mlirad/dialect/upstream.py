@@ -16,8 +16,9 @@ from xdsl.dialects.builtin import (
     TensorType,
     i64,
 )
+from xdsl.dialects.linalg.abstract_ops import NamedOperation
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
-from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
+from xdsl.dialects.linalg.ops import CopyOp, FillOp, GenericOp, YieldOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
@@ -152,10 +153,23 @@ def without_thin_axes(value: SSAValue) -> SSAValue:
     return value
 
 
+def written(kind: type[FillOp | CopyOp], source: SSAValue, memory: SSAValue) -> SSAValue:
+    """A tensor filled with a number, or copied, into the memory of another.
+
+    The classes themselves would build the region by xDSL's implicit builders, which change how operations are made in
+    all threads.
+    """
+    block = Block(arg_types=[types.element_type(value.type) for value in (source, memory)])
+    block.add_op(YieldOp(block.args[0]))
+    op = kind.__new__(kind)
+    NamedOperation.__init__(op, [source], [memory], [memory.type], hidden_region=Region(block))
+    return insert(op).results[0]
+
+
 def filled(value: SSAValue, type: TensorType, sizes: Sequence[SSAValue] = ()) -> SSAValue:
     """A new tensor of one number; sizes are those of its unknown axes, as `index`."""
     empty = insert(tensor.EmptyOp(list(sizes), type)).tensor
-    return insert(FillOp([value], [empty], [type])).results[0]
+    return written(FillOp, value, empty)
 
 
 def reshaped(x: SSAValue, shape: Sequence[int]) -> SSAValue:

@@ -5,15 +5,16 @@ Reads: calls. Writes: nothing but the specialisations it keeps. Gives: what the 
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import functools
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mlirad import requests
+from mlirad import forking, requests
 from mlirad.options import Environment, Options
 from mlirad.signature import Signature, key_of, signature_of
 
@@ -70,7 +71,7 @@ class Kernel:
         self.options = compile_options
         self._table: OrderedDict[Hashable, _Candidates] = OrderedDict()  # by `signature.key_of`
         self._static = (*compile_options.static_argnums, *compile_options.static_argnames)
-        self._lock = threading.RLock()
+        self._lock = forking.Lock()
         self._hits = self._misses = 0
         self._last: Specialization | None = None  # of the last call that went by no plan
         self._hits_before = 0  # how many calls had gone by plans then
@@ -115,10 +116,11 @@ class Kernel:
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The function for arguments like these, on its way to the target; nothing is run."""
-        from mlirad.jit.specialization import leaves_of, lower
+        with forking.whole():
+            from mlirad.jit.specialization import leaves_of, lower
 
-        signature = self._signature(args, kwargs)
-        return lower(self.__mlirad_function__, signature, leaves_of(signature, args, kwargs), self.options)
+            signature = self._signature(args, kwargs)
+            return lower(self.__mlirad_function__, signature, leaves_of(signature, args, kwargs), self.options)
 
     @property
     def signatures(self) -> list[Signature]:
@@ -167,12 +169,14 @@ class Kernel:
                 self._hits += 1
                 found.slow_calls += 1
                 if found.slow_calls % SLOW_CALLS == 0:
-                    self._hasten(found)
+                    with forking.whole():
+                        self._hasten(found)
                 return found, leaves
             self._misses += 1
-        from mlirad.jit.specialization import compile_for
+        with forking.whole():
+            from mlirad.jit.specialization import compile_for
 
-        made = compile_for(self.__mlirad_function__, self._signature(args, kwargs), leaves, self.options)
+            made = compile_for(self.__mlirad_function__, self._signature(args, kwargs), leaves, self.options)
         with self._lock:
             self._keep(key, made)
         return made, leaves
@@ -214,5 +218,54 @@ class Kernel:
             kept = list(self._specializations())
             self._plans.set([plan for plan in plans if any(each.has_plan(plan) for each in kept)])
 
+    def __reduce__(self) -> Any:
+        """A kernel is the name that it is found under, or what it is made of; it is compiled where it is called."""
+        function = requests.importable(self.__mlirad_function__)
+        return self.__qualname__ if function is self else (_again, (function, self.options))
+
+    def __copy__(self) -> Kernel:
+        return self
+
+    def __deepcopy__(self, copied: dict[int, Any]) -> Kernel:
+        function = self.__mlirad_function__
+        made = copy.deepcopy(function, copied)
+        return self if made is function or made == function else kernel_of(made, self.options)
+
     def __repr__(self) -> str:
         return f"<mlirad kernel {self.__name__}>"
+
+
+def _again(function: Any, options: Options) -> Kernel:
+    """The kernel that was pickled. One for each function, so that what is sent many times is compiled once."""
+    plain = requests.plain(function)
+    return kernel_of(plain, options) if isinstance(plain, FunctionType | requests.Request) else Kernel(plain, options)
+
+
+class _Kernels(OrderedDict[Any, Kernel]):
+    """The kernels of one function's transforms. They live as long as the function; none goes with a copy of it."""
+
+    NAME = "__mlirad_kernels__"
+    MOST = 64
+
+    def __reduce__(self) -> Any:
+        return _Kernels, ()
+
+
+_others = _Kernels()
+"""Kernels of what has no place of its own for them: methods, callable objects."""
+
+
+def kernel_of(function: Callable[..., Any] | requests.Request, options: Options) -> Kernel:
+    """One kernel per transform of a function, so that `mlirad.grad(f)(x)` in a loop compiles once."""
+    key = function, options
+    while isinstance(function, requests.Request):
+        function = function.function
+    # In the function itself, so that a kernel and its code go with the function, and not before.
+    kernels = vars(function).setdefault(_Kernels.NAME, _Kernels()) if isinstance(function, FunctionType) else _others
+    found = kernels.get(key)
+    if found is None:
+        found = kernels.setdefault(key, Kernel(*key))
+        while len(kernels) > _Kernels.MOST:
+            with contextlib.suppress(KeyError):  # another thread may be at it
+                kernels.popitem(last=False)
+    return found

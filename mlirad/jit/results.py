@@ -117,6 +117,17 @@ class Pullback:
         results = self._artifact.invoke(entry.name, [*self._residuals, *passed], self._dtypes)
         return self._returned(results, (), ())
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a pullback holds compiled code and memory of this process; pickle the function and the primals"
+        )
+
+    def __copy__(self) -> Pullback:
+        return self
+
+    def __deepcopy__(self, copied: object) -> Pullback:
+        return self
+
     def last_memory(self) -> int | None:
         """The most bytes that the last call of a pullback of this code needed; see `Kernel.last_memory`."""
         return self._artifact.last_memory(self._entry.name)

@@ -5,7 +5,6 @@ Reads: a function and a signature. Writes: nothing. Gives: a callable on the lea
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mlirad import tree
+from mlirad import forking, tree
 from mlirad.errors import CompileError
 from mlirad.frontend.captures import Capture
 from mlirad.frontend.interface import Interface
@@ -73,7 +72,7 @@ class Specialization:
 
     def __post_init__(self) -> None:
         built = self.built
-        self._lock = threading.RLock()
+        self._lock = forking.Lock()
         self._instead: Specialization | None = None  # of the last call
         self._returned = Returned(built.structure, built.results)
         self._takes_leaves = tuple(each.leaf for each in self.inputs) == tuple(range(len(self.signature.leaves)))
@@ -192,14 +191,15 @@ class Specialization:
             for each in known:
                 if each.fits(leaves):
                     return each
-        from mlirad.frontend.aliases import Alias
+        with forking.whole():
+            from mlirad.frontend.aliases import Alias
 
-        aliases: dict[int, Alias] = {}
-        for each in shared:
-            alias = view_of_shared(each, values)
-            assert alias is not None
-            aliases[self.inputs[each.part].key] = Alias(self.inputs[each.base].key, alias.view)
-        made = self.remake(aliases, self.built.captures, leaves)
+            aliases: dict[int, Alias] = {}
+            for each in shared:
+                alias = view_of_shared(each, values)
+                assert alias is not None
+                aliases[self.inputs[each.part].key] = Alias(self.inputs[each.base].key, alias.view)
+            made = self.remake(aliases, self.built.captures, leaves)
         with self._lock:
             known[:] = [made, *(each for each in known if each.guards_hold())][:MAX_ALIASED]
             while len(self._aliased) > MAX_ALIASED:
@@ -212,7 +212,8 @@ class Specialization:
             tuple(self.inputs[number].key for number in group) for group in shared_groups(values, self._arrays)
         )
         if groups not in self._harmless:
-            self.probe(groups, self.built.captures, leaves)
+            with forking.whole():
+                self.probe(groups, self.built.captures, leaves)
             self._harmless.add(groups)
 
     def _not_one(self, group: Sequence[int]) -> ValueError:
@@ -374,7 +375,8 @@ def lower(function: Any, asked: Signature, leaves: Sequence[Any], options: Optio
     made = build_for(function, asked, leaves, options)
 
     def finish(module: ModuleOp) -> Callable[..., Any]:
-        specialization, _ = _finish(function, asked, options, made, module)
+        with forking.whole():
+            specialization, _ = _finish(function, asked, options, made, module)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             specialization.check_containers(function, args, kwargs)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, TypeVar, overload
 
 from mlirad import requests
-from mlirad.jit.kernel import Kernel
+from mlirad.jit.kernel import Kernel, kernel_of
 from mlirad.options import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -97,12 +97,6 @@ def _inherited(function: Any) -> Options:
     return replace(function.options, donate_argnums=()) if isinstance(function, Kernel) else Options()
 
 
-@lru_cache(maxsize=256)
-def _kernel(request: requests.Request, options: Options) -> Kernel:
-    """One kernel per transform of a function, so that `mlirad.grad(f)(x)` in a loop compiles once."""
-    return Kernel(request, options)
-
-
 def _stands_for(request: Callable[..., requests.Request]) -> Callable[[F], F]:
     """Lets a kernel mention the transform: the frontend makes the request that `request(function, ...)` is."""
 
@@ -131,7 +125,7 @@ def grad(
     one float and for an argument that is not of floats. The caller's arrays are never written.
     """
     request = requests.Grad(requests.plain(_callable(function)), _argnums(argnums, grad_position), has_aux, False)
-    return _kernel(request, _inherited(function))
+    return kernel_of(request, _inherited(function))
 
 
 @_stands_for(partial(requests.Grad, with_value=True))
@@ -147,7 +141,7 @@ def value_and_grad(
     See `grad`. The forward sweep runs once.
     """
     request = requests.Grad(requests.plain(_callable(function)), _argnums(argnums, grad_position), has_aux, True)
-    return _kernel(request, _inherited(function))
+    return kernel_of(request, _inherited(function))
 
 
 @_stands_for(requests.Jvp)
@@ -156,7 +150,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
 
     primals, tangents: tuples of the same structure, shapes and dtypes. Raises TypeError or ValueError if they differ.
     """
-    return _kernel(requests.Jvp(requests.plain(_callable(function))), _inherited(function))(
+    return kernel_of(requests.Jvp(requests.plain(_callable(function))), _inherited(function))(
         tuple(primals), tuple(tangents)
     )
 
@@ -171,4 +165,4 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
 
     Raises mlirad.DifferentiationError (a TypeError) for primals that are not of floats.
     """
-    return _kernel(requests.Vjp(requests.plain(_callable(function)), has_aux), _inherited(function))(*primals)
+    return kernel_of(requests.Vjp(requests.plain(_callable(function)), has_aux), _inherited(function))(*primals)

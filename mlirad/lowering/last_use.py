@@ -24,6 +24,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect.expr import building, insert, located
+from mlirad.dialect.upstream import written
 from mlirad.lowering.rewriting import erase, in_place_of
 from mlirad.lowering.size_bounds import bound_of, set_bound
 from mlirad.lowering.strided import identity, is_identity, view_type
@@ -88,8 +89,8 @@ def copied(value: SSAValue) -> SSAValue:
     if is_empty(value):
         return memory
     if isinstance(value.owner, FillOp):
-        return insert(FillOp(value.owner.inputs, [memory])).results[0]
-    return insert(CopyOp([value], [memory])).results[0]
+        return written(FillOp, value.owner.inputs[0], memory)
+    return written(CopyOp, value, memory)
 
 
 class LastUses:

@@ -16,6 +16,7 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.dialect.expr import insert
+from mlirad.dialect.upstream import written
 from mlirad.lowering.callees import Convention
 from mlirad.lowering.rewriting import in_place_of, replace
 from mlirad.lowering.tensor_memory import TIES, VIEWS, is_linalg, is_tensor, refuse
@@ -102,7 +103,7 @@ def _is_shape(value: SSAValue) -> bool:
 
 def _filled(type: Attribute, scalar: SSAValue, sizes: tuple[SSAValue, ...]) -> SSAValue:
     memory = insert(tensor.EmptyOp(sizes, type)).tensor
-    return insert(FillOp([scalar], [memory], [type])).results[0]
+    return written(FillOp, scalar, memory)
 
 
 def _gathered(op: tensor.FromElementsOp) -> SSAValue:

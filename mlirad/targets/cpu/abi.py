@@ -8,7 +8,6 @@ from __future__ import annotations
 import builtins
 import ctypes
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -138,7 +137,6 @@ class CpuArtifact(Artifact):
         self._addresses = dict(zip(self.entries, table, strict=True))
         self.errors = manifest.errors
         self._callables: dict[str, EntryPoint] = {}
-        self._lock = threading.Lock()
 
     def address(self, name: str) -> int:
         """The address of the ABI function `i32 (ptr context, ptr slots)` of an entry."""
@@ -148,9 +146,8 @@ class CpuArtifact(Artifact):
         """The Python-level call of an entry; made once."""
         found = self._callables.get(name)
         if found is None:
-            with self._lock:
-                made = EntryPoint(self._library, self.address(name), self.entries[name], self.errors)
-                found = self._callables.setdefault(name, made)
+            made = EntryPoint(self._library, self.address(name), self.entries[name], self.errors)
+            found = self._callables.setdefault(name, made)  # unless another thread was faster
         return found
 
     def invoke(

@@ -13,10 +13,13 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from typing import TypeVar
 
 import llvmlite
 import llvmlite.binding as llvm
+from llvmlite.binding.newpassmanagers import NewPassManager
 
+from mlirad import forking
 from mlirad.targets.cpu.runtime import MAIN_THREAD
 
 _OPTIMISATION = 2
@@ -50,7 +53,8 @@ def _is_main() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_is_main)
 
-_lock = threading.Lock()
+_lock = forking.Lock()
+forking.hold(llvmlite.binding.ffi.lib._lock)  # every call of LLVM takes it
 _numbers = itertools.count()
 
 
@@ -110,7 +114,7 @@ def _symbols() -> dict[str, int]:
 
 
 class _Compiler:
-    """LLVM's objects that are made once: the target machine, and the JIT that all libraries are linked into."""
+    """LLVM's objects that are made once: the target machine, and what it is known by."""
 
     def __init__(self) -> None:
         llvm.initialize_native_target()
@@ -125,10 +129,29 @@ class _Compiler:
         )
         self.triple = self.machine.triple
         self.layout = str(self.machine.target_data)
-        self.jit = llvm.create_lljit_compiler(self.machine)
+
+
+class _Session:
+    """One JIT, and in it the library of the C library's functions, to which all other libraries in it are linked.
+
+    What a JIT knows of a library outlasts it, some 4 KiB, so that there is a new one after some libraries. An old one
+    is freed with the last library in it.
+    """
+
+    SYMBOLS = "mlirad.symbols"
+    MOST_LIBRARIES = 64
+
+    def __init__(self, machine: llvm.TargetMachine):
+        builder = llvm.JITLibraryBuilder()
+        for name, address in _symbols().items():
+            builder.import_symbol(name, address)
+        self.jit = llvm.create_lljit_compiler(machine)
+        self.symbols = builder.link(self.jit, self.SYMBOLS)
+        self.libraries = 0
 
 
 _compiler: list[_Compiler] = []
+_sessions: list[_Session] = []  # the one for the next library
 
 
 def _get_compiler() -> _Compiler:
@@ -137,6 +160,16 @@ def _get_compiler() -> _Compiler:
             if not _compiler:
                 _compiler.append(_Compiler())
     return _compiler[0]
+
+
+def _get_session() -> _Session:
+    """The JIT for one more library."""
+    machine = _get_compiler().machine
+    with _lock:
+        if not _sessions or _sessions[0].libraries >= _Session.MOST_LIBRARIES:
+            _sessions[:] = [_Session(machine)]
+        _sessions[0].libraries += 1
+        return _sessions[0]
 
 
 @contextmanager
@@ -157,14 +190,34 @@ def _optimise(module: llvm.ModuleRef, *, is_finished: bool) -> None:
     options.slp_vectorization = True
     options.loop_interleaving = True
     options.loop_unrolling = True
-    builder = llvm.create_pass_builder(_get_compiler().machine, options)
     if not is_finished:
-        builder.getModulePassManager().run(module, builder)
+        with _pass_builder(options) as builder, _freed(builder.getModulePassManager()) as passes:
+            passes.run(module, builder)
         return
-    passes = builder.getFunctionPassManager()
     for function in module.functions:
         if not function.is_declaration:
-            passes.run(function, builder)
+            # A builder keeps pointers to what is on the stack during a run, so that it is good for one run only.
+            # (Its callbacks, 1,488 bytes, llvmlite never frees.)
+            with _pass_builder(options) as builder, _freed(builder.getFunctionPassManager()) as passes:
+                passes.run(function, builder)
+
+
+def _pass_builder(options: llvm.PipelineTuningOptions) -> llvm.PassBuilder:
+    return llvm.create_pass_builder(_get_compiler().machine, options)
+
+
+_Passes = TypeVar("_Passes", llvm.ModulePassManager, llvm.FunctionPassManager)
+
+
+@contextmanager
+def _freed(passes: _Passes) -> Iterator[_Passes]:
+    """Passes, freed in the end. They would not be of themselves: their class inherits a `_dispose` that does nothing
+    before the one that does it."""
+    try:
+        yield passes
+    finally:
+        NewPassManager._dispose(passes)
+        passes.detach()
 
 
 def optimise(text: str) -> str:
@@ -193,12 +246,14 @@ class Library:
 
     def __init__(self, code: bytes, exports: tuple[str, ...], symbols: Mapping[str, int] | None = None):
         """symbols: the addresses of what the code refers to besides the C library's functions."""
-        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
-        for name, address in (*_symbols().items(), *(symbols or {}).items()):
+        self._session = _get_session()
+        builder = llvm.JITLibraryBuilder().add_object_img(code)
+        builder.add_jit_library(_Session.SYMBOLS).add_current_process()
+        for name, address in (symbols or {}).items():
             builder.import_symbol(name, address)
         for name in exports:
             builder.export_symbol(name)
-        self._tracker = builder.link(_get_compiler().jit, f"mlirad.{next(_numbers)}")
+        self._tracker = builder.link(self._session.jit, f"mlirad.{next(_numbers)}")
 
     def __getitem__(self, name: str) -> int:
         """The address of an exported symbol. (A later look-up would be a second owner, whose end unloads the code.)"""

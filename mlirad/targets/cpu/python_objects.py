@@ -10,12 +10,12 @@ import ctypes
 import importlib
 import sys
 import sysconfig
-import threading
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
+from mlirad import forking
 from mlirad.targets.calls import Kept
 from mlirad.targets.cpu import call_layout as layout
 from mlirad.targets.cpu.call_layout import API, CALL, CONSTANTS, Constant
@@ -150,7 +150,7 @@ def _compiled(table_offset: int) -> bytes:
     return compile_object(machine_text(table_offset))
 
 
-_lock = threading.Lock()
+_lock = forking.Lock()
 _machines: list[CallMachine] = []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,6 +27,17 @@ def deep(x, n):
     if n == 0:
         return x
     return np.sin(deep(x, n - 1)) + x
+
+
+def copies(x):
+    """Its code fills arrays, and copies them."""
+    y = x.copy()
+    y[0] = 0.0
+    y[0] += x[0]
+    total = np.zeros(())
+    for i in range(2):
+        total = total + np.sum(x) * 0.5
+    return np.sum(x * x) + np.sum(y) * 0.0 + total
 
 
 def weighted(weight: float) -> Callable[..., Any]:
@@ -70,10 +82,27 @@ def test_eight_threads_on_one_kernel() -> None:
 
 def test_eight_kernels_compiling_at_once() -> None:
     def work(weight: float) -> None:
-        function = weighted(weight)
-        assert mlirad.jit(function)(1.5, 7) == pytest.approx(function(1.5, 7))
+        for _ in range(max(1, ROUNDS // 50)):
+            function, array = weighted(weight), np.full(2, weight)
+            assert mlirad.jit(function)(1.5, 7) == pytest.approx(function(1.5, 7))
+            np.testing.assert_allclose(mlirad.grad(copies)(array), 2.0 * array + 1.0)
 
-    _together([lambda k=k: work(float(k)) for k in range(8)])
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # the threads are at different passes then
+    try:
+        _together([lambda k=k: work(float(k)) for k in range(8)])
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_operations_are_made_as_if_there_were_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """xDSL's implicit builders change how operations are made in all threads, for as long as they are in use."""
+
+    def refuse() -> None:
+        raise AssertionError("an implicit builder")
+
+    monkeypatch.setattr("xdsl.builder._override_operation_post_init", refuse)
+    np.testing.assert_allclose(mlirad.grad(copies)(np.ones(2)), 3.0 * np.ones(2))
 
 
 @pytest.mark.parametrize("kibibytes", [64, 128, 256])
