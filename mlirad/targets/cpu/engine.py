@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import llvmlite
 import llvmlite.binding as llvm
+from llvmlite.binding import ffi
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from mlirad import forking
@@ -54,7 +55,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_is_main)
 
 _lock = forking.Lock()
-forking.hold(llvmlite.binding.ffi.lib._lock)  # every call of LLVM takes it
+forking.hold(ffi.lib._lock)  # every call of LLVM takes it
 _numbers = itertools.count()
 
 
