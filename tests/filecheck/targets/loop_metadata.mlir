@@ -4,8 +4,8 @@
 // is LLVM's to improve.
 // CHECK-LABEL: define internal i32 @"mlirad.body.loops"
 // CHECK: store <4 x double>
-// CHECK: br label %{{.*}}, !llvm.loop ![[INNER:[0-9]+]]
-// CHECK: br label %{{.*}}, !llvm.loop ![[OUTER:[0-9]+]]
+// CHECK: br i1 {{.*}}, !llvm.loop ![[INNER:[0-9]+]]
+// CHECK: br i1 {{.*}}, !llvm.loop ![[OUTER:[0-9]+]]
 // CHECK: store double
 // CHECK-NOT: !llvm.loop
 // CHECK: ret i32 0

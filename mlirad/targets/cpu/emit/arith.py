@@ -42,7 +42,7 @@ def _pair(e: FunctionEmitter, op: Operation) -> tuple[str, str, str]:
 def _integer(instruction: str) -> Rule:
     def rule(e: FunctionEmitter, op: Operation) -> None:
         type, a, b = _pair(e, op)
-        e.bind(op.results[0], e.assign(f"{instruction} {_overflow_flags(op)}{type} {a}, {b}"))
+        e.bind(op.results[0], e.pure(f"{instruction} {_overflow_flags(op)}{type} {a}, {b}"))
 
     return rule
 

@@ -30,6 +30,12 @@ def emit_copy(e: FunctionEmitter, op: memref.CopyOp) -> None:
     size = "1"
     for word in source.sizes[axis:]:
         size = multiply(e, size, word)
+    with e.scope():
+        _copy_blocks(e, source, target, axis, size)
+
+
+def _copy_blocks(e: FunctionEmitter, source: MemRef, target: MemRef, axis: int, size: str) -> None:
+    """Blocks of memory of so many elements, all that there are along the axes before `axis`."""
     loops = [_open(e, bound) for bound in source.sizes[:axis]]
     indices = [loop.counter.name for loop in loops] + ["0"] * (len(source.sizes) - axis)
     alignment = byte_size(source.element)

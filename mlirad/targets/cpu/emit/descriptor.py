@@ -137,7 +137,7 @@ def multiply(emitter: FunctionEmitter, a: str, b: str) -> str:
         return "0"
     if a == "1" or b == "1":
         return b if a == "1" else a
-    return emitter.assign(f"mul nsw i64 {a}, {b}")
+    return emitter.pure(f"mul nsw i64 {a}, {b}")
 
 
 def add(emitter: FunctionEmitter, a: str, b: str) -> str:
@@ -145,7 +145,7 @@ def add(emitter: FunctionEmitter, a: str, b: str) -> str:
         return str(int(a) + int(b))
     if a == "0" or b == "0":
         return b if a == "0" else a
-    return emitter.assign(f"add nsw i64 {a}, {b}")
+    return emitter.pure(f"add nsw i64 {a}, {b}")
 
 
 def linear(emitter: FunctionEmitter, memref: MemRef, indices: Sequence[str]) -> str:
@@ -162,4 +162,4 @@ def address(emitter: FunctionEmitter, memref: MemRef, indices: Sequence[str], *,
     if position == "0":
         return memref.pointer
     flag = "" if is_masked else " inbounds"
-    return emitter.assign(f"getelementptr{flag} {memory_type(memref.element)}, ptr {memref.pointer}, i64 {position}")
+    return emitter.pure(f"getelementptr{flag} {memory_type(memref.element)}, ptr {memref.pointer}, i64 {position}")

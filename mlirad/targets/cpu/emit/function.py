@@ -6,6 +6,7 @@ Reads: ops, through a table (op class -> rule). Writes: lines. Leaves: no op unv
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -137,6 +138,7 @@ class FunctionEmitter:
         self.distinct: frozenset[str] = frozenset()
         self.is_task = False
         self._values: dict[SSAValue, Value] = {}
+        self._known: dict[str, str] = {}
         self._counter = 0
 
     def task(self, name: str) -> FunctionEmitter:
@@ -183,6 +185,23 @@ class FunctionEmitter:
         name = f"%{self.fresh()}"
         self.lines.append(f"  {name} = {text}")
         return name
+
+    def pure(self, text: str) -> str:
+        """The same for what always gives the same: where it is known already, nothing is emitted."""
+        name = self._known.get(text)
+        if name is None:
+            name = self._known[text] = self.assign(text)
+        return name
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """What becomes known in it is forgotten at its end: it may not be reached on the way to what follows."""
+        count = len(self._known)
+        try:
+            yield
+        finally:
+            while len(self._known) > count:
+                self._known.popitem()
 
     def label(self, name: str) -> None:
         self.lines.append(f"{name}:")
@@ -254,15 +273,16 @@ class FunctionEmitter:
 
     def _walk(self, block: Block) -> Iterator[Block]:
         rules = self.module.rules
-        for op in block.ops:
-            try:
-                nested = rules[op.__class__](self, op)
-                if nested is not None:
-                    yield from nested
-            except TargetError as error:
-                if error.location is None:
-                    error.at(from_location(op.location))
-                raise
+        with self.scope():
+            for op in block.ops:
+                try:
+                    nested = rules[op.__class__](self, op)
+                    if nested is not None:
+                        yield from nested
+                except TargetError as error:
+                    if error.location is None:
+                        error.at(from_location(op.location))
+                    raise
 
     def text(self, header: str, footer: Sequence[str] = ()) -> str:
         """The finished function."""

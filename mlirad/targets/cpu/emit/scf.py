@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.errors import TargetError
 from mlirad.lowering.rewriting import constant_int
-from mlirad.targets.cpu.emit.descriptor import to_parts
+from mlirad.targets.cpu.emit.descriptor import is_literal, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Phi, Rule
 from mlirad.targets.cpu.emit.polling import STRIP, charge
 from mlirad.targets.cpu.emit.types import llvm_type
@@ -65,6 +65,9 @@ def emit_for(e: FunctionEmitter, op: scf.ForOp) -> Iterator[Block]:
     ]
     if strip is not None:
         lower, upper, start = strip.begin(start)
+    elif is_literal(lower) and is_literal(upper) and is_literal(step) and int(lower) < int(upper):
+        yield from _emit_repeated(e, op, (lower, upper, step), start)
+        return
     body = op.body.block
     header, inside, after = e.fresh("for"), e.fresh("body"), e.fresh("done")
     before = e.current
@@ -84,15 +87,49 @@ def emit_for(e: FunctionEmitter, op: scf.ForOp) -> Iterator[Block]:
     _release(e, mark)
     if op in e.polling.charges:
         charge(e, e.polling.charges[op])
-    # A counter that stays below a bound cannot overflow by 1; a subscript cannot overflow by any step.
-    flag = " nsw" if step == "1" or isinstance(op.lb.type, IndexType) else ""
-    following = e.assign(f"add{flag} {counter_type} {counter.name}, {step}")
-    e.incoming(counter, following, e.current)
+    e.incoming(counter, _following(e, op, counter, step), e.current)
     _flow(e, _yielded(body), types, phis)
     e.line(f"br label %{header}{_loop_facts(e, op)}")
     e.label(after)
     if strip is not None:
         e.bind_phis((op.res,), types, strip.end(phis))
+
+
+def _following(e: FunctionEmitter, op: scf.ForOp, counter: Phi, step: str) -> str:
+    # A counter that stays below a bound cannot overflow by 1; a subscript cannot overflow by any step.
+    flag = " nsw" if step == "1" or isinstance(op.lb.type, IndexType) else ""
+    return e.assign(f"add{flag} {counter.type} {counter.name}, {step}")
+
+
+def _emit_repeated(
+    e: FunctionEmitter, op: scf.ForOp, bounds: tuple[str, str, str], start: Sequence[str]
+) -> Iterator[Block]:
+    """A loop that is known to make a trip: its condition is at its end, where LLVM would move it with some effort."""
+    lower, upper, step = bounds
+    body, types, counter_type = op.body.block, _types(op.iter_args), llvm_type(op.lb.type)
+    inside, after, before = e.fresh("body"), e.fresh("done"), e.current
+    e.branch(inside)
+    e.label(inside)
+    counter = e.phi(counter_type)
+    e.incoming(counter, lower, before)
+    phis = e.phis(types)
+    for phi, word in zip(phis, start, strict=True):
+        e.incoming(phi, word, before)
+    e.bind(body.args[0], counter.name)
+    e.bind_phis((body.args[1:],), types, phis)
+    mark = _mark(e, op)
+    yield body
+    _release(e, mark)
+    if op in e.polling.charges:
+        charge(e, e.polling.charges[op])
+    following = _following(e, op, counter, step)
+    is_more = e.assign(f"icmp slt {counter_type} {following}, {upper}")
+    e.incoming(counter, following, e.current)
+    _flow(e, _yielded(body), types, phis)
+    e.line(f"br i1 {is_more}, label %{inside}, label %{after}{_loop_facts(e, op)}")
+    for result, value in zip(op.res, _yielded(body), strict=True):
+        e.bind(result, e.value(value))
+    e.label(after)
 
 
 class _Strip:
