@@ -21,8 +21,8 @@ import atexit
 import ctypes
 import os
 import signal
-import threading
 
+from mlirad import forking
 from mlirad.options import Environment
 from mlirad.targets.cpu.engine import Library, compile_object
 from mlirad.targets.cpu.runtime import INTERRUPTED, PARALLEL_FOR, runtime_text
@@ -336,7 +336,8 @@ class Pool:
         self._threads = ctypes.c_int64.from_address(self._library[_THREADS])
         self.set_threads(Environment.read().threads)
 
-        self._turn = threading.RLock()  # a signal's handler may fork while this thread does
+        self._turn = forking.Lock()
+        self._forks = 0  # how many are under way
         self._is_over = False
 
     def set_threads(self, count: int) -> None:
@@ -344,15 +345,22 @@ class Pool:
         self._threads.value = min(count, _MOST_WORKERS + 1)
 
     def before_fork(self) -> None:
-        """Until it is over, everyone works alone. One fork at a time: the end of one must not call workers back that
-        another waits for."""
-        self._turn.acquire()
-        self._stop()
+        """Until no fork is under way, everyone works alone: the end of one must not call back workers that another
+        waits for."""
+        with self._turn:
+            self._forks += 1
+            self._stop()
 
     def after_fork(self) -> None:
-        if not self._is_over:
-            self._is_stopped.value = 0
-        self._turn.release()
+        with self._turn:
+            self._forks = max(0, self._forks - 1)
+            if not self._forks and not self._is_over:
+                self._is_stopped.value = 0
+
+    def after_fork_in_child(self) -> None:
+        """The forks of other threads are not this process's."""
+        self._forks = 0
+        self.after_fork()
 
     def end(self) -> None:
         with self._turn:
@@ -361,7 +369,7 @@ class Pool:
 
 
 _pool: list[Pool] = []
-_lock = threading.Lock()
+_lock = forking.Lock()
 
 
 def the_pool() -> Pool:
@@ -371,8 +379,11 @@ def the_pool() -> Pool:
             if not _pool:
                 made = Pool()
                 if hasattr(os, "register_at_fork"):
-                    after = made.after_fork
-                    os.register_at_fork(before=made.before_fork, after_in_parent=after, after_in_child=after)
+                    os.register_at_fork(
+                        before=made.before_fork,
+                        after_in_parent=made.after_fork,
+                        after_in_child=made.after_fork_in_child,
+                    )
                 atexit.register(made.end)
                 _pool.append(made)
     return _pool[0]
