@@ -46,6 +46,10 @@ class Applied:
     function: str
     arguments: tuple[ByteCount, ...]
 
+    @property
+    def weight(self) -> int:
+        return 1 + sum(each.weight for each in self.arguments)
+
     def __str__(self) -> str:
         return f"{self.function}({', '.join(map(str, self.arguments))})"
 
@@ -77,6 +81,11 @@ class ByteCount:
     def unknowns(self) -> tuple[str, ...]:
         """The names of what it depends on."""
         return tuple(sorted({unknown.name for unknown in self._unknowns()}))
+
+    @property
+    def weight(self) -> int:
+        """How many unknowns and functions it is written with."""
+        return sum(1 if isinstance(atom, Unknown) else atom.weight for atoms, _ in self.terms for atom in atoms)
 
     def _unknowns(self) -> Iterator[Unknown]:
         for atoms, _ in self.terms:
@@ -158,7 +167,24 @@ def applied(function: str, *arguments: ByteCount) -> ByteCount:
 def largest(*counts: ByteCount) -> ByteCount:
     """The largest of them, as far as it is plain which that is."""
     kept: list[ByteCount] = []
-    for each in counts:
+    for each in (part for count in counts for part in _maxima(count)):
         if not any(other.covers(each) for other in kept):
             kept = [*(other for other in kept if not each.covers(other)), each]
     return kept[0] if len(kept) == 1 else ByteCount.of(Applied("max", tuple(kept))) if kept else ByteCount()
+
+
+def _maxima(count: ByteCount) -> tuple[ByteCount, ...]:
+    if len(count.terms) == 1 and count.terms[0][1] == 1 and len(count.terms[0][0]) == 1:
+        (atom,) = count.terms[0][0]
+        if isinstance(atom, Applied) and atom.function == "max":
+            return atom.arguments
+    return (count,)
+
+
+def bound_of(*counts: ByteCount) -> ByteCount:
+    """At least as much as each of them, and simple: the sum of the largest of their terms."""
+    found: dict[tuple[Atom, ...], int] = {}
+    for count in counts:
+        for atoms, factor in count.terms:
+            found[atoms] = max(found.get(atoms, 0), factor)
+    return _sum(tuple(found.items()))

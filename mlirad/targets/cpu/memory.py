@@ -20,13 +20,15 @@ from mlirad.dialect.tape import SLOT
 from mlirad.dialect.types import from_location, itemsize
 from mlirad.lowering.plan_arena import OFFSET, Lives, needed_bytes
 from mlirad.lowering.tensor_memory import GROW
-from mlirad.targets.byte_counts import ByteCount, applied, largest
+from mlirad.targets.byte_counts import ByteCount, applied, bound_of, largest
 from mlirad.targets.cpu.emit.func import arena_size
 from mlirad.targets.cpu.emit.scf import may_release
 from mlirad.targets.cpu.sizes import Sizes, per_trip
 from mlirad.targets.memory import Buffer, MemoryReport
 
 _NOTHING = ByteCount()
+_LONGEST = 100
+"""Of more parts, what is the largest of several formulas is bounded by a simpler one."""
 
 
 @dataclass(frozen=True)
@@ -124,9 +126,17 @@ class _Walk:
         kept, peak = _NOTHING, _NOTHING
         for op in block.ops:
             held = self._op(op, memory)
-            peak = largest(peak, kept + held.peak)
+            peak = self._largest(peak, kept + held.peak)
             kept = kept + held.kept
         return _Held(kept, peak)
+
+    def _largest(self, *counts: ByteCount) -> ByteCount:
+        found = largest(*counts)
+        if found.weight > _LONGEST and not any(found is each for each in counts):
+            simple = bound_of(*counts)
+            self.is_exact = self.is_exact and simple in counts
+            return simple
+        return found
 
     def _op(self, op: Operation, memory: _Memory) -> _Held:
         match op:
@@ -151,7 +161,7 @@ class _Walk:
         held += [_Held()] * (2 - len(held))
         if held[0] != held[1]:
             self.is_exact = False
-        return _Held(largest(*(each.kept for each in held)), largest(*(each.peak for each in held)))
+        return _Held(self._largest(*(each.kept for each in held)), self._largest(*(each.peak for each in held)))
 
     def _loop(self, op: scf.ForOp | scf.WhileOp, memory: _Memory) -> _Held:
         parts = [self._block(region.block, memory) for region in op.regions]
@@ -159,7 +169,7 @@ class _Walk:
         if not any(each.peak != _NOTHING for each in parts):
             return _Held()
         # What the condition of a while has taken is still there in its body.
-        peak = largest(parts[0].peak, parts[0].kept + parts[-1].peak) if len(parts) == 2 else parts[0].peak
+        peak = self._largest(parts[0].peak, parts[0].kept + parts[-1].peak) if len(parts) == 2 else parts[0].peak
         trips = memory.sizes.trips(op)
         if may_release(op):
             if not (trips.low.static or 0) > 0:

@@ -21,6 +21,8 @@ from mlirad.targets.byte_counts import Applied, ByteCount, Unknown, applied, lar
 _CASTS = (arith.IndexCastOp, arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp)
 _DEEPEST = 40
 """So many operations are followed, one into the other."""
+_LONGEST = 12
+"""A formula of more parts becomes an unknown: nobody would read it, and formulas in formulas grow without a bound."""
 
 _ZERO = ByteCount()
 _Op = TypeVar("_Op", bound=Operation)
@@ -88,6 +90,8 @@ class Sizes:
         assert isinstance(op, Operation)
         rule = _RULES.get(type(op))
         found = None if rule is None or depth > _DEEPEST else rule(self, op, depth)
+        if found is not None and max(found.low.weight, found.high.weight) > _LONGEST:
+            found = None
         if found is not None and (value not in self._loops or _tells_more(found)):
             return found
         if value in self._loops:

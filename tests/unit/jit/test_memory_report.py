@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad.targets.byte_counts import ByteCount, Unknown, applied, largest
+from mlirad.targets.byte_counts import ByteCount, Unknown, applied, bound_of, largest
 from mlirad.targets.memory import MemoryReport
 
 FLOAT = 8
@@ -100,6 +100,23 @@ def either(x, n, chosen):
             y[i] = np.sin(x[0] + i)
         x[0] = y[n - 1]
     return x[0]
+
+
+def entangled(x, n):
+    k = n
+    k = min(k, n + 1) + max(k - 1, n - k)
+    k = min(k, n + 2) + max(k - 2, n - k)
+    k = min(k, n + 3) + max(k - 3, n - k)
+    k = min(k, n + 4) + max(k - 4, n - k)
+    k = min(k, n + 5) + max(k - 5, n - k)
+    k = min(k, n + 6) + max(k - 6, n - k)
+    k = min(k, n + 7) + max(k - 7, n - k)
+    k = min(k, n + 8) + max(k - 8, n - k)
+    k = min(k, n + 9) + max(k - 9, n - k)
+    k = min(k, n + 10) + max(k - 10, n - k)
+    for _ in range(min(k, 50)):
+        x = np.sin(x * x)
+    return x
 
 
 def running(x):
@@ -231,6 +248,12 @@ def test_branches() -> None:
     assert measured <= predicted.total.at(1000)
 
 
+def test_formulas_stay_short() -> None:
+    predicted, measured = report(mlirad.grad(entangled), 1.3, 3)
+    assert len(str(predicted)) < 2000
+    assert measured <= predicted.total.at(50)
+
+
 def test_nothing_is_run() -> None:
     kernel = mlirad.jit(power)
     kernel.lower(1.3, 10).memory()
@@ -248,6 +271,9 @@ def test_byte_counts() -> None:
     assert (n * 8 - n * 8).static == 0 and (n - 1).at(5) == 4 and str(n - 1) == "n - 1"
     assert largest(n, n + 1) == n + 1 and str(largest(n, m)) == "max(n, m)"
     assert largest(n, m).at({"n": 3, "m": 4}) == 4
+    assert str(largest(largest(n, m), n * m)) == "max(n, m, m * n)"
+    bound = bound_of(n * 2 + 3, n + m, m * 4)
+    assert bound == n * 2 + 3 + m * 4 and bound.covers(n * 2 + 3)
     assert applied("ceil_div", ByteCount.of(7), ByteCount.of(2)).static == 4
     assert [applied("ceil_sqrt", n).at(k) for k in (0, 1, 4, 5, 9, 10)] == [1, 1, 2, 3, 3, 4]
     assert applied("doubled", ByteCount.of(64), n).unknowns == ("n",)
