@@ -82,8 +82,11 @@ def shared_groups(values: Sequence[Any], written: Sequence[int]) -> list[list[in
     return [sorted(group) for group in merged]
 
 
-def views_of_one(values: Sequence[Any], group: Sequence[int]) -> tuple[Shared, ...] | int:
-    """The arrays of a group as views of one of them; or, where there is no such, the number of one that is none."""
+def views_of_one(values: Sequence[Any], group: Sequence[int], *, is_sure: bool = True) -> tuple[Shared, ...] | int:
+    """The arrays of a group as views of one of them; or, where there is no such, the number of one that is none.
+
+    is_sure: False tells, without the compiler, what they are if they are views at all.
+    """
     arrays = {number: values[number] for number in group}
     best = max(group, key=lambda number: (arrays[number].size, arrays[number].flags.writeable))
     candidates = [n for n in group if arrays[n].size == arrays[best].size]
@@ -91,7 +94,7 @@ def views_of_one(values: Sequence[Any], group: Sequence[int]) -> tuple[Shared, .
     failed = best
     for base in candidates:
         found = [_placed(part, arrays[part], base, arrays[base]) for part in group if part != base]
-        if all(each is not None and view_of_shared(each, values) is not None for each in found):
+        if all(each is not None and (not is_sure or view_of_shared(each, values) is not None) for each in found):
             return tuple(each for each in found if each is not None)
         failed = next(each for each in group if each != base)
     return failed

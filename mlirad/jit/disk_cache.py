@@ -77,15 +77,16 @@ class DiskCache:
         self.target = target
         self._base = base  # all software, and the processor
 
-    def wanted(self, function: Any, asked: Signature, options: Options) -> Wanted | None:
-        """What to look for; None for what another process could not ask for."""
+    def wanted(self, function: Any, asked: Signature, options: Options, shared: Sequence[Any] = ()) -> Wanted | None:
+        """What to look for; None for what another process could not ask for. shared: which arguments are views of
+        which others, as JSON."""
         objects = Objects()
         try:
             request = [objects.encode(function), objects.encode(asked)]
         except NotPortable:
             return None
         listed = [[name, repr(value)] for name, value in dataclasses.asdict(options).items() if name != "cache"]
-        return Wanted(key_of(["specialisation", *self._base, listed, *request]), objects)
+        return Wanted(key_of(["specialisation", *self._base, listed, *request, shared]), objects)
 
     def find(self, wanted: Wanted, leaves: Sequence[Any]) -> Hit | None:
         """Code that is right for the function as it is now, and for the values of these leaves."""

@@ -37,8 +37,11 @@ if TYPE_CHECKING:
     from mlirad.frontend.build import Built
     from mlirad.pipeline import Lowered
 
-    # Compiles the function again, for arguments of which some are views of others.
-    Remake = Callable[[Mapping[int, Alias], Sequence[Capture], Sequence[Any]], "Specialization"]
+    # Compiles the function again, for arguments of which some are views of others; without the views, looks for its
+    # code on disk. The last argument names the case there.
+    Remake = Callable[
+        [Mapping[int, Alias] | None, Sequence[Capture], Sequence[Any], Sequence[Any]], "Specialization | None"
+    ]
     # Raises DifferentiationError where the function is wrong for arguments (their keys) that share memory.
     Probe = Callable[[Sequence[Sequence[int]], Sequence[Capture], Sequence[Any]], None]
 
@@ -178,30 +181,63 @@ class Specialization:
 
         Raises ValueError where they are not.
         """
-        shared: list[Shared] = []
-        for group in shared_groups(values, self.written):
-            found = None if self.is_aliased else views_of_one(values, group)
-            if not isinstance(found, tuple):
-                raise self._not_one(group)
-            shared += found
-        pattern = tuple(shared)
-        with self._lock:
-            known = self._aliased.setdefault(pattern, [])
-            self._aliased.move_to_end(pattern)
-            for each in known:
-                if each.fits(leaves):
-                    return each
+        groups = shared_groups(values, self.written)
+        likely = self._pattern(groups, values, is_sure=False)
+        found = self._known_for(likely, leaves)
+        if found is not None:
+            return found
         with forking.whole():
+            made = self.remake(None, self.built.captures, leaves, self._told(likely))
+            if made is not None:
+                return self._know(likely, made)
+            pattern = self._pattern(groups, values, is_sure=True)
+            found = self._known_for(pattern, leaves)
+            if found is not None:
+                return found
             from mlirad.frontend.aliases import Alias
 
             aliases: dict[int, Alias] = {}
-            for each in shared:
+            for each in pattern:
                 alias = view_of_shared(each, values)
                 assert alias is not None
                 aliases[self.inputs[each.part].key] = Alias(self.inputs[each.base].key, alias.view)
-            made = self.remake(aliases, self.built.captures, leaves)
+            made = self.remake(aliases, self.built.captures, leaves, self._told(pattern))
+            assert made is not None
+        return self._know(pattern, made)
+
+    def _pattern(self, groups: Sequence[Sequence[int]], values: Sequence[Any], is_sure: bool) -> tuple[Shared, ...]:
+        shared: list[Shared] = []
+        for group in groups:
+            found = None if self.is_aliased else views_of_one(values, group, is_sure=is_sure)
+            if not isinstance(found, tuple):
+                raise self._not_one(group)
+            shared += found
+        return tuple(shared)
+
+    def _told(self, pattern: Sequence[Shared]) -> list[Any]:
+        """A pattern as JSON that says the same in every process; nothing where it is of captured arrays, whose numbers
+        depend on what was compiled before."""
+        keys = [(self.inputs[each.part].key, self.inputs[each.base].key) for each in pattern]
+        if any(key < 0 for pair in keys for key in pair):
+            return []
+        return [
+            [*pair, each.offset, list(each.part_strides), list(each.base_strides)]
+            for pair, each in zip(keys, pattern, strict=True)
+        ]
+
+    def _known_for(self, pattern: tuple[Shared, ...], leaves: Sequence[Any]) -> Specialization | None:
         with self._lock:
+            known = self._aliased.get(pattern)
+            if known is None:
+                return None
+            self._aliased.move_to_end(pattern)
+            return next((each for each in known if each.fits(leaves)), None)
+
+    def _know(self, pattern: tuple[Shared, ...], made: Specialization) -> Specialization:
+        with self._lock:
+            known = self._aliased.setdefault(pattern, [])
             known[:] = [made, *(each for each in known if each.guards_hold())][:MAX_ALIASED]
+            self._aliased.move_to_end(pattern)
             while len(self._aliased) > MAX_ALIASED:
                 self._aliased.popitem(last=False)
         return made
@@ -305,9 +341,16 @@ def specialized(
 def _again(function: Any, asked: Signature, options: Options) -> tuple[Remake, Probe]:
     """How the function is compiled again for arguments that share memory."""
 
-    def remake(aliases: Mapping[int, Alias], captures: Sequence[Capture], leaves: Sequence[Any]) -> Specialization:
-        again = build_for(function, asked, leaves, options, aliases, captures)
-        return _finish(function, asked, options, again, again[0].module, is_aliased=True)[0]
+    def remake(
+        aliases: Mapping[int, Alias] | None, captures: Sequence[Capture], leaves: Sequence[Any], told: Sequence[Any]
+    ) -> Specialization | None:
+        if aliases is None:
+            return _from_disk(function, asked, leaves, options, told) if told else None
+
+        def make() -> tuple[Built, Signature]:
+            return build_for(function, asked, leaves, options, aliases, captures)
+
+        return _made_and_kept(function, asked, options, make, told, is_aliased=True)
 
     def probe(together: Sequence[Sequence[int]], captures: Sequence[Capture], leaves: Sequence[Any]) -> None:
         build_for(function, asked, leaves, options, None, captures, together)
@@ -351,19 +394,48 @@ def compile_for(function: Any, asked: Signature, leaves: Sequence[Any], options:
 
     Or take it from the cache on disk; what is compiled is kept there.
     """
+    found = _from_disk(function, asked, leaves, options)
+    if found is not None:
+        return found
+    return _made_and_kept(function, asked, options, lambda: build_for(function, asked, leaves, options))
+
+
+def _from_disk(
+    function: Any, asked: Signature, leaves: Sequence[Any], options: Options, shared: Sequence[Any] = ()
+) -> Specialization | None:
     kept = disk_cache(options, find_target(options.target, **options.for_target))
-    wanted = None if kept is None else kept.wanted(function, asked, options)
-    if kept is not None and wanted is not None and Environment.read().dump is None:
-        hit = kept.find(wanted, leaves)
-        if hit is not None:
-            signature = asked.with_static({number: leaf.value for number, leaf in hit.static.items()})
-            return specialized(hit.interface, asked, signature, hit.artifact, *_again(function, asked, options))
-    built, _ = made = build_for(function, asked, leaves, options)
-    specialization, code = _finish(function, asked, options, made, built.module)
+    wanted = None if kept is None else kept.wanted(function, asked, options, shared)
+    if kept is None or wanted is None or Environment.read().dump is not None:
+        return None
+    hit = kept.find(wanted, leaves)
+    if hit is None:
+        return None
+    signature = asked.with_static({number: leaf.value for number, leaf in hit.static.items()})
+    again = _again(function, asked, options)
+    return specialized(hit.interface, asked, signature, hit.artifact, *again, is_aliased=bool(shared))
+
+
+def _made_and_kept(
+    function: Any,
+    asked: Signature,
+    options: Options,
+    make: Callable[[], tuple[Built, Signature]],
+    shared: Sequence[Any] = (),
+    *,
+    is_aliased: bool = False,
+) -> Specialization:
+    """What is compiled of what `make` gives, and kept on disk, if other processes can ask for it."""
+    kept = disk_cache(options, find_target(options.target, **options.for_target))
+    is_kept = kept is not None and (bool(shared) or not is_aliased)
+    wanted = kept.wanted(function, asked, options, shared) if kept is not None and is_kept else None
+    made = make()
+    specialization, code = _finish(function, asked, options, made, made[0].module, is_aliased)
+    if kept is None or wanted is None or code is None:
+        return specialization
     # The source may have changed since it was looked at.
-    again = None if kept is None or wanted is None else kept.wanted(function, asked, options)
-    if kept is not None and again == wanted and again is not None and code is not None:
-        kept.keep(again, built, built.reliance, specialization.static, code)
+    again = kept.wanted(function, asked, options, shared)
+    if again == wanted and again is not None:
+        kept.keep(again, made[0], made[0].reliance, specialization.static, code)
     return specialization
 
 

@@ -235,17 +235,53 @@ def test_an_error_from_the_cache_has_its_place(root, built) -> None:
     assert len(built) == 1
 
 
-def test_code_from_the_cache_is_compiled_anew_for_arguments_that_share_memory(root) -> None:
-    def shifts(x, y):
-        x[1:] = y
-        return x.sum()
+def shifts(x, y):
+    x[1:] = y * 2.0
+    return x.sum() + y[0]
 
+
+def test_arguments_that_share_memory_are_found_by_how_they_do(root, built) -> None:
+    """One array, its halves, every other element, backwards, apart: each is compiled once, and is right each time."""
+    parts = [slice(0, 3), slice(1, 4), slice(0, 3), slice(None, 3, 1), slice(2, None, -1), slice(3, 0, -1)]
+    counts: list[int] = []
     for _ in range(2):
         kernel = mlirad.jit(fresh(shifts))
-        kernel(X.copy(), np.ones(2))
-        x, plain = X.copy(), X.copy()
-        same(kernel(x, x[:2]), shifts(plain, plain[:2]))
+        for part in parts:
+            x, plain = np.arange(4.0) + 1.0, np.arange(4.0) + 1.0
+            same(kernel(x, x[part]), shifts(plain, plain[part]))
+            same(x, plain)
+        same(kernel(np.ones(4), np.ones(3)), np.float64(8.0))
+        counts.append(len(built))
+    assert counts[1] == counts[0] >= 5
+
+
+def swaps(a, b, n):
+    a[0] = b[1] * n
+    return a + np.zeros(n)
+
+
+def test_one_array_passed_twice_is_found_by_another_kernel(root, built) -> None:
+    counts: list[int] = []
+    for n in (2, 1, 2, 1):
+        x, plain = X[:2].copy(), X[:2].copy()
+        same(mlirad.jit(fresh(swaps))(x, x, n), swaps(plain, plain, n))
         same(x, plain)
+        counts.append(len(built))
+    assert counts[1] == counts[2] == counts[3]
+
+
+def test_a_captured_array_that_is_passed_too(root) -> None:
+    """It has no number that says the same in every process: such code is found by its IR."""
+    weights = np.ones(2)
+
+    def adds(a):
+        weights[0] += 1.0
+        a[1] = weights[0] + weights[1]
+        return a.sum()
+
+    for _ in range(2):
+        weights[:] = 1.0
+        same(mlirad.jit(fresh(adds))(weights), np.float64(5.0))
 
 
 def test_values_that_were_needed_are_part_of_what_is_found(root, built) -> None:
@@ -860,7 +896,9 @@ def test_a_hit_imports_nothing_of_the_compiler(root, tmp_path) -> None:
     program.write_text(
         "import sys\nimport numpy as np\nimport mlirad\n"
         "def f(x):\n    return np.sum(np.sin(x) * x)\n"
-        "print(mlirad.grad(f)(np.ones(3))[0], 'xdsl.ir' in sys.modules, 'mlirad.frontend.build' in sys.modules)\n"
+        "@mlirad.jit\ndef shifts(x, y):\n    x[1:] = y\n    return x.sum()\n"
+        "x = np.ones(3)\nshifts(x, x[:2])\nshifts(x, x[:2])\n"
+        "print(mlirad.grad(f)(x)[0], 'xdsl.ir' in sys.modules, 'mlirad.frontend.build' in sys.modules)\n"
     )
     answers = [
         subprocess.run(
