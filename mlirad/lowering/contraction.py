@@ -116,7 +116,7 @@ class ContractionEmitter:
         """shared: the functions of the module whose tiles this contraction's are; None if it has tiles of its own."""
         self.product = contraction
         self.builder = builder
-        self.shared = shared if _is_long(nest.sizes) else None
+        self.shared = shared if shared is not None and (shared.is_many or _is_long(nest.sizes)) else None
         self.sizes = nest.sizes
         self.starts = nest.starts
         self.subscripts: dict[int, Index] = {}

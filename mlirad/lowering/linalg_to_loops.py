@@ -21,6 +21,7 @@ from mlirad.lowering.loop_builder import LoopBuilder
 from mlirad.lowering.loop_nest import Nest, nest_of, simplify
 from mlirad.lowering.loop_plan import plan_of
 from mlirad.lowering.parallel_nest import cut_of, in_blocks
+from mlirad.lowering.repeated_nests import share_repeated
 from mlirad.lowering.shared_tiles import SharedTiles
 from mlirad.lowering.vector_arith import mend_vector_arith
 from mlirad.lowering.vectorize import NestEmitter
@@ -37,6 +38,8 @@ class LinalgToLoops(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         mend_vector_arith()
         found = [inner for inner in op.walk() if _is_structured(inner)]
+        if not self.parallel:
+            found = share_repeated(op, found)
         shared = SharedTiles.of(op, found)
         for structured in found:
             lower(structured, self.vector_bytes, self.parallel, shared)

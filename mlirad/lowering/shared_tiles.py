@@ -29,6 +29,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from mlirad.lowering.loop_builder import Index, LoopBuilder
 from mlirad.lowering.loop_nest import Linear, Operand
 
+MANY = 12
+"""Products from which on what they take to compile counts for more than the 5 % that a short one loses."""
 ROWS = 4096
 """Of a panel, that one call handles: so that it is over soon."""
 
@@ -62,12 +64,15 @@ class SharedTiles:
     """The functions of tiles of a module."""
 
     module: ModuleOp
+    is_many: bool
+    """Whether there are so many products that short ones share tiles as well."""
     known: set[str] = field(default_factory=set)
 
     @staticmethod
     def of(module: ModuleOp, structured: Sequence[Operation]) -> SharedTiles | None:
         """None if there is nothing to share."""
-        return SharedTiles(module) if sum(map(_is_product, structured)) > 1 else None
+        count = sum(map(_is_product, structured))
+        return SharedTiles(module, count > MANY) if count > 1 else None
 
     def call(self, tile: Tile, builder: LoopBuilder, operands: Sequence[SSAValue], work: int, fill: Fill) -> None:
         """Runs a panel's tiles on views of a, b and c, as `view` makes them."""

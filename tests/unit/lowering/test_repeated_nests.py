@@ -1,0 +1,58 @@
+"""Nests that a module has many times are compiled once, and called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+import mlirad
+from mlirad.lowering.repeated_nests import MANY
+
+
+def layers(w, h):
+    z = h
+    h = np.tanh(h @ w) / (1.0 + h * h)
+    h = np.tanh(h @ w) / (1.0 + h * h)
+    h = np.tanh(h @ w) / (1.0 + h * h)
+    h = np.tanh(h @ w) / (1.0 + h * h)
+    h = np.tanh(h @ w) / (1.0 + h * h)
+    h = np.tanh(h @ w) / (1.0 + h * h)
+    h = np.tanh(h @ w) / (1.0 + h * h)
+    h = np.tanh(h @ w) / (1.0 + h * h)
+    h = np.tanh(h @ w) / (1.0 + h * h)
+    return h, z
+
+
+def zeros_of_both_signs(xs):
+    """Nests that differ in a constant alone, and in that by its sign."""
+    return [x * 0.0 for x in xs[:9]], [x * -0.0 for x in xs[9:]]
+
+
+def test_layers_that_are_written_out(mlir_opt: Callable[..., str]) -> None:
+    rng = np.random.default_rng(3)
+    w, h = rng.normal(size=(7, 7)) / 3.0, rng.normal(size=(5, 7))
+    compiled = mlirad.jit(layers)
+    np.testing.assert_allclose(compiled(w, h)[0], layers(w, h)[0], rtol=1e-12)
+    loops = compiled.lower(w, h).as_text("loops")
+    assert loops.count("func.func private @mlirad_nest_") == 1
+    assert loops.count("func.call @mlirad_nest_") >= MANY
+    mlir_opt(loops)
+
+
+def test_the_gradient_of_repeated_layers() -> None:
+    rng = np.random.default_rng(4)
+    w, h, d = rng.normal(size=(7, 7)) / 3.0, rng.normal(size=(5, 7)), rng.normal(size=(7, 7))
+
+    def total(w, h):
+        return np.sum(layers(w, h)[0])
+
+    step = 1e-6
+    expected = (total(w + step * d, h) - total(w - step * d, h)) / (2 * step)
+    np.testing.assert_allclose(np.sum(mlirad.grad(total)(w, h) * d), expected, rtol=1e-6)
+
+
+def test_constants_that_only_compare_as_equal_are_two() -> None:
+    plus, minus = mlirad.jit(zeros_of_both_signs)([np.arange(1.0, 4.0) for _ in range(18)])
+    assert not np.signbit(plus).any()
+    assert np.signbit(minus).all()
