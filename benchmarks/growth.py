@@ -21,6 +21,7 @@ import mlirad
 
 NAMES = ("recurrence", "seidel_2d", "products_2d", "newton_each", "trisolve", "cholesky", "limited", "lotka_volterra")
 PATIENCE = 60.0  # seconds that JAX gets for one size
+BUDGET = 20.0  # seconds that the measurements of one size take, roughly
 
 
 def gradient(program: ModuleType) -> Any:
@@ -62,9 +63,19 @@ def print_memory(program: ModuleType, sizes: list[int]) -> None:
             print(f"  size {size:9,d}  {name:26s} {told}")
 
 
-def print_times(program: ModuleType, sizes: list[int], with_jax: bool) -> None:
+def print_counted(program: ModuleType, sizes: list[int]) -> None:
+    """What a call says that it has needed besides arguments and results, whatever memory was there already."""
+    ours = gradient(program)
+    for size in sizes:
+        arguments, operations = program.arguments(size), program.operations(size)
+        ours(*arguments)
+        needed = ours.last_memory()
+        print(f"  size {size:9,d}  {needed / 2**20:9.2f} MiB {needed / operations:9.2f} B an operation")
+
+
+def print_times(program: ModuleType, sizes: list[int], patience: float, budget: float) -> None:
     ours, function = gradient(program), mlirad.jit(program.loss)
-    peer = jax_gradient(program) if with_jax and program.jax_loss is not None else None
+    peer = jax_gradient(program) if patience > 0 and program.jax_loss is not None else None
     for size in sizes:
         arguments, operations = program.arguments(size), program.operations(size)
         contenders: dict[str, Work] = {
@@ -79,18 +90,20 @@ def print_times(program: ModuleType, sizes: list[int], with_jax: bool) -> None:
             told += f", from JAX's {difference(ours(*arguments), peer(*arguments)):.1e}"
             contenders["JAX"] = partial(peer, *arguments)
             took = time.perf_counter() - start
-            if took > PATIENCE / 10:  # the next size has ten times the operations, or more
+            if took > patience / 10:  # the next size has ten times the operations, or more
                 peer = None
-            if took > PATIENCE:
+            if took > patience:
                 told += f" (JAX took {took:.0f} s)"
                 del contenders["JAX"]
-        print_ratios(f"\n{title} ({told})", shortest(contenders))
+        print_ratios(f"\n{title} ({told})", shortest(contenders, budget=budget))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=NAMES, help="which programs; all of them if none is named")
     parser.add_argument("--operations", type=float, default=1e9, help="no size with more")
+    parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds that JAX gets for one size")
+    parser.add_argument("--budget", type=float, default=BUDGET, help="seconds of measurements for one size")
     options = parser.parse_args()
     programs = {name: importlib.import_module(f"programs.{name}") for name in options.names}
     sizes = {
@@ -102,8 +115,11 @@ def main() -> int:
         print(f"\n== {name}: rise of the resident set at its highest, of one call")
         print_memory(program, sizes[name])
     for name, program in programs.items():
+        print(f"\n== {name}: what mlirad's last_memory() tells")
+        print_counted(program, sizes[name])
+    for name, program in programs.items():
         print(f"\n== {name}")
-        print_times(program, sizes[name], has("jax"))
+        print_times(program, sizes[name], options.patience if has("jax") else 0.0, options.budget)
     return 0
 
 
