@@ -222,7 +222,8 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     paths = [str(Path(mlirad.__file__).parents[1]), str(support)]
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "MLIRAD_CACHE": "0"},
+        # Later versions of Python warn of forks beside threads.
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "MLIRAD_CACHE": "0", "PYTHONWARNINGS": "ignore"},
         capture_output=True,
         text=True,
         timeout=240,
