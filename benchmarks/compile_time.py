@@ -110,7 +110,8 @@ def print_first_calls() -> None:
     }
     print("first call of a gradient, ms of the processor")
     for name, (ours, theirs) in programs.items():
-        times = first_calls({"mlirad": ours} | ({"JAX": theirs} if has("jax") else {}))
+        rounds = 2 if name.startswith("model") else 5  # these take seconds
+        times = first_calls({"mlirad": ours} | ({"JAX": theirs} if has("jax") else {}), rounds)
         listed = "  ".join(f"{who} {1e3 * seconds:6.0f}" for who, seconds in times.items())
         print(f"  {name:34s} {listed}")
     print("\nstages, ms of the clock; llvmopt and asm each parse their text again, and print theirs")
