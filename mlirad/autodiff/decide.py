@@ -209,6 +209,9 @@ class Decide:
         return self._at_head[look.value]
 
     def _is_apart(self, write: UpdateOp, look: Look) -> bool:
+        written, read = (self.histories.member(version) for version in (write.result, look.version))
+        if written is not None and read is not None and written is not read:
+            return True  # a loop that is passed may write other arrays as well
         access = write_of(write)
         if access is None or look.access is None:
             return False

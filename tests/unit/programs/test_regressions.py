@@ -141,3 +141,22 @@ def test_a_module_that_is_changed_and_reloaded(tmp_path: Path, monkeypatch: pyte
     assert mlirad.jit(lambda x: old(x))(3.0) == 6.0
     importlib.reload(module)
     assert mlirad.jit(module.f)(3.0) == module.f(3.0) == 51.0
+
+
+def powers_of_a_row(x, m, n, k):
+    for _ in m:
+        row = m[2].copy()
+        row *= x[n]
+        m[2] = row
+        for _ in x:
+            x[n] *= 1
+            m[k] = 0.5
+    return np.sum(m)
+
+
+def test_a_loop_that_is_passed_writes_arrays_of_other_ranks():
+    """Whether x[n] is at hand still was asked of the writes to m, too."""
+    x, m = np.array([1.0, 2.0, 3.0]), np.arange(12.0).reshape(4, 3)
+    gx, gm = mlirad.grad(powers_of_a_row, argnums=(0, 1))(x, m, 1, 0)
+    np.testing.assert_allclose(gx, [0.0, 4 * 2.0**3 * np.sum(m[2]), 0.0])
+    np.testing.assert_allclose(gm, [[0.0] * 3, [1.0] * 3, [16.0] * 3, [1.0] * 3])
