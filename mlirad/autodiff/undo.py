@@ -125,8 +125,9 @@ class Undo:
                     self._note(hand, point)
             elif isinstance(op, UpdateOp) and op.result in hand:
                 self._take_back(op, hand, point)
-            elif op.results and (look := self._in_place.get(op.results[0])) is not None and look.read is op:
-                self._read(look, hand[look.version], point)
+            elif op.results and (look := self._in_place.get(op.results[0])) is not None:
+                if look.read is op and look.access is not None:
+                    self._read(look, hand[look.version], point)
         return hand
 
     def _note(self, hand: Hand, point: Point | None) -> None:
