@@ -82,6 +82,11 @@ def reason(error: BaseException) -> str:
     return f"{type(error).__name__}: " + re.sub(r"'[^']*'|\([\d, ]*\)|-?\d+(\.\d+)?", "_", text)[:110]
 
 
+def _refusal(error: CompileError, about: str) -> Verdict:
+    """A refusal tells the place in the program; without one it is the compiler that has failed."""
+    return Verdict("wrong" if error.location is None else "refused", about, reason(error))
+
+
 def judge(program: Program, how: Natively, directory: Path, derivatives: bool = True) -> list[Verdict]:
     """All that is found out about a program; second derivatives of every fourth."""
     ours, oracle = namespace_of(program, directory), oracle_of(program)
@@ -126,13 +131,13 @@ def _compared(want: Any, got: Any, expected: list[Any], given: list[Any], native
     if isinstance(want, Exception) and isinstance(got, Exception):
         if not isinstance(got, type(want)):
             if isinstance(got, CompileError):
-                return Verdict("refused", "value", reason(got))
+                return _refusal(got, "value")
             return Verdict("wrong", "value", f"{got!r}, not {want!r}")
         if native and not isinstance(got, CompileError) and not is_same(tuple(expected), tuple(given)):
             return Verdict("skipped", "effects", "what was written before an exception")  # docs/deviations.md
         return Verdict("same", "exception")
     if isinstance(got, CompileError):
-        return Verdict("refused", "value", reason(got))
+        return _refusal(got, "value")
     if isinstance(want, Exception) or isinstance(got, Exception) or not is_same(want, got):
         return Verdict("wrong", "value", f"{got!r}, not {want!r}")
     if not is_same(tuple(expected), tuple(given)):
@@ -151,7 +156,7 @@ def _gradients(program: Program, how: Natively, ours: Namespace, oracle: Namespa
         given = fresh(args)
         want, got = call(oracle["loss"], fresh(args)), call(function, given)
         if isinstance(got, CompileError):
-            return [*verdicts, Verdict("refused", "gradient", reason(got))]
+            return [*verdicts, _refusal(got, "gradient")]
         if isinstance(want, Exception) or isinstance(got, Exception):
             kind = "same" if type(want) is type(got) else "wrong"
             verdicts.append(Verdict(kind, "exception of a gradient", f"{got!r}, not {want!r}"))
@@ -210,7 +215,7 @@ def _duality(program: Program, how: Natively, ours: Namespace) -> list[Verdict]:
         once, twice = pullback(us), pullback(us)
         same, tangents = how.jvp(ours["outs"], fresh(primals), vs)
     except CompileError as error:
-        return [Verdict("refused", "duality", reason(error))]
+        return [_refusal(error, "duality")]
     except Exception as error:  # noqa: BLE001 - whatever the compiler raises is what is looked for
         return [Verdict("wrong", "duality", f"{type(error).__name__}: {error}")]
     if not is_same(tuple(once), tuple(twice), 0.0) or not is_same(tuple(out), tuple(same), 1e-12):
@@ -240,7 +245,7 @@ def _second_order(program: Program, how: Natively, ours: Namespace) -> list[Verd
         _, reverse = how.gradient(ours["slope"], argnums)(*fresh(primals))
         gradients = gradient(*fresh(primals))[1]
     except CompileError as error:
-        return [Verdict("refused", "second order", reason(error))]
+        return [_refusal(error, "second order")]
     except Exception as error:  # noqa: BLE001 - whatever the compiler raises is what is looked for
         return [Verdict("wrong", "second order", f"{type(error).__name__}: {error}")]
     single = any(getattr(x, "dtype", None) == np.float32 for x in primals)

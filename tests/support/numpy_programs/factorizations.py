@@ -104,10 +104,10 @@ def triangle(random: np.random.Generator, n: int) -> tuple[Any, ...]:
 
 
 PROGRAMS = [
-    Program(cholesky, positive, (7,), (100,)),
-    Program(lu, positive, (7,), (60,)),
-    Program(ludcmp, system, (7,), (60,)),
-    Program(gramschmidt, columns, (7, 5), (70, 60)),
-    Program(durbin, autocorrelation, (8,), (1000,)),
-    Program(trisolv, triangle, (7,), (2000,)),
+    Program(cholesky, positive, (7,), (100,), (300,)),
+    Program(lu, positive, (7,), (60,), (220,)),
+    Program(ludcmp, system, (7,), (60,), (220,)),
+    Program(gramschmidt, columns, (7, 5), (70, 60), (220, 180)),
+    Program(durbin, autocorrelation, (8,), (1000,), (6000,)),
+    Program(trisolv, triangle, (7,), (2000,), (5000,)),
 ]

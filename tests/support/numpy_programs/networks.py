@@ -61,7 +61,7 @@ def images(random: np.random.Generator, batch: int, size: int, kernel: int, befo
 
 
 PROGRAMS = [
-    Program(softmax, scores, (2, 3, 4, 5), (16, 16, 128, 128)),
-    Program(mlp, layers, (3, 4, 6, 5, 4), (8, 3, 30_000, 2000, 2000)),
-    Program(conv2d_bias, images, (2, 6, 3, 2, 3), (8, 32, 2, 3, 16)),
+    Program(softmax, scores, (2, 3, 4, 5), (16, 16, 128, 128), (32, 8, 256, 256)),
+    Program(mlp, layers, (3, 4, 6, 5, 4), (8, 3, 30_000, 2000, 2000), (8, 3, 30_000, 10_000, 10_000)),
+    Program(conv2d_bias, images, (2, 6, 3, 2, 3), (8, 32, 2, 3, 16), (8, 64, 5, 3, 8)),
 ]

@@ -131,14 +131,14 @@ def observations(random: np.random.Generator, n: int, m: int) -> tuple[Any, ...]
 
 
 PROGRAMS = [
-    Program(trmm, lower, (6, 5), (65, 80)),
-    Program(symm, symmetric, (6, 5), (40, 50)),
-    Program(syrk, rank_k, (6, 5), (50, 70)),
-    Program(syr2k, rank_2k, (6, 5), (35, 50)),
-    Program(gemver, updated, (7,), (1000,)),
-    Program(atax, matrix, (6, 8), (4000, 5000)),
-    Program(bicg, both_sides, (6, 8), (5000, 6000)),
-    Program(mvt, two_products, (7,), (5500,)),
-    Program(correlation, observations, (9, 6), (600, 500)),
-    Program(covariance, observations, (9, 6), (600, 500)),
+    Program(trmm, lower, (6, 5), (65, 80), (200, 250)),
+    Program(symm, symmetric, (6, 5), (40, 50), (120, 150)),
+    Program(syrk, rank_k, (6, 5), (50, 70), (150, 200)),
+    Program(syr2k, rank_2k, (6, 5), (35, 50), (110, 140)),
+    Program(gemver, updated, (7,), (1000,), (3000,)),
+    Program(atax, matrix, (6, 8), (4000, 5000), (10_000, 12_500)),
+    Program(bicg, both_sides, (6, 8), (5000, 6000), (10_000, 12_500)),
+    Program(mvt, two_products, (7,), (5500,), (11_000,)),
+    Program(correlation, observations, (9, 6), (600, 500), (1800, 1400)),
+    Program(covariance, observations, (9, 6), (600, 500), (1800, 1400)),
 ]

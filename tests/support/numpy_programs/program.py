@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Program:
-    """`arguments(random, *size)` makes them; `short` and `full` are sizes for every day and for `make full`.
+    """`arguments(random, *size)` makes them; `short` is a size for every day, `small` and `medium` are for `make full`.
 
     Float arguments are differentiated; what a program is about is in what it returns and in what it leaves in its
     arguments.
@@ -20,7 +20,8 @@ class Program:
     function: Callable[..., Any]
     arguments: Callable[..., tuple[Any, ...]]
     short: tuple[int, ...]
-    full: tuple[int, ...]
+    small: tuple[int, ...]
+    medium: tuple[int, ...]
 
     @property
     def name(self) -> str:

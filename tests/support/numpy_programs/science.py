@@ -217,13 +217,13 @@ def bases(random: np.random.Generator, n: int) -> tuple[Any, ...]:
 
 
 PROGRAMS = [
-    Program(floyd_warshall, distances, (8,), (200,)),
-    Program(go_fast, square, (6,), (2000,)),
-    Program(nbody, bodies, (5, 3), (25, 100)),
-    Program(cavity_flow, cavity, (8, 9, 3, 3), (61, 61, 25, 5)),
-    Program(channel_flow, channel, (7, 8, 3), (61, 61, 5)),
+    Program(floyd_warshall, distances, (8,), (200,), (400,)),
+    Program(go_fast, square, (6,), (2000,), (6000,)),
+    Program(nbody, bodies, (5, 3), (25, 100), (50, 250)),
+    Program(cavity_flow, cavity, (8, 9, 3, 3), (61, 61, 25, 5), (121, 121, 50, 10)),
+    Program(channel_flow, channel, (7, 8, 3), (61, 61, 5), (121, 121, 10)),
 ]
 INTEGERS = [
-    Program(crc16, bytes_of, (20,), (1600,)),
-    Program(nussinov, bases, (12,), (60,)),
+    Program(crc16, bytes_of, (20,), (1600,), (16_000,)),
+    Program(nussinov, bases, (12,), (60,), (90,)),
 ]

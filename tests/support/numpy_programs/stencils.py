@@ -182,12 +182,12 @@ def advected(random: np.random.Generator, n: int, m: int, levels: int) -> tuple[
 
 
 PROGRAMS = [
-    Program(jacobi_1d, pair, (6, 20), (800, 3200)),
-    Program(jacobi_2d, pair, (4, 9, 9), (50, 150, 150)),
-    Program(seidel_2d, one, (3, 9, 9), (8, 50, 50)),
-    Program(heat_3d, pair, (3, 6, 6, 6), (25, 25, 25, 25)),
-    Program(fdtd_2d, fields, (4, 7, 8), (20, 200, 220)),
-    Program(adi, one, (3, 9, 9), (5, 100, 100)),
-    Program(hdiff, diffused, (5, 6, 3), (64, 64, 60)),
-    Program(vadv, advected, (3, 4, 5), (60, 60, 40)),
+    Program(jacobi_1d, pair, (6, 20), (800, 3200), (3000, 12_000)),
+    Program(jacobi_2d, pair, (4, 9, 9), (50, 150, 150), (80, 350, 350)),
+    Program(seidel_2d, one, (3, 9, 9), (8, 50, 50), (15, 100, 100)),
+    Program(heat_3d, pair, (3, 6, 6, 6), (25, 25, 25, 25), (50, 40, 40, 40)),
+    Program(fdtd_2d, fields, (4, 7, 8), (20, 200, 220), (60, 400, 450)),
+    Program(adi, one, (3, 9, 9), (5, 100, 100), (20, 200, 200)),
+    Program(hdiff, diffused, (5, 6, 3), (64, 64, 60), (128, 128, 160)),
+    Program(vadv, advected, (3, 4, 5), (60, 60, 40), (112, 112, 80)),
 ]
