@@ -99,8 +99,11 @@ class Interpreted:
                 module = run(module)
                 verify(module)
 
-        def remake(aliases: Mapping[int, Alias], captures: Sequence[Capture], leaves: Sequence[Any]) -> Specialization:
-            return self._specialization(asked, leaves, aliases, captures)
+        def remake(
+            aliases: Mapping[int, Alias] | None, captures: Sequence[Capture], leaves: Sequence[Any], told: Sequence[Any]
+        ) -> Specialization | None:
+            del told  # nothing is kept on disk
+            return None if aliases is None else self._specialization(asked, leaves, aliases, captures)
 
         def probe(together: Sequence[Sequence[int]], captures: Sequence[Capture], leaves: Sequence[Any]) -> None:
             build_for(self.function, asked, leaves, Options(), aliases, captures, together)
