@@ -199,7 +199,7 @@ def bodies(random: np.random.Generator, n: int, steps: int) -> tuple[Any, ...]:
 
 def cavity(random: np.random.Generator, n: int, m: int, steps: int, sweeps: int) -> tuple[Any, ...]:
     fields = (0.01 * random.normal(size=(n, m)) for _ in range(3))
-    return steps, sweeps, *fields, 0.001, 2.0 / (m - 1), 2.0 / (n - 1), 1.0, 0.1
+    return steps, sweeps, *fields, 0.1 / ((n - 1) * (m - 1)), 2.0 / (m - 1), 2.0 / (n - 1), 1.0, 0.1
 
 
 def channel(random: np.random.Generator, n: int, m: int, sweeps: int) -> tuple[Any, ...]:

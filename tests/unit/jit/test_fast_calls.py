@@ -554,7 +554,9 @@ def _balance(call: Callable[[], Any], objects: list[Any], rounds: int) -> None:
     for _ in range(rounds):
         call()
     gc.collect()
-    assert [sys.getrefcount(each) for each in objects] == before
+    # None, dtypes and small numbers are everybody's, other threads' too; what a call leaks counts once for each call.
+    grown = [sys.getrefcount(each) - count for each, count in zip(objects, before, strict=True)]
+    assert all(abs(each) < rounds // 10 for each in grown), grown
     assert resident_bytes() - resident < 1 << 20
 
 

@@ -46,7 +46,7 @@ def test_values(program: Program, size: str) -> None:
     got = mlirad.jit(program.function)(*actual)
     assert type(got) is type(want)
     for x, y in zip(arrays_of(want, expected), arrays_of(got, actual), strict=True):
-        assert np.asarray(x).dtype == np.asarray(y).dtype
+        assert np.asarray(x).dtype == np.asarray(y).dtype and np.isfinite(x).all()
         np.testing.assert_allclose(y, x, rtol=1e-9, atol=1e-12)
 
 
@@ -97,8 +97,8 @@ def test_gradient(program: Program, size: str) -> None:
 
         agreed = pytest.approx(sum(float(np.sum(part)) for part in parts), rel=1e-9, abs=1e-10 * scale)
         # Small enough that no two paths of nearly one length change places, or a flux its sign; for a loss of millions
-        # of terms, large enough for their rounding errors.
-        assert difference(np.longdouble(1e-8)) == agreed or difference(np.longdouble(1e-6)) == agreed
+        # of terms, large enough for their rounding errors; for one that is far from linear, smaller.
+        assert any(difference(np.longdouble(h)) == agreed for h in ("1e-8", "1e-6", "1e-9", "1e-10"))
 
 
 @pytest.mark.parametrize("program", INTEGERS, ids=lambda program: program.name)
