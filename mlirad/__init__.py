@@ -3,6 +3,7 @@
 @mlirad.jit                      compile a NumPy function, loops, branches and in-place updates included
 mlirad.grad(f)(x)                its gradient, native too; value_and_grad, vjp, jvp
 f.lower(x).as_text("autodiff")   the IR at any stage
+mlirad.set_num_threads(n)        how many threads share the work of @mlirad.jit(parallel=True)
 """
 
 from mlirad import tree
@@ -16,6 +17,7 @@ from mlirad.errors import (
 )
 from mlirad.jit.transforms import grad, jit, jvp, value_and_grad, vjp
 from mlirad.requests import checkpointed
+from mlirad.threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
 
@@ -27,9 +29,11 @@ __all__ = [
     "TargetError",
     "UnsupportedSyntaxError",
     "checkpointed",
+    "get_num_threads",
     "grad",
     "jit",
     "jvp",
+    "set_num_threads",
     "tree",
     "value_and_grad",
     "vjp",

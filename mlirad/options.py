@@ -6,6 +6,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+MOST_THREADS = 256
+"""Of those that share the work of one call."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -47,9 +50,10 @@ class Environment:
         """How many threads share the work of parallel kernels: MLIRAD_NUM_THREADS, or the processors at hand."""
         if not self.num_threads:
             affinity = getattr(os, "sched_getaffinity", None)  # not everywhere
-            return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-        if not (self.num_threads.isdecimal() and int(self.num_threads) > 0):
-            raise ValueError(f"MLIRAD_NUM_THREADS must be a positive integer, not {self.num_threads!r}")
+            found = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+            return min(found, MOST_THREADS)
+        if not (self.num_threads.isdecimal() and 1 <= int(self.num_threads) <= MOST_THREADS):
+            raise ValueError(f"MLIRAD_NUM_THREADS must be from 1 to {MOST_THREADS}, not {self.num_threads!r}")
         return int(self.num_threads)
 
     @classmethod
@@ -58,8 +62,8 @@ class Environment:
         MLIRAD_NUM_THREADS=n, as they are now. Without MLIRAD_CACHE_DIR, the directory is `mlirad` in XDG_CACHE_HOME, or
         in ~/.cache.
 
-        A kernel reads MLIRAD_DISABLE_JIT when it is made, the first parallel one of a process MLIRAD_NUM_THREADS; the
-        others are read when they are needed.
+        A kernel reads MLIRAD_DISABLE_JIT when it is made; MLIRAD_NUM_THREADS is read once (see threads.py), the others
+        whenever they are needed.
         """
         dump = os.environ.get("MLIRAD_DUMP")
         return cls(

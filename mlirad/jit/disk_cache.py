@@ -132,14 +132,14 @@ class DiskCache:
     def link(self, value: Any) -> tuple[Artifact, str | None]:
         """The target's code of the value of its stage `loads`, and the name of its entry, if there is one."""
         if not isinstance(value, str):
-            return self.target.load(self.target.compile(value)), None
+            return self.target.load(self.target.compile(value), self.code), None
         name = key_of(["object", *self._base, value])
         code = self.store.get(name)
         artifact = None if code is None else self._load(name, code)
         if artifact is not None:
             return artifact, name
         code = self.target.compile(value)
-        artifact = self.target.load(code)
+        artifact = self.target.load(code, self.code)
         return artifact, name if self.store.put(name, code) else None
 
     def code(self, what: str, make: Callable[[], bytes]) -> bytes:
@@ -153,7 +153,7 @@ class DiskCache:
 
     def _load(self, name: str, code: bytes) -> Artifact | None:
         try:
-            return self.target.load(code)
+            return self.target.load(code, self.code)
         except (RuntimeError, OSError, LookupError, ValueError):
             self.store.drop(name)
             return None

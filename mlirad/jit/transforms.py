@@ -28,8 +28,9 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     target: who takes over after the stage `optimized`; "cpu".
     boundscheck: True; with False, an index out of range is no IndexError but undefined behaviour.
     cache: True; with False, compiled code is neither looked for nor kept on disk.
-    parallel: False; with True, threads share the work on large arrays, as many as MLIRAD_NUM_THREADS says or as there
-    are processors. The results do not depend on their number; sums of everything are rounded otherwise than without.
+    parallel: False; with True, threads share the work on large arrays, as many as `set_num_threads` or
+    MLIRAD_NUM_THREADS says, or as there are processors. The results do not depend on their number; sums of everything
+    are rounded otherwise than without.
 
     donate_argnums: positional arguments (an int, or several) whose arrays, those in containers too, the caller needs no
     longer. A result of the same shape and dtype may then stand in the memory of one, and be that very array; after the

@@ -15,7 +15,7 @@ import numpy as np
 
 from mlirad.errors import TargetError
 from mlirad.location import SourceLocation
-from mlirad.targets.calls import CallPlan, Recipe
+from mlirad.targets.calls import CallPlan, Kept, Recipe
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -137,8 +137,11 @@ class Target(ABC):
         """The value of stage `loads` as object code that can be kept on disk: of this process it has no address."""
 
     @abstractmethod
-    def load(self, code: bytes) -> Artifact:
-        """Object code made by `compile`, in this process or an earlier one with the same `fingerprint`."""
+    def load(self, code: bytes, kept: Kept | None = None) -> Artifact:
+        """Object code made by `compile`, in this process or an earlier one with the same `fingerprint`.
+
+        kept: keeps on disk what code the target needs besides, whatever it is called for.
+        """
 
     def memory(self, module: ModuleOp, name: str) -> MemoryReport | None:
         """What calls of the public function `name` will need, of a module of stage `optimized`, which is consumed.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mlirad.errors import format_located
-from mlirad.targets.calls import CallPlan, Recipe
+from mlirad.targets.calls import CallPlan, Kept, Recipe
 from mlirad.targets.cpu.engine import Library, runtime_symbols
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
 from mlirad.targets.cpu.native_stack import stack_bottom
@@ -117,20 +117,20 @@ class _Memory:
         self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "typestr": dtype.str}
 
 
-def _shared_work(code: bytes) -> dict[str, int]:
+def _shared_work(code: bytes, kept: Kept | None) -> dict[str, int]:
     """The symbol through which threads share work, for code that has the name of it."""
     if PARALLEL_FOR.encode() not in code:
         return {}
     from mlirad.targets.cpu.pool import the_pool
 
-    return {PARALLEL_FOR: the_pool().parallel_for}
+    return {PARALLEL_FOR: the_pool(kept).parallel_for}
 
 
 class CpuArtifact(Artifact):
     """Compiled functions, linked into this process until the artifact and all that it returned are freed."""
 
-    def __init__(self, code: bytes):
-        self._library = Library(code, (MANIFEST, ENTRIES), _shared_work(code))
+    def __init__(self, code: bytes, kept: Kept | None = None):
+        self._library = Library(code, (MANIFEST, ENTRIES), _shared_work(code, kept))
         manifest = Manifest.from_bytes(ctypes.string_at(self._library[MANIFEST]))
         self.entries = manifest.entries
         table = (ctypes.c_uint64 * len(self.entries)).from_address(self._library[ENTRIES])

@@ -1,7 +1,7 @@
 """The threads that share the blocks of parallel loops: what compiled code calls as `parallel_for`, in LLVM IR.
 
-Reads: how many threads there are to be. Writes: the address of `parallel_for`, made once in a process and kept. Leaves:
-no thread at the end of the process, or across a fork.
+Reads: how many threads there are to be (`mlirad.threads`). Writes: the address of `parallel_for`, made once in a
+process and kept. Leaves: no thread at the end of the process, or across a fork.
 
     i32 parallel_for(ptr context, ptr task, ptr captured, i64 count)
 
@@ -22,15 +22,16 @@ import ctypes
 import os
 import signal
 
-from mlirad import forking
-from mlirad.options import Environment
+from mlirad import forking, threads
+from mlirad.options import MOST_THREADS
+from mlirad.targets.calls import Kept
 from mlirad.targets.cpu.engine import Library, compile_object
 from mlirad.targets.cpu.runtime import INTERRUPTED, PARALLEL_FOR, runtime_text
 
 _STOP = "mlirad_stop_workers"
 _STOPPED = "mlirad_workers_are_stopped"
 _THREADS = "mlirad_threads"
-_MOST_WORKERS = 255
+_MOST_WORKERS = MOST_THREADS - 1
 _ROOM = 128  # bytes: more than any C library's mutex, condition or set of signals takes
 _PTHREAD = (
     "getpid",
@@ -56,7 +57,7 @@ def _field(name: str) -> str:
 
 
 _POOL = f"""
-@{_THREADS} = global i64 1, align 8
+@{_THREADS} = external global i64, align 8
 @{_STOPPED} = global i64 0, align 8
 @process = internal global i64 0, align 8
 @mutex = internal global [{_ROOM} x i8] zeroinitializer, align 64
@@ -324,25 +325,20 @@ done:
 class Pool:
     """The code, loaded for good: threads may be in it whenever the process ends."""
 
-    def __init__(self) -> None:
-        definitions, declarations = runtime_text(["mlirad.poll"])
-        code = compile_object("\n".join([_POOL, *definitions, *declarations.values(), ""]), is_optimised=True)
+    def __init__(self, kept: Kept | None) -> None:
+        symbols = {_THREADS: threads.address_of_number()}
+        code = _compiled() if kept is None else kept(PARALLEL_FOR, _compiled)
         library = ctypes.CDLL(None)
-        symbols = {name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in _PTHREAD}
-        self._library = Library(code, (PARALLEL_FOR, _STOP, _STOPPED, _THREADS), symbols)
+        for name in _PTHREAD:
+            symbols[name] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+        self._library = Library(code, (PARALLEL_FOR, _STOP, _STOPPED), symbols)
         self.parallel_for = self._library[PARALLEL_FOR]
         self._stop = ctypes.CFUNCTYPE(None)(self._library[_STOP])  # releases the GIL
         self._is_stopped = ctypes.c_int64.from_address(self._library[_STOPPED])
-        self._threads = ctypes.c_int64.from_address(self._library[_THREADS])
-        self.set_threads(Environment.read().threads)
 
         self._turn = forking.Lock()
         self._forks = 0  # how many are under way
         self._is_over = False
-
-    def set_threads(self, count: int) -> None:
-        """How many threads share the work of later calls, with the one that calls."""
-        self._threads.value = min(count, _MOST_WORKERS + 1)
 
     def before_fork(self) -> None:
         """Until no fork is under way, everyone works alone: the end of one must not call back workers that another
@@ -368,16 +364,24 @@ class Pool:
             self._stop()
 
 
+def _compiled() -> bytes:
+    definitions, declarations = runtime_text(["mlirad.poll"])
+    return compile_object("\n".join([_POOL, *definitions, *declarations.values(), ""]), is_optimised=True)
+
+
 _pool: list[Pool] = []
 _lock = forking.Lock()
 
 
-def the_pool() -> Pool:
-    """The pool of this process. Raises ValueError if MLIRAD_NUM_THREADS is no number of threads."""
+def the_pool(kept: Kept | None = None) -> Pool:
+    """The pool of this process. kept: keeps its code on disk, if it is to be made.
+
+    Raises ValueError if MLIRAD_NUM_THREADS is no number of threads.
+    """
     if not _pool:
         with _lock:
             if not _pool:
-                made = Pool()
+                made = Pool(kept)
                 if hasattr(os, "register_at_fork"):
                     os.register_at_fork(
                         before=made.before_fork,

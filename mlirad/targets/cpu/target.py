@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
+    from mlirad.targets.calls import Kept
     from mlirad.targets.memory import MemoryReport
 
 
@@ -74,8 +75,8 @@ class CpuTarget(Target):
     def compile(self, value: str) -> bytes:
         return engine.compile_object(value)
 
-    def load(self, code: bytes) -> CpuArtifact:
-        return CpuArtifact(code)
+    def load(self, code: bytes, kept: Kept | None = None) -> CpuArtifact:
+        return CpuArtifact(code, kept)
 
     def fingerprint(self) -> str:
         return f"cpu;{self.width};{engine.host_fingerprint()}"

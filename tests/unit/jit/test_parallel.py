@@ -19,7 +19,6 @@ import mlirad
 from mlirad.lowering import parallel_nest
 from mlirad.options import Environment
 from mlirad.targets.cpu import CpuTarget
-from mlirad.targets.cpu.pool import the_pool
 from mlirad.targets.cpu.runtime import PARALLEL_FOR
 from mlirad.targets.target import BUILT_IN
 
@@ -32,9 +31,10 @@ ROUNDS = 2000 if os.environ.get("MLIRAD_FULL") else 50
 def three_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Also on a machine with fewer processors; and blocks small enough that arrays of a test's size have several."""
     monkeypatch.setattr(parallel_nest, "BLOCK", 1 << 12)
-    the_pool().set_threads(3)
+    before = mlirad.get_num_threads()
+    mlirad.set_num_threads(3)
     yield
-    the_pool().set_threads(Environment.read().threads)
+    mlirad.set_num_threads(before)
 
 
 def wave(x, y):
@@ -175,7 +175,8 @@ def test_the_number_of_threads_does_not_matter() -> None:
     gradient = mlirad.value_and_grad(mlirad.jit(loss, parallel=True, cache=False), argnums=(0, 1, 2))
     first = gradient(w, a, b)
     for threads in (1, 2, 3, 7, 3, 7, 2, 1):
-        the_pool().set_threads(threads)
+        mlirad.set_num_threads(threads)
+        assert mlirad.get_num_threads() == threads
         for _ in range(10):
             again = gradient(w, a, b)
             assert again[0] == first[0]
@@ -292,11 +293,91 @@ def test_a_process_has_the_threads_that_it_is_told_and_ends(tmp_path: Path) -> N
     assert (done.stdout, done.stderr, done.returncode) == ("2\nlate True\n", "", 0)
 
 
-@pytest.mark.parametrize("wrong", ["0", "two"])
-def test_a_wrong_number_of_threads_is_refused(wrong: str) -> None:
+@pytest.mark.parametrize("wrong", ["0", "two", "257", "-1"])
+def test_a_wrong_number_of_threads_in_the_environment_is_refused(wrong: str) -> None:
     environment = Environment(None, False, False, None, wrong)
-    with pytest.raises(ValueError, match=f"MLIRAD_NUM_THREADS must be a positive integer, not '{wrong}'"):
+    with pytest.raises(ValueError, match=f"MLIRAD_NUM_THREADS must be from 1 to 256, not '{wrong}'"):
         _ = environment.threads
+
+
+def test_a_wrong_number_of_threads_is_refused() -> None:
+    for wrong in (0, -1, 257, 10**30):
+        with pytest.raises(ValueError, match=f"there can be 1 to 256 threads, not {wrong}"):
+            mlirad.set_num_threads(wrong)
+    for wrong in (True, 2.0, "2", None):
+        with pytest.raises(TypeError, match="a number of threads is an int, not"):
+            mlirad.set_num_threads(wrong)
+    assert mlirad.get_num_threads() == 3
+    mlirad.set_num_threads(np.int8(2))
+    assert mlirad.get_num_threads() == 2
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/task"), reason="only Linux lists the threads of a process")
+@pytest.mark.parametrize("environment", ["3", "nonsense"])
+def test_the_number_of_threads_is_set_before_and_after_the_first_call(tmp_path: Path, environment: str) -> None:
+    program = """
+    def threads():
+        return len(os.listdir("/proc/self/task"))
+
+    alone = threads()
+    mlirad.set_num_threads(2)
+    assert np.allclose(shared(x), wave(x))
+    assert threads() - alone == 1
+    mlirad.set_num_threads(4)
+    assert threads() - alone == 1
+    results = [shared(x)]
+    assert threads() - alone == 3
+    mlirad.set_num_threads(1)
+    results.append(shared(x))
+    assert (results[0] == results[1]).all()
+
+    # A child inherits the number; who sets it in a thread sets it for all.
+    mlirad.set_num_threads(4)
+    child = os.fork()
+    if not child:
+        same = mlirad.get_num_threads() == 4 and threads() == 1 and (shared(x) == results[0]).all() and threads() == 4
+        mlirad.set_num_threads(2)
+        os._exit(0 if same else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert mlirad.get_num_threads() == 4
+    thread = threading.Thread(target=mlirad.set_num_threads, args=(3,))
+    thread.start()
+    thread.join()
+    print(mlirad.get_num_threads())
+    """
+    done = run(tmp_path, program, MLIRAD_NUM_THREADS=environment)
+    assert (done.stdout, done.stderr, done.returncode) == ("3\n", "", 0)
+
+
+def test_the_number_of_threads_that_the_environment_tells(tmp_path: Path) -> None:
+    done = run(tmp_path, "print(mlirad.get_num_threads())", MLIRAD_NUM_THREADS="5")
+    assert (done.stdout, done.stderr, done.returncode) == ("5\n", "", 0)
+    done = run(tmp_path, "shared(x)", MLIRAD_NUM_THREADS="nonsense")
+    assert done.returncode == 1
+    assert "ValueError: MLIRAD_NUM_THREADS must be from 1 to 256, not 'nonsense'" in done.stderr
+
+
+def test_the_number_changes_while_others_call() -> None:
+    shared = mlirad.jit(relax, parallel=True, cache=False)
+    x = RNG.normal(size=N)
+    wanted, short = shared(x, 30), shared(x, 5)
+    is_over, wrong = threading.Event(), []
+
+    def work() -> None:
+        while not is_over.is_set():
+            if not np.array_equal(shared(x, 30), wanted):
+                wrong.append(1)
+
+    callers = [threading.Thread(target=work) for _ in range(2)]
+    for caller in callers:
+        caller.start()
+    for number in range(ROUNDS):
+        mlirad.set_num_threads(1 + number % 5)
+        np.testing.assert_array_equal(shared(x, 5), short)
+    is_over.set()
+    for caller in callers:
+        caller.join()
+    assert wrong == []
 
 
 def test_ctrl_c_leaves_a_shared_call() -> None:
@@ -398,3 +479,23 @@ def test_the_cache_tells_them_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for again in (mlirad.jit(wave)(x, y), mlirad.jit(wave, parallel=True)(x, y)):
         np.testing.assert_array_equal(again, alone)
     np.testing.assert_array_equal(alone, shared)
+
+
+def test_the_code_of_the_pool_is_kept_on_disk(tmp_path: Path) -> None:
+    """A process that finds its kernel there asks LLVM for nothing."""
+    program = """
+        kept = mlirad.jit(wave, parallel=True)
+        assert np.allclose(kept(x), wave(x))
+        from mlirad.targets.cpu import pool
+        assert pool._pool
+    """
+    refusing = """
+        from mlirad.targets.cpu import engine
+        def refuse(*_, **named):
+            raise AssertionError("asked LLVM to compile")
+        engine._parsed = refuse
+    """
+    cache = {"MLIRAD_CACHE": "1", "MLIRAD_CACHE_DIR": str(tmp_path / "cache")}
+    for text in (program, textwrap.dedent(refusing) + textwrap.dedent(program)):
+        done = run(tmp_path, textwrap.dedent(text), **cache)
+        assert (done.stderr, done.returncode) == ("", 0)
