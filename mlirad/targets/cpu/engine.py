@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from llvmlite.binding import ffi
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from mlirad import forking
+from mlirad.targets.cpu.pass_builder import pass_builder
 from mlirad.targets.cpu.runtime import MAIN_THREAD
 
 _OPTIMISATION = 2
@@ -197,14 +198,12 @@ def _optimise(module: llvm.ModuleRef, *, is_finished: bool) -> None:
         return
     for function in module.functions:
         if not function.is_declaration:
-            # A builder keeps pointers to what is on the stack during a run, so that it is good for one run only.
-            # (Its callbacks, 1,488 bytes, llvmlite never frees.)
             with _pass_builder(options) as builder, _freed(builder.getFunctionPassManager()) as passes:
                 passes.run(function, builder)
 
 
-def _pass_builder(options: llvm.PipelineTuningOptions) -> llvm.PassBuilder:
-    return llvm.create_pass_builder(_get_compiler().machine, options)
+def _pass_builder(options: llvm.PipelineTuningOptions) -> AbstractContextManager[llvm.PassBuilder]:
+    return pass_builder(_get_compiler().machine, options)
 
 
 _Passes = TypeVar("_Passes", llvm.ModulePassManager, llvm.FunctionPassManager)
