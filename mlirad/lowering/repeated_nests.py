@@ -1,98 +1,106 @@
 """Makes one function of nests that a module has many times: the layers of a network that is written out, say.
 
-Reads: linalg.generic on memrefs. Writes: private functions @mlirad_nest_*, marked `mlirad.leaf`, and calls of them.
-Leaves: products, which share tiles; what is in a loop, is large, of unknown size, or takes more from around it than
-constants.
+Reads: linalg.generic and linalg.fill on memrefs. Writes: functions @mlirad_nest_*, and calls of them. Leaves: what is
+in a loop, is large, of unknown size, or takes more from around it than constants.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import prod
-from typing import Any
 
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
-    FloatAttr,
-    FunctionType,
-    IntegerAttr,
-    MemRefType,
-    ModuleOp,
-    UnitAttr,
-    i64,
-)
-from xdsl.dialects.linalg.ops import GenericOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, MemRefType, ModuleOp
+from xdsl.dialects.linalg.ops import FillOp, GenericOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from mlirad.lowering.leaves import Callee, define
+from mlirad.lowering.rewriting import erase
+from mlirad.lowering.shared_tiles import is_product
 
 MANY = 8
 """So often a nest has to be there: a call costs a few ns, and what is known of the operands' memory is lost."""
 _MOST_WORK = 1 << 20
+_MOST_MULTIPLICATIONS = 1 << 24
+"""Of a product: it is over in some milliseconds at most."""
 
 
 def share_repeated(module: ModuleOp, structured: Sequence[Operation]) -> list[Operation]:
     """The nests that are left to be lowered, those in the new functions among them."""
-    groups: dict[Any, list[Operation]] = {}
-    for op in structured:
-        key = _key(op)
-        groups.setdefault(id(op) if key is None else key, []).append(op)
+    keys = _Keys()
     left: list[Operation] = []
-    for number, ops in enumerate(groups.values()):
-        if len(ops) < MANY:
-            left += ops
+    number = 0
+    for alike in _grouped(structured, keys.of_operands).values():
+        work = _work(alike[0]) if len(alike) >= MANY else None
+        if work is None:
+            left += alike
             continue
-        name = f"mlirad_nest_{number}"
-        left.append(_define(module, name, ops[0]))
-        for op in ops:
-            call = func.CallOp(name, list(op.operands), [])
-            call.location = op.location
-            call.attributes["mlirad.work"] = IntegerAttr(_work(op), i64)
-            block = op.parent_block()
-            assert block is not None
-            block.insert_op_before(call, op)
-            op.detach()
-            op.erase()
+        for key, ops in _grouped(alike, keys.of_body).items():
+            if key is None or len(ops) < MANY:
+                left += ops
+                continue
+            name = f"mlirad_nest_{number}"
+            number += 1
+            left.append(_define(module, name, ops[0]))
+            _call(Callee(name, work), ops)
     return left
 
 
-def _key(op: Operation) -> Any:
-    """What two nests have in common that compute the same; None if a nest is to stay where it is."""
-    if not isinstance(op, GenericOp) or not isinstance(op.parent_op(), func.FuncOp):
-        return None
-    if not all(map(_is_small, op.operands)) or _work(op) > _MOST_WORK:
-        return None
-    block = op.body.block
-    numbers: dict[SSAValue, Any] = {argument: number for number, argument in enumerate(block.args)}
-    lines: list[Any] = []
-    for inner in block.ops:
-        operands: list[Any] = []
-        for operand in inner.operands:
-            if operand not in numbers:
-                value = _constant(operand)
-                if value is None:
-                    return None
-                numbers[operand] = _exact(value.properties["value"])
-            operands.append(numbers[operand])
-        if inner.regions:
-            return None
-        for result in inner.results:
-            numbers[result] = len(numbers)
-        types = tuple(result.type for result in inner.results)
-        named = {**inner.attributes, **inner.properties}
-        facts = tuple((name, _exact(named[name])) for name in sorted(named))
-        lines.append((inner.name, tuple(operands), types, facts))
-    if [line[0] for line in lines[:-1]] == ["arith.mulf", "arith.addf"] and len(op.inputs) == 2:
-        return None
-    maps = (op.indexing_maps, op.iterator_types, len(op.inputs))
-    return (maps, tuple(operand.type for operand in op.operands), tuple(lines))
+def _grouped(ops: Iterable[Operation], key: Callable[[Operation], Hashable]) -> dict[Hashable, list[Operation]]:
+    groups: dict[Hashable, list[Operation]] = {}
+    for op in ops:
+        groups.setdefault(key(op), []).append(op)
+    return groups
 
 
-def _is_small(operand: SSAValue) -> bool:
-    """Whether it is a number, or an array of known size."""
-    return not isinstance(operand.type, MemRefType) or DYNAMIC_INDEX not in operand.type.get_shape()
+class _Keys:
+    """What nests have in common that compute the same. Attributes are numbered once: to compare them is slow."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self._seen: dict[int, int] = {}
+
+    def _number(self, attribute: Attribute) -> int:
+        found = self._seen.get(id(attribute))
+        if found is None:
+            found = self._numbers.setdefault(_exact(attribute), len(self._numbers))
+            self._seen[id(attribute)] = found
+        return found
+
+    def _facts(self, named: dict[str, Attribute]) -> Hashable:
+        return tuple([(name, self._number(attribute)) for name, attribute in named.items()])
+
+    def of_operands(self, op: Operation) -> Hashable:
+        """What they read and write, and how; a nest that is to stay where it is has none like it."""
+        if op.__class__ not in (GenericOp, FillOp) or not isinstance(op.parent_op(), func.FuncOp):
+            return id(op)
+        types = [self._number(operand.type) for operand in op.operands]
+        return (op.__class__, self._facts(op.properties), *types)
+
+    def of_body(self, op: Operation) -> Hashable:
+        """What is done at each point; None if that takes more than constants from around the nest."""
+        block = op.regions[0].block
+        numbers: dict[SSAValue, Hashable] = {argument: number for number, argument in enumerate(block.args)}
+        lines: list[Hashable] = []
+        for inner in block.ops:
+            if inner.regions:
+                return None
+            operands = list(inner.operands)
+            for operand in operands:
+                if operand not in numbers:
+                    value = _constant(operand)
+                    if value is None:
+                        return None
+                    numbers[operand] = ("constant", self._number(value.properties["value"]))
+            for result in inner.results:
+                numbers[result] = len(numbers)
+            types = [self._number(result.type) for result in inner.results]
+            facts = self._facts(inner.properties), self._facts(inner.attributes)
+            lines.append((inner.name, *[numbers[operand] for operand in operands], *types, facts))
+        return tuple(lines)
 
 
-def _exact(attribute: Attribute) -> Any:
+def _exact(attribute: Attribute) -> Hashable:
     """Equal for equal bits only: 0.0 is not -0.0."""
     return (attribute.value.data.hex(), attribute.type) if isinstance(attribute, FloatAttr) else attribute
 
@@ -101,22 +109,39 @@ def _constant(value: SSAValue) -> arith.ConstantOp | None:
     return value.owner if isinstance(value.owner, arith.ConstantOp) else None
 
 
-def _work(op: Operation) -> int:
-    """The operations of a nest, all points together."""
-    assert isinstance(op, GenericOp)
-    sizes: dict[int, int] = {}
-    for operand, map in zip(op.operands, op.indexing_maps, strict=True):
-        if isinstance(operand.type, MemRefType):
-            for size, expression in zip(operand.type.get_shape(), map.data.results, strict=True):
-                for d in expression.used_dims():
-                    sizes[d] = max(sizes.get(d, 1), size)
-    return 4 * prod(sizes.values()) * len(op.body.block.ops)
+def _work(op: Operation) -> int | None:
+    """The operations of a nest, all points together; None if they are too many, or it is not known how many."""
+    shapes = [operand.type.get_shape() for operand in op.operands if isinstance(operand.type, MemRefType)]
+    if any(DYNAMIC_INDEX in shape for shape in shapes):
+        return None
+    if not isinstance(op, GenericOp):
+        points = prod(shapes[-1])
+    else:
+        sizes: dict[int, int] = {}
+        for operand, map in zip(op.operands, op.indexing_maps, strict=True):
+            if isinstance(operand.type, MemRefType):
+                for size, expression in zip(operand.type.get_shape(), map.data.results, strict=True):
+                    for d in expression.used_dims():
+                        sizes[d] = max(sizes.get(d, 1), size)
+        points = prod(sizes.values())
+    if is_product(op):
+        return points if points <= _MOST_MULTIPLICATIONS else None
+    work = 4 * points * len(op.regions[0].block.ops)
+    return work if work <= _MOST_WORK else None
+
+
+def _call(callee: Callee, ops: Sequence[Operation]) -> None:
+    """Calls of a function in the place of nests."""
+    for op in ops:
+        block = op.parent
+        assert block is not None
+        block.insert_op_before(callee.call(list(op.operands), op.location), op)
+        erase(op)
 
 
 def _define(module: ModuleOp, name: str, op: Operation) -> Operation:
     """A function of the nest, whose arguments are its operands. Constants that it reads come along."""
-    types = [operand.type for operand in op.operands]
-    block = Block(arg_types=types)
+    block = Block(arg_types=[operand.type for operand in op.operands])
     known: dict[SSAValue, SSAValue] = dict(zip(op.operands, block.args, strict=True))
     for inner in op.regions[0].block.ops:
         for operand in inner.operands:
@@ -129,11 +154,5 @@ def _define(module: ModuleOp, name: str, op: Operation) -> Operation:
     block.add_op(made)
     # One array may stand at two places: what is read there are two arguments.
     made.operands = block.args
-    end = func.ReturnOp()
-    end.location = op.location
-    block.add_op(end)
-    function = func.FuncOp(name, FunctionType.from_lists(types, []), Region(block), visibility="private")
-    function.attributes["mlirad.leaf"] = UnitAttr()
-    function.location = op.location
-    module.body.block.add_op(function)
+    define(module, name, block, op.location)
     return made

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.dialect.types import itemsize
+from mlirad.lowering.leaves import LEAF
 from mlirad.lowering.loop_builder import LoopBuilder
 from mlirad.lowering.plan_arena import ALIGNMENT, OFFSET, SIZE
 
@@ -21,15 +22,15 @@ _START = "mlirad.scratch_offset"
 def scratch(builder: LoopBuilder, *types: MemRefType) -> list[SSAValue]:
     """Buffers of these types, of static size. Nests, which run one after the other, have them at the same place.
 
-    Where several threads run, each has its own, on its stack.
+    Where several threads run, each has its own, on its stack; so have functions that take no memory of the call.
     """
-    if builder.is_shared:
-        allocas = [memref.AllocaOp.get(type.element_type, ALIGNMENT, type.get_shape()) for type in types]
-        return [builder.insert(alloca).results[0] for alloca in allocas]
     function = builder.anchor.parent_op()
     while function is not None and not isinstance(function, func.FuncOp):
         function = function.parent_op()
     assert function is not None
+    if builder.is_shared or LEAF in function.attributes:
+        allocas = [memref.AllocaOp.get(type.element_type, ALIGNMENT, type.get_shape()) for type in types]
+        return [builder.insert(alloca).results[0] for alloca in allocas]
     start = _number(function, _START)
     if start is None:
         start = _aligned(_number(function, SIZE) or 0)

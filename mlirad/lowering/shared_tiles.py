@@ -2,9 +2,6 @@
 
 Reads: panels of contractions. Writes: private functions @mlirad_tiles_*, and calls of them. Leaves: modules with less
 than two contractions, whose tiles are best as they are, with all sizes and strides known.
-
-Such a function takes nothing from the call's memory, cannot fail, and is marked `mlirad.leaf`. Its calls carry their
-most work, `mlirad.work`, which bounds what may happen between two looks for signals.
 """
 
 from __future__ import annotations
@@ -12,20 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects import arith, func, memref
+from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    FunctionType,
-    IntegerAttr,
     MemRefType,
     ModuleOp,
     StridedLayoutAttr,
-    UnitAttr,
-    i64,
 )
 from xdsl.dialects.linalg.ops import GenericOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirad.lowering.leaves import Callee, define
 from mlirad.lowering.loop_builder import Index, LoopBuilder
 from mlirad.lowering.loop_nest import Linear, Operand
 
@@ -71,7 +65,7 @@ class SharedTiles:
     @staticmethod
     def of(module: ModuleOp, structured: Sequence[Operation]) -> SharedTiles | None:
         """None if there is nothing to share."""
-        count = sum(map(_is_product, structured))
+        count = sum(map(is_product, structured))
         return SharedTiles(module, count > MANY) if count > 1 else None
 
     def call(self, tile: Tile, builder: LoopBuilder, operands: Sequence[SSAValue], work: int, fill: Fill) -> None:
@@ -79,22 +73,12 @@ class SharedTiles:
         if tile.name not in self.known:
             self.known.add(tile.name)
             self._define(tile, builder, fill)
-        call = func.CallOp(tile.name, list(operands), [])
-        call.attributes["mlirad.work"] = IntegerAttr(work, i64)
-        builder.insert(call)
+        builder.insert(Callee(tile.name, work).call(operands, builder.location))
 
     def _define(self, tile: Tile, caller: LoopBuilder, fill: Fill) -> None:
         matrix, rows = _view_type(tile.element, is_unit=False), _view_type(tile.element, is_unit=True)
-        types = [matrix, rows, rows]
-        block = Block(arg_types=types)
-        end = func.ReturnOp()
-        end.location = caller.location
-        block.add_op(end)
-        made = func.FuncOp(tile.name, FunctionType.from_lists(types, []), Region(block), visibility="private")
-        made.attributes["mlirad.leaf"] = UnitAttr()
-        made.location = caller.location
-        self.module.body.block.add_op(made)
-        builder = LoopBuilder(end)
+        block = Block(arg_types=[matrix, rows, rows])
+        builder = LoopBuilder(define(self.module, tile.name, block, caller.location))
         (i, j, k), (a, b, c) = [Linear(((d, 1),)) for d in range(3)], block.args
         operands = (
             Operand(a, (i, k), (-1, -1), (None, None)),
@@ -105,7 +89,7 @@ class SharedTiles:
         fill(builder, operands, sizes)
 
 
-def _is_product(op: Operation) -> bool:
+def is_product(op: Operation) -> bool:
     """Whether a contraction is likely to come of it."""
     if not isinstance(op, GenericOp) or len(op.inputs) != 2 or len(op.outputs) != 1:
         return False

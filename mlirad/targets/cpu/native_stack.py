@@ -10,7 +10,7 @@ import sys
 import threading
 
 # What is left for what compiled code calls, and for a function's own frame beyond the address that is checked.
-RESERVE = 48 << 10
+RESERVE = 64 << 10
 
 
 class _Known(threading.local):

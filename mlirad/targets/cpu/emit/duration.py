@@ -10,6 +10,8 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType
 from xdsl.dialects.linalg.ops import FillOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from mlirad.lowering.leaves import WORK
+
 SHORT = 20_000
 """The most operations of a short call: some ten microseconds. While it runs it keeps the interpreter's lock, whose
 release and return would cost fifty nanoseconds."""
@@ -54,7 +56,7 @@ class _Estimate:
 
     def _of_call(self, op: func.CallOp, callers: frozenset[func.FuncOp]) -> float:
         name = op.callee.string_value()
-        if (work := op.attributes.get("mlirad.work")) is not None:
+        if (work := op.attributes.get(WORK)) is not None:
             assert isinstance(work, IntegerAttr)
             return work.value.data
         if name.startswith(("mlirad_check", "mlirad_grow")):

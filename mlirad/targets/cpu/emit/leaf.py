@@ -10,8 +10,6 @@ from mlirad.targets.cpu.emit.descriptor import from_parts, part_types, to_parts
 from mlirad.targets.cpu.emit.finished import find_vectorized_loops
 from mlirad.targets.cpu.emit.function import FunctionEmitter, ModuleEmitter, ops_in, quoted, symbol
 
-LEAF = "mlirad.leaf"
-
 
 def emit_leaf(module: ModuleEmitter, op: func.FuncOp, attributes: str) -> None:
     block = op.body.block

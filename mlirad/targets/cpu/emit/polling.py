@@ -18,6 +18,7 @@ from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from mlirad.lowering.leaves import WORK
 from mlirad.lowering.ranges import Interval
 from mlirad.lowering.rewriting import constant_int
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Polling, ops_in
@@ -46,7 +47,7 @@ def plan(function: func.FuncOp, called: set[str], defined: set[str]) -> Polling:
             if is_watched:
                 watched.add(op)
         elif isinstance(op, func.CallOp):
-            work_of_leaf = op.attributes.get("mlirad.work")
+            work_of_leaf = op.attributes.get(WORK)
             if isinstance(work_of_leaf, IntegerAttr):
                 inside = work_of_leaf.value.data
             else:

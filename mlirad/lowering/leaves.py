@@ -1,0 +1,42 @@
+"""Functions that only compute: they take nothing from the call's memory, and cannot fail.
+
+Reads: blocks. Writes: private functions marked `mlirad.leaf`, and calls of them. Leaves: what is in the blocks.
+
+A call carries its most work, `mlirad.work`, which bounds what may happen between two looks for signals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, LocationAttr, ModuleOp, SymbolRefAttr, UnitAttr, i64
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+LEAF = "mlirad.leaf"
+WORK = "mlirad.work"
+
+
+def define(module: ModuleOp, name: str, block: Block, location: LocationAttr) -> Operation:
+    """Makes a function of a block, which returns nothing. Gives its end, before which there may be more."""
+    end = func.ReturnOp.create(location=location)
+    block.add_op(end)
+    kind = FunctionType.from_lists([argument.type for argument in block.args], [])
+    function = func.FuncOp(name, kind, Region(block), visibility="private")
+    function.attributes[LEAF] = UnitAttr()
+    function.location = location
+    module.body.block.add_op(function)
+    return end
+
+
+class Callee:
+    """What calls of a function have in common."""
+
+    def __init__(self, name: str, work: int):
+        self._properties = {"callee": SymbolRefAttr(name)}
+        self._attributes = {WORK: IntegerAttr(work, i64)}
+
+    def call(self, operands: Sequence[SSAValue], location: LocationAttr) -> func.CallOp:
+        return func.CallOp.create(
+            operands=operands, properties=self._properties, attributes=self._attributes, location=location
+        )
