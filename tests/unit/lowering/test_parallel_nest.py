@@ -10,9 +10,8 @@ import pytest
 from random_nests import random_nest
 from run_loops import Kernel
 
+import mlirad
 from mlirad.lowering import parallel_nest
-from mlirad.options import Environment
-from mlirad.targets.cpu.pool import the_pool
 
 SEEDS = 400 if os.environ.get("MLIRAD_FULL") else 12
 
@@ -25,9 +24,10 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(parallel_nest, "TILE", 2)
     monkeypatch.setattr(parallel_nest, "_COLUMNS", 8)
     monkeypatch.setattr(parallel_nest, "_LINE", 2)
-    the_pool().set_threads(3)
+    before = mlirad.get_num_threads()
+    mlirad.set_num_threads(3)
     yield
-    the_pool().set_threads(Environment.read().threads)
+    mlirad.set_num_threads(before)
 
 
 def test_random_nests() -> None:
@@ -38,7 +38,7 @@ def test_random_nests() -> None:
         compiled = Kernel(nests[0].text, vector_bytes, parallel=True)
         shared += compiled.is_shared
         for threads, nest in zip((3, 1, 2), nests, strict=True):
-            the_pool().set_threads(threads)
+            mlirad.set_num_threads(threads)
             compiled(*[operand.whole for operand in nest.operands])
             for mine, other in zip(nest.operands, nests[0].operands, strict=True):
                 np.testing.assert_array_equal(mine.whole, other.whole, err_msg=f"seed {seed}, {threads} threads")
