@@ -186,9 +186,13 @@ def run_python(words: Sequence[str], stdin: str, merges: bool) -> Result:
     def action() -> None:
         exec(code, module.__dict__)
 
-    replaced = mock.patch.dict(sys.modules, {"__main__": module}), mock.patch.object(sys, "argv", list(words[1:]))
-    with replaced[0], replaced[1]:
-        return captured(action, stdin, merges)
+    # Not by patching all of `sys.modules`, which would forget what the file imports: NumPy cannot be loaded twice.
+    saved, sys.modules["__main__"] = sys.modules["__main__"], module
+    try:
+        with mock.patch.object(sys, "argv", list(words[1:])):
+            return captured(action, stdin, merges)
+    finally:
+        sys.modules["__main__"] = saved
 
 
 def run_filecheck(words: Sequence[str], stdin: str, merges: bool) -> Result:

@@ -3,8 +3,8 @@
 // Each check has one cold block, after the function's last return, which keeps its two numbers and leaves by the one
 // error return, from however deep a loop.
 // CHECK-LABEL: define internal i32 @"mlirad.body.checked"
-// CHECK: {{^}}for
-// CHECK: {{^}}for
+// CHECK: {{^}}body
+// CHECK: {{^}}body
 // CHECK: br i1 {{%v[0-9]+}}, label %ok{{[0-9]+}}, label %[[FIRST:fail[0-9]+]], !prof !0
 // CHECK: br i1 {{%[av][0-9]+}}, label %ok{{[0-9]+}}, label %[[SECOND:fail[0-9]+]], !prof !0
 // CHECK: ret i32 0

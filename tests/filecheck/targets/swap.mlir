@@ -7,7 +7,7 @@
 // CHECK-NEXT: phi i64
 // CHECK-NEXT: [[S:%v[0-9]+]] = phi ptr [ %arena, %entry ]
 // CHECK-NEXT: [[T:%v[0-9]+]] = phi ptr [ [[B]], %entry ]
-// CHECK: {{^}}for
+// CHECK: {{^}}body
 // CHECK-NEXT: phi i64
 // CHECK-NEXT: [[P:%v[0-9]+]] = phi ptr [ [[S]], %strip{{[0-9]+}} ], [ [[Q:%v[0-9]+]], %body
 // CHECK-NEXT: [[Q]] = phi ptr [ [[T]], %strip{{[0-9]+}} ], [ [[P]], %body

@@ -57,79 +57,72 @@ def _release(e: FunctionEmitter, mark: str | None) -> None:
 
 
 def emit_for(e: FunctionEmitter, op: scf.ForOp) -> Iterator[Block]:
+    """A loop has its condition at its end, where LLVM would move it with some effort, and a guard if it needs one."""
     lower, upper, step = e.words((op.lb, op.ub, op.step))
-    types, counter_type = _types(op.iter_args), llvm_type(op.lb.type)
+    body, types, counter_type = op.body.block, _types(op.iter_args), llvm_type(op.lb.type)
+    start = _words(e, op.iter_args, types)
     strip = _Strip(e, op, lower, upper) if op in e.polling.strips else None
-    start = [
-        word for value, type in zip(op.iter_args, types, strict=True) for _, word in to_parts(e.value(value), type)
-    ]
     if strip is not None:
         lower, upper, start = strip.begin(start)
-    elif is_literal(lower) and is_literal(upper) and is_literal(step) and int(lower) < int(upper):
-        yield from _emit_repeated(e, op, (lower, upper, step), start)
-        return
-    body = op.body.block
-    header, inside, after = e.fresh("for"), e.fresh("body"), e.fresh("done")
-    before = e.current
-    e.branch(header)
-    e.label(header)
-    counter = e.phi(counter_type)
-    e.incoming(counter, lower, before)
-    phis = e.phis(types)
-    for phi, word in zip(phis, start, strict=True):
-        e.incoming(phi, word, before)
-    e.bind_phis((body.args[1:], op.res), types, phis)
-    e.line(f"br i1 {e.assign(f'icmp slt {counter_type} {counter.name}, {upper}')}, label %{inside}, label %{after}")
-    e.label(inside)
-    e.bind(body.args[0], counter.name if strip is None else strip.index(counter.name))
-    mark = _mark(e, op)
-    yield body
-    _release(e, mark)
-    if op in e.polling.charges:
-        charge(e, e.polling.charges[op])
-    e.incoming(counter, _following(e, op, counter, step), e.current)
-    _flow(e, _yielded(body), types, phis)
-    e.line(f"br label %{header}{_loop_facts(e, op)}")
-    e.label(after)
-    if strip is not None:
-        e.bind_phis((op.res,), types, strip.end(phis))
-
-
-def _following(e: FunctionEmitter, op: scf.ForOp, counter: Phi, step: str) -> str:
-    # A counter that stays below a bound cannot overflow by 1; a subscript cannot overflow by any step.
-    flag = " nsw" if step == "1" or isinstance(op.lb.type, IndexType) else ""
-    return e.assign(f"add{flag} {counter.type} {counter.name}, {step}")
-
-
-def _emit_repeated(
-    e: FunctionEmitter, op: scf.ForOp, bounds: tuple[str, str, str], start: Sequence[str]
-) -> Iterator[Block]:
-    """A loop that is known to make a trip: its condition is at its end, where LLVM would move it with some effort."""
-    lower, upper, step = bounds
-    body, types, counter_type = op.body.block, _types(op.iter_args), llvm_type(op.lb.type)
+    makes_trip = strip is not None or (is_literal(lower) and is_literal(upper) and int(lower) < int(upper))
     inside, after, before = e.fresh("body"), e.fresh("done"), e.current
-    e.branch(inside)
+    if makes_trip:
+        e.branch(inside)
+    else:
+        e.line(f"br i1 {e.assign(f'icmp slt {counter_type} {lower}, {upper}')}, label %{inside}, label %{after}")
     e.label(inside)
     counter = e.phi(counter_type)
     e.incoming(counter, lower, before)
     phis = e.phis(types)
     for phi, word in zip(phis, start, strict=True):
         e.incoming(phi, word, before)
-    e.bind(body.args[0], counter.name)
+    e.bind(body.args[0], counter.name if strip is None else strip.index(counter.name))
     e.bind_phis((body.args[1:],), types, phis)
     mark = _mark(e, op)
     yield body
     _release(e, mark)
     if op in e.polling.charges:
         charge(e, e.polling.charges[op])
-    following = _following(e, op, counter, step)
-    is_more = e.assign(f"icmp slt {counter_type} {following}, {upper}")
-    e.incoming(counter, following, e.current)
-    _flow(e, _yielded(body), types, phis)
+    following, end = _following(e, op, counter, step), e.current
+    is_more = e.assign(f"icmp {_until(lower, upper, step)} {counter_type} {following}, {upper}")
+    carried = _words(e, _yielded(body), types)
+    e.incoming(counter, following, end)
+    for phi, word in zip(phis, carried, strict=True):
+        e.incoming(phi, word, end)
     e.line(f"br i1 {is_more}, label %{inside}, label %{after}{_loop_facts(e, op)}")
-    for result, value in zip(op.res, _yielded(body), strict=True):
-        e.bind(result, e.value(value))
     e.label(after)
+    if strip is not None:
+        e.bind_phis((op.res,), types, strip.end(carried))
+    elif makes_trip:
+        for result, value in zip(op.res, _yielded(body), strict=True):
+            e.bind(result, e.value(value))
+    else:
+        e.bind_phis((op.res,), types, _joined(e, types, (before, start), (end, carried)))
+
+
+def _until(lower: str, upper: str, step: str) -> str:
+    """How the counter of a loop that has made a trip compares to its bound, while there is one more: not equal, if it
+    is bound to meet it, from which LLVM sees the trip count."""
+    if step == "1" or (
+        is_literal(lower) and is_literal(upper) and is_literal(step) and (int(upper) - int(lower)) % int(step) == 0
+    ):
+        return "ne"
+    return "slt"
+
+
+def _joined(e: FunctionEmitter, types: Sequence[Attribute], *ways: tuple[str, Sequence[str]]) -> list[Phi]:
+    """What the words are at the begin of the current block, by the block that one comes from."""
+    phis = e.phis(types)
+    for block, words in ways:
+        for phi, word in zip(phis, words, strict=True):
+            e.incoming(phi, word, block)
+    return phis
+
+
+def _following(e: FunctionEmitter, op: scf.ForOp, counter: Phi, step: str) -> str:
+    # A counter that stays below a bound cannot overflow by 1; a subscript cannot overflow by any step.
+    flag = " nsw" if step == "1" or isinstance(op.lb.type, IndexType) else ""
+    return e.assign(f"add{flag} {counter.type} {counter.name}, {step}")
 
 
 class _Strip:
@@ -147,7 +140,7 @@ class _Strip:
         """The bounds of a strip, and what its carries begin as."""
         e, before = self.e, self.e.current
         self.header, self.after = e.fresh("strip"), e.fresh("through")
-        self.skips = [before, *start]
+        self.skip = before, start
         is_any = e.assign(f"icmp slt {self.type} {self.lower}, {self.upper}")
         e.line(f"br i1 {is_any}, label %{self.header}, label %{self.after}")
         e.label(self.header)
@@ -165,7 +158,7 @@ class _Strip:
         """The loop's counter, of that of a strip, which begins at 0: so LLVM sees how many trips there are."""
         return self.e.assign(f"add nsw {self.type} {self.counter.name}, {counter}")
 
-    def end(self, carried: Sequence[Phi]) -> list[Phi]:
+    def end(self, carried: Sequence[str]) -> list[Phi]:
         """After a strip: on to the next if there is one. Gives what the loop's results are."""
         e, more, end = self.e, self.e.fresh("more"), self.e.current
         stop = e.assign(f"add nsw {self.type} {self.counter.name}, {self.trips}")
@@ -174,16 +167,11 @@ class _Strip:
         e.label(more)
         charge(e, STRIP)
         e.incoming(self.counter, stop, e.current)
-        for phi, inner in zip(self.phis, carried, strict=True):
-            e.incoming(phi, inner.name, e.current)
+        for phi, word in zip(self.phis, carried, strict=True):
+            e.incoming(phi, word, e.current)
         e.branch(self.header)
         e.label(self.after)
-        before, *start = self.skips
-        results = e.phis(self.types)
-        for phi, first, last in zip(results, start, carried, strict=True):
-            e.incoming(phi, first, before)
-            e.incoming(phi, last.name, end)
-        return results
+        return _joined(e, self.types, self.skip, (end, carried))
 
 
 def _loop_facts(e: FunctionEmitter, op: scf.ForOp) -> str:
@@ -245,11 +233,7 @@ def emit_if(e: FunctionEmitter, op: scf.IfOp) -> Iterator[Block]:
         ends.append((e.current, _words(e, yielded, types)))
         e.branch(after)
     e.label(after)
-    phis = e.phis(types)
-    for label, words in ends:
-        for phi, word in zip(phis, words, strict=True):
-            e.incoming(phi, word, label)
-    e.bind_phis((op.output,), types, phis)
+    e.bind_phis((op.output,), types, _joined(e, types, *ends))
 
 
 def emit_terminator(e: FunctionEmitter, op: Operation) -> None:
