@@ -118,12 +118,12 @@ class _Memory:
 
 
 def _shared_work(code: bytes, kept: Kept | None) -> dict[str, int]:
-    """The symbol through which threads share work, for code that has the name of it."""
+    """The symbols through which threads share work, for code that has the name of the first."""
     if PARALLEL_FOR.encode() not in code:
         return {}
     from mlirad.targets.cpu.pool import the_pool
 
-    return {PARALLEL_FOR: the_pool(kept).parallel_for}
+    return the_pool(kept).symbols
 
 
 class CpuArtifact(Artifact):

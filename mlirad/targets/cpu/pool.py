@@ -1,18 +1,10 @@
-"""The threads that share the blocks of parallel loops: what compiled code calls as `parallel_for`, in LLVM IR.
+"""The threads that share the blocks of parallel loops: what compiled code calls as `parallel_for`; see pool_code.py.
 
-Reads: how many threads there are to be (`mlirad.threads`). Writes: the address of `parallel_for`, made once in a
-process and kept. Leaves: no thread at the end of the process, or across a fork.
+Reads: how many threads there are to be (`mlirad.threads`). Writes: the addresses of `parallel_for` and `parallel_poll`,
+made once in a process and kept. Leaves: no thread at the end of the process, or across a fork.
 
-    i32 parallel_for(ptr context, ptr task, ptr captured, i64 count)
-
-runs task(captured, i, i + 1) for each i below count and returns when all are done: 0, or INTERRUPTED if a signal's
-handler has raised, and blocks were left out. The thread that calls takes part, and looks for signals between blocks.
-The workers help one call at a time; whoever calls meanwhile, from another thread or from a signal's handler, runs its
-blocks alone. What a call needs stands on its own stack, so that none can disturb another.
-
-Workers are threads of the C library, which block all signals and never touch Python. They are started by the first
-call that has work for them. Before a fork they are stopped, each after the block that it is at; parent and child start
-their own when they need them. A child that was forked behind Python's back finds that the process is another one.
+Before a fork the workers are stopped, each after the block that it is at; parent and child start their own when they
+need them. A child that was forked behind Python's back finds that the process is another one.
 """
 
 from __future__ import annotations
@@ -20,321 +12,27 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
-import signal
 
 from mlirad import forking, threads
-from mlirad.options import MOST_THREADS
 from mlirad.targets.calls import Kept
 from mlirad.targets.cpu.engine import Library, compile_object
-from mlirad.targets.cpu.runtime import INTERRUPTED, PARALLEL_FOR, runtime_text
-
-_STOP = "mlirad_stop_workers"
-_STOPPED = "mlirad_workers_are_stopped"
-_THREADS = "mlirad_threads"
-_MOST_WORKERS = MOST_THREADS - 1
-_ROOM = 128  # bytes: more than any C library's mutex, condition or set of signals takes
-_PTHREAD = (
-    "getpid",
-    "pthread_cond_broadcast",
-    "pthread_cond_init",
-    "pthread_cond_wait",
-    "pthread_create",
-    "pthread_join",
-    "pthread_mutex_init",
-    "pthread_mutex_lock",
-    "pthread_mutex_unlock",
-    "pthread_sigmask",
-    "sigfillset",
-)
-
-# A job: a call's task, and how far it is. `next` is taken by whoever adds to it; the rest is guarded by the mutex.
-_JOB = "{ ptr, ptr, i64, i64, i64, i64 }"  # task, captured, count, next, seats, running
-_FIELDS = ("task", "captured", "count", "next", "seats", "running")
-
-
-def _field(name: str) -> str:
-    return f"getelementptr inbounds {_JOB}, ptr %job, i32 0, i32 {_FIELDS.index(name)}"
-
-
-_POOL = f"""
-@{_THREADS} = external global i64, align 8
-@{_STOPPED} = global i64 0, align 8
-@process = internal global i64 0, align 8
-@mutex = internal global [{_ROOM} x i8] zeroinitializer, align 64
-@is.work = internal global [{_ROOM} x i8] zeroinitializer, align 64
-@is.done = internal global [{_ROOM} x i8] zeroinitializer, align 64
-@current = internal global ptr null, align 8
-@workers = internal global i64 0, align 8
-@handles = internal global [{_MOST_WORKERS} x i64] zeroinitializer, align 8
-
-declare i32 @getpid() nounwind
-declare i32 @pthread_create(ptr, ptr, ptr, ptr) nounwind
-declare i32 @pthread_join(i64, ptr) nounwind
-declare i32 @pthread_mutex_init(ptr, ptr) nounwind
-declare i32 @pthread_mutex_lock(ptr) nounwind
-declare i32 @pthread_mutex_unlock(ptr) nounwind
-declare i32 @pthread_cond_init(ptr, ptr) nounwind
-declare i32 @pthread_cond_wait(ptr, ptr) nounwind
-declare i32 @pthread_cond_broadcast(ptr) nounwind
-declare i32 @pthread_sigmask(i32, ptr, ptr) nounwind
-declare i32 @sigfillset(ptr) nounwind
-declare i64 @llvm.smin.i64(i64, i64)
-
-define i32 @{PARALLEL_FOR}(ptr %ctx, ptr %task, ptr %captured, i64 %count) nounwind {{
-entry:
-  %job = alloca {_JOB}, align 8
-  %threads = load i64, ptr @{_THREADS}, align 8
-  %most = call i64 @llvm.smin.i64(i64 %threads, i64 %count)
-  %helpers = sub i64 %most, 1
-  %is.few = icmp slt i64 %count, 2
-  br i1 %is.few, label %small, label %prepare
-small:
-  call void %task(ptr %captured, i64 0, i64 %count)
-  ret i32 0
-prepare:
-  %task.p = {_field("task")}
-  store ptr %task, ptr %task.p, align 8
-  %captured.p = {_field("captured")}
-  store ptr %captured, ptr %captured.p, align 8
-  %count.p = {_field("count")}
-  store i64 %count, ptr %count.p, align 8
-  %next.p = {_field("next")}
-  store i64 0, ptr %next.p, align 8
-  %seats.p = {_field("seats")}
-  store i64 0, ptr %seats.p, align 8
-  %running.p = {_field("running")}
-  store i64 0, ptr %running.p, align 8
-  %is.alone = icmp slt i64 %helpers, 1
-  br i1 %is.alone, label %unshared, label %ask
-ask:
-  %is.ours = call i1 @is.ours()
-  br i1 %is.ours, label %offer, label %unshared
-offer:
-  %locked = call i32 @pthread_mutex_lock(ptr @mutex)
-  %other = load ptr, ptr @current, align 8
-  %is.free = icmp eq ptr %other, null
-  br i1 %is.free, label %hire, label %occupied
-occupied:
-  %unlocked = call i32 @pthread_mutex_unlock(ptr @mutex)
-  br label %unshared
-hire:
-  %hired = call i64 @hire(i64 %helpers)
-  %seats = call i64 @llvm.smin.i64(i64 %hired, i64 %helpers)
-  store i64 %seats, ptr %seats.p, align 8
-  store ptr %job, ptr @current, align 8
-  %told = call i32 @pthread_cond_broadcast(ptr @is.work)
-  %left = call i32 @pthread_mutex_unlock(ptr @mutex)
-  %shared.code = call i32 @run(ptr %ctx, ptr %job)
-  %locked.again = call i32 @pthread_mutex_lock(ptr @mutex)
-  store ptr null, ptr @current, align 8
-  br label %look
-look:
-  %running = load i64, ptr %running.p, align 8
-  %is.over = icmp eq i64 %running, 0
-  br i1 %is.over, label %over, label %wait
-wait:
-  %woken = call i32 @pthread_cond_wait(ptr @is.done, ptr @mutex)
-  br label %look
-over:
-  %left.again = call i32 @pthread_mutex_unlock(ptr @mutex)
-  ret i32 %shared.code
-unshared:
-  %code = call i32 @run(ptr %ctx, ptr %job)
-  ret i32 %code
-}}
-
-; The caller's share: blocks until there are none left, and a look for signals after each.
-define internal i32 @run(ptr %ctx, ptr %job) nounwind noinline {{
-entry:
-  %task.p = {_field("task")}
-  %task = load ptr, ptr %task.p, align 8
-  %captured.p = {_field("captured")}
-  %captured = load ptr, ptr %captured.p, align 8
-  %count.p = {_field("count")}
-  %count = load i64, ptr %count.p, align 8
-  %next.p = {_field("next")}
-  br label %take
-take:
-  %i = atomicrmw add ptr %next.p, i64 1 acq_rel
-  %is.some = icmp slt i64 %i, %count
-  br i1 %is.some, label %block, label %done
-block:
-  %end = add nsw i64 %i, 1
-  call void %task(ptr %captured, i64 %i, i64 %end)
-  %budget = call i64 @mlirad.poll(ptr %ctx)
-  %is.quiet = icmp ne i64 %budget, 0
-  br i1 %is.quiet, label %take, label %stop
-stop:
-  store atomic i64 %count, ptr %next.p release, align 8
-  ret i32 {INTERRUPTED}
-done:
-  ret i32 0
-}}
-
-; A worker: takes seats at jobs, until there are to be no workers.
-define internal ptr @work(ptr %unused) nounwind {{
-entry:
-  %locked = call i32 @pthread_mutex_lock(ptr @mutex)
-  br label %look
-look:
-  %stopped = load atomic i64, ptr @{_STOPPED} monotonic, align 8
-  %is.stopped = icmp ne i64 %stopped, 0
-  br i1 %is.stopped, label %leave, label %find
-find:
-  %job = load ptr, ptr @current, align 8
-  %is.none = icmp eq ptr %job, null
-  br i1 %is.none, label %wait, label %see
-see:
-  %seats.p = {_field("seats")}
-  %seats = load i64, ptr %seats.p, align 8
-  %is.full = icmp slt i64 %seats, 1
-  br i1 %is.full, label %wait, label %sit
-wait:
-  %woken = call i32 @pthread_cond_wait(ptr @is.work, ptr @mutex)
-  br label %look
-sit:
-  %fewer = sub i64 %seats, 1
-  store i64 %fewer, ptr %seats.p, align 8
-  %running.p = {_field("running")}
-  %running = load i64, ptr %running.p, align 8
-  %more = add i64 %running, 1
-  store i64 %more, ptr %running.p, align 8
-  %unlocked = call i32 @pthread_mutex_unlock(ptr @mutex)
-  %task.p = {_field("task")}
-  %task = load ptr, ptr %task.p, align 8
-  %captured.p = {_field("captured")}
-  %captured = load ptr, ptr %captured.p, align 8
-  %count.p = {_field("count")}
-  %count = load i64, ptr %count.p, align 8
-  %next.p = {_field("next")}
-  br label %ask
-ask:
-  %now = load atomic i64, ptr @{_STOPPED} monotonic, align 8
-  %goes.on = icmp eq i64 %now, 0
-  br i1 %goes.on, label %take, label %rise
-take:
-  %i = atomicrmw add ptr %next.p, i64 1 acq_rel
-  %is.some = icmp slt i64 %i, %count
-  br i1 %is.some, label %block, label %rise
-block:
-  %end = add nsw i64 %i, 1
-  call void %task(ptr %captured, i64 %i, i64 %end)
-  br label %ask
-rise:
-  %locked.again = call i32 @pthread_mutex_lock(ptr @mutex)
-  %running.now = load i64, ptr %running.p, align 8
-  %less = sub i64 %running.now, 1
-  store i64 %less, ptr %running.p, align 8
-  %told = call i32 @pthread_cond_broadcast(ptr @is.done)
-  br label %look
-leave:
-  %left = call i32 @pthread_mutex_unlock(ptr @mutex)
-  ret ptr null
-}}
-
-; Whether the pool is this process's. It is made so, unless another thread is at it.
-define internal i1 @is.ours() nounwind noinline {{
-entry:
-  %number = call i32 @getpid()
-  %me = zext i32 %number to i64
-  %owner = load atomic i64, ptr @process acquire, align 8
-  %is.mine = icmp eq i64 %owner, %me
-  br i1 %is.mine, label %yes, label %other
-other:
-  %is.taken = icmp eq i64 %owner, -1
-  br i1 %is.taken, label %no, label %try
-try:
-  %pair = cmpxchg ptr @process, i64 %owner, i64 -1 acq_rel acquire
-  %won = extractvalue {{ i64, i1 }} %pair, 1
-  br i1 %won, label %make, label %no
-make:
-  %a = call i32 @pthread_mutex_init(ptr @mutex, ptr null)
-  %b = call i32 @pthread_cond_init(ptr @is.work, ptr null)
-  %c = call i32 @pthread_cond_init(ptr @is.done, ptr null)
-  store ptr null, ptr @current, align 8
-  store i64 0, ptr @workers, align 8
-  store atomic i64 %me, ptr @process release, align 8
-  br label %yes
-yes:
-  ret i1 true
-no:
-  ret i1 false
-}}
-
-; Start workers, up to so many; how many there are. Under the mutex.
-define internal i64 @hire(i64 %wanted) nounwind noinline {{
-entry:
-  %all = alloca [{_ROOM} x i8], align 16
-  %before = alloca [{_ROOM} x i8], align 16
-  br label %look
-look:
-  %workers = load i64, ptr @workers, align 8
-  %is.enough = icmp sge i64 %workers, %wanted
-  %stopped = load atomic i64, ptr @{_STOPPED} monotonic, align 8
-  %is.stopped = icmp ne i64 %stopped, 0
-  %is.over = or i1 %is.enough, %is.stopped
-  br i1 %is.over, label %done, label %start
-start:
-  %filled = call i32 @sigfillset(ptr %all)
-  %blocked = call i32 @pthread_sigmask(i32 {signal.SIG_SETMASK.value}, ptr %all, ptr %before)
-  %handle = getelementptr inbounds [{_MOST_WORKERS} x i64], ptr @handles, i64 0, i64 %workers
-  %failed = call i32 @pthread_create(ptr %handle, ptr null, ptr @work, ptr null)
-  %restored = call i32 @pthread_sigmask(i32 {signal.SIG_SETMASK.value}, ptr %before, ptr null)
-  %is.started = icmp eq i32 %failed, 0
-  br i1 %is.started, label %count, label %done
-count:
-  %more = add i64 %workers, 1
-  store i64 %more, ptr @workers, align 8
-  br label %look
-done:
-  ret i64 %workers
-}}
-
-; Let the workers end, and wait until they have. New ones are started again when mlirad_workers_are_stopped is 0.
-define void @{_STOP}() nounwind {{
-entry:
-  store atomic i64 1, ptr @{_STOPPED} release, align 8
-  %number = call i32 @getpid()
-  %me = zext i32 %number to i64
-  %owner = load atomic i64, ptr @process acquire, align 8
-  %is.mine = icmp eq i64 %owner, %me
-  br i1 %is.mine, label %stop, label %done
-stop:
-  %locked = call i32 @pthread_mutex_lock(ptr @mutex)
-  %workers = load i64, ptr @workers, align 8
-  store i64 0, ptr @workers, align 8
-  %told = call i32 @pthread_cond_broadcast(ptr @is.work)
-  %unlocked = call i32 @pthread_mutex_unlock(ptr @mutex)
-  br label %look
-look:
-  %k = phi i64 [ 0, %stop ], [ %following, %join ]
-  %is.more = icmp slt i64 %k, %workers
-  br i1 %is.more, label %join, label %done
-join:
-  %place = getelementptr inbounds [{_MOST_WORKERS} x i64], ptr @handles, i64 0, i64 %k
-  %handle = load i64, ptr %place, align 8
-  %joined = call i32 @pthread_join(i64 %handle, ptr null)
-  %following = add nuw nsw i64 %k, 1
-  br label %look
-done:
-  ret void
-}}
-"""
+from mlirad.targets.cpu.pool_code import PTHREAD, STOP, STOPPED, THREADS, pool_text
+from mlirad.targets.cpu.runtime import PARALLEL_FOR, PARALLEL_POLL
 
 
 class Pool:
     """The code, loaded for good: threads may be in it whenever the process ends."""
 
     def __init__(self, kept: Kept | None) -> None:
-        symbols = {_THREADS: threads.address_of_number()}
+        symbols = {THREADS: threads.address_of_number()}
         code = _compiled() if kept is None else kept(PARALLEL_FOR, _compiled)
         library = ctypes.CDLL(None)
-        for name in _PTHREAD:
+        for name in PTHREAD:
             symbols[name] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
-        self._library = Library(code, (PARALLEL_FOR, _STOP, _STOPPED), symbols)
-        self.parallel_for = self._library[PARALLEL_FOR]
-        self._stop = ctypes.CFUNCTYPE(None)(self._library[_STOP])  # releases the GIL
-        self._is_stopped = ctypes.c_int64.from_address(self._library[_STOPPED])
+        self._library = Library(code, (PARALLEL_FOR, PARALLEL_POLL, STOP, STOPPED), symbols)
+        self.symbols = {name: self._library[name] for name in (PARALLEL_FOR, PARALLEL_POLL)}
+        self._stop = ctypes.CFUNCTYPE(None)(self._library[STOP])  # releases the GIL
+        self._is_stopped = ctypes.c_int64.from_address(self._library[STOPPED])
 
         self._turn = forking.Lock()
         self._forks = 0  # how many are under way
@@ -365,8 +63,7 @@ class Pool:
 
 
 def _compiled() -> bytes:
-    definitions, declarations = runtime_text(["mlirad.poll"])
-    return compile_object("\n".join([_POOL, *definitions, *declarations.values(), ""]), is_optimised=True)
+    return compile_object(pool_text(), is_optimised=True)
 
 
 _pool: list[Pool] = []

@@ -41,7 +41,8 @@ FIRST_BUDGET = 1 << 22  # a few milliseconds
 _FOREVER = 1 << 62
 _BETWEEN_LOOKS = 64_000_000  # nanoseconds
 _MONOTONIC = 6 if sys.platform == "darwin" else 1
-PARALLEL_FOR = "mlirad_parallel_for"  # a symbol: what shares the blocks of a loop among threads; see pool.py
+PARALLEL_FOR = "mlirad_parallel_for"  # a symbol: what shares the blocks of a loop among threads; see pool_code.py
+PARALLEL_POLL = "mlirad_parallel_poll"  # a symbol: what those who are at such a block ask now and then
 MAIN_THREAD = "mlirad_main_thread"  # a symbol: the identifier of the thread that Python handles signals in
 
 # The header of a block.

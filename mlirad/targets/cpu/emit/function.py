@@ -95,7 +95,7 @@ class Phi:
 
 @dataclass
 class Polling:
-    """Which loops of a function look for signals, and how; see polling.py.
+    """Which loops of a function, or of a task, look for signals, and how; see polling.py.
 
     charges: the work of a trip of the loops that charge at each. strips: of the loops that are cut, a strip's trips.
 
@@ -143,7 +143,7 @@ class FunctionEmitter:
 
     def task(self, name: str) -> FunctionEmitter:
         """The emitter of a part of this function that is to be a function of its own: values have the same names."""
-        made = FunctionEmitter(self.module)
+        made = FunctionEmitter(self.module, Polling(self.polling.charges, self.polling.strips))
         made.name, made.attributes, made.is_task = name, self.attributes, True
         made.vectorized, made.arena_scopes = self.vectorized, self.arena_scopes
         made._values, made._counter = self._values, self._counter
@@ -245,6 +245,10 @@ class FunctionEmitter:
         """Go on if `ok`; else, in a cold block, store i64 words at offsets of the context and return `code`."""
         if self.is_task:
             raise TargetError("what threads run side by side can neither fail nor allocate")
+        self.leave_unless(ok, code, stores)
+
+    def leave_unless(self, ok: str, code: int | str, stores: Sequence[tuple[int, str]] = ()) -> None:
+        """The same; a task, which cannot fail, is given up with the call that it is of."""
         good, bad = self.fresh("ok"), self.fresh("fail")
         self.line(f"br i1 {ok}, label %{good}, label %{bad}, !prof !0")
         self.cold.append(f"{bad}:")
@@ -287,7 +291,9 @@ class FunctionEmitter:
     def text(self, header: str, footer: Sequence[str] = ()) -> str:
         """The finished function."""
         lines = [header + " {", "entry:", *self.allocas, *self.lines, *self.cold]
-        if self.exits:
+        if self.exits and self.is_task:
+            lines += ["leave:", "  ret void"]
+        elif self.exits:
             incoming = ", ".join(f"[ {code}, %{label} ]" for code, label in self.exits)
             lines += ["leave:", f"  %code = phi i32 {incoming}", "  ret i32 %code"]
         return "\n".join([*lines, *footer, "}"])

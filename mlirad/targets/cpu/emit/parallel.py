@@ -13,6 +13,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.errors import TargetError
+from mlirad.targets.cpu.emit import polling
 from mlirad.targets.cpu.emit.descriptor import MemRef, is_literal
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Rule, ops_in, quoted, symbol
 from mlirad.targets.cpu.emit.scf import emit_terminator
@@ -70,6 +71,7 @@ def _emit_blocks(
         f"{type} {'noalias ' if type == 'ptr' and are_apart else ''}{word}" for word, type in captured.items()
     ]
     header, inside, after = e.fresh("block"), e.fresh("body"), e.fresh("done")
+    polling.begin(e)
     e.branch(header)
     e.label(header)
     number = e.phi("i64")
@@ -83,7 +85,7 @@ def _emit_blocks(
     e.branch(header)
     e.label(after)
     e.line("ret void")
-    listed = ", ".join([*parameters, *(f"i64 {word}" for word in _RANGE)])
+    listed = ", ".join([*parameters, *(f"i64 {word}" for word in _RANGE), f"ptr {polling.JOB}"])
     name = quoted(symbol("blocks", e.name))
     e.module.chunks += [e.text(f"define internal void {name}({listed}) {e.attributes}"), *e.footnotes]
 
@@ -100,8 +102,9 @@ def _emit_task(e: FunctionEmitter, task: str, captured: dict[str, str]) -> None:
         lines.append(f"  %p{place} = getelementptr inbounds {_struct(captured)}, ptr %captured, i32 0, i32 {place}")
         lines.append(f"  {word} = load {type}, ptr %p{place}")
         arguments.append(f"{type} {word}")
-    listed = ", ".join([*arguments, *(f"i64 {word}" for word in _RANGE)])
-    header = f"define internal void {quoted(symbol('task', task))}(ptr %captured, i64 %first, i64 %last) nounwind {{"
+    listed = ", ".join([*arguments, *(f"i64 {word}" for word in _RANGE), f"ptr {polling.JOB}"])
+    parameters = f"ptr %captured, i64 %first, i64 %last, ptr {polling.JOB}"
+    header = f"define internal void {quoted(symbol('task', task))}({parameters}) nounwind {{"
     call = f"  call void {quoted(symbol('blocks', task))}({listed})"
     e.module.chunks.append("\n".join([header, "entry:", *lines, call, "  ret void", "}"]))
 

@@ -7,6 +7,9 @@ Work is counted in operations, roughly. A call has a budget of them, in a regist
 trips, and where the budget is used up, the runtime looks at the clock, and at times for signals (`mlirad.poll`). A loop
 that has another watched one in it, and a `while`, charge at each trip. Any other is cut into strips of many trips, with
 a charge between two of them, so that LLVM finds in the inner loop what it would find without.
+
+In what threads share it is the same, but that they ask the pool (`parallel_poll`), which tells all of them when to
+leave.
 """
 
 from __future__ import annotations
@@ -22,13 +25,15 @@ from mlirad.lowering.leaves import WORK
 from mlirad.lowering.ranges import Interval
 from mlirad.lowering.rewriting import constant_int
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Polling, ops_in
-from mlirad.targets.cpu.runtime import BUDGET, INTERRUPTED
+from mlirad.targets.cpu.runtime import BUDGET, FIRST_BUDGET, INTERRUPTED, PARALLEL_POLL
 
 # A loop of no more work than this, all trips together, is not watched.
 SMALL = 1 << 20
 # The work of a strip.
 STRIP = 1 << 14
 _SLOT = "%budget"
+JOB = "%job"
+"""In a task: what the pool knows the call by that it is of."""
 _CALL = 32
 _EFFORT = 6
 _COSTS = {"math": 16, "memref.copy": 64, "linalg": 64}
@@ -117,10 +122,13 @@ _COMBINED: dict[type[Operation], Callable[[Interval, Interval], Interval]] = {
 
 
 def begin(e: FunctionEmitter) -> None:
-    """Take the budget from the context, at a function's entry."""
+    """Take the budget from the context, at a function's entry; a task has one of its own."""
     if e.polling.is_needed:
         e.allocas.append(f"  {_SLOT} = alloca i64, align 8")
-        fetch(e)
+        if e.is_task:
+            e.line(f"store i64 {FIRST_BUDGET}, ptr {_SLOT}, align 8")
+        else:
+            fetch(e)
     if e.polling.is_called:
         charge(e, e.polling.work)
 
@@ -147,8 +155,15 @@ def charge(e: FunctionEmitter, work: int) -> None:
     e.line(f"store i64 {left}, ptr {_SLOT}, align 8")
     e.line(f"br i1 {e.assign(f'icmp sgt i64 {left}, 0')}, label %{go}, label %{due}, !prof !0")
     e.label(due)
-    anew = e.assign(f"call i64 {e.module.use_runtime('mlirad.poll')}(ptr %ctx)")
+    anew = e.assign(f"call i64 {_poll(e)}")
     e.line(f"store i64 {anew}, ptr {_SLOT}, align 8")
-    e.require(e.assign(f"icmp ne i64 {anew}, 0"), INTERRUPTED)
+    e.leave_unless(e.assign(f"icmp ne i64 {anew}, 0"), INTERRUPTED)
     e.branch(go)
     e.label(go)
+
+
+def _poll(e: FunctionEmitter) -> str:
+    if not e.is_task:
+        return f"{e.module.use_runtime('mlirad.poll')}(ptr %ctx)"
+    effects = "cold nounwind willreturn memory(argmem: readwrite, inaccessiblemem: readwrite)"
+    return f"{e.module.declare(PARALLEL_POLL, f'declare i64 @{PARALLEL_POLL}(ptr) {effects}')}(ptr {JOB})"

@@ -1,0 +1,368 @@
+"""The code of the pool, in LLVM IR: `parallel_for`, what its tasks ask in the middle of their work, and the workers.
+
+Reads: nothing. Writes: text. Leaves: nothing.
+
+    i32 parallel_for(ptr context, ptr task, ptr captured, i64 count)
+
+runs task(captured, i, i + 1, job) for each i below count and returns when all are done: 0, or INTERRUPTED if a signal's
+handler has raised, and work was left out. The thread that calls takes part, and looks for signals between blocks. A
+task that is at work for long calls
+
+    i64 parallel_poll(ptr job)
+
+now and then, which looks for signals too, if its thread is the one that has to, and gives a budget of operations to go
+on with, or 0 where the call is given up: then the task returns, whatever it has left undone.
+
+The workers help one call at a time; whoever calls meanwhile, from another thread or from a signal's handler, runs its
+blocks alone. What a call needs stands on its own stack, so that none can disturb another.
+
+Workers are threads of the C library, which block all signals and never touch Python. They are started by the first
+call that has work for them.
+"""
+
+from __future__ import annotations
+
+import signal
+
+from mlirad.options import MOST_THREADS
+from mlirad.targets.cpu.runtime import FIRST_BUDGET, INTERRUPTED, PARALLEL_FOR, PARALLEL_POLL, runtime_text
+
+STOP = "mlirad_stop_workers"
+STOPPED = "mlirad_workers_are_stopped"
+THREADS = "mlirad_threads"
+PTHREAD = (
+    "getpid",
+    "pthread_cond_broadcast",
+    "pthread_cond_init",
+    "pthread_cond_wait",
+    "pthread_create",
+    "pthread_join",
+    "pthread_mutex_init",
+    "pthread_mutex_lock",
+    "pthread_mutex_unlock",
+    "pthread_sigmask",
+    "sigfillset",
+)
+"""What it calls of the C library."""
+
+_MOST_WORKERS = MOST_THREADS - 1
+_ROOM = 128  # bytes: more than any C library's mutex, condition or set of signals takes
+
+# A job: a call's task, and how far it is. `next` is taken by whoever adds to it; `is.left` is set by the caller, when
+# it gives up; the rest is guarded by the mutex.
+_FIELDS = {
+    "task": "ptr",
+    "captured": "ptr",
+    "context": "ptr",
+    "count": "i64",
+    "next": "i64",
+    "seats": "i64",
+    "running": "i64",
+    "is.left": "i64",
+}
+_JOB = f"{{ {', '.join(_FIELDS.values())} }}"
+
+
+def _field(name: str) -> str:
+    return f"getelementptr inbounds {_JOB}, ptr %job, i32 0, i32 {list(_FIELDS).index(name)}"
+
+
+_POOL = f"""
+@{THREADS} = external global i64, align 8
+@{STOPPED} = global i64 0, align 8
+@process = internal global i64 0, align 8
+@mutex = internal global [{_ROOM} x i8] zeroinitializer, align 64
+@is.work = internal global [{_ROOM} x i8] zeroinitializer, align 64
+@is.done = internal global [{_ROOM} x i8] zeroinitializer, align 64
+@current = internal global ptr null, align 8
+@workers = internal global i64 0, align 8
+@handles = internal global [{_MOST_WORKERS} x i64] zeroinitializer, align 8
+
+declare i32 @getpid() nounwind
+declare i32 @pthread_create(ptr, ptr, ptr, ptr) nounwind
+declare i32 @pthread_join(i64, ptr) nounwind
+declare i32 @pthread_mutex_init(ptr, ptr) nounwind
+declare i32 @pthread_mutex_lock(ptr) nounwind
+declare i32 @pthread_mutex_unlock(ptr) nounwind
+declare i32 @pthread_cond_init(ptr, ptr) nounwind
+declare i32 @pthread_cond_wait(ptr, ptr) nounwind
+declare i32 @pthread_cond_broadcast(ptr) nounwind
+declare i32 @pthread_sigmask(i32, ptr, ptr) nounwind
+declare i32 @sigfillset(ptr) nounwind
+declare i64 @llvm.smin.i64(i64, i64)
+
+define i32 @{PARALLEL_FOR}(ptr %ctx, ptr %task, ptr %captured, i64 %count) nounwind {{
+entry:
+  %job = alloca {_JOB}, align 8
+  %threads = load i64, ptr @{THREADS}, align 8
+  %most = call i64 @llvm.smin.i64(i64 %threads, i64 %count)
+  %helpers = sub i64 %most, 1
+  %task.p = {_field("task")}
+  store ptr %task, ptr %task.p, align 8
+  %captured.p = {_field("captured")}
+  store ptr %captured, ptr %captured.p, align 8
+  %count.p = {_field("count")}
+  store i64 %count, ptr %count.p, align 8
+  %next.p = {_field("next")}
+  store i64 0, ptr %next.p, align 8
+  %seats.p = {_field("seats")}
+  store i64 0, ptr %seats.p, align 8
+  %running.p = {_field("running")}
+  store i64 0, ptr %running.p, align 8
+  %ctx.p = {_field("context")}
+  store ptr %ctx, ptr %ctx.p, align 8
+  %left.p = {_field("is.left")}
+  store i64 0, ptr %left.p, align 8
+  %is.few = icmp slt i64 %count, 2
+  br i1 %is.few, label %small, label %share
+small:
+  call void %task(ptr %captured, i64 0, i64 %count, ptr %job)
+  %is.left = load atomic i64, ptr %left.p monotonic, align 8
+  %is.whole = icmp eq i64 %is.left, 0
+  %small.code = select i1 %is.whole, i32 0, i32 {INTERRUPTED}
+  ret i32 %small.code
+share:
+  %is.alone = icmp slt i64 %helpers, 1
+  br i1 %is.alone, label %unshared, label %ask
+ask:
+  %is.ours = call i1 @is.ours()
+  br i1 %is.ours, label %offer, label %unshared
+offer:
+  %locked = call i32 @pthread_mutex_lock(ptr @mutex)
+  %other = load ptr, ptr @current, align 8
+  %is.free = icmp eq ptr %other, null
+  br i1 %is.free, label %hire, label %occupied
+occupied:
+  %unlocked = call i32 @pthread_mutex_unlock(ptr @mutex)
+  br label %unshared
+hire:
+  %hired = call i64 @hire(i64 %helpers)
+  %seats = call i64 @llvm.smin.i64(i64 %hired, i64 %helpers)
+  store i64 %seats, ptr %seats.p, align 8
+  store ptr %job, ptr @current, align 8
+  %told = call i32 @pthread_cond_broadcast(ptr @is.work)
+  %left = call i32 @pthread_mutex_unlock(ptr @mutex)
+  %shared.code = call i32 @run(ptr %job)
+  %locked.again = call i32 @pthread_mutex_lock(ptr @mutex)
+  store ptr null, ptr @current, align 8
+  br label %look
+look:
+  %running = load i64, ptr %running.p, align 8
+  %is.over = icmp eq i64 %running, 0
+  br i1 %is.over, label %over, label %wait
+wait:
+  %woken = call i32 @pthread_cond_wait(ptr @is.done, ptr @mutex)
+  br label %look
+over:
+  %left.again = call i32 @pthread_mutex_unlock(ptr @mutex)
+  ret i32 %shared.code
+unshared:
+  %code = call i32 @run(ptr %job)
+  ret i32 %code
+}}
+
+; The caller's share: blocks until there are none left, and a look for signals after each.
+define internal i32 @run(ptr %job) nounwind noinline {{
+entry:
+  %task.p = {_field("task")}
+  %task = load ptr, ptr %task.p, align 8
+  %captured.p = {_field("captured")}
+  %captured = load ptr, ptr %captured.p, align 8
+  %count.p = {_field("count")}
+  %count = load i64, ptr %count.p, align 8
+  %next.p = {_field("next")}
+  br label %take
+take:
+  %i = atomicrmw add ptr %next.p, i64 1 acq_rel
+  %is.some = icmp slt i64 %i, %count
+  br i1 %is.some, label %block, label %done
+block:
+  %end = add nsw i64 %i, 1
+  call void %task(ptr %captured, i64 %i, i64 %end, ptr %job)
+  %budget = call i64 @{PARALLEL_POLL}(ptr %job)
+  %is.quiet = icmp ne i64 %budget, 0
+  br i1 %is.quiet, label %take, label %stop
+stop:
+  store atomic i64 %count, ptr %next.p release, align 8
+  ret i32 {INTERRUPTED}
+done:
+  ret i32 0
+}}
+
+; After some work at a job, by whoever is at it: the next budget, or 0 if the call is given up.
+define i64 @{PARALLEL_POLL}(ptr %job) nounwind noinline {{
+entry:
+  %left.p = {_field("is.left")}
+  %is.left = load atomic i64, ptr %left.p monotonic, align 8
+  %goes.on = icmp eq i64 %is.left, 0
+  br i1 %goes.on, label %look, label %leave
+look:
+  %ctx.p = {_field("context")}
+  %ctx = load ptr, ptr %ctx.p, align 8
+  %budget = call i64 @mlirad.poll(ptr %ctx)
+  %is.quiet = icmp ne i64 %budget, 0
+  br i1 %is.quiet, label %go, label %raised
+raised:
+  store atomic i64 1, ptr %left.p monotonic, align 8
+  br label %leave
+leave:
+  ret i64 0
+go:
+  ret i64 {FIRST_BUDGET}
+}}
+
+; A worker: takes seats at jobs, until there are to be no workers.
+define internal ptr @work(ptr %unused) nounwind {{
+entry:
+  %locked = call i32 @pthread_mutex_lock(ptr @mutex)
+  br label %look
+look:
+  %stopped = load atomic i64, ptr @{STOPPED} monotonic, align 8
+  %is.stopped = icmp ne i64 %stopped, 0
+  br i1 %is.stopped, label %leave, label %find
+find:
+  %job = load ptr, ptr @current, align 8
+  %is.none = icmp eq ptr %job, null
+  br i1 %is.none, label %wait, label %see
+see:
+  %seats.p = {_field("seats")}
+  %seats = load i64, ptr %seats.p, align 8
+  %is.full = icmp slt i64 %seats, 1
+  br i1 %is.full, label %wait, label %sit
+wait:
+  %woken = call i32 @pthread_cond_wait(ptr @is.work, ptr @mutex)
+  br label %look
+sit:
+  %fewer = sub i64 %seats, 1
+  store i64 %fewer, ptr %seats.p, align 8
+  %running.p = {_field("running")}
+  %running = load i64, ptr %running.p, align 8
+  %more = add i64 %running, 1
+  store i64 %more, ptr %running.p, align 8
+  %unlocked = call i32 @pthread_mutex_unlock(ptr @mutex)
+  %task.p = {_field("task")}
+  %task = load ptr, ptr %task.p, align 8
+  %captured.p = {_field("captured")}
+  %captured = load ptr, ptr %captured.p, align 8
+  %count.p = {_field("count")}
+  %count = load i64, ptr %count.p, align 8
+  %next.p = {_field("next")}
+  br label %ask
+ask:
+  %now = load atomic i64, ptr @{STOPPED} monotonic, align 8
+  %goes.on = icmp eq i64 %now, 0
+  br i1 %goes.on, label %take, label %rise
+take:
+  %i = atomicrmw add ptr %next.p, i64 1 acq_rel
+  %is.some = icmp slt i64 %i, %count
+  br i1 %is.some, label %block, label %rise
+block:
+  %end = add nsw i64 %i, 1
+  call void %task(ptr %captured, i64 %i, i64 %end, ptr %job)
+  br label %ask
+rise:
+  %locked.again = call i32 @pthread_mutex_lock(ptr @mutex)
+  %running.now = load i64, ptr %running.p, align 8
+  %less = sub i64 %running.now, 1
+  store i64 %less, ptr %running.p, align 8
+  %told = call i32 @pthread_cond_broadcast(ptr @is.done)
+  br label %look
+leave:
+  %left = call i32 @pthread_mutex_unlock(ptr @mutex)
+  ret ptr null
+}}
+
+; Whether the pool is this process's. It is made so, unless another thread is at it.
+define internal i1 @is.ours() nounwind noinline {{
+entry:
+  %number = call i32 @getpid()
+  %me = zext i32 %number to i64
+  %owner = load atomic i64, ptr @process acquire, align 8
+  %is.mine = icmp eq i64 %owner, %me
+  br i1 %is.mine, label %yes, label %other
+other:
+  %is.taken = icmp eq i64 %owner, -1
+  br i1 %is.taken, label %no, label %try
+try:
+  %pair = cmpxchg ptr @process, i64 %owner, i64 -1 acq_rel acquire
+  %won = extractvalue {{ i64, i1 }} %pair, 1
+  br i1 %won, label %make, label %no
+make:
+  %a = call i32 @pthread_mutex_init(ptr @mutex, ptr null)
+  %b = call i32 @pthread_cond_init(ptr @is.work, ptr null)
+  %c = call i32 @pthread_cond_init(ptr @is.done, ptr null)
+  store ptr null, ptr @current, align 8
+  store i64 0, ptr @workers, align 8
+  store atomic i64 %me, ptr @process release, align 8
+  br label %yes
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}}
+
+; Start workers, up to so many; how many there are. Under the mutex.
+define internal i64 @hire(i64 %wanted) nounwind noinline {{
+entry:
+  %all = alloca [{_ROOM} x i8], align 16
+  %before = alloca [{_ROOM} x i8], align 16
+  br label %look
+look:
+  %workers = load i64, ptr @workers, align 8
+  %is.enough = icmp sge i64 %workers, %wanted
+  %stopped = load atomic i64, ptr @{STOPPED} monotonic, align 8
+  %is.stopped = icmp ne i64 %stopped, 0
+  %is.over = or i1 %is.enough, %is.stopped
+  br i1 %is.over, label %done, label %start
+start:
+  %filled = call i32 @sigfillset(ptr %all)
+  %blocked = call i32 @pthread_sigmask(i32 {signal.SIG_SETMASK.value}, ptr %all, ptr %before)
+  %handle = getelementptr inbounds [{_MOST_WORKERS} x i64], ptr @handles, i64 0, i64 %workers
+  %failed = call i32 @pthread_create(ptr %handle, ptr null, ptr @work, ptr null)
+  %restored = call i32 @pthread_sigmask(i32 {signal.SIG_SETMASK.value}, ptr %before, ptr null)
+  %is.started = icmp eq i32 %failed, 0
+  br i1 %is.started, label %count, label %done
+count:
+  %more = add i64 %workers, 1
+  store i64 %more, ptr @workers, align 8
+  br label %look
+done:
+  ret i64 %workers
+}}
+
+; Let the workers end, and wait until they have. New ones are started again when mlirad_workers_are_stopped is 0.
+define void @{STOP}() nounwind {{
+entry:
+  store atomic i64 1, ptr @{STOPPED} release, align 8
+  %number = call i32 @getpid()
+  %me = zext i32 %number to i64
+  %owner = load atomic i64, ptr @process acquire, align 8
+  %is.mine = icmp eq i64 %owner, %me
+  br i1 %is.mine, label %stop, label %done
+stop:
+  %locked = call i32 @pthread_mutex_lock(ptr @mutex)
+  %workers = load i64, ptr @workers, align 8
+  store i64 0, ptr @workers, align 8
+  %told = call i32 @pthread_cond_broadcast(ptr @is.work)
+  %unlocked = call i32 @pthread_mutex_unlock(ptr @mutex)
+  br label %look
+look:
+  %k = phi i64 [ 0, %stop ], [ %following, %join ]
+  %is.more = icmp slt i64 %k, %workers
+  br i1 %is.more, label %join, label %done
+join:
+  %place = getelementptr inbounds [{_MOST_WORKERS} x i64], ptr @handles, i64 0, i64 %k
+  %handle = load i64, ptr %place, align 8
+  %joined = call i32 @pthread_join(i64 %handle, ptr null)
+  %following = add nuw nsw i64 %k, 1
+  br label %look
+done:
+  ret void
+}}
+"""
+
+
+def pool_text() -> str:
+    """All of it, and what it needs of the runtime. The number of threads is a symbol, THREADS."""
+    definitions, declarations = runtime_text(["mlirad.poll"])
+    return "\n".join([_POOL, *definitions, *declarations.values(), ""])
