@@ -16,11 +16,10 @@ from functools import partial
 from math import prod
 
 from xdsl.dialects import vector
-from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, SSAValue
 
 from mlirad.lowering.loop_body import Body
-from mlirad.lowering.loop_builder import Index, LoopBuilder, vector_of
+from mlirad.lowering.loop_builder import Index, LoopBuilder, memref_of, vector_of
 from mlirad.lowering.loop_nest import Nest, Operand
 from mlirad.lowering.scratch import scratch
 from mlirad.lowering.shared_tiles import ROWS, SharedTiles, Tile, view
@@ -134,7 +133,7 @@ class ContractionEmitter:
 
     def emit(self) -> None:
         if self.is_packed:
-            (self.panel,) = scratch(self.builder, MemRefType(self.element, [self._depth(), self.width]))
+            (self.panel,) = scratch(self.builder, memref_of(self.element, (self._depth(), self.width)))
         self._around(self.product.others)
 
     @property

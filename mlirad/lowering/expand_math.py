@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from mlirad.lowering.lanes import Lanes
-from mlirad.lowering.loop_builder import LoopBuilder
+from mlirad.lowering.loop_builder import Constants, LoopBuilder
 from mlirad.lowering.vector_arith import mend_vector_arith
 from mlirad.lowering.vector_math import EXPANSIONS, FORMATS, by_lanes
 
@@ -48,11 +48,11 @@ class ExpandMath(ModulePass):
 def _expand(function: func.FuncOp) -> None:
     """Expands one function's ops, which share their constants."""
     wide = [op for op in function.walk() if op.name.startswith("math.") and isinstance(op.results[0].type, VectorType)]
-    constants = {}
+    constants = Constants(function.body.blocks[0])
     for op in wide:
         if isinstance(op, _NATIVE):
             continue
-        _replace(op, LoopBuilder(op, function.body.blocks[0], constants))
+        _replace(op, LoopBuilder(op, constants))
 
 
 def _replace(op: Operation, builder: LoopBuilder) -> None:

@@ -12,12 +12,12 @@ from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import AnyFloat, IntegerAttr, IntegerType, VectorType, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from mlirad.lowering.loop_builder import LoopBuilder, vector_of
+from mlirad.lowering.loop_builder import NO_OVERFLOW_FLAGS, LoopBuilder, vector_of
 
 _EXACT = arith.FastMathFlagsAttr("none")
-_WRAPS = arith.IntegerOverflowAttr("none")
 _LONG = 6
-_PREDICATES = {"oeq": 1, "ogt": 2, "olt": 4, "ult": 11}
+_NOT_EQUAL = IntegerAttr(1, i64)
+_PREDICATES = {name: IntegerAttr(number, i64) for name, number in {"oeq": 1, "ogt": 2, "olt": 4, "ult": 11}.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Bits:
         return Bits(self.builder, self.builder.op(op_class, [self.value, right], self.value.type, **properties))
 
     def __add__(self, other: Bits | int) -> Bits:
-        return self._op(arith.AddiOp, other, overflowFlags=_WRAPS)
+        return self._op(arith.AddiOp, other, overflowFlags=NO_OVERFLOW_FLAGS)
 
     def __and__(self, other: Bits | int) -> Bits:
         return self._op(arith.AndIOp, other)
@@ -41,7 +41,7 @@ class Bits:
         return self._op(arith.OrIOp, other)
 
     def __lshift__(self, count: int) -> Bits:
-        return self._op(arith.ShLIOp, count, overflowFlags=_WRAPS)
+        return self._op(arith.ShLIOp, count, overflowFlags=NO_OVERFLOW_FLAGS)
 
     def __rshift__(self, count: int) -> Bits:
         """Shifts zeros in."""
@@ -51,7 +51,7 @@ class Bits:
         """Where a bit is set."""
         masked, zero = (self & bit).value, self.builder.number(0, self.value.type)
         mask = vector_of(i1, _lanes(self.value))
-        return self.builder.op(arith.CmpiOp, [masked, zero], mask, predicate=IntegerAttr(1, i64))
+        return self.builder.op(arith.CmpiOp, [masked, zero], mask, predicate=_NOT_EQUAL)
 
     def floats(self, type: VectorType) -> Lanes:
         return Lanes(self.builder, self.builder.op(arith.BitcastOp, [self.value], type))
@@ -123,8 +123,8 @@ class Lanes:
     def compare(self, predicate: str, other: float) -> SSAValue:
         """Where the comparison holds."""
         values = [self.value, self.number(other).value]
-        properties = {"predicate": IntegerAttr(_PREDICATES[predicate], i64), "fastmath": _EXACT}
-        return self.builder.op(arith.CmpfOp, values, vector_of(i1, _lanes(self.value)), **properties)
+        mask = vector_of(i1, _lanes(self.value))
+        return self.builder.op(arith.CmpfOp, values, mask, predicate=_PREDICATES[predicate], fastmath=_EXACT)
 
     def where(self, mask: SSAValue, other: Lanes | float) -> Lanes:
         """`other` where the mask is set, else self."""

@@ -12,16 +12,17 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr
 from xdsl.dialects.linalg.ops import CopyOp, FillOp, GenericOp
 from xdsl.dialects.memref import CopyOp as MemRefCopyOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from mlirad.lowering.contraction import Contraction, ContractionEmitter, match_contraction
 from mlirad.lowering.loop_body import Body, body_of
-from mlirad.lowering.loop_builder import LoopBuilder
+from mlirad.lowering.loop_builder import Constants, LoopBuilder, top_of
 from mlirad.lowering.loop_nest import Nest, nest_of, simplify
 from mlirad.lowering.loop_plan import plan_of
 from mlirad.lowering.parallel_nest import cut_of, in_blocks
 from mlirad.lowering.repeated_nests import share_repeated
+from mlirad.lowering.rewriting import erase
 from mlirad.lowering.shared_tiles import SharedTiles
 from mlirad.lowering.vector_arith import mend_vector_arith
 from mlirad.lowering.vectorize import NestEmitter
@@ -41,8 +42,12 @@ class LinalgToLoops(ModulePass):
         if not self.parallel:
             found = share_repeated(op, found)
         shared = SharedTiles.of(op, found)
+        constants: dict[Block, Constants] = {}
         for structured in found:
-            lower(structured, self.vector_bytes, self.parallel, shared)
+            top = top_of(structured)
+            if top not in constants:
+                constants[top] = Constants(top)
+            lower(structured, LoopBuilder(structured, constants[top]), self.vector_bytes, self.parallel, shared)
 
 
 def _is_structured(op: Operation) -> bool:
@@ -51,9 +56,8 @@ def _is_structured(op: Operation) -> bool:
     return isinstance(op, GenericOp | FillOp | CopyOp)
 
 
-def lower(op: Operation, vector_bytes: int, parallel: bool = False, shared: SharedTiles | None = None) -> None:
+def lower(op: Operation, builder: LoopBuilder, vector_bytes: int, parallel: bool, shared: SharedTiles | None) -> None:
     """Replaces one op by its loops. shared: tiles that it has in common with others."""
-    builder = LoopBuilder(op)
     nest = nest_of(op, builder)
     if not nest.is_empty:
         nest = simplify(nest, builder)
@@ -71,5 +75,4 @@ def lower(op: Operation, vector_bytes: int, parallel: bool = False, shared: Shar
             emit(nest, body, product)
         else:
             in_blocks(nest, body, product, cut, builder, emit)
-    op.detach()
-    op.erase()
+    erase(op)

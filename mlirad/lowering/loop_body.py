@@ -22,7 +22,7 @@ from xdsl.dialects.linalg.ops import IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.dialect.remf import RemfOp
-from mlirad.lowering.loop_builder import INDEX, LoopBuilder, vector_of
+from mlirad.lowering.loop_builder import INDEX, NO_OVERFLOW_FLAGS, LoopBuilder, vector_of
 
 TRAPPING = (
     arith.DivSIOp,
@@ -230,9 +230,8 @@ def evaluate(
 
 def _scalar_op(builder: LoopBuilder, op: Operation, values: dict[SSAValue, SSAValue]) -> Sequence[SSAValue]:
     copy = op.clone(values)
-    builder.insert(copy)
     copy.location = _location(builder, op)
-    return copy.results
+    return builder.place(copy).results
 
 
 def _wide_op(builder: LoopBuilder, op: Operation, operands: list[SSAValue], lanes: int | None) -> SSAValue:
@@ -240,10 +239,10 @@ def _wide_op(builder: LoopBuilder, op: Operation, operands: list[SSAValue], lane
     result = vector_of(op.results[0].type, lanes)
     if isinstance(op, arith.IndexCastOp):
         return _cast_integer(builder, operands[0], result)
-    copy = type(op).create(operands=operands, result_types=[result], properties=op.properties)
-    builder.insert(copy)
-    copy.location = _location(builder, op)
-    return copy.results[0]
+    copy = op.__class__.create(
+        operands=operands, result_types=[result], properties=op.properties, location=_location(builder, op)
+    )
+    return builder.place(copy).results[0]
 
 
 def _cast_integer(builder: LoopBuilder, value: SSAValue, result: VectorType) -> SSAValue:
@@ -263,8 +262,7 @@ def index_lanes(builder: LoopBuilder, first: SSAValue, lanes: int) -> SSAValue:
     """The vector first, first + 1, ..."""
     start = builder.splat(first, lanes)
     steps = builder.lanes_constant(list(range(lanes)), INDEX)
-    overflow = arith.IntegerOverflowAttr("none")
-    return builder.op(arith.AddiOp, [start, steps], start.type, overflowFlags=overflow)
+    return builder.op(arith.AddiOp, [start, steps], start.type, overflowFlags=NO_OVERFLOW_FLAGS)
 
 
 def select(builder: LoopBuilder, mask: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:

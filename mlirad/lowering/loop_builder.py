@@ -1,14 +1,17 @@
 """Appends upstream ops, all with one location, before an op that is being lowered; folds index arithmetic on the way.
 
 Reads: nothing. Writes: scf, memref, vector and arith ops. Leaves: nothing.
+
+A block is filled before the op that holds it is made: to append to a block takes the longer, the deeper it lies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, reduce
+from typing import TypeVar
 
-from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects import arith, func, memref, scf, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     I64,
@@ -18,7 +21,10 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
+    LocationAttr,
     MemRefType,
+    ModuleOp,
+    StridedLayoutAttr,
     VectorType,
     i1,
     i32,
@@ -27,6 +33,8 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 INDEX = IndexType()
+NO_OVERFLOW_FLAGS = arith.IntegerOverflowAttr("none")
+_Result = TypeVar("_Result")
 Index = int | SSAValue
 """A subscript or a size: a number, or a value of type index."""
 
@@ -37,9 +45,32 @@ def vector_of(element: Attribute, lanes: int) -> VectorType:
     return VectorType(i64 if element == INDEX else element, [lanes])
 
 
+@lru_cache(maxsize=4096)
+def memref_of(element: Attribute, shape: tuple[int, ...], layout: StridedLayoutAttr | None = None) -> MemRefType:
+    """`memref<shape x element>`, which takes long to make."""
+    return MemRefType(element, shape) if layout is None else MemRefType(element, shape, layout)
+
+
+@lru_cache(maxsize=4096)
+def integers(*values: int) -> DenseArrayBase[I64]:
+    """`array<i64: values>`: positions, static sizes and the like."""
+    return DenseArrayBase.from_list(i64, values)
+
+
+@lru_cache(maxsize=256)
+def segments(*lengths: int) -> DenseArrayBase:
+    """How many operands each operand group of an op has."""
+    return DenseArrayBase.from_list(i32, lengths)
+
+
 @cache
 def _index_attr(value: int) -> IntegerAttr:
     return IntegerAttr(value, INDEX)
+
+
+@lru_cache(maxsize=256)
+def _lanes_attr(values: tuple[int, ...], type: VectorType) -> DenseIntOrFPElementsAttr:
+    return _dense(type, values)
 
 
 def _dense(type: VectorType, values: Sequence[float]) -> DenseIntOrFPElementsAttr:
@@ -47,14 +78,14 @@ def _dense(type: VectorType, values: Sequence[float]) -> DenseIntOrFPElementsAtt
     return DenseIntOrFPElementsAttr.from_list(type, values)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
-def number_attr(value: float, type: Attribute) -> Attribute:
-    """The attribute of a scalar constant, or of a vector that has it in all lanes."""
-    return _number_attr(value.hex() if isinstance(value, float) else int(value), type)
+def _digits(value: float) -> str | int:
+    """What tells numbers apart: 0.0 and -0.0 are equal."""
+    return value.hex() if isinstance(value, float) else int(value)
 
 
 @lru_cache(maxsize=4096)
 def _number_attr(key: str | int, type: Attribute) -> Attribute:
-    """Cached, as a dense attribute costs as much as several ops; by a float's digits, as 0.0 and -0.0 are equal."""
+    """A scalar constant's, or that of a vector with it in all lanes: a dense one costs as much as several ops."""
     value = float.fromhex(key) if isinstance(key, str) else key
     if isinstance(type, VectorType):
         return _dense(type, [value])
@@ -65,22 +96,68 @@ def _number_attr(key: str | int, type: Attribute) -> Attribute:
     return FloatAttr(value, type)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
+class Constants:
+    """The constants of a function: each is made once, at its beginning."""
+
+    def __init__(self, top: Block):
+        self._top = top
+        self._last: Operation | None = None
+        self._made: dict[Attribute, SSAValue] = {}
+        self._indices: dict[int, SSAValue] = {}
+        self._numbers: dict[tuple[str | int, Attribute], SSAValue] = {}
+
+    def of(self, value: Attribute, type: Attribute, location: LocationAttr) -> SSAValue:
+        known = self._made.get(value)
+        if known is None:
+            op = arith.ConstantOp.create(result_types=[type], properties={"value": value}, location=location)
+            first = self._top.first_op
+            if self._last is not None:
+                self._top.insert_op_after(op, self._last)
+            elif first is not None:
+                self._top.insert_op_before(op, first)
+            else:
+                self._top.add_op(op)
+            self._last = op
+            known = self._made[value] = op.results[0]
+        return known
+
+    def index(self, value: int, location: LocationAttr) -> SSAValue:
+        known = self._indices.get(value)
+        if known is None:
+            known = self._indices[value] = self.of(_index_attr(value), INDEX, location)
+        return known
+
+    def number(self, value: float, type: Attribute, location: LocationAttr) -> SSAValue:
+        key = (_digits(value), type)
+        known = self._numbers.get(key)
+        if known is None:
+            known = self._numbers[key] = self.of(_number_attr(*key), type, location)
+        return known
+
+
+def top_of(op: Operation) -> Block:
+    """The first block of the function around an op."""
+    block = op.parent
+    assert block is not None
+    while (around := block.parent_op()) is not None and not isinstance(around, func.FuncOp | ModuleOp):
+        block = around.parent
+        assert block is not None
+    return block if block.parent is None else block.parent.blocks[0]
+
+
 class LoopBuilder:
     """Builds nests of loops before `anchor`, whose location every new op carries.
 
-    Constants are made once: before the outermost loop, or first in the block `top`, and known in `constants`.
+    constants: those of the function, if others are built in it as well.
     """
 
-    def __init__(self, anchor: Operation, top: Block | None = None, constants: dict[Attribute, SSAValue] | None = None):
-        block = anchor.parent_block()
-        assert block is not None
+    def __init__(self, anchor: Operation, constants: Constants | None = None):
+        assert anchor.parent is not None
         self.location = anchor.location
-        self._block = block
+        self._block = anchor.parent
         self._before: Operation | None = anchor
-        self._outermost: Operation | None = None
-        self._top = top
         self.anchor = anchor
-        self._constants = {} if constants is None else constants
+        self._constants = constants or Constants(top_of(anchor))
         self.is_shared = False
         """Whether what is built is run by several threads."""
 
@@ -89,9 +166,9 @@ class LoopBuilder:
     def insert(self, op: Operation) -> Operation:
         """Appends an op at the current point."""
         op.location = self.location
-        return self._place(op)
+        return self.place(op)
 
-    def _place(self, op: Operation) -> Operation:
+    def place(self, op: Operation) -> Operation:
         if self._before is None:
             self._block.add_op(op)
         else:
@@ -107,32 +184,23 @@ class LoopBuilder:
     ) -> SSAValue:
         """Appends an op with one result."""
         op = op_class.create(operands=operands, result_types=[result], properties=properties, location=self.location)
-        return self._place(op).results[0]
+        return self.place(op).results[0]
 
     def constant(self, value: Attribute, type: Attribute) -> SSAValue:
-        """A constant, made once and before all loops."""
-        known = self._constants.get(value)
-        if known is None:
-            op = arith.ConstantOp.create(result_types=[type], properties={"value": value})
-            op.location = self.location
-            place = self._top.first_op if self._top is not None else self._outermost or self.anchor
-            assert place is not None and place.parent is not None
-            place.parent.insert_op_before(op, place)
-            known = self._constants[value] = op.results[0]
-        return known
+        return self._constants.of(value, type, self.location)
 
     def number(self, value: float, type: Attribute) -> SSAValue:
         """A scalar constant, or a vector with it in all lanes."""
-        return self.constant(number_attr(value, type), type)
+        return self._constants.number(value, type, self.location)
 
-    def lanes_constant(self, values: Sequence[float], element: Attribute) -> SSAValue:
+    def lanes_constant(self, values: Sequence[int], element: Attribute) -> SSAValue:
         type = vector_of(element, len(values))
-        return self.constant(_dense(type, values), type)
+        return self.constant(_lanes_attr(tuple(values), type), type)
 
     # -- index arithmetic ------------------------------------------------------------------------------------------
 
     def value(self, index: Index) -> SSAValue:
-        return self.constant(_index_attr(index), INDEX) if isinstance(index, int) else index
+        return self._constants.index(index, self.location) if isinstance(index, int) else index
 
     def _binary(self, op_class: type[Operation], a: Index, b: Index) -> SSAValue:
         return self.op(op_class, [self.value(a), self.value(b)], INDEX)
@@ -181,8 +249,7 @@ class LoopBuilder:
         return a if multiple == 1 else self._binary(arith.AndIOp, a, -multiple)
 
     def _with_overflow(self, op_class: type[Operation], a: Index, b: Index) -> SSAValue:
-        operands = [self.value(a), self.value(b)]
-        return self.op(op_class, operands, INDEX, overflowFlags=arith.IntegerOverflowAttr("none"))
+        return self.op(op_class, [self.value(a), self.value(b)], INDEX, overflowFlags=NO_OVERFLOW_FLAGS)
 
     # -- control ---------------------------------------------------------------------------------------------------
 
@@ -203,38 +270,29 @@ class LoopBuilder:
             if lower + step >= upper:
                 return list(body(lower, carried))
         bounds = [self.value(bound) for bound in (lower, upper, step)]
-        block = Block(arg_types=[INDEX, *(value.type for value in carried)])
+        types = [value.type for value in carried]
+        block = Block(arg_types=[INDEX, *types])
+        self._fill(block, lambda: body(block.args[0], block.args[1:]))
         op = scf.ForOp.create(
-            operands=[*bounds, *carried],
-            result_types=[value.type for value in carried],
-            regions=[Region(block)],
+            operands=[*bounds, *carried], result_types=types, location=self.location, regions=[Region(block)]
         )
-        self.insert(op)
-        results = self._inside(op, block, lambda: body(block.args[0], block.args[1:]))
-        self._finish(block, results)
-        return list(op.results)
+        return list(self.place(op).results)
 
     def parallel(self, size: Index, step: Index, body: Callable[[Index], None]) -> None:
         """`for i in range(0, size, step): body(i)`, in any order, or side by side."""
+        bounds = [self.value(bound) for bound in (0, size, step)]
         block = Block(arg_types=[INDEX])
-        bounds = [[self.value(bound)] for bound in (0, size, step)]
-        op = scf.ParallelOp.create(
-            operands=[each for bound in bounds for each in bound],
-            properties={"operandSegmentSizes": DenseArrayBase.from_list(i32, [1, 1, 1, 0])},
-            regions=[Region(block)],
-        )
-        self.insert(op)
-
-        def once() -> Sequence[SSAValue]:
-            body(block.args[0])
-            return ()
-
         saved, self.is_shared = self.is_shared, True
-        self._inside(op, block, once)
+        self._inside(block, lambda: body(block.args[0]))
         self.is_shared = saved
         terminator = scf.ReduceOp()
         terminator.location = self.location
         block.add_op(terminator)
+        properties = {"operandSegmentSizes": segments(1, 1, 1, 0)}
+        op = scf.ParallelOp.create(
+            operands=bounds, properties=properties, location=self.location, regions=[Region(block)]
+        )
+        self.place(op)
 
     def either(
         self,
@@ -244,25 +302,26 @@ class LoopBuilder:
         otherwise: Callable[[], Sequence[SSAValue]],
     ) -> list[SSAValue]:
         """`if condition: results = then() else: results = otherwise()`."""
-        blocks = [Block(), Block()]
-        op = scf.IfOp.create(operands=[condition], result_types=results, regions=[Region(block) for block in blocks])
-        self.insert(op)
-        for block, side in zip(blocks, (then, otherwise), strict=True):
-            self._finish(block, self._inside(op, block, side))
-        return list(op.results)
+        regions: list[Region] = []
+        for side in (then, otherwise):
+            block = Block()
+            self._fill(block, side)
+            regions.append(Region(block))
+        op = scf.IfOp.create(operands=[condition], result_types=results, location=self.location, regions=regions)
+        return list(self.place(op).results)
 
-    def _inside(self, op: Operation, block: Block, body: Callable[[], Sequence[SSAValue]]) -> Sequence[SSAValue]:
-        saved = self._block, self._before, self._outermost
-        self._block, self._before, self._outermost = block, None, self._outermost or op
+    def _fill(self, block: Block, body: Callable[[], Sequence[SSAValue]]) -> None:
+        """Appends what `body` appends to a block, and a yield of what it gives."""
+        results = self._inside(block, body)
+        block.add_op(scf.YieldOp.create(operands=results, location=self.location))
+
+    def _inside(self, block: Block, body: Callable[[], _Result]) -> _Result:
+        saved = self._block, self._before
+        self._block, self._before = block, None
         try:
             return body()
         finally:
-            self._block, self._before, self._outermost = saved
-
-    def _finish(self, block: Block, results: Sequence[SSAValue]) -> None:
-        terminator = scf.YieldOp.create(operands=results)
-        terminator.location = self.location
-        block.add_op(terminator)
+            self._block, self._before = saved
 
     # -- memory and vectors ----------------------------------------------------------------------------------------
 
@@ -300,12 +359,12 @@ class LoopBuilder:
     ) -> None:
         """Stores an element or consecutive ones."""
         places = [self.value(subscript) for subscript in subscripts]
-        if not isinstance(value.type, VectorType):
-            self.insert(memref.StoreOp.create(operands=[value, buffer, *places]))
-        elif mask is None:
-            self.insert(vector.StoreOp.create(operands=[value, buffer, *places]))
+        if mask is not None:
+            op_class, operands = vector.MaskedStoreOp, [buffer, *places, mask, value]
         else:
-            self.insert(vector.MaskedStoreOp.create(operands=[buffer, *places, mask, value]))
+            op_class = vector.StoreOp if isinstance(value.type, VectorType) else memref.StoreOp
+            operands = [value, buffer, *places]
+        self.place(op_class.create(operands=operands, location=self.location))
 
     def splat(self, scalar: SSAValue, lanes: int) -> SSAValue:
         """A vector with a scalar in all lanes."""
@@ -330,20 +389,21 @@ class LoopBuilder:
     def _part(self, value: SSAValue, start: int, lanes: int) -> SSAValue:
         type = value.type
         assert isinstance(type, VectorType)
-        shuffle = vector.ShuffleOp(
-            value, value, _positions(range(start, start + lanes)), result_type=vector_of(type.element_type, lanes)
-        )
-        return self.insert(shuffle).results[0]
+        part = vector_of(type.element_type, lanes)
+        return self.op(vector.ShuffleOp, [value, value], part, mask=integers(*range(start, start + lanes)))
 
     def extract(self, value: SSAValue, lane: Index, element: Attribute) -> SSAValue:
-        return self.insert(vector.ExtractOp(value, [lane], element)).results[0]
+        position, dynamic = _position(lane)
+        return self.op(vector.ExtractOp, [value, *dynamic], element, static_position=position)
 
     def put(self, scalar: SSAValue, value: SSAValue, lane: Index) -> SSAValue:
-        return self.insert(vector.InsertOp(scalar, value, [lane])).results[0]
+        position, dynamic = _position(lane)
+        return self.op(vector.InsertOp, [scalar, value, *dynamic], value.type, static_position=position)
 
 
-def _positions(lanes: Sequence[int]) -> DenseArrayBase[I64]:
-    return DenseArrayBase.from_list(i64, list(lanes))
+def _position(lane: Index) -> tuple[DenseArrayBase[I64], Sequence[SSAValue]]:
+    """A lane, as the ops that take one have it."""
+    return (integers(lane), ()) if isinstance(lane, int) else (integers(DYNAMIC_INDEX), (lane,))
 
 
 def tree(values: Sequence[SSAValue], combine: Callable[[SSAValue, SSAValue], SSAValue]) -> SSAValue:

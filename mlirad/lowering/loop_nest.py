@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import pairwise
 from math import prod
 
@@ -33,7 +34,7 @@ from xdsl.ir.affine import (
     AffineMap,
 )
 
-from mlirad.dialect.types import from_location
+from mlirad.dialect.types import from_location, once
 from mlirad.errors import CompileError
 from mlirad.lowering.loop_builder import Index, LoopBuilder
 
@@ -149,19 +150,25 @@ def _operand(value: SSAValue, map: AffineMap, op: Operation) -> Operand:
         if linear is None:
             raise CompileError(f"cannot index a memref by {expression}", from_location(op.location))
         subscripts.append(linear)
-    shape = tuple(-1 if size == DYNAMIC_INDEX else size for size in value.type.get_shape())
-    return Operand(value, tuple(subscripts), shape, _strides(value.type, shape))
+    return Operand(value, tuple(subscripts), _shape(value.type), known_layout(value.type)[1])
 
 
-def _strides(type: MemRefType, shape: tuple[int, ...]) -> tuple[int | None, ...]:
+@once
+def known_layout(type: MemRefType) -> tuple[int | None, tuple[int | None, ...]]:
+    """A memref's offset and strides, None for what only the run knows."""
     if isinstance(type.layout, StridedLayoutAttr):
-        return tuple(type.layout.get_strides())
+        return type.layout.get_offset(), tuple(type.layout.get_strides())
     strides: list[int | None] = []
     stride: int | None = 1
-    for size in reversed(shape):
+    for size in reversed(_shape(type)):
         strides.append(stride)
         stride = stride * size if stride is not None and size >= 0 else None
-    return tuple(reversed(strides))
+    return 0, tuple(reversed(strides))
+
+
+@once
+def _shape(type: MemRefType) -> tuple[int, ...]:
+    return tuple([-1 if size == DYNAMIC_INDEX else size for size in type.get_shape()])
 
 
 def _linear(expression: AffineExpr) -> Linear | None:
@@ -313,16 +320,24 @@ def _collapse(operand: Operand, groups: Groups, builder: LoopBuilder) -> Operand
     """The operand seen through a collapsed view."""
     if len(groups) == len(operand.subscripts):
         return operand
-    type = _memref_type(operand.value)
-    shape: list[int] = []
-    for axes, _ in groups:
-        sizes = [operand.shape[axis] for axis in axes]
-        shape.append(-1 if -1 in sizes else prod(sizes))
+    axes, subscripts = zip(*groups, strict=True) if groups else ((), ())
+    result = _collapsed_type(_memref_type(operand.value), axes)
+    view = builder.op(memref.CollapseShapeOp, [operand.value], result, reassociation=_reassociation(axes))
+    return Operand(view, subscripts, _shape(result), known_layout(result)[1])
+
+
+@lru_cache(maxsize=1024)
+def _collapsed_type(type: MemRefType, groups: tuple[tuple[int, ...], ...]) -> MemRefType:
+    """The type of a memref with groups of axes merged."""
+    sizes, strides = _shape(type), known_layout(type)[1]
+    merged = [[sizes[axis] for axis in axes] for axes in groups]
+    shape = [DYNAMIC_INDEX if -1 in each else prod(each) for each in merged]
     layout = type.layout
     if isinstance(layout, StridedLayoutAttr):
-        layout = StridedLayoutAttr([operand.strides[axes[-1]] for axes, _ in groups], layout.offset)
-    sizes = [DYNAMIC_INDEX if size < 0 else size for size in shape]
-    result = MemRefType(type.element_type, sizes, layout, type.memory_space)
-    reassociation = ArrayAttr([ArrayAttr([IntegerAttr(axis, i64) for axis in axes]) for axes, _ in groups])
-    view = builder.op(memref.CollapseShapeOp, [operand.value], result, reassociation=reassociation)
-    return Operand(view, tuple(subscript for _, subscript in groups), tuple(shape), _strides(result, tuple(shape)))
+        layout = StridedLayoutAttr([strides[axes[-1]] for axes in groups], layout.offset)
+    return MemRefType(type.element_type, shape, layout, type.memory_space)
+
+
+@lru_cache(maxsize=256)
+def _reassociation(groups: tuple[tuple[int, ...], ...]) -> ArrayAttr[ArrayAttr[IntegerAttr]]:
+    return ArrayAttr([ArrayAttr([IntegerAttr(axis, i64) for axis in axes]) for axes in groups])

@@ -9,14 +9,15 @@ from math import prod
 
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirad.dialect.types import itemsize
 from mlirad.lowering.leaves import LEAF
-from mlirad.lowering.loop_builder import LoopBuilder
+from mlirad.lowering.loop_builder import LoopBuilder, segments
 from mlirad.lowering.plan_arena import ALIGNMENT, OFFSET, SIZE
 
 _START = "mlirad.scratch_offset"
+_PROPERTIES: dict[str, Attribute] = {"alignment": IntegerAttr(ALIGNMENT, i64), "operandSegmentSizes": segments(0, 0)}
 
 
 def scratch(builder: LoopBuilder, *types: MemRefType) -> list[SSAValue]:
@@ -29,16 +30,16 @@ def scratch(builder: LoopBuilder, *types: MemRefType) -> list[SSAValue]:
         function = function.parent_op()
     assert function is not None
     if builder.is_shared or LEAF in function.attributes:
-        allocas = [memref.AllocaOp.get(type.element_type, ALIGNMENT, type.get_shape()) for type in types]
-        return [builder.insert(alloca).results[0] for alloca in allocas]
+        return [builder.op(memref.AllocaOp, (), type, **_PROPERTIES) for type in types]
     start = _number(function, _START)
     if start is None:
         start = _aligned(_number(function, SIZE) or 0)
         function.attributes[_START] = IntegerAttr(start, i64)
     made: list[SSAValue] = []
     for type in types:
-        alloc = memref.AllocOp.get(type.element_type, ALIGNMENT, type.get_shape())
-        alloc.attributes[OFFSET] = IntegerAttr(start, i64)
+        alloc = memref.AllocOp.create(
+            result_types=[type], properties=_PROPERTIES, attributes={OFFSET: IntegerAttr(start, i64)}
+        )
         made.append(builder.insert(alloc).results[0])
         start += prod(type.get_shape()) * itemsize(type.element_type)
         size = max(start, _number(function, SIZE) or 0)

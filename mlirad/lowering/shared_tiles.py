@@ -20,8 +20,8 @@ from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.lowering.leaves import Callee, define
-from mlirad.lowering.loop_builder import Index, LoopBuilder
-from mlirad.lowering.loop_nest import Linear, Operand
+from mlirad.lowering.loop_builder import Index, LoopBuilder, integers, memref_of, segments
+from mlirad.lowering.loop_nest import Linear, Operand, known_layout
 
 MANY = 12
 """Products from which on what they take to compile counts for more than the 5 % that a short one loses."""
@@ -97,8 +97,10 @@ def is_product(op: Operation) -> bool:
 
 
 def _view_type(element: Attribute, *, is_unit: bool) -> MemRefType:
-    layout = StridedLayoutAttr([None, 1 if is_unit else None], None)
-    return MemRefType(element, [DYNAMIC_INDEX, DYNAMIC_INDEX], layout)
+    return memref_of(element, (DYNAMIC_INDEX, DYNAMIC_INDEX), _LAYOUTS[is_unit])
+
+
+_LAYOUTS = {is_unit: StridedLayoutAttr([None, 1 if is_unit else None], None) for is_unit in (False, True)}
 
 
 def view(
@@ -111,24 +113,30 @@ def view(
     is_unit: bool,
 ) -> SSAValue:
     """Two axes of a buffer from a place on, as a matrix. is_unit: the second one's elements lie side by side."""
+    base, position, strides = _layout(builder, buffer)
+    for index, stride in zip(place, strides, strict=True):
+        position = builder.add(position, builder.multiply(index, stride))
+    moving = [strides[axis] for axis in axes[: 1 if is_unit else 2]]
+    unit = 1 if is_unit else DYNAMIC_INDEX
+    assert isinstance(buffer.type, MemRefType)
+    return builder.op(
+        memref.ReinterpretCastOp,
+        [base, *map(builder.value, (position, *sizes, *moving))],
+        _view_type(buffer.type.element_type, is_unit=is_unit),
+        static_offsets=integers(DYNAMIC_INDEX),
+        static_sizes=integers(DYNAMIC_INDEX, DYNAMIC_INDEX),
+        static_strides=integers(DYNAMIC_INDEX, unit),
+        operandSegmentSizes=segments(1, 1, 2, len(moving)),
+    )
+
+
+def _layout(builder: LoopBuilder, buffer: SSAValue) -> tuple[SSAValue, Index, Sequence[Index]]:
+    """What a buffer's places count from, the first of them, and its strides."""
+    type = buffer.type
+    assert isinstance(type, MemRefType)
+    offset, strides = known_layout(type)
+    if offset is not None and None not in strides:
+        return buffer, offset, [stride for stride in strides if stride is not None]
     parts = memref.ExtractStridedMetaDataOp(buffer)
     builder.insert(parts)
-    position: Index = parts.offset
-    for index, stride in zip(place, parts.strides, strict=True):
-        position = builder.add(position, builder.multiply(index, stride))
-    strides = [parts.strides[axis] for axis in axes]
-    if is_unit:
-        del strides[1]
-    assert isinstance(buffer.type, MemRefType)
-    cast = memref.ReinterpretCastOp(
-        parts.base_buffer,
-        [builder.value(position)],
-        [builder.value(size) for size in sizes],
-        strides,
-        [DYNAMIC_INDEX],
-        [DYNAMIC_INDEX, DYNAMIC_INDEX],
-        [DYNAMIC_INDEX, 1 if is_unit else DYNAMIC_INDEX],
-        _view_type(buffer.type.element_type, is_unit=is_unit),
-    )
-    builder.insert(cast)
-    return cast.result
+    return parts.base_buffer, parts.offset, parts.strides

@@ -54,8 +54,8 @@ func.func @outer(%a: memref<?x?xf64>, %o: memref<?xf64>) {
 
 // Over both, contiguous: one loop. The maximum keeps nan, and starts at -inf.
 // CHECK-LABEL: func.func @both
-// CHECK:       memref.collapse_shape
 // CHECK:       arith.constant dense<0xff800000> : vector<8xf32>
+// CHECK:       memref.collapse_shape
 // CHECK:       arith.maximumf %{{.*}} : vector<8xf32>
 func.func @both(%a: memref<?x?xf32>, %o: memref<f32>) {
   linalg.generic {
