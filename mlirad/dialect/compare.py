@@ -195,23 +195,23 @@ class CastOp(ElementwiseOp):
             return _from_float(x, source, target)
         if types.is_float(target):
             kind = arith.UIToFPOp if types.is_unsigned(source) else arith.SIToFPOp
-            return scalar_op(kind, x, target)
+            return scalar_op(kind, x, asked=target)
         assert isinstance(source, IntegerType) and isinstance(target, IntegerType)
         signless = IntegerType(target.width.data)
         if target.width.data > source.width.data:
             kind = arith.ExtUIOp if types.is_unsigned(source) else arith.ExtSIOp
-            return scalar_op(kind, x, signless)
-        return scalar_op(arith.TruncIOp, x, signless) if target.width.data < source.width.data else x
+            return scalar_op(kind, x, asked=signless)
+        return scalar_op(arith.TruncIOp, x, asked=signless) if target.width.data < source.width.data else x
 
 
 def _from_float(x: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
     if not types.is_float(target):
         assert isinstance(target, IntegerType)
         kind = arith.FPToUIOp if types.is_unsigned(target) else arith.FPToSIOp
-        return scalar_op(kind, x, IntegerType(target.width.data))
+        return scalar_op(kind, x, asked=IntegerType(target.width.data))
     if types.itemsize(target) > types.itemsize(source):
-        return scalar_op(arith.ExtFOp, x, target)
-    return scalar_op(arith.TruncFOp, x, target) if target != source else x
+        return scalar_op(arith.ExtFOp, x, asked=target)
+    return scalar_op(arith.TruncFOp, x, asked=target) if target != source else x
 
 
 def cast(x: Expr, element: Attribute) -> Expr:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import arith, tensor
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr, TensorType
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import IndexOp
@@ -19,7 +19,7 @@ from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def, var_op
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, constant, emit, insert
 from mlirad.dialect.op import Properties, PureOp, Upstream, op
-from mlirad.dialect.upstream import filled, generic
+from mlirad.dialect.upstream import empty, filled, generic
 from mlirad.errors import DTypeError, ShapeError
 
 
@@ -111,7 +111,7 @@ class ConstantOp(PureOp):
             type = types.signless(type)
             value = dense(np.asarray(self.reference()).view(types.to_dtype(types.element_type(type))), type)
         if 0 in types.shape(type):
-            return [insert(tensor.EmptyOp([], type)).tensor]  # upstream has no dense attribute of no elements
+            return [empty(type)]  # upstream has no dense attribute of no elements
         return [insert(arith.ConstantOp(value, type)).result]  # type: ignore[arg-type]
 
 
@@ -198,13 +198,12 @@ class ArangeOp(PureOp):
 
     def _build(self, *sizes: SSAValue) -> Sequence[SSAValue]:
         indices = [insert(arith.IndexCastOp(size, IndexType())).result for size in sizes]
-        empty = insert(tensor.EmptyOp(indices, self.result.type)).tensor
 
         def place(_: SSAValue) -> Sequence[SSAValue]:
             index = insert(IndexOp(0)).result
             return [insert(arith.IndexCastOp(index, types.I64)).result]
 
-        return generic([], [empty], [AffineMap.identity(1)], [IteratorType.PARALLEL], place)
+        return generic([], [empty(self.result.type, indices)], [AffineMap.identity(1)], [IteratorType.PARALLEL], place)
 
 
 STORED = 64

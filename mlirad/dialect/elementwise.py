@@ -5,13 +5,14 @@ from __future__ import annotations
 import math as pymath
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
 
@@ -21,25 +22,36 @@ from mlirad.dialect.op import Generic, Properties, PureOp, op
 from mlirad.errors import DTypeError, ShapeError
 
 
-def scalar_op(op_class: type[Operation], *arguments: SSAValue | Attribute) -> SSAValue:
-    """Emit an upstream op on scalars (its class takes the operands, then what else it asks for) and give its result."""
-    return insert(op_class(*arguments)).results[0]
+def scalar_op(op_class: type[Operation], *operands: SSAValue, asked: Attribute | str | None = None) -> SSAValue:
+    """Emit an upstream op on scalars and give its result. asked: what its class takes behind the operands."""
+    result, properties = _made_of(op_class, tuple([operand.type for operand in operands]), asked)
+    return insert(op_class.create(operands=operands, result_types=[result], properties=properties)).results[0]
+
+
+@lru_cache(1024)
+def _made_of(
+    op_class: type[Operation], operands: tuple[Attribute, ...], asked: Attribute | str | None
+) -> tuple[Attribute, dict[str, Attribute]]:
+    """The result type and the properties that a class gives its ops on operands of these types: its constructor, which
+    knows, takes long."""
+    arguments = (*Block(arg_types=operands).args, *(() if asked is None else (asked,)))
+    op = op_class(*arguments)
+    return op.results[0].type, op.properties
 
 
 def number(value: float, type: Attribute) -> SSAValue:
     """An upstream scalar constant; `type` is a float or a signless integer."""
     attribute = FloatAttr(float(value), type) if types.is_float(type) else IntegerAttr(int(value), type)  # type: ignore[arg-type]
-    return insert(arith.ConstantOp(attribute)).result
+    return insert(arith.ConstantOp.create(result_types=[type], properties={"value": attribute})).result
 
 
 def compare(predicate: str, x: SSAValue, y: SSAValue) -> SSAValue:
     """An upstream comparison: arith.cmpf or arith.cmpi, by the predicate's name."""
-    kind = arith.CmpfOp if types.is_float(x.type) else arith.CmpiOp
-    return insert(kind(x, y, predicate)).result
+    return scalar_op(arith.CmpfOp if types.is_float(x.type) else arith.CmpiOp, x, y, asked=predicate)
 
 
 def choose(condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
-    return insert(arith.SelectOp(condition, x, y)).result
+    return scalar_op(arith.SelectOp, condition, x, y)
 
 
 class ElementwiseOp(PureOp):

@@ -140,6 +140,7 @@ def is_unsigned(type: Attribute) -> bool:
     return isinstance(element, IntegerType) and (element == I1 or element.signedness.data == Signedness.UNSIGNED)
 
 
+@once
 def signless(type: Attribute) -> Attribute:
     """The type with unsigned elements made signless, as upstream ops want them."""
     element = element_type(type)

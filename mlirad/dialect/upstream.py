@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from math import prod
 
 from xdsl.dialects import arith, scf, tensor
@@ -14,9 +15,9 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     TensorType,
+    i32,
     i64,
 )
-from xdsl.dialects.linalg.abstract_ops import NamedOperation
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.dialects.linalg.ops import CopyOp, FillOp, GenericOp, YieldOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -35,28 +36,41 @@ def generic(
 ) -> Sequence[SSAValue]:
     """A `linalg.generic`; `body` gets the elements of inputs and outputs, emits, and gives what is yielded."""
     block = Block(arg_types=[types.element_type(value.type) for value in (*inputs, *outputs)])
-    op = GenericOp(
-        inputs,
-        outputs,
-        Region(block),
-        ArrayAttr([AffineMapAttr(affine_map) for affine_map in maps]),
-        ArrayAttr([IteratorTypeAttr(iterator) for iterator in iterators]),
-        [value.type for value in outputs if isinstance(value.type, TensorType)],
+    op = GenericOp.create(
+        operands=[*inputs, *outputs],
+        result_types=[value.type for value in outputs if types.is_tensor(value.type)],
+        properties={
+            "indexing_maps": ArrayAttr([AffineMapAttr(affine_map) for affine_map in maps]),
+            "iterator_types": ArrayAttr([IteratorTypeAttr(iterator) for iterator in iterators]),
+            "operandSegmentSizes": _segments(len(inputs), len(outputs)),
+        },
+        regions=[Region(block)],
     )
     with building(block):
-        insert(YieldOp(*body(*block.args)))
+        insert(YieldOp.create(operands=body(*block.args)))
     return insert(op).results
+
+
+@cache
+def _segments(*counts: int) -> DenseArrayBase:
+    """How many operands each group of an op's has."""
+    return DenseArrayBase.from_list(i32, counts)
+
+
+def empty(type: Attribute, sizes: Sequence[SSAValue] = ()) -> SSAValue:
+    """A new tensor of anything; sizes are those of its unknown axes, as `index`."""
+    return insert(tensor.EmptyOp.create(operands=sizes, result_types=[type])).results[0]
 
 
 def elementwise(body: Callable[..., SSAValue], *operands: SSAValue, element: Attribute | None = None) -> SSAValue:
     """`body` at every place of operands of one shape, into a new tensor."""
     shape = types.shape(operands[0].type)
     result = types.tensor(shape, element or types.element_type(operands[0].type))
-    empty = insert(tensor.EmptyOp(unknown_sizes(operands[0]), result)).tensor
+    out = empty(result, unknown_sizes(operands[0]))
     identity = AffineMap.identity(len(shape))
     iterators = [IteratorType.PARALLEL] * len(shape)
     maps = [identity] * (len(operands) + 1)
-    return generic(operands, [empty], maps, iterators, lambda *xs: [body(*xs[: len(operands)])])[0]
+    return generic(operands, [out], maps, iterators, lambda *xs: [body(*xs[: len(operands)])])[0]
 
 
 def unknown_sizes(x: SSAValue) -> list[SSAValue]:
@@ -160,16 +174,19 @@ def written(kind: type[FillOp | CopyOp], source: SSAValue, memory: SSAValue) -> 
     all threads.
     """
     block = Block(arg_types=[types.element_type(value.type) for value in (source, memory)])
-    block.add_op(YieldOp(block.args[0]))
-    op = kind.__new__(kind)
-    NamedOperation.__init__(op, [source], [memory], [memory.type], hidden_region=Region(block))
+    block.add_op(YieldOp.create(operands=block.args[:1]))
+    op = kind.create(
+        operands=[source, memory],
+        result_types=[memory.type],
+        properties={"operandSegmentSizes": _segments(1, 1)},
+        regions=[Region(block)],
+    )
     return insert(op).results[0]
 
 
-def filled(value: SSAValue, type: TensorType, sizes: Sequence[SSAValue] = ()) -> SSAValue:
+def filled(value: SSAValue, type: Attribute, sizes: Sequence[SSAValue] = ()) -> SSAValue:
     """A new tensor of one number; sizes are those of its unknown axes, as `index`."""
-    empty = insert(tensor.EmptyOp(list(sizes), type)).tensor
-    return written(FillOp, value, empty)
+    return written(FillOp, value, empty(type, sizes))
 
 
 def reshaped(x: SSAValue, shape: Sequence[int]) -> SSAValue:
@@ -180,7 +197,7 @@ def reshaped(x: SSAValue, shape: Sequence[int]) -> SSAValue:
     source, target = types.shape(x.type), tuple(shape)
     element = types.element_type(x.type)
     if 0 in target:
-        return insert(tensor.EmptyOp([], types.tensor(target, element))).tensor
+        return empty(types.tensor(target, element))
     if not source or not target:
         # One element. (MLIR would expand it along no axes at all; xDSL's verifier refuses that.)
         zeros = [insert(arith.ConstantOp(IntegerAttr(0, IndexType()))).result for _ in source]

@@ -22,7 +22,7 @@ from mlirad.dialect import types
 from mlirad.dialect.elementwise import number
 from mlirad.dialect.expr import building, current_location, insert, insertion_point, located
 from mlirad.dialect.op import Generic, NdOp
-from mlirad.dialect.upstream import filled, generic, size_of_axis
+from mlirad.dialect.upstream import empty, filled, generic, size_of_axis
 from mlirad.errors import CompileError
 from mlirad.lowering.linalg_effects import declare_effects
 from mlirad.lowering.rewriting import erase, in_place_of
@@ -145,7 +145,7 @@ def _generic(answer: Generic, operands: Sequence[SSAValue], result: Attribute) -
     type = types.tensor(types.shape(result), element)
     if answer.initial is None:
         count = len(operands)
-        out = insert(tensor.EmptyOp(sizes, type)).tensor
+        out = empty(type, sizes)
     else:
         count = len(operands) + 1
         out = filled(number(answer.initial, element), type, sizes)
@@ -181,21 +181,21 @@ def fill_each_use(fill: FillOp) -> None:
     (result,) = fill.results
     if not result.has_more_than_one_use():
         return
-    empty = fill.outputs[0].owner
-    if not isinstance(empty, tensor.EmptyOp):
+    memory = fill.outputs[0].owner
+    if not isinstance(memory, tensor.EmptyOp):
         return
     for use in list(result.uses):
         if is_consumed(use):
             with in_place_of(use.operation):
-                again = filled(fill.inputs[0], empty.tensor.type, list(empty.operands))
+                again = filled(fill.inputs[0], memory.tensor.type, list(memory.operands))
                 use.operation.operands[use.index] = again
                 made = again.owner.operands[1].owner  # type: ignore[union-attr]
                 assert isinstance(made, tensor.EmptyOp)
-                set_bound(made, bound_at(empty))
+                set_bound(made, bound_at(memory))
     if result.first_use is None:
         erase(fill)
-        if empty.tensor.first_use is None:
-            erase(empty)
+        if memory.tensor.first_use is None:
+            erase(memory)
 
 
 def declare_runtime(module: ModuleOp) -> None:
