@@ -87,7 +87,8 @@ class _Writer:
             self._check(register, self._built.captures[number].leaf, self._input_of(-1 - number))
         made = {number: self._new(slot, place) for number, (slot, place) in self._outputs.items()}
         self._do(Op.RUN)
-        self._write_results(made, leaves, captured)
+        if not self._is_last(made):
+            self._write_results(made, leaves, captured)
         self._do(Op.RETURN)
         if self._top > MOST_REGISTERS or self._width > MOST_REGISTERS:
             raise _NotFast
@@ -254,6 +255,11 @@ class _Writer:
             _ELEMENTS.get(slot.element) or slot.element.replace("i", "int")
         )
         return self._do(Op.NEW, 1, a=place, b=len(slot.shape), p=dtype, q=Numbers(slot.shape))
+
+    def _is_last(self, made: dict[int, int]) -> bool:
+        """Whether the result is the array in the last register, which is all that is returned."""
+        leaf = self._built.results[0] if isinstance(self._built.structure, tree.Leaf) else None
+        return isinstance(leaf, ArrayResult) and made.get(leaf.index) == self._top - 1
 
     def _write_results(self, made: dict[int, int], leaves: Sequence[int], captured: Sequence[int]) -> None:
         results = self._built.results

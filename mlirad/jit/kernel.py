@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mlirad import forking, requests
 from mlirad.options import Environment, Options
 from mlirad.signature import Signature, key_of, signature_of
+from mlirad.targets.vectorcall import NativelyCallable
 
 if TYPE_CHECKING:
     from mlirad.jit.specialization import Specialization
@@ -54,14 +55,14 @@ class _Candidates:
         return None
 
 
-class Kernel:
+class Kernel(NativelyCallable):
     """A function, or a transform of one, that runs compiled.
 
     Called like the function it stands for. Raises, besides what the function raises, `mlirad.CompileError` for what
     cannot be compiled, with the place in the source.
     """
 
-    # The machine behind fast calls finds the plans in `_fast`; see `mlirad.targets.calls`.
+    # `_fast` is for the machine behind fast calls; see `mlirad.targets.calls`.
     __slots__ = ("__dict__", "__weakref__", "_fast")
 
     def __init__(self, function: Callable[..., Any] | requests.Request, compile_options: Options):
@@ -91,7 +92,8 @@ class Kernel:
             raise AttributeError(f"{self.__name__} has no plain NumPy function")
         return self.__mlirad_function__
 
-    def _call_slowly(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # Only what fits no plan comes here, once there are plans.
         if self._is_disabled:
             return self.__mlirad_function__(*args, **kwargs)
         try:
@@ -107,9 +109,6 @@ class Kernel:
                 raise
             # The message has the user's place; the compiler's own frames would only bury it.
             raise error.with_traceback(None) from None
-
-    __call__ = _call_slowly
-    """Also what is left of a call that fits no plan, once there are plans: then `__call__` is native code."""
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -194,7 +193,7 @@ class Kernel:
             self._plans = plan.new_table(Kernel, "_fast", None if kept is None else kept.code)
             if self._plans is None:
                 return
-            self._fast = self._plans.memory
+            self._plans.serve(self)
         others = self._plans.in_order()
         if plan not in others:
             self._plans.set([plan, *others])

@@ -128,8 +128,9 @@ Kept = Callable[[str, Callable[[], bytes]], bytes]
 class PlanTable(ABC):
     """The plans by which calls of one callable may go. It is changed by one thread at a time."""
 
-    memory: Any
-    """What the callable is to have in its slot."""
+    @abstractmethod
+    def serve(self, instance: object) -> None:
+        """From now on calls of `instance`, the callable, go by these plans."""
 
     @property
     @abstractmethod
@@ -150,9 +151,8 @@ class CallPlan(ABC):
 
     @abstractmethod
     def new_table(self, kind: type, slot: str, kept: Kept | None) -> PlanTable | None:
-        """A table for an instance of `kind`, which is to have its memory in its slot `slot`; None where calls cannot go
-        by plans.
+        """A table for one instance of `kind`, or None where calls cannot go by plans.
 
-        From then on calls of all instances go by what is in that slot; what fits no plan there, to `_call_slowly`.
-        kept: whence code may come that was made earlier.
+        What fits no plan goes to the class's `__call__`. kind: a class derived from `vectorcall.NativelyCallable`.
+        slot: one of its slots, for the table's use. kept: whence code may come that was made earlier.
         """

@@ -16,7 +16,9 @@ TABLE_PLACES = 8
 
 # Offsets in the objects of CPython 3.11 to 3.13 and of NumPy, all of which `python_objects` probes.
 TYPE, SIZE, ITEMS, TUPLE_ITEMS = 8, 16, 24, 24
+ROOM_OF_LIST = 32  # how many items there is room for
 FLOAT_VALUE = CELL_CONTENT = STRUCT_BUFFER = 16
+ROOM_OF_TYPE, FLAGS_OF_TYPE = 56, 168
 DATA, NDIM, DIMENSIONS, DTYPE, FLAGS = 16, 24, 32, 56, 64
 
 
@@ -32,7 +34,7 @@ class Constant(IntEnum):
     DICT = 6
     NDARRAY = 7
     BUILTINS = 8  # the namespace
-    SLOW = 9  # the name of the slow path's method
+    SLOW = 9  # the name of the slow path's method, `__call__`
 
 
 class Table(IntEnum):

@@ -1,7 +1,7 @@
-"""The code behind a kernel's call: LLVM IR that runs call plans, as a method of CPython's C API (METH_FASTCALL).
+"""The code behind a kernel's call: LLVM IR that runs call plans, called by CPython's vectorcall protocol.
 
-Reads: a kernel's table of plans, and what the call passes. Writes: LLVM IR text. Leaves: to the slow path, a Python
-method of the kernel, each call that fits no plan.
+Reads: a kernel's table of plans, and what the call passes. Writes: LLVM IR text. Leaves: to the slow path, the
+kernel's `__call__`, each call that fits no plan.
 
 It is made once per process, for all kernels: a plan is data, a list of steps over registers that hold Python objects.
 The first registers are the arguments of the call; a step that finds or makes an object pushes it. Nothing that a plan
@@ -49,12 +49,13 @@ def _function_type(types: str) -> ir.FunctionType:
 
 
 class _Call(Writer):
-    """`ptr (kernel, arguments, count, names)`: what a kernel's `__call__` is."""
+    """`ptr (kernel, arguments, count, names)`: what CPython calls. The highest bit of `count` does not count."""
 
     def write(self, attempt: ir.Function, table_offset: int) -> None:
         """Try the plans in turn, the last used one first; then the slow path."""
         b = self.b
-        kernel, arguments, count, names = self.function.args
+        kernel, arguments, marked, names = self.function.args
+        count = b.and_(marked, self.i64((1 << 63) - 1))
         slow = self.function.append_basic_block("slow")
         result = self.variable(P, self.null)
         index = self.variable(I64, self.i64(0))
@@ -92,7 +93,7 @@ class _Call(Writer):
         method = self.api("PyObject_GetAttr", kernel, self.constant(Constant.SLOW))
         with b.if_then(self.is_null(method)):
             b.ret(self.null)
-        made = self.api("PyObject_Vectorcall", method, arguments, count, names)
+        made = self.api("PyObject_Vectorcall", method, arguments, marked, names)
         self.api("Py_DecRef", method)
         b.ret(made)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from mlirad.targets.calls import ABSENT, CallPlan, Kept, Numbers, Objects, PlanTable, Recipe, Step
 from mlirad.targets.cpu.call_layout import TABLE_PLACES, Plan, Table
-from mlirad.targets.cpu.python_objects import give_fast_calls
+from mlirad.targets.cpu.python_objects import CallMachine, machine_for
 
 
 class _Memory(ctypes.Structure):
@@ -61,7 +61,8 @@ class CpuCallPlan(CallPlan):
         words[Plan.STACK_BOTTOM] = 0 if stack_bottom is None else id(stack_bottom)
 
     def new_table(self, kind: type, slot: str, kept: Kept | None) -> PlanTable | None:
-        return CpuPlanTable() if give_fast_calls(kind, slot, kept) else None
+        machine = machine_for(kind, slot, kept)
+        return None if machine is None else CpuPlanTable(machine, slot)
 
     def _encoded(self, steps: Sequence[Step]) -> int:
         numbers: list[int] = []
@@ -86,24 +87,29 @@ class CpuCallPlan(CallPlan):
 class CpuPlanTable(PlanTable):
     """The plans of one kernel. The machine moves the plan that it has used to the first place."""
 
-    def __init__(self) -> None:
-        self.memory: _Memory = _Memory()
-        self.memory.owner = self._plans = {}
+    def __init__(self, machine: CallMachine, slot: str):
+        self._machine, self._slot = machine, slot
+        self._memory = _Memory()
+        self._memory.owner = self._plans = {}
+
+    def serve(self, instance: object) -> None:
+        setattr(instance, self._slot, self._memory)
+        self._machine.serve(instance)
 
     @property
     def hits(self) -> int:
-        return self.memory.words[Table.HITS]
+        return self._memory.words[Table.HITS]
 
     def in_order(self) -> list[CpuCallPlan]:
-        words = self.memory.words
+        words = self._memory.words
         return [self._plans[address] for address in words[Table.PLANS : Table.PLANS + words[Table.COUNT]]]
 
     def set(self, plans: Sequence[CpuCallPlan]) -> None:
-        words = self.memory.words
+        words = self._memory.words
         # Other threads may call between any two lines of this. Without plans they go the slow way.
         words[Table.COUNT] = 0
         kept = {each.memory.address: each for each in plans[:TABLE_PLACES]}
         for place, address in enumerate(kept, Table.PLANS):
             words[place] = address
-        self.memory.owner = self._plans = kept
+        self._memory.owner = self._plans = kept
         words[Table.COUNT] = len(kept)

@@ -20,28 +20,19 @@ from mlirad.targets.calls import Kept
 from mlirad.targets.cpu import call_layout as layout
 from mlirad.targets.cpu.call_layout import API, CALL, CONSTANTS, Constant
 from mlirad.targets.cpu.engine import Library, compile_object
+from mlirad.targets.vectorcall import ROOM, NativelyCallable
 
 _NUMPY = {"PyArray_Scalar": 60, "PyArray_ScalarAsCtype": 62, "PyArray_NewFromDescr": 94}
 """Places in NumPy's table of functions, which are part of its ABI."""
-SLOW_METHOD = "_call_slowly"
 
-_METH_FASTCALL_KEYWORDS = 0x80 | 0x02
-
-
-class _MethodDefinition(ctypes.Structure):
-    _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("function", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("documentation", ctypes.c_char_p),
-    ]
+_HAVE_VECTORCALL = 1 << 11
 
 
 class _Probe(ctypes.Structure):
     _fields_ = [("value", ctypes.c_int64)]
 
 
-class _Holder:
+class _Holder(NativelyCallable):
     __slots__ = ("__dict__", "__weakref__", "_fast")
 
 
@@ -63,8 +54,11 @@ def _is_as_expected() -> bool:
         and _word(id(items) + layout.SIZE) == 3
         and [_word(_word(id(items) + layout.ITEMS) + 8 * k) for k in range(3)] == [id(each) for each in items]
         and ctypes.c_double.from_address(id(number) + layout.FLOAT_VALUE).value == number
+        and 3 <= _word(id(items) + layout.ROOM_OF_LIST) < 64
         and _word(id(cell) + layout.CELL_CONTENT) == id(content)
         and _word(id(probe) + layout.STRUCT_BUFFER) == ctypes.addressof(probe)
+        and _word(id(_Holder) + layout.ROOM_OF_TYPE) == ROOM
+        and _word(id(_Holder) + layout.FLAGS_OF_TYPE) == _Holder.__flags__
         and _word(at + layout.DATA) == array.ctypes.data
         and ctypes.c_int32.from_address(at + layout.NDIM).value == 2
         and [_word(_word(at + layout.DIMENSIONS) + 8 * k) for k in (0, 1)] == [3, 8]
@@ -125,7 +119,7 @@ class CallMachine:
             Constant.DICT: dict,
             Constant.NDARRAY: np.ndarray,
             Constant.BUILTINS: vars(builtins),
-            Constant.SLOW: sys.intern(SLOW_METHOD),
+            Constant.SLOW: sys.intern("__call__"),
         }
         self._objects = objects
         self._constants = (ctypes.c_void_p * len(objects))(*(id(objects[each]) for each in Constant))
@@ -133,15 +127,11 @@ class CallMachine:
         make = partial(_compiled, table_offset)
         code = make() if kept is None else kept(f"calls {table_offset}", make)
         self._library = Library(code, (CALL,), symbols)
-        self._definition = _MethodDefinition(
-            b"__call__", self._library[CALL], _METH_FASTCALL_KEYWORDS, b"Call the compiled function."
-        )
+        self._address = self._library[CALL]
 
-    def method_of(self, kind: type) -> Any:
-        """A method of `kind`, made of the code."""
-        make = ctypes.pythonapi.PyDescr_NewMethod
-        make.restype, make.argtypes = ctypes.py_object, [ctypes.py_object, ctypes.c_void_p]
-        return make(kind, ctypes.addressof(self._definition))
+    def serve(self, instance: object) -> None:
+        """From now on calls of this instance of the class come here."""
+        ctypes.c_size_t.from_address(id(instance) + ROOM).value = self._address
 
 
 def _compiled(table_offset: int) -> bytes:
@@ -170,20 +160,19 @@ def is_supported() -> bool:
     return _symbols() is not None
 
 
-def give_fast_calls(kind: type, slot: str, kept: Kept | None) -> bool:
-    """Let calls of instances of `kind` go by the plans of the table that is in their slot `slot` (or None).
+def machine_for(kind: type, slot: str, kept: Kept | None) -> CallMachine | None:
+    """By which calls of instances of `kind` go by the plans of the table that is in their slot `slot`.
 
-    Whether that could be done. What fits no plan goes to the method SLOW_METHOD. The code is made once in a process,
-    and never unloaded; `kind` and `slot` are those of the first call.
+    None where that cannot be. What fits no plan goes to `__call__`. The code is made once in a process, and never
+    unloaded; `kind`, which derives from NativelyCallable, and `slot` are those of the first call.
     """
-    if _machines:
-        return True
     with _lock:
         if not _machines:
             symbols, offset = _symbols(), offset_of_slot(kind, slot)
             if symbols is None or offset is None:
-                return False
-            made = CallMachine(symbols, offset, kept)
-            setattr(kind, "__call__", made.method_of(kind))  # noqa: B010
-            _machines.append(made)
-    return True
+                return None
+            _machines.append(CallMachine(symbols, offset, kept))
+            # Instances without an address in their room are called as before.
+            flags = ctypes.c_size_t.from_address(id(kind) + layout.FLAGS_OF_TYPE)
+            flags.value |= _HAVE_VECTORCALL
+        return _machines[0]

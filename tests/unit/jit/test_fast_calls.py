@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import operator
 import os
 import subprocess
 import sys
@@ -11,7 +13,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -520,6 +522,57 @@ def test_evicted_specialisations_have_no_plan(monkeypatch: pytest.MonkeyPatch) -
             kernel(np.zeros(n))
         require_fast(kernel, often)  # what goes by a plan was called
     assert kernel.cache_info().currsize == 3 and len(kernel._plans.in_order()) <= 3
+
+
+# ways to call
+
+
+def test_ways_to_call() -> None:
+    x, y, z = arrays(3)
+    kernel = warmed(multiply_add, x, y, z)
+    expected = multiply_add(x, y, z)
+
+    class Owner:
+        times = kernel
+
+    given: list[Callable[[], Any]] = [
+        lambda: kernel(*[x, y, z]),
+        lambda: functools.partial(kernel, x, y)(z),
+        lambda: functools.partial(kernel, x)(y, z),
+        lambda: MethodType(kernel, x)(y, z),
+        lambda: next(map(kernel, [x], [y], [z])),
+        lambda: operator.call(kernel, x, y, z),
+        lambda: Owner.times(x, y, z),
+    ]
+    for call in given:
+        before = hits(kernel)
+        np.testing.assert_array_equal(call(), expected)
+        assert hits(kernel) == before + 1
+    np.testing.assert_array_equal(kernel.__call__(x, y, z), expected)
+    warmed(kernel, x, y, c=z)
+    np.testing.assert_array_equal(require_fast(kernel, *[x, y], c=z), expected)
+    with pytest.raises(TypeError):
+        kernel(x, y)
+    with pytest.raises(TypeError):
+        kernel(x, y, z, d=1)
+
+
+def test_kernels_without_plans_are_called_as_before() -> None:
+    """Others have plans; these have none yet, or never."""
+    warmed(multiply_add, *arrays(3))
+
+    class Own(Kernel):
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return "own", super().__call__(*args, **kwargs)
+
+    x, y, z = arrays(3)
+    new, own = mlirad.jit(multiply_add), Own(multiply_add, mlirad.jit(multiply_add).options)
+    np.testing.assert_array_equal(new(x, y, c=z), multiply_add(x, y, z))
+    assert new._plans is None
+    for _ in range(3 * SLOW_CALLS):
+        kind, result = own(x, y, z)
+        assert kind == "own"
+        np.testing.assert_array_equal(result, multiply_add(x, y, z))
 
 
 # exceptions, references, memory

@@ -6,7 +6,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from mlirad.targets.cpu.call_layout import ITEMS, SIZE, STRUCT_BUFFER, TYPE, Constant, Plan
+from mlirad.targets.cpu.call_layout import ITEMS, ROOM_OF_LIST, SIZE, STRUCT_BUFFER, TYPE, Constant, Plan
 from mlirad.targets.cpu.machine.attempt import Attempt
 from mlirad.targets.cpu.machine.writer import I32, I64, P
 from mlirad.targets.cpu.runtime import STACK_BOTTOM
@@ -79,10 +79,18 @@ class Running(Attempt):
 
     def give_back(self, pool: Any, context: Any) -> None:
         """Into the pool. Without memory for its list the context is freed, and the next call makes one."""
-        failed = self.api("PyList_Append", pool, context)
-        self.api("Py_DecRef", context)
-        with self.b.if_then(self.b.icmp_signed("!=", failed, ir.Constant(I32, 0)), likely=False):
-            self.b.branch(self.blocks["error"])
+        b = self.b
+        count = self.load(pool, SIZE, I64)
+        fits = b.icmp_signed("<", count, self.load(pool, ROOM_OF_LIST, I64))
+        with b.if_else(fits) as (there, further):
+            with there:
+                b.store(context, self.place(self.load(pool, ITEMS), count))  # which is the list's now
+                b.store(b.add(count, self.i64(1)), self.at(pool, SIZE))
+            with further:
+                failed = self.api("PyList_Append", pool, context)
+                self.api("Py_DecRef", context)
+                with b.if_then(b.icmp_signed("!=", failed, ir.Constant(I32, 0)), likely=False):
+                    b.branch(self.blocks["error"])
 
     def raise_for(self, code: Any, context: Any) -> None:
         """The exception that Python makes of a code is set, unless making it raised another one."""

@@ -1,0 +1,70 @@
+"""Room in objects for the address of native code that calls of them go to: CPython's vectorcall protocol (PEP 590).
+
+Reads: nothing. Writes: a base class. Leaves: interpreters that know nothing of it; there the class is an empty one.
+
+A class of Python's cannot have such room: in its slots are objects, which are counted and searched. So its base is a
+class as C would make it. A class that derives from it is called as before, until a target says otherwise; an instance
+too, until there is an address.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any
+
+ROOM = object.__basicsize__
+"""Where an instance has the address."""
+
+_POINTER = ctypes.sizeof(ctypes.c_void_p)
+_BASE_TYPE = 1 << 10  # Py_TPFLAGS_BASETYPE
+_MEMBERS = 72  # Py_tp_members
+_NUMBER, _READ_ONLY = 19, 1  # Py_T_PYSSIZET, Py_READONLY
+
+
+class _Member(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("type", ctypes.c_int),
+        ("offset", ctypes.c_ssize_t),
+        ("flags", ctypes.c_int),
+        ("documentation", ctypes.c_char_p),
+    ]
+
+
+class _Slot(ctypes.Structure):
+    _fields_ = [("slot", ctypes.c_int), ("value", ctypes.c_void_p)]
+
+
+class _Specification(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("size", ctypes.c_int),
+        ("item_size", ctypes.c_int),
+        ("flags", ctypes.c_uint),
+        ("slots", ctypes.POINTER(_Slot)),
+    ]
+
+
+# What a type goes on to refer to, as long as there is a process.
+_members = (_Member * 2)(_Member(b"__vectorcalloffset__", _NUMBER, ROOM, _READ_ONLY))
+_slots = (_Slot * 2)(_Slot(_MEMBERS, ctypes.addressof(_members)))
+_specification = _Specification(
+    b"mlirad.targets.vectorcall.NativelyCallable",
+    ROOM + _POINTER,
+    0,
+    _BASE_TYPE,
+    ctypes.cast(_slots, ctypes.POINTER(_Slot)),
+)
+
+
+def _made() -> type:
+    if sys.implementation.name != "cpython":
+        return type("NativelyCallable", (), {"__slots__": (), "__module__": __name__})
+    make = ctypes.pythonapi["PyType_FromSpec"]
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.POINTER(_Specification)]
+    made: Any = make(ctypes.byref(_specification))
+    return made
+
+
+NativelyCallable: type = _made()
