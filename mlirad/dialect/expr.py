@@ -75,6 +75,23 @@ class located:
         _context.location = self.location
 
 
+class emitting:
+    """Ops are emitted at `point`, with `location`, inside this context."""
+
+    __slots__ = ("location", "point")
+
+    def __init__(self, point: InsertPoint, location: Location):
+        self.point, self.location = point, location
+
+    def __enter__(self) -> None:
+        context = _context
+        self.point, context.point = context.point, self.point
+        self.location, context.location = context.location, self.location
+
+    def __exit__(self, *_error: object) -> None:
+        _context.point, _context.location = self.point, self.location
+
+
 def current_location() -> LocationAttr:
     location = _context.location
     if not isinstance(location, LocationAttr):

@@ -16,7 +16,8 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, i64
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineMap
-from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, irdl_op_definition, traits_def
+from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, VarIRConstruct, irdl_op_definition, traits_def
+from xdsl.irdl.operations import BeforeVariadicSingleAccessor
 from xdsl.traits import MemoryEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -204,6 +205,7 @@ def op(
             if spelling in _registry.spelled:
                 raise TypeError(f"{spelling!r} spells both {_registry.spelled[spelling].__name__} and {cls.__name__}")
         defined = irdl_op_definition(cls)
+        _read_places(defined)
         defined.verify_ = _once_for_all_alike(defined.verify_)  # pyright: ignore[reportAttributeAccessIssue]
         defined.spellings = spellings
         defined.memory = Memory(overwrites, frozenset(shape_only), cost)
@@ -213,6 +215,31 @@ def op(
         return defined
 
     return define
+
+
+class _OperandAt(BeforeVariadicSingleAccessor):
+    """An operand that stands at a fixed place is read from there: to read them is most of what a compiler does, and the
+    accessor of xDSL, which serves results, regions and successors too, takes several times as long."""
+
+    def __get__(self, obj: Any, objtype: type | None = None) -> SSAValue:
+        return tuple.__getitem__(obj._operands, self.idx)
+
+
+class _ResultAt(BeforeVariadicSingleAccessor):
+    """As `_OperandAt`, of results."""
+
+    def __get__(self, obj: Any, objtype: type | None = None) -> SSAValue:
+        return tuple.__getitem__(obj.results, self.idx)
+
+
+_AT_ITS_PLACE = {VarIRConstruct.OPERAND: _OperandAt, VarIRConstruct.RESULT: _ResultAt}
+
+
+def _read_places(cls: type[NdOp]) -> None:
+    """Let what stands at a fixed place among a class's operands and results be read from there."""
+    for name, accessor in tuple(vars(cls).items()):
+        if isinstance(accessor, BeforeVariadicSingleAccessor) and accessor.construct in _AT_ITS_PLACE:
+            setattr(cls, name, _AT_ITS_PLACE[accessor.construct](accessor.construct, accessor.idx))
 
 
 def _once_for_all_alike(verify: Callable[[Any], None]) -> Callable[[Any], None]:

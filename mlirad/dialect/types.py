@@ -51,9 +51,11 @@ def once(compute: Callable[[_Type], _Answer]) -> Callable[[_Type], _Answer]:
     @wraps(compute)
     def remembered(type: _Type) -> _Answer:
         known = vars(type)
-        if key not in known:
-            known[key] = compute(type)
-        return known[key]
+        try:
+            return known[key]
+        except KeyError:
+            answer = known[key] = compute(type)
+            return answer
 
     return remembered
 

@@ -1,18 +1,19 @@
 """Exact identities: what a pure op is, when something is known about its operands.
 
-Reads: one op of nd. Writes: new ops before it, through the expression layer. Leaves: the op; the caller replaces it.
+Reads: one op of nd. Writes: new ops before it, through the expression layer, if the op is something simpler; else
+nothing. Leaves: the op; the caller replaces it.
 
 Exact means to the bit (but for the payload of a nan): x + 0.0 is kept, since it makes 0.0 of -0.0, and x * 0.0 is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, i1
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from mlirad.dialect import types
 from mlirad.dialect.choice import MaximumOp, MinimumOp, SelectOp
@@ -37,14 +38,15 @@ from mlirad.lowering.known import is_number, known_number
 
 Result = Expr | SSAValue | None
 OpT = TypeVar("OpT", bound=NdOp)
-Rule = Callable[[Any], Result]
-Rules = dict[type[Operation], list[Rule]]
+Rule = Callable[..., Result]
+Rules = dict[type[NdOp], list[Rule]]
 
 
 def rules_into(table: Rules) -> Callable[..., Callable[[Rule], Rule]]:
     """A decorator: the function is an identity of the given op classes, and belongs to the table.
 
-    An identity gives the value that its op's result is, or None where it does not apply.
+    An identity is asked with an op and its operands. It gives the value that the op's result is, or None where it does
+    not apply.
     """
 
     def rule(*classes: type[NdOp]) -> Callable[[Rule], Rule]:
@@ -62,69 +64,75 @@ RULES: Rules = {}
 rule = rules_into(RULES)
 
 
-def simpler(op: Operation, rules: Rules) -> SSAValue | None:
+def general_rules(kind: type[NdOp]) -> tuple[Rule, ...]:
+    """The identities of a class that follow from what kind of op it is."""
+    folded = () if kind is ConstantOp else (_folded,)
+    return (*folded, _of_full) if issubclass(kind, ElementwiseOp) else folded
+
+
+def simpler(op: NdOp, rules: Sequence[Rule]) -> SSAValue | None:
     """What the only result of a pure op is, in fewer or cheaper ops; None if nothing is known."""
-    for found in (_folded, _of_full, *rules.get(type(op), ())):
-        value = found(op)
+    operands = tuple(op.operands)
+    for rule in rules:
+        value = rule(op, *operands)
         if value is not None:
             return value.value if isinstance(value, Expr) else value
     return None
 
 
 def defined_by(value: SSAValue, op_class: type[OpT]) -> OpT | None:
-    """The op of that class that a value is the result of."""
+    """The op of that class, which nothing extends, that a value is the result of."""
     owner = value.owner
-    return owner if isinstance(owner, op_class) else None
+    return owner if owner.__class__ is op_class else None  # type: ignore[return-value]
 
 
 # --- any op -----------------------------------------------------------------------------------------------------
 
 
-def _folded(op: Operation) -> Result:
+def _folded(op: NdOp, *operands: SSAValue) -> Result:
     """A scalar computed from known scalars."""
-    if not isinstance(op, NdOp) or isinstance(op, ConstantOp) or not op.operands or len(op.results) != 1:
-        return None
+    numbers: list[Any] = []
+    for operand in operands:
+        number = known_number(operand)
+        if number is None or types.is_tensor(operand.type):
+            return None
+        numbers.append(number)
     type = op.results[0].type
-    if types.is_tensor(type) or any(types.is_tensor(operand.type) for operand in op.operands):
-        return None
-    numbers = [known_number(operand) for operand in op.operands]
-    if any(number is None for number in numbers):
+    if not numbers or types.is_tensor(type):
         return None
     with np.errstate(all="ignore"):
         return constant(op.reference(*numbers), type)
 
 
-def _of_full(op: Operation) -> Result:
+def _of_full(op: ElementwiseOp, *operands: SSAValue) -> Result:
     """An elementwise op on arrays of one number each is an array of one number."""
-    if not isinstance(op, ElementwiseOp) or not types.is_tensor(op.results[0].type):
-        return None
-    sources = [defined_by(operand, FullOp) for operand in op.operands]
-    if not sources or any(source is None for source in sources):
-        return None
-    element = types.element_type(op.results[0].type)
-    scalars = [source.value for source in sources if source is not None]
-    value = emit(type(op), *scalars, result_type=element, **op.properties)
-    first = sources[0]
-    assert first is not None
-    return full(value, types.shape(op.results[0].type), [Expr(size) for size in first.sizes])
+    sources: list[FullOp] = []
+    for operand in operands:
+        source = defined_by(operand, FullOp)
+        if source is None:
+            return None
+        sources.append(source)
+    type = op.results[0].type
+    value = emit(op.__class__, *(each.value for each in sources), result_type=types.element_type(type), **op.properties)
+    return full(value, types.shape(type), [Expr(size) for size in sources[0].sizes])
 
 
 # --- arithmetic -------------------------------------------------------------------------------------------------
 
 
 @rule(AddOp, SubOp)
-def add_numbers(op: AddOp | SubOp) -> Result:
+def add_numbers(op: AddOp | SubOp, x: SSAValue, y: SSAValue) -> Result:
     """(x + a) - b is x + (a - b), of integers."""
-    if not types.is_integer(op.x.type) or types.is_tensor(op.x.type):
+    if types.is_tensor(x.type) or not types.is_integer(x.type):
         return None
-    inner = _offset(op.x)
-    number = known_number(op.y)
+    inner = _offset(x)
+    number = known_number(y)
     if inner is None or number is None:
         return None
     base, first = inner
     with np.errstate(all="ignore"):
         total = first + number if isinstance(op, AddOp) else first - number
-    return Expr(base) + constant(total, op.x.type)
+    return Expr(base) + constant(total, x.type)
 
 
 def _offset(value: SSAValue) -> tuple[SSAValue, Any] | None:
@@ -140,79 +148,85 @@ def _offset(value: SSAValue) -> tuple[SSAValue, Any] | None:
 
 
 @rule(AddOp, MulOp)
-def number_last(op: AddOp | MulOp) -> Result:
+def number_last(op: AddOp | MulOp, x: SSAValue, y: SSAValue) -> Result:
     """What is known stands on the right."""
-    if known_number(op.x) is None or known_number(op.y) is not None:
+    if known_number(x) is None or known_number(y) is not None:
         return None
-    return op.rebuild(Expr(op.y), Expr(op.x))
+    return op.rebuild(Expr(y), Expr(x))
 
 
 @rule(AddOp)
-def add(op: AddOp) -> Result:
-    for x, y in ((op.x, op.y), (op.y, op.x)):
-        if is_number(y, 0) if types.is_integer(y.type) else is_number(y, -0.0):
-            return x
-        if (negated := defined_by(y, NegOp)) is not None:
-            return Expr(x) - Expr(negated.x)
+def add(_op: AddOp, x: SSAValue, y: SSAValue) -> Result:
+    for one, other in ((x, y), (y, x)):
+        if _is_no_summand(other):
+            return one
+        if (negated := defined_by(other, NegOp)) is not None:
+            return Expr(one) - Expr(negated.x)
     return None
 
 
+def _is_no_summand(value: SSAValue) -> bool:
+    """Whether adding it changes nothing, not even the sign of a zero."""
+    return known_number(value) is not None and is_number(value, -0.0 if types.is_float(value.type) else 0)
+
+
 @rule(SubOp)
-def subtract(op: SubOp) -> Result:
-    if is_number(op.y, 0):
-        return op.x
-    if types.is_integer(op.x.type) and op.x is op.y:
+def subtract(op: SubOp, x: SSAValue, y: SSAValue) -> Result:
+    if is_number(y, 0):
+        return x
+    if x is y and types.is_integer(x.type):
         return _like(0, op)
-    if is_number(op.x, 0) if types.is_integer(op.x.type) else is_number(op.x, -0.0):
-        return -Expr(op.y)
-    if (negated := defined_by(op.y, NegOp)) is not None:
-        return Expr(op.x) + Expr(negated.x)
+    if _is_no_summand(x):
+        return -Expr(y)
+    if (negated := defined_by(y, NegOp)) is not None:
+        return Expr(x) + Expr(negated.x)
     return None
 
 
 @rule(MulOp)
-def multiply(op: MulOp) -> Result:
-    for x, y in ((op.x, op.y), (op.y, op.x)):
-        if is_number(y, 1):
-            return x
-        if is_number(y, -1):
-            return -Expr(x)
-        if types.is_integer(y.type) and is_number(y, 0):
-            return y
-    x, y = defined_by(op.x, NegOp), defined_by(op.y, NegOp)
-    return Expr(x.x) * Expr(y.x) if x is not None and y is not None else None
+def multiply(_op: MulOp, x: SSAValue, y: SSAValue) -> Result:
+    for one, other in ((x, y), (y, x)):
+        if known_number(other) is None:
+            continue
+        if is_number(other, 1):
+            return one
+        if is_number(other, -1):
+            return -Expr(one)
+        if is_number(other, 0) and types.is_integer(other.type):
+            return other
+    first, second = defined_by(x, NegOp), defined_by(y, NegOp)
+    return Expr(first.x) * Expr(second.x) if first is not None and second is not None else None
 
 
 @rule(DivOp)
-def divide(op: DivOp) -> Result:
-    if is_number(op.y, 1):
-        return op.x
-    return -Expr(op.x) if is_number(op.y, -1) else None
+def divide(_op: DivOp, x: SSAValue, y: SSAValue) -> Result:
+    if is_number(y, 1):
+        return x
+    return -Expr(x) if is_number(y, -1) else None
 
 
 @rule(PowOp)
-def power(op: PowOp) -> Result:
+def power(op: PowOp, base: SSAValue, exponent: SSAValue) -> Result:
     """The exponents for which NumPy itself does not call pow."""
-    x = Expr(op.x)
-    if is_number(op.y, 0):
+    x = Expr(base)
+    if is_number(exponent, 0):
         return _like(1, op)
-    if is_number(op.y, 1):
+    if is_number(exponent, 1):
         return x
-    if is_number(op.y, 2):
+    if is_number(exponent, 2):
         return x * x
-    return constant(1, op.x.type) / x if is_number(op.y, -1) and types.is_static(op.x.type) else None
+    return constant(1, x.type) / x if is_number(exponent, -1) and types.is_static(x.type) else None
 
 
 @rule(NegOp)
-def negate(op: NegOp) -> Result:
-    if (inner := defined_by(op.x, NegOp)) is not None:
-        return inner.x
-    return None
+def negate(_op: NegOp, x: SSAValue) -> Result:
+    inner = defined_by(x, NegOp)
+    return None if inner is None else inner.x
 
 
 @rule(MaximumOp, MinimumOp)
-def extremum(op: MaximumOp | MinimumOp) -> Result:
-    return op.x if op.x is op.y else None
+def extremum(_op: MaximumOp | MinimumOp, x: SSAValue, y: SSAValue) -> Result:
+    return x if x is y else None
 
 
 def _like(number: float, op: NdOp) -> Result:
@@ -225,8 +239,7 @@ def _like(number: float, op: NdOp) -> Result:
 
 
 @rule(SelectOp)
-def select(op: SelectOp) -> Result:
-    condition, x, y = op.condition, op.x, op.y
+def select(_op: SelectOp, condition: SSAValue, x: SSAValue, y: SSAValue) -> Result:
     if x is y:
         return x
     known = known_number(condition)
@@ -243,27 +256,26 @@ def select(op: SelectOp) -> Result:
 
 
 @rule(LogicalAndOp, LogicalOrOp)
-def connective(op: LogicalAndOp | LogicalOrOp) -> Result:
-    if op.x is op.y:
-        return op.x
+def connective(op: LogicalAndOp | LogicalOrOp, x: SSAValue, y: SSAValue) -> Result:
+    if x is y:
+        return x
     absorbing = isinstance(op, LogicalOrOp)
-    for x, y in ((op.x, op.y), (op.y, op.x)):
-        known = known_number(y)
+    for one, other in ((x, y), (y, x)):
+        known = known_number(other)
         if known is not None:
-            return y if bool(known) == absorbing else x
+            return other if bool(known) == absorbing else one
     return None
 
 
 @rule(LogicalNotOp)
-def negation(op: LogicalNotOp) -> Result:
-    if (inner := defined_by(op.x, LogicalNotOp)) is not None:
-        return inner.x
-    return None
+def negation(_op: LogicalNotOp, x: SSAValue) -> Result:
+    inner = defined_by(x, LogicalNotOp)
+    return None if inner is None else inner.x
 
 
 @rule(EqualOp, LessEqualOp, GreaterEqualOp, NotEqualOp, LessOp, GreaterOp)
-def compare_with_itself(op: EqualOp) -> Result:
-    if op.x is not op.y or types.is_float(op.x.type):
+def compare_with_itself(op: EqualOp, x: SSAValue, y: SSAValue) -> Result:
+    if x is not y or types.is_float(x.type):
         return None  # nan is not itself
     return _like(isinstance(op, EqualOp | LessEqualOp | GreaterEqualOp), op)
 
@@ -272,10 +284,10 @@ def compare_with_itself(op: EqualOp) -> Result:
 
 
 @rule(CastOp)
-def cast_back(op: CastOp) -> Result:
-    if op.x.type == op.result.type:
-        return op.x
-    inner = defined_by(op.x, CastOp)
+def cast_back(op: CastOp, x: SSAValue) -> Result:
+    if x.type == op.result.type:
+        return x
+    inner = defined_by(x, CastOp)
     if inner is None or not _is_lossless(inner):
         return None
     # What was widened is what it was: cast it from where it came.

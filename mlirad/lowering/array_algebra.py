@@ -1,6 +1,7 @@
 """Exact identities of the ops that move, read and write elements.
 
-Reads: one op of nd. Writes: new ops before it, through the expression layer. Leaves: the op; the caller replaces it.
+Reads: one op of nd. Writes: new ops before it, through the expression layer, if the op is something simpler; else
+nothing. Leaves: the op; the caller replaces it.
 
 A read of an element is never moved past the write that destroyed the array: `extract` looks through an `insert` only
 to the value that was inserted. Movements are merged all the same: at worst the array is copied, which costs no more
@@ -68,58 +69,58 @@ def splat(op: ConstantOp) -> Result:
 
 
 @rule(BroadcastOp)
-def broadcast_of(op: BroadcastOp) -> Result:
-    if op.x.type == op.result.type:
-        return op.x
-    if not types.is_tensor(op.x.type):
-        return full(Expr(op.x), types.shape(op.result.type), [Expr(size) for size in op.sizes])
-    if (source := defined_by(op.x, FullOp)) is not None:
+def broadcast_of(op: BroadcastOp, x: SSAValue, *lengths: SSAValue) -> Result:
+    if x.type == op.result.type:
+        return x
+    sizes = [Expr(size) for size in lengths]
+    if not types.is_tensor(x.type):
+        return full(Expr(x), types.shape(op.result.type), sizes)
+    if (source := defined_by(x, FullOp)) is not None:
         return _full_like(source, op)
-    if (inner := defined_by(op.x, BroadcastOp)) is not None:
+    if (inner := defined_by(x, BroadcastOp)) is not None:
         outer = ints(op.dims)
-        sizes = [Expr(size) for size in op.sizes]
         return broadcast(Expr(inner.x), [outer[axis] for axis in ints(inner.dims)], types.shape(op.result.type), sizes)
     return None
 
 
 @rule(ReshapeOp)
-def reshape_of(op: ReshapeOp) -> Result:
-    if op.x.type == op.result.type:
-        return op.x
-    if (inner := defined_by(op.x, ReshapeOp)) is not None:
+def reshape_of(op: ReshapeOp, x: SSAValue) -> Result:
+    if x.type == op.result.type:
+        return x
+    if (inner := defined_by(x, ReshapeOp)) is not None:
         return reshape(Expr(inner.x), op.result.type)
-    source = defined_by(op.x, FullOp)
+    source = defined_by(x, FullOp)
     if source is None:
         return None
     return _full_like(source, op) if types.is_tensor(op.result.type) else source.value
 
 
 @rule(TransposeOp)
-def transpose_of(op: TransposeOp) -> Result:
+def transpose_of(op: TransposeOp, x: SSAValue) -> Result:
     permutation = ints(op.permutation)
     if permutation == tuple(range(len(permutation))):
-        return op.x
-    if (inner := defined_by(op.x, TransposeOp)) is not None:
+        return x
+    if (inner := defined_by(x, TransposeOp)) is not None:
         first = ints(inner.permutation)
         return emit(TransposeOp, inner.x, permutation=[first[axis] for axis in permutation])
-    source = defined_by(op.x, FullOp)
+    source = defined_by(x, FullOp)
     return None if source is None else _full_like(source, op)
 
 
 @rule(DimOp)
-def dim_of(op: DimOp) -> Result:
+def dim_of(op: DimOp, x: SSAValue) -> Result:
     """A size that is known, or that of an earlier array (asking for a size reads nothing)."""
     axis = op.axis.value.data
-    size = types.shape(op.x.type)[axis]
+    size = types.shape(x.type)[axis]
     if size >= 0:
         return constant(size, types.I64)
-    return None if size_of(op.x, axis) == (op.x, axis) else _length(op.x, axis)
+    return None if size_of(x, axis) == (x, axis) else _length(x, axis)
 
 
 @rule(SumOp, MaxOp, MinOp)
-def reduction_of(op: SumOp) -> Result:
-    source = defined_by(op.x, FullOp)
-    if source is None or 0 in types.shape(op.x.type):
+def reduction_of(op: SumOp, x: SSAValue) -> Result:
+    source = defined_by(x, FullOp)
+    if source is None or 0 in types.shape(x.type):
         return None
     if isinstance(op, SumOp) and not is_number(source.value, 0):
         return None  # n * x is not the sum of n times x
@@ -127,20 +128,21 @@ def reduction_of(op: SumOp) -> Result:
 
 
 @rule(ContractOp)
-def contract_transposed(op: ContractOp) -> Result:
+def contract_transposed(op: ContractOp, x: SSAValue, y: SSAValue) -> Result:
     """A product reads a transposed operand through its labels."""
-    lhs, rhs, result = op.labels
-    for number, (labels, operand) in enumerate(((lhs, op.x), (rhs, op.y))):
+    for number, operand in enumerate((x, y)):
         inner = defined_by(operand, TransposeOp)
         if inner is None:
             continue
+        lhs, rhs, result = op.labels
+        labels = (lhs, rhs)[number]
         source = [""] * len(labels)
         for axis, from_axis in enumerate(ints(inner.permutation)):
             source[from_axis] = labels[axis]
         relabelled = "".join(source)
         if number == 0:
-            return contract(f"{relabelled},{rhs}->{result}", Expr(inner.x), Expr(op.y))
-        return contract(f"{lhs},{relabelled}->{result}", Expr(op.x), Expr(inner.x))
+            return contract(f"{relabelled},{rhs}->{result}", Expr(inner.x), Expr(y))
+        return contract(f"{lhs},{relabelled}->{result}", Expr(x), Expr(inner.x))
     return None
 
 
@@ -148,81 +150,76 @@ def contract_transposed(op: ContractOp) -> Result:
 
 
 @rule(ExtractOp)
-def extract_from(op: ExtractOp) -> Result:
-    owner = op.t.owner
-    if isinstance(owner, FullOp):
-        return owner.value
-    if isinstance(owner, InsertOp) and _same(owner.indices, op.indices):
-        return owner.value
-    if isinstance(owner, ReshapeOp) and not types.is_tensor(owner.x.type):
-        return owner.x
-    return None
+def extract_from(_op: ExtractOp, array: SSAValue, *indices: SSAValue) -> Result:
+    if (full_array := defined_by(array, FullOp)) is not None:
+        return full_array.value
+    if (written := defined_by(array, InsertOp)) is not None:
+        return written.value if _same(written.indices, indices) else None
+    reshaped = defined_by(array, ReshapeOp)
+    return None if reshaped is None or types.is_tensor(reshaped.x.type) else reshaped.x
 
 
 @rule(InsertOp)
-def insert_into(op: InsertOp) -> Result:
-    read = defined_by(op.value, ExtractOp)
-    if read is not None and read.t is op.t and _same(read.indices, op.indices):
-        return op.t
-    overwritten = defined_by(op.t, InsertOp)
-    if overwritten is not None and op.t.has_one_use() and _same(overwritten.indices, op.indices):
-        return emit(InsertOp, op.value, overwritten.t, *op.indices)
+def insert_into(_op: InsertOp, value: SSAValue, array: SSAValue, *indices: SSAValue) -> Result:
+    read = defined_by(value, ExtractOp)
+    if read is not None and read.t is array and _same(read.indices, indices):
+        return array
+    overwritten = defined_by(array, InsertOp)
+    if overwritten is not None and array.has_one_use() and _same(overwritten.indices, indices):
+        return emit(InsertOp, value, overwritten.t, *indices)
     return None
 
 
 @rule(AddAtOp)
-def add_to_zeros(op: AddAtOp) -> Result:
+def add_to_zeros(_op: AddAtOp, value: SSAValue, array: SSAValue, *indices: SSAValue) -> Result:
     """0 + x without the read; of floats the addition stays, since 0.0 + -0.0 is 0.0."""
-    if not is_number(op.t, 0) or types.is_bool(op.t.type):
+    if not is_number(array, 0) or types.is_bool(array.type):
         return None
-    value = Expr(op.value)
-    return emit(InsertOp, value if never_negative_zero(op.value) else value + 0.0, op.t, *op.indices)
+    return emit(InsertOp, value if never_negative_zero(value) else Expr(value) + 0.0, array, *indices)
 
 
 @rule(ExtractSliceOp)
-def extract_slice_from(op: ExtractSliceOp) -> Result:
+def extract_slice_from(op: ExtractSliceOp, array: SSAValue, *_places: SSAValue) -> Result:
     if _is_whole(op, op.result):
-        return op.t
-    owner = op.t.owner
-    if isinstance(owner, FullOp):
-        return _full_like(owner, op)
-    if isinstance(owner, InsertSliceOp) and _same_slice(owner, op):
-        return owner.value
-    return None
+        return array
+    if (full_array := defined_by(array, FullOp)) is not None:
+        return _full_like(full_array, op)
+    written = defined_by(array, InsertSliceOp)
+    return written.value if written is not None and _same_slice(written, op) else None
 
 
 @rule(InsertSliceOp)
-def insert_slice_into(op: InsertSliceOp) -> Result:
-    if _is_whole(op, op.value):
-        return op.value
-    read = defined_by(op.value, ExtractSliceOp)
-    if read is not None and read.t is op.t and _same_slice(read, op):
-        return op.t
-    overwritten = defined_by(op.t, InsertSliceOp)
-    is_last = overwritten is not None and op.t.has_one_use()
+def insert_slice_into(op: InsertSliceOp, value: SSAValue, array: SSAValue, *starts: SSAValue) -> Result:
+    if _is_whole(op, value):
+        return value
+    read = defined_by(value, ExtractSliceOp)
+    if read is not None and read.t is array and _same_slice(read, op):
+        return array
+    overwritten = defined_by(array, InsertSliceOp)
+    is_last = overwritten is not None and array.has_one_use()
     if is_last and overwritten is not None and _same_slice(overwritten, op):
-        return op.rebuild(Expr(op.value), Expr(overwritten.t), *(Expr(start) for start in op.starts))
+        return op.rebuild(Expr(value), Expr(overwritten.t), *(Expr(start) for start in starts))
     return None
 
 
 @rule(AddSliceOp)
-def add_slice_to(op: AddSliceOp) -> Result:
-    if _is_whole(op, op.value):
-        return Expr(op.t) + Expr(op.value)
-    if not is_number(op.t, 0):
+def add_slice_to(op: AddSliceOp, part: SSAValue, array: SSAValue, *starts: SSAValue) -> Result:
+    if _is_whole(op, part):
+        return Expr(array) + Expr(part)
+    if not is_number(array, 0):
         return None
-    value = Expr(op.value)
-    if not never_negative_zero(op.value):
+    value = Expr(part)
+    if not never_negative_zero(part):
         value = value + zeros_like(value)
-    return emit(InsertSliceOp, value, op.t, *op.starts, sizes=op.sizes, strides=op.strides)
+    return emit(InsertSliceOp, value, array, *starts, sizes=op.sizes, strides=op.strides)
 
 
 @rule(WrapIndexOp)
-def wrap_known(op: WrapIndexOp) -> Result:
-    known = known_number(op.index)
+def wrap_known(_op: WrapIndexOp, index: SSAValue, size: SSAValue) -> Result:
+    known = known_number(index)
     if known is None:
         return None
-    return op.index if known >= 0 else Expr(op.index) + Expr(op.size)
+    return index if known >= 0 else Expr(index) + Expr(size)
 
 
 def _same(indices: Sequence[SSAValue], others: Sequence[SSAValue]) -> bool:

@@ -9,7 +9,8 @@ A worklist: an op is looked at again when an operand has changed. Ops with effec
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from xdsl.context import Context
@@ -17,7 +18,6 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import AnyFloat, IntegerType, ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import IsTerminator
 
 from mlirad.dialect import types
 from mlirad.dialect.check import CheckIndexOp, CheckOp
@@ -25,15 +25,17 @@ from mlirad.dialect.choice import MaximumOp, SelectOp
 from mlirad.dialect.elementwise import AddOp
 from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.op import NdOp
+from mlirad.dialect.traversal import ops_inside
 from mlirad.lowering import algebra, array_algebra
-from mlirad.lowering.algebra import Rules, simpler
+from mlirad.lowering.algebra import Rule, Rules, general_rules, simpler
 from mlirad.lowering.carries import Carries, is_structured
 from mlirad.lowering.known import is_number, known_number
 from mlirad.lowering.rewriting import (
     erase,
     in_place_of,
-    is_pure,
     is_removable,
+    is_terminator,
+    only_computes,
     replace,
     splice,
     static_trips,
@@ -43,6 +45,14 @@ from mlirad.lowering.rewriting import (
 _IDENTITIES: Rules = {**algebra.RULES, **array_algebra.RULES}
 
 
+@cache
+def _identities(kind: type[Operation]) -> tuple[Rule, ...]:
+    """The identities of a class of ops, to be tried in turn."""
+    if not issubclass(kind, NdOp) or not only_computes(kind):
+        return ()
+    return (*general_rules(kind), *_IDENTITIES.get(kind, ()))
+
+
 @dataclass(frozen=True)
 class Canonicalize(ModulePass):
     """Apply every identity until none applies."""
@@ -50,27 +60,21 @@ class Canonicalize(ModulePass):
     name = "mlirad-canonicalize"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        work = _Worklist()
-        work.add_all(op)
-        work.run()
+        ops = ops_inside(op)
+        _Worklist(ops[::-1], set(ops)).run()
 
 
 @dataclass
 class _Worklist:
-    """Ops to look at, the last first, each at most once."""
+    """Ops to look at, the last first, each at most once: a program's in its order, if it was put there backwards."""
 
-    stack: list[Operation] = field(default_factory=list)
-    waiting: set[Operation] = field(default_factory=set)
+    stack: list[Operation]
+    waiting: set[Operation]
 
     def add(self, op: Operation) -> None:
         if op not in self.waiting:
             self.waiting.add(op)
             self.stack.append(op)
-
-    def add_all(self, op: Operation) -> None:
-        """Everything in op, so that it is looked at in program order."""
-        for inner in reversed([inner for inner in op.walk() if inner is not op]):
-            self.add(inner)
 
     def run(self) -> None:
         while self.stack:
@@ -82,20 +86,25 @@ class _Worklist:
     def _visit(self, op: Operation) -> None:
         if self._erase_if_dead(op):
             return
-        rewrite = _REWRITES.get(type(op))
+        kind = op.__class__
+        rewrite = _REWRITES.get(kind)
         if rewrite is not None:
             rewrite(self, op)
-        elif isinstance(op, NdOp) and len(op.results) == 1 and is_pure(op):
-            self._simplify(op)
+        elif (identities := _identities(kind)) and len(op.results) == 1:
+            assert isinstance(op, NdOp)
+            self._simplify(op, identities)
 
     def _erase_if_dead(self, op: Operation) -> bool:
-        dead = not op.regions and all(result.first_use is None for result in op.results) and is_removable(op)
-        if dead:
-            operands = list(op.operands)
-            erase(op)
-            for operand in operands:
-                self.add_owner(operand)
-        return dead
+        for result in op.results:
+            if result.first_use is not None:
+                return False
+        if op.regions or not is_removable(op):
+            return False
+        operands = tuple(op.operands)
+        erase(op)
+        for operand in operands:
+            self.add_owner(operand)
+        return True
 
     def add_owner(self, value: SSAValue) -> None:
         """Look again at what computes a value that has lost a use."""
@@ -103,15 +112,16 @@ class _Worklist:
             self.add(value.op)
 
     def add_users(self, value: SSAValue) -> None:
-        for user in {use.operation for use in value.uses}:
+        for use in value.uses:
+            user = use.operation
             self.add(user)
-            parent = user.parent_op()
-            if parent is not None and user.has_trait(IsTerminator):
+            parent = user.parent_op() if is_terminator(user.__class__) else None
+            if parent is not None:
                 self.add(parent)
 
     def replace(self, op: Operation, values: Sequence[SSAValue]) -> None:
         """Replace op, and look again at all that its results and operands meet."""
-        operands = list(op.operands)
+        operands = tuple(op.operands)
         for result in op.results:
             self.add_users(result)
         replace(op, values)
@@ -123,22 +133,29 @@ class _Worklist:
         self.add_users(value)
         value.replace_all_uses_with(other)
 
-    def emit_before(self, op: Operation, build: Callable[[], SSAValue | None]) -> SSAValue | None:
+    def emit_before(self, op: Operation, build: Callable[[], SSAValue]) -> SSAValue:
         """Build in place of op, and look at the new ops too."""
         before = op.prev_op
         with in_place_of(op):
             value = build()
+        self._add_new(before, op)
+        return value
+
+    def _add_new(self, before: Operation | None, op: Operation) -> None:
+        """Look at the ops between `before` (none: the start of the block) and op."""
         assert op.parent is not None
         new = op.parent.first_op if before is None else before.next_op
         while new is not op:
             assert new is not None
             self.add(new)
             new = new.next_op
-        return value
 
-    def _simplify(self, op: NdOp) -> None:
-        value = self.emit_before(op, lambda: simpler(op, _IDENTITIES))
+    def _simplify(self, op: NdOp, identities: Sequence[Rule]) -> None:
+        before = op.prev_op
+        with in_place_of(op):
+            value = simpler(op, identities)
         if value is not None:
+            self._add_new(before, op)
             self.replace(op, [value])
 
     def inline(self, op: Operation, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
@@ -207,7 +224,6 @@ def _count_by_induction(work: _Worklist, op: scf.ForOp) -> None:
         assert first is not None and op.parent is not None
         inside = work.emit_before(first, lambda after=after: after(body.args[0]))
         outside = work.emit_before(op, lambda after=after: after(emit(MaximumOp, op.ub, constant(0, types.I64))))
-        assert inside is not None and outside is not None
         work.substitute(arg, inside)
         work.substitute(result, outside)
         # Nothing reads the carry now: make it one that never changes, and `_loop_carries` drops it.
@@ -279,9 +295,7 @@ def _check_index(work: _Worklist, op: CheckIndexOp) -> None:
     index, size = known_number(op.index), known_number(op.size)
     if index is None or size is None or not -size <= index < size:
         return
-    value = work.emit_before(op, lambda: constant(index + size if index < 0 else index, types.I64).value)
-    assert value is not None
-    work.replace(op, [value])
+    work.replace(op, [work.emit_before(op, lambda: constant(index + size if index < 0 else index, types.I64).value)])
 
 
 _REWRITES: dict[type[Operation], Callable[[_Worklist, Any], None]] = {

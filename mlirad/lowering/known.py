@@ -5,6 +5,7 @@ Reads: nd and arith. Writes: nothing. Leaves: everything.
 
 from __future__ import annotations
 
+from math import copysign
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirad.dialect import types
 from mlirad.dialect.constant import ConstantOp, FullOp
+
+_CONSTANTS = frozenset({ConstantOp, arith.ConstantOp})
 
 
 def number_of(attribute: Attribute, type: Attribute) -> Any:
@@ -34,19 +37,25 @@ def number_of(attribute: Attribute, type: Attribute) -> Any:
 def known_number(value: SSAValue) -> Any:
     """The NumPy number that a scalar is, or that is everywhere in an array; None if it is not known."""
     owner = value.owner
-    if isinstance(owner, FullOp):
+    kind = owner.__class__  # asked of every operand, and to ask for xDSL's abstract classes is slow
+    if kind is FullOp:
+        assert isinstance(owner, FullOp)
         return known_number(owner.value)
-    if isinstance(owner, ConstantOp | arith.ConstantOp):
-        return number_of(owner.value, value.type)
+    if kind in _CONSTANTS:
+        assert isinstance(owner, ConstantOp | arith.ConstantOp)
+        return _number(owner.value)
     return None
+
+
+@types.once
+def _number(attribute: Any) -> Any:
+    return number_of(attribute, attribute.type)
 
 
 def is_number(value: SSAValue, number: Any) -> bool:
     """Whether a value is (everywhere) this number, to the bit: -0.0 is not 0.0."""
     known = known_number(value)
-    if known is None:
-        return False
-    return bool(known == number) and bool(np.signbit(float(known)) == np.signbit(float(number)))
+    return known is not None and bool(known == number) and copysign(1, known) == copysign(1, number)
 
 
 def never_negative_zero(value: SSAValue) -> bool:
@@ -54,4 +63,4 @@ def never_negative_zero(value: SSAValue) -> bool:
     if not types.is_float(value.type):
         return True
     known = known_number(value)
-    return known is not None and not (known == 0 and np.signbit(float(known)))
+    return known is not None and not (known == 0 and copysign(1, known) < 0)

@@ -5,8 +5,7 @@ Reads and writes: single ops. Leaves: no use of a replaced value, no reference f
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache
 
 from xdsl.dialects import arith
@@ -24,14 +23,14 @@ from xdsl.traits import (
 )
 
 from mlirad.dialect.constant import ConstantOp
-from mlirad.dialect.expr import building, located
+from mlirad.dialect.expr import emitting
+from mlirad.dialect.traversal import ops_of
 
 
-@contextmanager
-def in_place_of(op: Operation) -> Iterator[None]:
+def in_place_of(op: Operation) -> emitting:
     """Ops are emitted before `op`, with its location."""
-    with building(InsertPoint.before(op)), located(op.location):
-        yield
+    assert op.parent is not None
+    return emitting(InsertPoint(op.parent, op), op.location)
 
 
 def erase(op: Operation) -> None:
@@ -55,7 +54,7 @@ def splice(block: Block, before: Operation, arguments: Sequence[SSAValue]) -> li
     assert end is not None and before.parent is not None
     passed_on = list(end.operands)
     erase(end)
-    for op in list(block.ops):
+    for op in ops_of(block):
         op.detach()
         before.parent.insert_op_before(op, before)
     return passed_on

@@ -1,0 +1,36 @@
+"""The ops of a block, or of all regions of an op, as lists: passes may change the program while they go through one.
+
+Reads: any IR. Writes: nothing. Leaves: everything. xDSL's own walks are generators in generators, several times slower.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation
+
+
+def ops_of(block: Block) -> list[Operation]:
+    """The ops of a block, in their order, without those of their regions."""
+    found: list[Operation] = []
+    op = block.first_op
+    while op is not None:
+        found.append(op)
+        op = op.next_op
+    return found
+
+
+def ops_inside(op: Operation) -> list[Operation]:
+    """All ops in the regions of op, in program order: an op stands before those in its own regions."""
+    found: list[Operation] = []
+    _collect(op, found)
+    return found
+
+
+def _collect(op: Operation, found: list[Operation]) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            inner = block.first_op
+            while inner is not None:
+                found.append(inner)
+                if inner.regions:
+                    _collect(inner, found)
+                inner = inner.next_op
