@@ -21,6 +21,7 @@ from mlirad.frontend.results import ResidualsResult
 from mlirad.jit import arguments
 from mlirad.jit.aliasing import Shared, overlapping, shared_groups, view_of_shared, views_of_one
 from mlirad.jit.arguments import Input
+from mlirad.jit.collect_rarely import collect_rarely
 from mlirad.jit.disk_cache import disk_cache
 from mlirad.jit.fast_calls import recipe_for
 from mlirad.jit.results import Pullback, Returned, dtypes_of
@@ -428,8 +429,9 @@ def _made_and_kept(
     kept = disk_cache(options, find_target(options.target, **options.for_target))
     is_kept = kept is not None and (bool(shared) or not is_aliased)
     wanted = kept.wanted(function, asked, options, shared) if kept is not None and is_kept else None
-    made = make()
-    specialization, code = _finish(function, asked, options, made, made[0].module, is_aliased)
+    with collect_rarely():
+        made = make()
+        specialization, code = _finish(function, asked, options, made, made[0].module, is_aliased)
     if kept is None or wanted is None or code is None:
         return specialization
     # The source may have changed since it was looked at.
