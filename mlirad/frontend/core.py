@@ -96,7 +96,6 @@ class Frame:
 
 
 RESULT = "$return"
-_NUMBERS = count(1)
 
 
 class _At:
@@ -132,6 +131,7 @@ class Core(ABC):
 
     def __init__(self, found: Found, unrolled: dict[Hashable, str], boundscheck: bool = True):
         self.state = State()
+        self._numbers = count(1)  # its own, as some come to stand in the IR: the same program is the same IR
         self.found = found
         self.unrolled = unrolled
         self.headers: dict[Hashable, Any] = {}  # what loops carried when they were last met (loops.py)
@@ -209,7 +209,7 @@ class Core(ABC):
     # Objects and arrays.
 
     def fresh(self) -> int:
-        return next(_NUMBERS)
+        return next(self._numbers)
 
     def new_object(self, entry: Entry) -> Object:
         number = self.fresh()

@@ -121,11 +121,14 @@ class DiskCache:
             return False
         entry["object"] = code
         content = json.dumps(entry, separators=(",", ":")).encode()
-        return self.store.put(self._free_name(wanted.key), content)
+        return self.store.put(self._place_for(wanted.key, content), content)
 
-    def _free_name(self, key: str) -> str:
-        """Where there is no entry, or the one that was not used for the longest time."""
+    def _place_for(self, key: str, content: bytes) -> str:
+        """Where another process has just put the same; else no entry, or the one unused for the longest time."""
         names = [f"{key}-{number}" for number in range(MAX_VARIANTS)]
+        for name in names:
+            if self.store.get(name) == content:
+                return name
         ages = {name: self.store.age(name) for name in names}
         return min(names, key=lambda name: (ages[name] is not None, ages[name] or 0.0))
 

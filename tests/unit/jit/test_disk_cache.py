@@ -882,6 +882,20 @@ def races(rounds: int) -> None:
             time.sleep(0.01)
 
 
+def test_processes_that_keep_the_same_leave_one_entry(root, monkeypatch) -> None:
+    """Each has looked before another was done, and compiles."""
+
+    def joins(x, n):
+        for _ in range(n):
+            x = x * 0.5
+        return x
+
+    monkeypatch.setattr(disk_cache.DiskCache, "find", lambda *_: None)
+    for _ in range(3):
+        np.testing.assert_array_equal(mlirad.jit(fresh(joins))(X, 3), X * 0.125)
+    assert len(entries(root)) == 2  # a specialisation, and its object code
+
+
 def test_processes_on_one_cache(root) -> None:
     races(1)
 
