@@ -14,7 +14,8 @@ from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
-from mlirad.lowering.rewriting import is_removable, is_terminator
+from mlirad.dialect.traversal import ops_inside
+from mlirad.lowering.rewriting import is_removable, is_terminator, only_computes
 from mlirad.lowering.tensor_memory import is_static
 
 WRITTEN = "mlirad.written"
@@ -32,7 +33,8 @@ def functions_of(module: Operation) -> dict[str, func.FuncOp]:
 
 
 def calls_in(function: func.FuncOp) -> list[func.CallOp]:
-    return [op for op in function.walk() if isinstance(op, func.CallOp)]
+    # Nothing extends a call; to ask for xDSL's abstract classes is slow.
+    return [op for op in ops_inside(function) if op.__class__ is func.CallOp]  # type: ignore[misc]
 
 
 def recursive(functions: Mapping[str, func.FuncOp]) -> set[str]:
@@ -60,16 +62,18 @@ def removable(functions: Mapping[str, func.FuncOp]) -> set[str]:
     not end either, as with loops.)"""
     known = set(functions)
     while True:
-        kept = {name for name in known if all(_is_removable(op, known) for op in functions[name].walk())}
+        kept = {name for name in known if all(_is_removable(op, known) for op in ops_inside(functions[name]))}
         if kept == known:
             return known
         known = kept
 
 
 def _is_removable(op: Operation, known: set[str]) -> bool:
+    if only_computes(op.__class__):
+        return True
     if isinstance(op, func.CallOp):
         return op.callee.string_value() in known
-    if isinstance(op, (func.FuncOp, scf.IfOp, scf.ForOp, scf.WhileOp)) or is_terminator(op.__class__):
+    if isinstance(op, (scf.IfOp, scf.ForOp, scf.WhileOp)) or is_terminator(op.__class__):
         return True
     return bool(op.regions) or is_removable(op)
 

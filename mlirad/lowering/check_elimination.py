@@ -43,6 +43,7 @@ from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.indexing import WrapIndexOp
 from mlirad.dialect.movement import DimOp
 from mlirad.dialect.overflow import HIGHEST, LOWEST, AddFitsOp, FitsOp, MulFitsOp, SubFitsOp
+from mlirad.dialect.traversal import ops_of
 from mlirad.lowering.apart import move_reads_out
 from mlirad.lowering.carries import Carries, is_structured
 from mlirad.lowering.growth import Growth, growth
@@ -77,8 +78,8 @@ class _Walk:
     def visit(self, block: Block, *facts: Sum) -> None:
         """Walk a block in which some sums are known not to be negative."""
         with self.ranges.scope(facts):
-            for op in list(block.ops):
-                visit = _VISITS.get(type(op))
+            for op in ops_of(block):
+                visit = _VISITS.get(op.__class__)
                 if visit is not None:
                     visit(self, op)
                 elif isinstance(op, ComparisonOp):

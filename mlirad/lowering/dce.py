@@ -9,6 +9,7 @@ a `while` that might not have ended.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -18,6 +19,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 
+from mlirad.dialect.traversal import ops_inside, ops_of
 from mlirad.lowering.callees import RemovableCalls
 from mlirad.lowering.carries import Carries, StructuredOp, carry_of, is_structured
 from mlirad.lowering.rewriting import erase, is_removable, is_terminator, only_computes
@@ -36,8 +38,8 @@ class Dce(ModulePass):
 def eliminate(op: Operation) -> None:
     """Remove what is dead in the regions of op."""
     marks = _Marks(RemovableCalls(op))
-    for inner in op.walk():
-        if inner is not op and marks.is_root(inner):
+    for inner in ops_inside(op):
+        if not only_computes(inner.__class__) and marks.is_root(inner):
             marks.need_op(inner)
     marks.spread()
     marks.sweep(op)
@@ -45,16 +47,17 @@ def eliminate(op: Operation) -> None:
 
 @dataclass
 class _Marks:
-    """What is needed; `pending` values are marked, but what they need is not yet. removable: functions (callees.py)."""
+    """The ops and the carries that are needed, and the blocks that run; `pending` ones are marked, but what they need
+    is not yet. removable: functions (callees.py)."""
 
     removable: RemovableCalls
     ops: set[Operation] = field(default_factory=set)
-    values: set[SSAValue] = field(default_factory=set)
-    pending: list[SSAValue] = field(default_factory=list)
+    carries: set[tuple[Operation, int]] = field(default_factory=set)
+    blocks: set[Block] = field(default_factory=set)
+    pending: list[Operation | tuple[Operation, int]] = field(default_factory=list)
 
     def is_root(self, op: Operation) -> bool:
-        if only_computes(op.__class__):
-            return False
+        """Whether an op that does not only compute is needed by itself."""
         if is_terminator(op.__class__):
             # What ends a region is needed if the op around it is; what ends a function always is.
             parent = op.parent_op()
@@ -64,26 +67,51 @@ class _Marks:
         # A structured op is needed for what is in it and comes out of it, never for itself.
         return not is_structured(op) and not is_removable(op)
 
-    def need(self, value: SSAValue) -> None:
-        if value not in self.values:
-            self.values.add(value)
-            self.pending.append(value)
-
     def need_op(self, op: Operation) -> None:
-        """op runs: so do the ops around it."""
-        current: Operation | None = op
-        while current is not None and current not in self.ops:
-            self.ops.add(current)
-            if is_structured(current):
-                assert isinstance(current, StructuredOp)
-                needed = Carries(current).controls
-            else:
-                needed = tuple(current.operands)
-            for value in needed:
+        if op not in self.ops:
+            self.ops.add(op)
+            self.pending.append(op)
+
+    def need(self, value: SSAValue) -> None:
+        """The op that a value comes from; of a structured op, the carry."""
+        if isinstance(value, OpResult):
+            op, number = value.op, value.index
+        else:
+            assert isinstance(value, BlockArgument)
+            op, number = value.block.parent_op(), carry_of(value.block, value)
+        if op is None:
+            return
+        self.need_op(op)
+        if op.regions and number is not None and number >= 0 and is_structured(op) and (op, number) not in self.carries:
+            self.carries.add((op, number))
+            self.pending.append((op, number))
+
+    def spread(self) -> None:
+        """Mark what the marked ops and carries need."""
+        while self.pending:
+            marked = self.pending.pop()
+            for value in self._of_carry(*marked) if isinstance(marked, tuple) else self._of_op(marked):
                 self.need(value)
-            if current.regions and not is_structured(current):
-                self._need_all_inside(current)
-            current = current.parent_op()
+
+    def _of_carry(self, op: Operation, number: int) -> Sequence[SSAValue]:
+        assert isinstance(op, StructuredOp)
+        return Carries(op).values(number)
+
+    def _of_op(self, op: Operation) -> Iterable[SSAValue]:
+        """What an op needs that runs. So do the ops around it."""
+        block = op.parent
+        if block is not None and block not in self.blocks:
+            self.blocks.add(block)
+            around = block.parent_op()
+            if around is not None:
+                self.need_op(around)
+        if not op.regions:
+            return op.operands
+        if is_structured(op):
+            assert isinstance(op, StructuredOp)
+            return Carries(op).controls
+        self._need_all_inside(op)
+        return op.operands
 
     def _need_all_inside(self, op: Operation) -> None:
         """The terminators of an op that is no loop or branch, so that what they pass on is kept."""
@@ -92,39 +120,19 @@ class _Marks:
                 if block.last_op is not None and not isinstance(op, ModuleOp):
                     self.need_op(block.last_op)
 
-    def spread(self) -> None:
-        while self.pending:
-            value = self.pending.pop()
-            owner, number = value.owner, None
-            if isinstance(value, BlockArgument):
-                assert isinstance(owner, Block)
-                op = owner.parent_op()
-                if op is not None and is_structured(op):
-                    number = carry_of(owner, value)
-            else:
-                assert isinstance(value, OpResult)
-                op, number = value.op, value.index
-            if op is None:
-                continue
-            self.need_op(op)
-            if number is not None and number >= 0 and is_structured(op):
-                assert isinstance(op, StructuredOp)
-                for part in Carries(op).values(number):
-                    self.need(part)
-
     def sweep(self, op: Operation) -> None:
         for region in op.regions:
             for block in region.blocks:
-                for inner in reversed(list(block.ops)):
-                    if inner in self.ops:
+                for inner in reversed(ops_of(block)):
+                    if inner not in self.ops:
+                        if not is_terminator(inner.__class__):
+                            erase(inner)
+                    elif inner.regions:
                         self._trim(inner)
-                    elif not is_terminator(inner.__class__):
-                        erase(inner)
 
     def _trim(self, op: Operation) -> None:
         """Sweep inside a living op, and drop its dead carries. Only what goes round still names what was swept."""
         self.sweep(op)
         if is_structured(op):
             assert isinstance(op, StructuredOp)
-            needed = [result in self.values for result in op.results]
-            Carries(op).keep(lambda number: needed[number])
+            Carries(op).keep(lambda number: (op, number) in self.carries)

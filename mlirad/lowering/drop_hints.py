@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from mlirad.dialect.request import CHECKPOINT, RECOVERED
+from mlirad.dialect.traversal import ops_inside
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,6 @@ class DropHints(ModulePass):
     name = "mlirad-drop-hints"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for inner in op.walk():
+        for inner in ops_inside(op):
             for hint in (CHECKPOINT, RECOVERED):
                 inner.attributes.pop(hint, None)

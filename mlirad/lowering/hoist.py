@@ -22,6 +22,7 @@ from mlirad.dialect import types
 from mlirad.dialect.check import CheckIndexOp
 from mlirad.dialect.indexing import ExtractOp, ExtractSliceOp
 from mlirad.dialect.op import NdOp, ints
+from mlirad.dialect.traversal import ops_of
 from mlirad.lowering.lifetimes import is_destroyed
 from mlirad.lowering.rewriting import constant_int, is_pure, static_trips
 
@@ -46,13 +47,15 @@ class _Levels:
         for region in op.regions:
             for block in region.blocks:
                 self.of_block[block] = level
-                for inner in list(block.ops):
+                is_in_loop = isinstance(block.parent_op(), scf.ForOp | scf.WhileOp)
+                for inner in ops_of(block):
                     if inner.regions:
                         self.visit_regions(inner, level + 1)
-                    elif isinstance(inner, NdOp | arith.ConstantOp) and is_pure(inner):
+                    elif is_in_loop and isinstance(inner, NdOp | arith.ConstantOp) and is_pure(inner):
                         self._move_out(inner)
 
     def _move_out(self, op: Operation) -> None:
+        """Move an op out of the loop whose block it is in."""
         lowest = max((self._level(operand) for operand in op.operands), default=0)
         destination: Operation | None = None
         block = op.parent

@@ -17,7 +17,9 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from mlirad.lowering.callees import functions_of, recursive
+from mlirad.dialect.traversal import ops_inside
+from mlirad.dialect.types import once
+from mlirad.lowering.callees import calls_in, functions_of, recursive
 from mlirad.lowering.rewriting import erase, replace, splice
 
 
@@ -29,6 +31,8 @@ class Inline(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = {inner.sym_name.data: inner for inner in op.ops if isinstance(inner, func.FuncOp)}
+        if not any(_is_private(function) for function in functions.values()):
+            return
         inliner = _Inliner(functions, _names(op), recursive(functions_of(op)))
         for function in list(functions.values()):
             inliner.visit(function)
@@ -38,12 +42,14 @@ class Inline(ModulePass):
 def _names(op: Operation) -> Counter[str]:
     """How often each symbol is named in op, types included."""
     count: Counter[str] = Counter()
-    for inner in op.walk():
+    for inner in (op, *ops_inside(op)):
         for attribute in (*inner.properties.values(), *inner.attributes.values()):
-            if isinstance(attribute, SymbolRefAttr):
+            if attribute.__class__ is SymbolRefAttr:
+                assert isinstance(attribute, SymbolRefAttr)
                 count[attribute.string_value()] += 1
         for value in inner.results:
-            count.update(_named_in(value.type))
+            for name in _named_in(value.type):
+                count[name] += 1
         for region in inner.regions:
             for block in region.blocks:
                 for arg in block.args:
@@ -51,10 +57,11 @@ def _names(op: Operation) -> Counter[str]:
     return count
 
 
-def _named_in(type: Attribute) -> list[str]:
+@once
+def _named_in(type: Attribute) -> tuple[str, ...]:
     """The symbols in a type's parameters."""
     parameters = getattr(type, "parameters", ())
-    return [parameter.string_value() for parameter in parameters if isinstance(parameter, SymbolRefAttr)]
+    return tuple(parameter.string_value() for parameter in parameters if isinstance(parameter, SymbolRefAttr))
 
 
 def _is_private(function: func.FuncOp) -> bool:
@@ -75,13 +82,12 @@ class _Inliner:
         if function in self.done:
             return
         self.done.add(function)
-        for op in list(function.walk()):
-            if isinstance(op, func.CallOp):
-                callee = self.functions.get(op.callee.string_value())
-                if callee is not None and callee.body.blocks and _is_private(callee):
-                    self.visit(callee)
-                    if callee.sym_name.data not in self.recursive:
-                        self._inline(op, callee)
+        for call in calls_in(function):
+            callee = self.functions.get(call.callee.string_value())
+            if callee is not None and callee.body.blocks and _is_private(callee):
+                self.visit(callee)
+                if callee.sym_name.data not in self.recursive:
+                    self._inline(call, callee)
 
     def _inline(self, call: func.CallOp, callee: func.FuncOp) -> None:
         name = callee.sym_name.data

@@ -16,9 +16,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from mlirad.dialect.op import NdOp
-from mlirad.dialect.types import from_location
+from mlirad.dialect.traversal import ops_inside
+from mlirad.dialect.types import from_location, once
 from mlirad.errors import TargetError
-from mlirad.targets.cpu.emit.function import ops_in
 
 _WIDTHS = (1, 8, 16, 32, 64)
 
@@ -26,15 +26,19 @@ _WIDTHS = (1, 8, 16, 32, 64)
 def problems_in(module: ModuleOp) -> list[TargetError]:
     """One error for each thing, with its place."""
     problems: list[TargetError] = []
-    for op in ops_in(module):
-        place = from_location(op.location)
+    for op in ops_inside(module):
         if op.name.startswith("ad.") and not isinstance(op, NdOp):
-            problems.append(TargetError(f"{op.name} reached the cpu target, which does not differentiate", place))
-        odd = [type for type in dict.fromkeys([*op.operand_types, *op.result_types]) if not _is_supported(type)]
-        problems += [TargetError(f"the cpu target has no {type} ({op.name})", place) for type in odd]
+            what = f"{op.name} reached the cpu target, which does not differentiate"
+            problems.append(TargetError(what, from_location(op.location)))
+        odd = [value.type for value in (*op.operands, *op.results) if not _is_supported(value.type)]
+        problems += [
+            TargetError(f"the cpu target has no {type} ({op.name})", from_location(op.location))
+            for type in dict.fromkeys(odd)
+        ]
     return problems
 
 
+@once
 def _is_supported(type: Attribute) -> bool:
     if isinstance(type, (ShapedType, TensorType)):
         return _is_supported(type.get_element_type())  # pyright: ignore[reportAttributeAccessIssue]
