@@ -1,18 +1,20 @@
 """Turns linalg on memrefs into loops with explicit vectors.
 
 Reads: linalg.generic, fill and copy, and strided memref.copy, on memrefs. Writes: scf, memref, vector, arith and math;
-scf.parallel if asked. Leaves: no linalg op.
+scf.parallel if asked. Leaves: no linalg op but fills of large blocks of memory by zeros, which targets do at once.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import copysign, prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import MemRefType, ModuleOp, NoneAttr
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, IntegerAttr, MemRefType, ModuleOp, NoneAttr
 from xdsl.dialects.linalg.ops import CopyOp, FillOp, GenericOp
 from xdsl.dialects.memref import CopyOp as MemRefCopyOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
 from mlirad.lowering.contraction import Contraction, ContractionEmitter, match_contraction
@@ -27,6 +29,8 @@ from mlirad.lowering.shared_tiles import SharedTiles
 from mlirad.lowering.vector_arith import mend_vector_arith
 from mlirad.lowering.vectorize import NestEmitter
 
+_FEWEST_CLEARED, _MOST_CLEARED = 9, 1 << 23
+
 
 @dataclass(frozen=True)
 class LinalgToLoops(ModulePass):
@@ -40,7 +44,7 @@ class LinalgToLoops(ModulePass):
         mend_vector_arith()
         found = [inner for inner in op.walk() if _is_structured(inner)]
         if not self.parallel:
-            found = share_repeated(op, found)
+            found = share_repeated(op, [inner for inner in found if not _is_clear(inner)])
         shared = SharedTiles.of(op, found)
         constants: dict[Block, Constants] = {}
         for structured in found:
@@ -54,6 +58,22 @@ def _is_structured(op: Operation) -> bool:
     if isinstance(op, MemRefCopyOp):
         return any(isinstance(v.type, MemRefType) and not isinstance(v.type.layout, NoneAttr) for v in op.operands)
     return isinstance(op, GenericOp | FillOp | CopyOp)
+
+
+def _is_clear(op: Operation) -> bool:
+    """Whether an op sets a block of memory to zero bits: more than a vector, less than what signals cannot wait for."""
+    if not isinstance(op, FillOp) or not isinstance(memory := op.outputs[0].type, MemRefType):
+        return False
+    value, shape = op.inputs[0].owner, memory.get_shape()
+    if not isinstance(value, ConstantOp) or DYNAMIC_INDEX in shape or not isinstance(memory.layout, NoneAttr):
+        return False
+    return _has_zero_bits(value.value) and _FEWEST_CLEARED <= prod(shape) <= _MOST_CLEARED
+
+
+def _has_zero_bits(value: Attribute) -> bool:
+    if isinstance(value, FloatAttr):
+        return value.value.data == 0.0 and copysign(1.0, value.value.data) > 0.0
+    return isinstance(value, IntegerAttr) and value.value.data == 0
 
 
 def lower(op: Operation, builder: LoopBuilder, vector_bytes: int, parallel: bool, shared: SharedTiles | None) -> None:

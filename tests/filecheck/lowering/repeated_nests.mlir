@@ -9,15 +9,15 @@
 // CHECK:         vector.broadcast
 // CHECK:         vector.store
 func.func @f(%a: memref<4x4xf64>, %b: memref<4x4xf64>, %c: memref<5x4xf64>) {
-  %zero = arith.constant 0.0 : f64
+  %two = arith.constant 2.0 : f64
   %one = arith.constant 1.0 : f64
-  linalg.fill ins(%zero : f64) outs(%a : memref<4x4xf64>)
+  linalg.fill ins(%two : f64) outs(%a : memref<4x4xf64>)
   linalg.fill ins(%one : f64) outs(%b : memref<4x4xf64>)
-  linalg.fill ins(%zero : f64) outs(%a : memref<4x4xf64>)
+  linalg.fill ins(%two : f64) outs(%a : memref<4x4xf64>)
   linalg.fill ins(%one : f64) outs(%b : memref<4x4xf64>)
-  linalg.fill ins(%zero : f64) outs(%a : memref<4x4xf64>)
+  linalg.fill ins(%two : f64) outs(%a : memref<4x4xf64>)
   linalg.fill ins(%one : f64) outs(%b : memref<4x4xf64>)
-  linalg.fill ins(%zero : f64) outs(%a : memref<4x4xf64>)
+  linalg.fill ins(%two : f64) outs(%a : memref<4x4xf64>)
   linalg.fill ins(%one : f64) outs(%b : memref<4x4xf64>)
   linalg.fill ins(%one : f64) outs(%c : memref<5x4xf64>)
   func.return

@@ -58,3 +58,22 @@ func.func public @trips(%x: f64) -> f64 {
   }
   func.return %y : f64
 }
+
+// What a copy moves is work too. Many elements are charged for at each trip; as many as only the run knows, after the
+// copy, whether in a loop or not.
+// CHECK-LABEL: define internal i32 @"mlirad.body.copies"
+// CHECK: call void @llvm.memmove
+// CHECK: sub nsw i64 %{{.*}}, 250{{[0-9]+}}
+// CHECK: call void @llvm.memmove
+// CHECK: %[[MOVED:.*]] = lshr i64 %a{{[0-9]+}}, 2
+// CHECK: sub nsw i64 %{{.*}}, %[[MOVED]]
+// CHECK: ret i32 0
+func.func public @copies(%x: memref<100000xf64>, %y: memref<100000xf64>, %a: memref<?xf64>, %b: memref<?xf64>, %n: i64) {
+  %c0 = arith.constant 0 : i64
+  %c1 = arith.constant 1 : i64
+  scf.for %i = %c0 to %n step %c1 : i64 {
+    "memref.copy"(%x, %y) : (memref<100000xf64>, memref<100000xf64>) -> ()
+  }
+  "memref.copy"(%a, %b) : (memref<?xf64>, memref<?xf64>) -> ()
+  func.return
+}

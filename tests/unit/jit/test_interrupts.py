@@ -83,6 +83,30 @@ def wide(x, n):
     return a[0, 0]
 
 
+def copied(x, n):
+    a, b = np.zeros(1_000_000), np.zeros(1_000_000)
+    for i in range(n):
+        b[:] = a
+        a[i % 7] = b[3] + x
+    return b[3]
+
+
+def cleared(x, n):
+    a = np.ones(1_000_000)
+    for i in range(n):
+        a[:] = 0.0
+        a[i % 7] = x
+    return a[3]
+
+
+def copied_in_part(x, n):
+    a, b = np.zeros(1_000_000), np.zeros(1_000_000)
+    for i in range(n):
+        b[: 1_000_000 - i % 5] = a[: 1_000_000 - i % 5]
+        a[i % 7] = b[3] + x
+    return b[3]
+
+
 @contextmanager
 def _alarm(after: float, handler: Callable[..., Any]) -> Iterator[None]:
     """A signal after so many seconds, as a terminal would send SIGINT."""
@@ -109,7 +133,9 @@ class _Arrival:
         return time.perf_counter() - self.due
 
 
-@pytest.mark.parametrize("function", [decay, climb, nest, left_early, fib, written, wide])
+@pytest.mark.parametrize(
+    "function", [decay, climb, nest, left_early, fib, written, wide, copied, cleared, copied_in_part]
+)
 def test_a_long_call_is_left(function: Callable[..., Any]) -> None:
     compiled = mlirad.jit(function)
     few, many = (5, 200) if function is fib else (5, FOREVER)

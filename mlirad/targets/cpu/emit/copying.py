@@ -1,16 +1,21 @@
-"""Reads: memref.copy. Writes: loops over the axes that are strided, and block moves. Leaves: no memref.copy."""
+"""Reads: memref.copy, linalg.fill of zeros. Writes: loops over the axes that are strided, and what moves or clears a
+block of memory at once. Leaves: neither of them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.linalg.ops import FillOp, YieldOp
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.targets.cpu.emit.descriptor import MemRef, address, is_literal, layout_of, multiply
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Phi, Rule
 from mlirad.targets.cpu.emit.memref import load
+from mlirad.targets.cpu.emit.polling import charge
+from mlirad.targets.cpu.emit.scf import emit_terminator
 from mlirad.targets.cpu.emit.types import byte_size, memory_type
 
 
@@ -27,11 +32,28 @@ def emit_copy(e: FunctionEmitter, op: memref.CopyOp) -> None:
         axis = 0
     else:
         axis = max(_block_axis(source), _block_axis(target))
-    size = "1"
-    for word in source.sizes[axis:]:
-        size = multiply(e, size, word)
     with e.scope():
-        _copy_blocks(e, source, target, axis, size)
+        _copy_blocks(e, source, target, axis, _count(e, source.sizes[axis:]))
+    if op in e.polling.moves:
+        charge(e, e.assign(f"lshr i64 {_count(e, source.sizes)}, 2"))
+
+
+def emit_clear(e: FunctionEmitter, op: FillOp) -> None:
+    """A fill whose bits are all zero, of one block of memory: the stage `loops` has no other."""
+    target = e.memref(op.outputs[0])
+    name = "llvm.memset.p0.i64"
+    e.module.declare(name, f"declare void @{name}(ptr, i8, i64, i1)")
+    size = byte_size(target.element)
+    pointer, bytes = address(e, target, ["0"] * len(target.sizes)), multiply(e, _count(e, target.sizes), str(size))
+    e.line(f"call void @{name}(ptr align {size} {pointer}, i8 0, i64 {bytes}, i1 false)")
+
+
+def _count(e: FunctionEmitter, sizes: Sequence[str]) -> str:
+    """How many elements there are."""
+    count = "1"
+    for word in sizes:
+        count = multiply(e, count, word)
+    return count
 
 
 def _copy_blocks(e: FunctionEmitter, source: MemRef, target: MemRef, axis: int, size: str) -> None:
@@ -93,4 +115,4 @@ def _close(e: FunctionEmitter, loop: _Loop) -> None:
     e.label(loop.after)
 
 
-RULES: dict[type[Operation], Rule] = {memref.CopyOp: emit_copy}
+RULES: dict[type[Operation], Rule] = {memref.CopyOp: emit_copy, FillOp: emit_clear, YieldOp: emit_terminator}

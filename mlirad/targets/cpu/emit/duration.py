@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import inf, prod
 
 from xdsl.dialects import arith, func, memref, scf
-from xdsl.dialects.builtin import IntegerAttr, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
 from xdsl.dialects.linalg.ops import FillOp
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -18,7 +18,8 @@ release and return would cost fifty nanoseconds."""
 
 _DEEPEST = 64
 """Of blocks in blocks. What is nested deeper counts as long: Python's stack has an end."""
-_COPIES = (memref.CopyOp, FillOp)
+MOVES = (memref.CopyOp, FillOp)
+"""What moves memory, a quarter of a cycle an element or so."""
 
 
 def is_long(function: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> bool:
@@ -47,8 +48,9 @@ class _Estimate:
     def _of(self, op: Operation, callers: frozenset[func.FuncOp]) -> float:
         if isinstance(op, func.CallOp):
             return self._of_call(op, callers)
-        if isinstance(op, _COPIES):
-            return max([1.0, *(_elements(operand) / 4 for operand in op.operands)])
+        if isinstance(op, MOVES):
+            moved = elements_moved(op)
+            return inf if moved is None else 1 + work_of_move(moved)
         inner = sum(self.of_block(block, callers) for region in op.regions for block in region.blocks)
         if isinstance(op, scf.WhileOp | scf.ParallelOp):
             return inf
@@ -67,11 +69,15 @@ class _Estimate:
         return 8 + self.of_block(callee.body.block, callers | {callee})
 
 
-def _elements(value: SSAValue) -> float:
-    if not isinstance(value.type, MemRefType):
-        return 0
-    sizes = value.type.get_shape()
-    return inf if -1 in sizes else prod(sizes)
+def elements_moved(op: Operation) -> int | None:
+    """How many elements a copy, or a fill, writes; None if only the run knows."""
+    shapes = [value.type.get_shape() for value in op.operands if isinstance(value.type, MemRefType)]
+    return next((prod(shape) for shape in shapes if DYNAMIC_INDEX not in shape), None)
+
+
+def work_of_move(elements: int) -> int:
+    """In operations."""
+    return elements // 4
 
 
 def _trips(loop: scf.ForOp) -> float:

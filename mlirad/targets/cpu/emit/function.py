@@ -98,19 +98,21 @@ class Polling:
     """Which loops of a function, or of a task, look for signals, and how; see polling.py.
 
     charges: the work of a trip of the loops that charge at each. strips: of the loops that are cut, a strip's trips.
+    moves: what moves as much memory as only the run knows, and charges for it.
 
     work: of the function's body, as far as no loop charges for it. is_called: whether other functions here call it.
     """
 
     charges: dict[Operation, int] = field(default_factory=dict)
     strips: dict[Operation, int] = field(default_factory=dict)
+    moves: set[Operation] = field(default_factory=set)
     work: int = 0
     is_called: bool = False
     calls: bool = False
 
     @property
     def is_needed(self) -> bool:
-        return bool(self.charges or self.strips) or self.is_called or self.calls
+        return bool(self.charges or self.strips or self.moves) or self.is_called or self.calls
 
 
 class FunctionEmitter:
@@ -143,7 +145,7 @@ class FunctionEmitter:
 
     def task(self, name: str) -> FunctionEmitter:
         """The emitter of a part of this function that is to be a function of its own: values have the same names."""
-        made = FunctionEmitter(self.module, Polling(self.polling.charges, self.polling.strips))
+        made = FunctionEmitter(self.module, Polling(self.polling.charges, self.polling.strips, self.polling.moves))
         made.name, made.attributes, made.is_task = name, self.attributes, True
         made.vectorized, made.arena_scopes = self.vectorized, self.arena_scopes
         made._values, made._counter = self._values, self._counter

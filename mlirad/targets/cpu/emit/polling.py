@@ -5,8 +5,9 @@ is known to be small as it is.
 
 Work is counted in operations, roughly. A call has a budget of them, in a register; watched loops charge for their
 trips, and where the budget is used up, the runtime looks at the clock, and at times for signals (`mlirad.poll`). A loop
-that has another watched one in it, and a `while`, charge at each trip. Any other is cut into strips of many trips, with
-a charge between two of them, so that LLVM finds in the inner loop what it would find without.
+that has another watched one in it, or much work in a trip, and a `while`, charge at each trip; so does a copy of as
+many elements as only the run knows. Any other loop is cut into strips of many trips, with a charge between two of them,
+so that LLVM finds in the inner loop what it would find without.
 
 In what threads share it is the same, but that they ask the pool (`parallel_poll`), which tells all of them when to
 leave.
@@ -24,6 +25,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from mlirad.lowering.leaves import WORK
 from mlirad.lowering.ranges import Interval
 from mlirad.lowering.rewriting import constant_int
+from mlirad.targets.cpu.emit.duration import MOVES, elements_moved, work_of_move
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Polling, ops_in
 from mlirad.targets.cpu.runtime import BUDGET, FIRST_BUDGET, INTERRUPTED, PARALLEL_POLL
 
@@ -36,7 +38,8 @@ JOB = "%job"
 """In a task: what the pool knows the call by that it is of."""
 _CALL = 32
 _EFFORT = 6
-_COSTS = {"math": 16, "memref.copy": 64, "linalg": 64}
+_COSTS = {"math": 16}
+_FEW = 64
 
 
 def plan(function: func.FuncOp, called: set[str], defined: set[str]) -> Polling:
@@ -58,8 +61,15 @@ def plan(function: func.FuncOp, called: set[str], defined: set[str]) -> Polling:
             else:
                 inside = _CALL
                 made.calls |= op.callee.string_value() in defined
+        elif isinstance(op, MOVES):
+            moved = elements_moved(op)
+            if moved is None:
+                made.moves.add(op)
+                watched.add(op)
+            else:
+                inside += _FEW + work_of_move(moved)
         else:
-            inside += _COSTS.get(op.name) or _COSTS.get(op.name.partition(".")[0], 0)
+            inside += _COSTS.get(op.name.partition(".")[0], 0)
         parent = op.parent_op()
         assert parent is not None
         work[parent] += inside
@@ -77,9 +87,9 @@ def _loop(made: Polling, op: scf.ForOp | scf.WhileOp, trip: int, has_watched: bo
             return trips * trip, has_watched
         # The end of a strip may be computed without overflow: of a subscript always, of numbers that begin at one.
         is_safe = isinstance(op.lb.type, IndexType) or constant_int(op.lb) is not None
-        if not has_watched and step is not None and step > 0 and is_safe:
-            made.strips[op] = max(1, STRIP // trip)
-            return max(STRIP, trip), True
+        if not has_watched and step is not None and step > 0 and is_safe and trip < STRIP:
+            made.strips[op] = STRIP // trip
+            return STRIP, True
     made.charges[op] = trip
     return trip, True
 
@@ -147,7 +157,7 @@ def _in_context(e: FunctionEmitter) -> str:
     return e.assign(f"getelementptr inbounds i8, ptr %ctx, i64 {BUDGET}")
 
 
-def charge(e: FunctionEmitter, work: int) -> None:
+def charge(e: FunctionEmitter, work: int | str) -> None:
     """Take so much off the budget; where nothing is left, look for signals, and leave if one raises."""
     due, go = e.fresh("due"), e.fresh("go")
     had = e.assign(f"load i64, ptr {_SLOT}, align 8")
