@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, wraps
+from functools import cache, lru_cache, wraps
 from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
@@ -75,7 +75,7 @@ def has_dtype(dtype: np.dtype) -> bool:
     return np.dtype(dtype) in _ELEMENT_OF_DTYPE
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _tensor(shape: tuple[int, ...], element: Attribute) -> TensorType:
     return TensorType(element, [DYNAMIC_INDEX if size < 0 else size for size in shape])
 

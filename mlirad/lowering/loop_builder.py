@@ -63,7 +63,7 @@ def segments(*lengths: int) -> DenseArrayBase:
     return DenseArrayBase.from_list(i32, lengths)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _index_attr(value: int) -> IntegerAttr:
     return IntegerAttr(value, INDEX)
 

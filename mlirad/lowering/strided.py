@@ -6,7 +6,7 @@ Reads: types, and the ops that make views. Writes: nothing. Leaves: memref types
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from math import prod
 
 from xdsl.dialects import tensor
@@ -29,7 +29,7 @@ Strides = list[int | None]
 Integers = DenseArrayBase[IntegerType]
 
 
-@cache
+@lru_cache(maxsize=1024)
 def identity(type: Attribute) -> MemRefType:
     """A memref of the tensor's shape that lies as C arrays lie."""
     assert isinstance(type, TensorType)
@@ -45,7 +45,7 @@ def subview_type(source: MemRefType, slice: Slice, shape: Sequence[int]) -> MemR
     return _subview_type(source, slice.static_offsets, slice.static_sizes, slice.static_strides, tuple(shape))
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _subview_type(
     source: MemRefType, offsets: Integers, sizes: Integers, steps: Integers, shape: tuple[int, ...]
 ) -> MemRefType:

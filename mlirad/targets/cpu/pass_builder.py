@@ -77,7 +77,5 @@ def _begins_with_empty_list(memory: int, address: int) -> bool:
     return found == _EMPTY_LIST.pack(address + _EMPTY_LIST.size, 0, _ROOM)
 
 
-def _free(address: int) -> None:
-    free = ctypes.CDLL(None).free
-    free.argtypes, free.restype = [ctypes.c_void_p], None
-    free(address)
+_free = ctypes.CDLL(None)["free"]
+_free.argtypes, _free.restype = [ctypes.c_void_p], None
