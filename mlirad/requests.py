@@ -78,12 +78,28 @@ def _made(kind: type[Request], function: Any, *rest: Any) -> Request:
 def importable(function: Any) -> Any:
     """What pickle is to be given for a function: the kernel, where that stands under the function's name."""
     if isinstance(function, FunctionType):
-        found: Any = sys.modules.get(function.__module__)
-        for part in function.__qualname__.split("."):
-            found = getattr(found, part, None)
-        if not isinstance(found, FunctionType) and getattr(found, "__mlirad_function__", None) is function:
-            return found
+        there = found(function.__module__, function.__qualname__)
+        if not isinstance(there, FunctionType) and getattr(there, "__mlirad_function__", None) is function:
+            return there
     return function
+
+
+def found(module: str, name: str) -> Any:
+    """What stands under a name with dots in a module; None if there is no such thing."""
+    there: Any = sys.modules.get(module)
+    for part in name.split("."):
+        there = getattr(there, part, None)
+    return there
+
+
+def copied(function: FunctionType) -> FunctionType:
+    """Another function of the same code, over the same variables."""
+    made = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    made.__kwdefaults__, made.__doc__ = function.__kwdefaults__, function.__doc__
+    made.__module__, made.__qualname__ = function.__module__, function.__qualname__
+    return made
 
 
 def name_of(function: Any) -> str:

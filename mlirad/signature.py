@@ -140,14 +140,13 @@ def leaf_of(value: Any) -> LeafSpec:
     byte-swapped arrays, and subclasses of ndarray with operators of their own.
     """
     if isinstance(value, np.ndarray):
-        _require_dtype(value.dtype)
+        dtype = _required_dtype(value.dtype)
         if not is_plain_array(value):
             kind = type(value).__name__
             raise TypeError(f"{kind} is a subclass of ndarray that means something else by it; use np.asarray(x)")
-        return ArrayLeaf(value.dtype, value.shape, layout_of(value), not value.flags.writeable)
+        return ArrayLeaf(dtype, value.shape, layout_of(value), not value.flags.writeable)
     if isinstance(value, np.generic):
-        _require_dtype(value.dtype)
-        return ScalarLeaf(value.dtype, weak=False)
+        return ScalarLeaf(_required_dtype(value.dtype), weak=False)
     dtype = _PYTHON_DTYPE.get(type(value))
     if dtype is not None:
         return ScalarLeaf(dtype, weak=True)
@@ -173,11 +172,13 @@ def _means_the_same(kind: type) -> bool:
     return not changed and all(_means_the_same(base) for base in kind.__bases__ if issubclass(base, np.ndarray))
 
 
-def _require_dtype(dtype: np.dtype) -> None:
+def _required_dtype(dtype: np.dtype) -> np.dtype:
+    """NumPy's own object for a dtype: an array that was unpickled has one of its own, which is equal to it."""
     if dtype.kind not in _KINDS or dtype.itemsize > 8 or dtype == np.float16:
         raise TypeError(f"dtype {dtype} is not supported; use bool, int8..int64, uint8..uint64, float32 or float64")
     if not dtype.isnative:
         raise TypeError(f"dtype {dtype} is byte-swapped; convert it: x.astype(x.dtype.newbyteorder('='))")
+    return np.dtype(dtype.char)
 
 
 _LAYOUT_AND_ACCESS = 0x403

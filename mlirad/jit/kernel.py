@@ -217,10 +217,27 @@ class Kernel(NativelyCallable):
             kept = list(self._specializations())
             self._plans.set([plan for plan in plans if any(each.has_plan(plan) for each in kept)])
 
-    def __reduce__(self) -> Any:
+    def __reduce_ex__(self, protocol: Any) -> Any:
         """A kernel is the name that it is found under, or what it is made of; it is compiled where it is called."""
         function = requests.importable(self.__mlirad_function__)
-        return self.__qualname__ if function is self else (_again, (function, self.options))
+        if function is not self:
+            return _again, (function, self.options)
+        if self.__module__ == "__main__" and protocol >= 4:
+            return _of_main, (self.as_sent, self.options)
+        return self.__qualname__
+
+    @functools.cached_property
+    def as_sent(self) -> FunctionType:
+        """The function of a kernel of `__main__`, under a name that pickle finds it by: `kernel.as_sent`.
+
+        Under its own name there is the kernel. Picklers for processes with another `__main__` (cloudpickle, and so
+        joblib's) send functions that stand there by value, and this one as well.
+        """
+        function = self.__mlirad_function__
+        made = requests.copied(function)
+        vars(made).update((name, value) for name, value in vars(function).items() if name != _Kernels.NAME)
+        made.__qualname__ += _SENT
+        return made
 
     def __copy__(self) -> Kernel:
         return self
@@ -232,6 +249,19 @@ class Kernel(NativelyCallable):
 
     def __repr__(self) -> str:
         return f"<mlirad kernel {self.__name__}>"
+
+
+_SENT = f".{Kernel.as_sent.attrname}"
+
+
+def _of_main(function: FunctionType, options: Options) -> Kernel:
+    """The kernel of `__main__` that was pickled: that of this process, if the function was found by its name."""
+    name = function.__qualname__.removesuffix(_SENT)
+    found = requests.found(function.__module__, name)
+    if isinstance(found, Kernel) and found.as_sent is function:
+        return found
+    function.__qualname__ = name
+    return kernel_of(function, options)
 
 
 def _again(function: Any, options: Options) -> Kernel:

@@ -7,6 +7,7 @@ import errno
 import json
 import linecache
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -880,6 +881,15 @@ def races(rounds: int) -> None:
                 assert status == 0
                 children.remove(done)
             time.sleep(0.01)
+
+
+def test_arrays_that_were_unpickled_are_like_others(root, built) -> None:
+    """Their dtypes are objects of their own."""
+    sent = pickle.loads(pickle.dumps(X))
+    assert sent.dtype is not X.dtype
+    for x in (X, sent, X.astype(np.float32), pickle.loads(pickle.dumps(X.astype(np.float32)))):
+        np.testing.assert_array_equal(mlirad.jit(fresh(helper))(x), helper(x))
+    assert len(built) == 2
 
 
 def test_processes_that_keep_the_same_leave_one_entry(root, monkeypatch) -> None:

@@ -128,6 +128,118 @@ def test_joblib() -> None:
     same(tuple(threads), tuple(sent.total_by_hand(X * k) for k in range(20)))
 
 
+# what stands in a script's own __main__
+
+SCRIPT = """
+import pickle, sys
+import numpy as np
+import mlirad
+
+X = np.array([0.5, -1.25, 2.0])
+
+
+@mlirad.jit
+def cube(x):
+    "The sum of cubes."
+    return np.sum(x * x * x)
+
+
+@mlirad.jit(static_argnames=("n",), boundscheck=False)
+def times(x, n=3):
+    return x * n
+
+
+@mlirad.jit
+def deep(x, n):
+    return x if n == 0 else deep(x, n - 1) * 2.0
+
+
+class Model:
+    @mlirad.jit
+    def loss(self, x):
+        return np.sum(x * x) * 0.5
+
+
+slope = mlirad.grad(cube)
+KERNELS = {
+    cube: ((X,), np.sum(X**3)),
+    times: ((X,), 3 * X),
+    deep: ((1.0, 3), 8.0),
+    slope: ((X,), 3 * X**2),
+    Model.loss: ((None, X), np.sum(X * X) / 2),
+}
+
+
+def uses(x):
+    return cube(x) + slope(x)[0]
+
+
+def call(kernel, *args):
+    return kernel(*args)
+
+
+def check(found):
+    for (_, expected), each in zip(KERNELS.values(), found, strict=True):
+        np.testing.assert_allclose(each, expected)
+"""
+
+IN_MAIN = {
+    "by name": """
+for kernel in KERNELS:
+    for protocol in (2, 4, 5):
+        assert pickle.loads(pickle.dumps(kernel, protocol)) is kernel, (kernel, protocol)
+print(repr(cube), cube.__doc__)
+""",
+    "by value": """
+import cloudpickle
+import subprocess
+data = cloudpickle.dumps([[(kernel, *rest) for kernel, rest in KERNELS.items()], uses, slope])
+program = '''
+import pickle, sys, numpy as np
+kernels, uses, slope = pickle.load(sys.stdin.buffer)
+for kernel, arguments, expected in kernels:
+    for _ in range(5):
+        np.testing.assert_allclose(kernel(*arguments), expected)
+assert slope is kernels[3][0] and slope is uses.__globals__["slope"]
+assert kernels[1][0].options.boundscheck is False and kernels[0][0].cache_info().misses == 1
+print(repr(kernels[0][0]), kernels[0][0].__doc__)
+'''
+subprocess.run([sys.executable, "-c", program], input=data, check=True)
+""",
+    "joblib": """
+import joblib
+if __name__ == "__main__":
+    for _ in range(2):
+        found = joblib.Parallel(n_jobs=2)(joblib.delayed(kernel)(*args) for kernel, (args, _) in KERNELS.items())
+        check(found)
+        check(joblib.Parallel(n_jobs=2)(joblib.delayed(call)(kernel, *args) for kernel, (args, _) in KERNELS.items()))
+    assert set(joblib.Parallel(n_jobs=2)(joblib.delayed(uses)(X) for _ in range(4))) == {uses(X)}
+    print(repr(cube), cube.__doc__)
+""",
+    "spawn": """
+import multiprocessing
+if __name__ == "__main__":
+    for method in ("spawn", "forkserver", "fork"):
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            check(pool.starmap(call, [(kernel, *args) for kernel, (args, _) in KERNELS.items()]))
+            check([pool.apply(kernel, args) for kernel, (args, _) in KERNELS.items()])
+    print(repr(cube), cube.__doc__)
+""",
+}
+
+
+@pytest.mark.parametrize(
+    "how", ["by name", "by value", *(pytest.param(each, marks=pytest.mark.full) for each in ("joblib", "spawn"))]
+)
+def test_kernels_of_a_script(how: str, tmp_path: Path) -> None:
+    if how in ("by value", "joblib"):
+        pytest.importorskip("joblib", reason="scikit-learn, of the extra `examples`, brings it")
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT + IN_MAIN[how])
+    done = run_script(script)
+    assert (done.returncode, done.stdout) == (0, "<mlirad kernel cube> The sum of cubes.\n"), done.stderr
+
+
 # forked
 
 
@@ -218,10 +330,14 @@ thread.join()
 
 
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run_script("-c", program, *arguments)
+
+
+def run_script(*words: str | Path) -> subprocess.CompletedProcess[str]:
     support = Path(sent.__file__).parent
     paths = [str(Path(mlirad.__file__).parents[1]), str(support)]
     return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
+        [sys.executable, *words],
         # Later versions of Python warn of forks beside threads.
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "MLIRAD_CACHE": "0", "PYTHONWARNINGS": "ignore"},
         capture_output=True,
