@@ -2,6 +2,9 @@
 
 Peers: the adjoint written by hand, compiled by Numba, and JAX up to the size whose compilation and first call take it
 a minute. JAX's time is for the gradient as it is usually written there (`lax` loops and `.at[].set`).
+
+Prints a table. Of a gradient's memory it tells what `last_memory()` does (the tape, above all), and by how much one
+call raises the resident set at its highest, which is less where compilation has left memory free that is used again.
 """
 
 from __future__ import annotations
@@ -9,17 +12,27 @@ from __future__ import annotations
 import argparse
 import importlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-from harness import Work, has, high_water, print_ratios, shortest
+from harness import Work, has, high_water, shortest
 
 import mlirad
 
 NAMES = ("recurrence", "seidel_2d", "products_2d", "newton_each", "trisolve", "cholesky", "limited", "lotka_volterra")
+NAMED = ("mlirad", "function", "JAX")
+COLUMNS = (
+    "operations",
+    "by hand, ns each",
+    *(f"{name} / by hand" for name in NAMED),
+    "mlirad's tape, B each",
+    "mlirad's memory, B each",
+    "by hand, B each",
+    "largest difference",
+)
 PATIENCE = 60.0  # seconds that JAX gets for one size
 BUDGET = 20.0  # seconds that the measurements of one size take, roughly
 
@@ -52,50 +65,46 @@ def difference(x: Any, y: Any) -> float:
     return max(float(np.max(np.abs(a - b)) / np.max(np.abs(b))) for a, b in pairs)
 
 
-def print_memory(program: ModuleType, sizes: list[int]) -> None:
-    for size in sizes:
-        arguments, operations = program.arguments(size), program.operations(size)
-        for name, prepare in (("mlirad", prepare_mlirad), ("Numba, adjoint by hand", prepare_numba)):
-            rise = high_water(partial(prepare, program, arguments))
-            told = (
-                "not measured" if rise is None else f"{rise / 2**20:9.2f} MiB {rise / operations:9.2f} B an operation"
-            )
-            print(f"  size {size:9,d}  {name:26s} {told}")
+def rises(program: ModuleType, size: int) -> list[int | None]:
+    """By how much one call of the gradient raises the resident set at its highest, mlirad's and the one by hand."""
+    arguments = program.arguments(size)
+    return [high_water(partial(prepare, program, arguments)) for prepare in (prepare_mlirad, prepare_numba)]
 
 
-def print_counted(program: ModuleType, sizes: list[int]) -> None:
-    """What a call says that it has needed besides arguments and results, whatever memory was there already."""
-    ours = gradient(program)
-    for size in sizes:
-        arguments, operations = program.arguments(size), program.operations(size)
-        ours(*arguments)
-        needed = ours.last_memory()
-        print(f"  size {size:9,d}  {needed / 2**20:9.2f} MiB {needed / operations:9.2f} B an operation")
-
-
-def print_times(program: ModuleType, sizes: list[int], patience: float, budget: float) -> None:
+def rows(
+    program: ModuleType, memory: Mapping[int, list[int | None]], patience: float, budget: float
+) -> Iterator[list[str]]:
+    """What the columns are for each size: numbers, and "-" for what was not measured."""
     ours, function = gradient(program), mlirad.jit(program.loss)
     peer = jax_gradient(program) if patience > 0 and program.jax_loss is not None else None
-    for size in sizes:
+    for size, raised in memory.items():
         arguments, operations = program.arguments(size), program.operations(size)
         contenders: dict[str, Work] = {
-            "Numba, adjoint by hand": partial(program.adjoint, *arguments),
+            "by hand": partial(program.adjoint, *arguments),
             "mlirad": partial(ours, *arguments),
-            "mlirad, the function alone": partial(function, *arguments),
+            "function": partial(function, *arguments),
         }
-        title = f"size {size:,d}: {operations:,d} operations"
-        told = f"largest difference {difference(ours(*arguments), program.adjoint(*arguments)):.1e}"
+        result = ours(*arguments)
+        apart = [difference(result, program.adjoint(*arguments))]
         if peer is not None:
             start = time.perf_counter()
-            told += f", from JAX's {difference(ours(*arguments), peer(*arguments)):.1e}"
+            apart.append(difference(result, peer(*arguments)))
             contenders["JAX"] = partial(peer, *arguments)
             took = time.perf_counter() - start
             if took > patience / 10:  # the next size has ten times the operations, or more
                 peer = None
             if took > patience:
-                told += f" (JAX took {took:.0f} s)"
                 del contenders["JAX"]
-        print_ratios(f"\n{title} ({told})", shortest(contenders, budget=budget))
+        times = shortest(contenders, budget=budget)
+        ratios = [f"{times[name] / times['by hand']:.2f}" if name in times else "-" for name in NAMED]
+        bytes = [None if each is None else each / operations for each in (ours.last_memory(), *raised)]
+        yield [
+            f"{operations:,d}",
+            f"{1e9 * times['by hand'] / operations:.2f}",
+            *ratios,
+            *("-" if each is None else f"{each:.1f}" for each in bytes),
+            f"{max(apart):.0e}",
+        ]
 
 
 def main() -> int:
@@ -111,15 +120,12 @@ def main() -> int:
         for name, program in programs.items()
     }
     # Memory first: the children are forked before JAX has threads.
+    memory = {name: {size: rises(programs[name], size) for size in sizes[name]} for name in programs}
+    print("| program |", " | ".join(COLUMNS), "|")
+    print("|---" + "|---:" * len(COLUMNS) + "|")
     for name, program in programs.items():
-        print(f"\n== {name}: rise of the resident set at its highest, of one call")
-        print_memory(program, sizes[name])
-    for name, program in programs.items():
-        print(f"\n== {name}: what mlirad's last_memory() tells")
-        print_counted(program, sizes[name])
-    for name, program in programs.items():
-        print(f"\n== {name}")
-        print_times(program, sizes[name], options.patience if has("jax") else 0.0, options.budget)
+        for row in rows(program, memory[name], options.patience if has("jax") else 0.0, options.budget):
+            print(f"| {name} |", " | ".join(row), "|", flush=True)
     return 0
 
 
