@@ -9,7 +9,7 @@
 // CHECK-SAME: ptr noalias nonnull noundef align 8 dereferenceable(96) [[X:%[a-z0-9]+]]
 // CHECK-SAME: ptr noalias nonnull noundef align 8 dereferenceable(96) [[R:%[a-z0-9]+]]
 // CHECK: [[ROW:%v[0-9]+]] = mul nsw i64 {{%v[0-9]+}}, 4
-// CHECK-NEXT: [[AT:%v[0-9]+]] = add nsw i64 [[ROW]], {{%v[0-9]+}}
+// CHECK: [[AT:%v[0-9]+]] = add nsw i64 [[ROW]], {{%v[0-9]+}}
 // CHECK-NEXT: [[P:%v[0-9]+]] = getelementptr inbounds double, ptr [[X]], i64 [[AT]]
 // CHECK-NEXT: load double, ptr [[P]], align 8
 // CHECK: getelementptr inbounds double, ptr [[R]]

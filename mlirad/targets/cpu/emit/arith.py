@@ -42,7 +42,7 @@ def _pair(e: FunctionEmitter, op: Operation) -> tuple[str, str, str]:
 def _integer(instruction: str) -> Rule:
     def rule(e: FunctionEmitter, op: Operation) -> None:
         type, a, b = _pair(e, op)
-        e.bind(op.results[0], e.pure(f"{instruction} {_overflow_flags(op)}{type} {a}, {b}"))
+        e.bind(op.results[0], e.pure(f"{instruction} {_overflow_flags(op)}{type} {a}, {b}", a, b))
 
     return rule
 
@@ -50,7 +50,7 @@ def _integer(instruction: str) -> Rule:
 def _float(instruction: str) -> Rule:
     def rule(e: FunctionEmitter, op: Operation) -> None:
         type, a, b = _pair(e, op)
-        e.bind(op.results[0], e.assign(f"{instruction} {fast_flags(op)}{type} {a}, {b}"))
+        e.bind(op.results[0], e.pure(f"{instruction} {fast_flags(op)}{type} {a}, {b}", a, b))
 
     return rule
 
@@ -72,7 +72,8 @@ def _cast(instruction: str) -> Rule:
 
 
 def convert(e: FunctionEmitter, instruction: str, operand: SSAValue, type: Attribute) -> str:
-    return e.assign(f"{instruction} {llvm_type(operand.type)} {e.word(operand)} to {llvm_type(type)}")
+    word = e.word(operand)
+    return e.pure(f"{instruction} {llvm_type(operand.type)} {word} to {llvm_type(type)}", word)
 
 
 def emit_constant(e: FunctionEmitter, op: arith.ConstantOp) -> None:
@@ -200,20 +201,21 @@ def emit_add_extended(e: FunctionEmitter, op: arith.AddUIExtendedOp) -> None:
 def emit_cmpi(e: FunctionEmitter, op: arith.CmpiOp) -> None:
     predicate = arith.CMPI_COMPARISON_OPERATIONS[op.predicate.value.data]
     type, a, b = _pair(e, op)
-    e.bind(op.result, e.assign(f"icmp {predicate} {type} {a}, {b}"))
+    e.bind(op.result, e.pure(f"icmp {predicate} {type} {a}, {b}", a, b))
 
 
 def emit_cmpf(e: FunctionEmitter, op: arith.CmpfOp) -> None:
     predicate = arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]
     type, a, b = _pair(e, op)
-    e.bind(op.result, e.assign(f"fcmp {fast_flags(op)}{predicate} {type} {a}, {b}"))
+    e.bind(op.result, e.pure(f"fcmp {fast_flags(op)}{predicate} {type} {a}, {b}", a, b))
 
 
 def emit_select(e: FunctionEmitter, op: arith.SelectOp) -> None:
     type = op.result.type
-    flag = f"{llvm_type(op.cond.type)} {e.word(op.cond)}"
+    condition = e.word(op.cond)
+    flag = f"{llvm_type(op.cond.type)} {condition}"
     pairs = zip(to_parts(e.value(op.lhs), type), to_parts(e.value(op.rhs), type), strict=True)
-    words = [e.assign(f"select {flag}, {part} {a}, {part} {b}") for (part, a), (_, b) in pairs]
+    words = [e.pure(f"select {flag}, {part} {a}, {part} {b}", condition, a, b) for (part, a), (_, b) in pairs]
     if isinstance(type, MemRefType):
         e.bind(op.result, from_parts(e, type, iter(words)))
     else:
@@ -221,7 +223,8 @@ def emit_select(e: FunctionEmitter, op: arith.SelectOp) -> None:
 
 
 def emit_negf(e: FunctionEmitter, op: arith.NegfOp) -> None:
-    e.bind(op.result, e.assign(f"fneg {fast_flags(op)}{llvm_type(op.result.type)} {e.word(op.operand)}"))
+    word = e.word(op.operand)
+    e.bind(op.result, e.pure(f"fneg {fast_flags(op)}{llvm_type(op.result.type)} {word}", word))
 
 
 def _saturate(name: str) -> Rule:

@@ -137,7 +137,7 @@ def multiply(emitter: FunctionEmitter, a: str, b: str) -> str:
         return "0"
     if a == "1" or b == "1":
         return b if a == "1" else a
-    return emitter.pure(f"mul nsw i64 {a}, {b}")
+    return emitter.pure(f"mul nsw i64 {a}, {b}", a, b)
 
 
 def add(emitter: FunctionEmitter, a: str, b: str) -> str:
@@ -145,7 +145,7 @@ def add(emitter: FunctionEmitter, a: str, b: str) -> str:
         return str(int(a) + int(b))
     if a == "0" or b == "0":
         return b if a == "0" else a
-    return emitter.pure(f"add nsw i64 {a}, {b}")
+    return emitter.pure(f"add nsw i64 {a}, {b}", a, b)
 
 
 def linear(emitter: FunctionEmitter, memref: MemRef, indices: Sequence[str]) -> str:
@@ -158,8 +158,35 @@ def linear(emitter: FunctionEmitter, memref: MemRef, indices: Sequence[str]) -> 
 
 def address(emitter: FunctionEmitter, memref: MemRef, indices: Sequence[str], *, is_masked: bool = False) -> str:
     """A typed pointer to an element. What is only reached under a mask may lie outside: no promise `inbounds`."""
-    position = linear(emitter, memref, indices)
-    if position == "0":
-        return memref.pointer
-    flag = "" if is_masked else " inbounds"
-    return emitter.pure(f"getelementptr{flag} {memory_type(memref.element)}, ptr {memref.pointer}, i64 {position}")
+    if not emitter.is_in_vector_loop:
+        return _moved(emitter, memref, memref.pointer, linear(emitter, memref, indices), is_inside=not is_masked)
+    # In steps: what the innermost loop does not change, what it does, and last a number, which instructions take.
+    known, fixed, varying = 0, "0", "0"
+    strides = memref.strides
+    for word in (memref.offset, *[multiply(emitter, *pair) for pair in zip(indices, strides, strict=True)]):
+        if is_literal(word):
+            known += int(word)
+        elif emitter.varies(word):
+            varying = add(emitter, varying, word)
+        else:
+            fixed = add(emitter, fixed, word)
+    steps = [step for step in (fixed, varying, str(known)) if step != "0"]
+    is_inside = not is_masked and (len(steps) == 1 or _is_forward(memref))
+    pointer = memref.pointer
+    for step in steps:
+        pointer = _moved(emitter, memref, pointer, step, is_inside=is_inside)
+    return pointer
+
+
+def _is_forward(memref: MemRef) -> bool:
+    """Whether all that leads to an element leads through the array."""
+    return all(is_literal(word) and int(word) >= 0 for word in (memref.offset, *memref.strides))
+
+
+def _moved(emitter: FunctionEmitter, memref: MemRef, pointer: str, step: str, *, is_inside: bool) -> str:
+    """A pointer so many elements further on."""
+    if step == "0":
+        return pointer
+    flag = " inbounds" if is_inside else ""
+    text = f"getelementptr{flag} {memory_type(memref.element)}, ptr {pointer}, i64 {step}"
+    return emitter.pure(text, pointer, step)

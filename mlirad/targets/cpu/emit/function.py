@@ -93,6 +93,19 @@ class Phi:
     incoming: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """A loop that is open. begin: the number that names had reached in front of it. before: lines that stand there.
+
+    known: what is known where it stands. is_vector: whether it handles vectors.
+    """
+
+    begin: int
+    before: list[str]
+    known: list[str]
+    is_vector: bool
+
+
 @dataclass
 class Polling:
     """Which loops of a function, or of a task, look for signals, and how; see polling.py.
@@ -124,7 +137,7 @@ class FunctionEmitter:
 
     def __init__(self, module: ModuleEmitter, polling: Polling | None = None):
         self.module = module
-        self.lines: list[str] = []
+        self.lines: list[str | list[str]] = []
         self.allocas: list[str] = []
         self.cold: list[str] = []
         self.exits: list[tuple[str, str]] = []
@@ -141,6 +154,9 @@ class FunctionEmitter:
         self.is_task = False
         self._values: dict[SSAValue, Value] = {}
         self._known: dict[str, str] = {}
+        self._here: list[str] = []  # what has become known in the scope
+        self._loops: list[_Loop] = []
+        self._moved: dict[str, int] = {}
         self._counter = 0
 
     def task(self, name: str) -> FunctionEmitter:
@@ -188,22 +204,57 @@ class FunctionEmitter:
         self.lines.append(f"  {name} = {text}")
         return name
 
-    def pure(self, text: str) -> str:
-        """The same for what always gives the same: where it is known already, nothing is emitted."""
+    def pure(self, text: str, *words: str) -> str:
+        """The same for what always gives the same, of `words`: where it is known already, nothing is emitted, and what
+        does not vary with a loop is computed before it."""
         name = self._known.get(text)
         if name is None:
-            name = self._known[text] = self.assign(text)
+            born = max([self._birth(word) for word in words])
+            loop = next((loop for loop in self._loops if born <= loop.begin), None)
+            if loop is None:
+                name = self.assign(text)
+                self._here.append(text)
+            else:
+                name = f"%{self.fresh()}"
+                loop.before.append(f"  {name} = {text}")
+                loop.known.append(text)
+                self._moved[name] = loop.begin
+            self._known[text] = name
         return name
+
+    def _birth(self, word: str) -> int:
+        """When a word was made: names are numbered as they come, but for those moved to the front of a loop."""
+        if (moved := self._moved.get(word)) is not None:
+            return moved
+        return int(word[2:]) if word.startswith("%v") else 0
+
+    def begin_loop(self, *, is_vector: bool = False) -> None:
+        """A loop begins here, before whose branch there is room for what does not vary with it."""
+        self._counter += 1
+        self._loops.append(_Loop(self._counter, [], self._here, is_vector))
+        self.lines.append(self._loops[-1].before)
+
+    def end_loop(self) -> None:
+        self._loops.pop()
+
+    @property
+    def is_in_vector_loop(self) -> bool:
+        return bool(self._loops) and self._loops[-1].is_vector
+
+    def varies(self, word: str) -> bool:
+        """Whether a word is made anew in each trip of the innermost loop."""
+        return self._birth(word) > self._loops[-1].begin
 
     @contextmanager
     def scope(self) -> Iterator[None]:
         """What becomes known in it is forgotten at its end: it may not be reached on the way to what follows."""
-        count = len(self._known)
+        saved, self._here = self._here, []
         try:
             yield
         finally:
-            while len(self._known) > count:
-                self._known.popitem()
+            for text in self._here:
+                del self._known[text]
+            self._here = saved
 
     def label(self, name: str) -> None:
         self.lines.append(f"{name}:")
@@ -214,10 +265,12 @@ class FunctionEmitter:
 
     def intrinsic(self, name: str, result: str, arguments: Sequence[tuple[str, str]], flags: str = "") -> str:
         """Call an LLVM intrinsic or an external pure function; the result's name."""
-        types = ", ".join(type for type, _ in arguments)
+        types = ", ".join([type for type, _ in arguments])
         callee = self.module.declare(name, f"declare {result} @{name}({types}) nounwind willreturn memory(none)")
-        listed = ", ".join(f"{type} {word}" for type, word in arguments)
-        return self.assign(f"call {flags}{result} {callee}({listed})")
+        listed = ", ".join([f"{type} {word}" for type, word in arguments])
+        text = f"call {flags}{result} {callee}({listed})"
+        # A function of the C library is called where the program calls it: it may take long.
+        return self.pure(text, *[word for _, word in arguments]) if name.startswith("llvm.") else self.assign(text)
 
     def phi(self, type: str) -> Phi:
         """A phi at this place, to be filled by `incoming`."""
@@ -292,7 +345,8 @@ class FunctionEmitter:
 
     def text(self, header: str, footer: Sequence[str] = ()) -> str:
         """The finished function."""
-        lines = [header + " {", "entry:", *self.allocas, *self.lines, *self.cold]
+        flat = [line for each in self.lines for line in ([each] if isinstance(each, str) else each)]
+        lines = [header + " {", "entry:", *self.allocas, *flat, *self.cold]
         if self.exits and self.is_task:
             lines += ["leave:", "  ret void"]
         elif self.exits:

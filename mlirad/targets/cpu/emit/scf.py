@@ -62,10 +62,13 @@ def emit_for(e: FunctionEmitter, op: scf.ForOp) -> Iterator[Block]:
     body, types, counter_type = op.body.block, _types(op.iter_args), llvm_type(op.lb.type)
     start = _words(e, op.iter_args, types)
     strip = _Strip(e, op, lower, upper) if op in e.polling.strips else None
+    is_vector = op in e.vectorized
     if strip is not None:
+        e.begin_loop(is_vector=is_vector)
         lower, upper, start = strip.begin(start)
     makes_trip = strip is not None or (is_literal(lower) and is_literal(upper) and int(lower) < int(upper))
     inside, after, before = e.fresh("body"), e.fresh("done"), e.current
+    e.begin_loop(is_vector=is_vector)
     if makes_trip:
         e.branch(inside)
     else:
@@ -90,9 +93,11 @@ def emit_for(e: FunctionEmitter, op: scf.ForOp) -> Iterator[Block]:
     for phi, word in zip(phis, carried, strict=True):
         e.incoming(phi, word, end)
     e.line(f"br i1 {is_more}, label %{inside}, label %{after}{_loop_facts(e, op)}")
+    e.end_loop()
     e.label(after)
     if strip is not None:
         e.bind_phis((op.res,), types, strip.end(carried))
+        e.end_loop()
     elif makes_trip:
         for result, value in zip(op.res, _yielded(body), strict=True):
             e.bind(result, e.value(value))
@@ -190,6 +195,7 @@ def emit_while(e: FunctionEmitter, op: scf.WhileOp) -> Iterator[Block]:
     types = _types(op.arguments)
     header, inside, after = e.fresh("while"), e.fresh("body"), e.fresh("done")
     before = e.current
+    e.begin_loop(is_vector=op in e.vectorized)
     e.branch(header)
     e.label(header)
     phis = e.phis(types)
@@ -212,6 +218,7 @@ def emit_while(e: FunctionEmitter, op: scf.WhileOp) -> Iterator[Block]:
         charge(e, e.polling.charges[op])
     _flow(e, _yielded(body), types, phis)
     e.branch(header)
+    e.end_loop()
     e.label(after)
 
 

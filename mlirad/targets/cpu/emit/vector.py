@@ -71,8 +71,8 @@ def splat(e: FunctionEmitter, word: str, type: VectorType) -> str:
     full, element = llvm_type(type), llvm_type(type.element_type)
     if word[0] != "%":
         return f"splat ({element} {word})"
-    one = e.assign(f"insertelement {full} poison, {element} {word}, i64 0")
-    return e.assign(f"shufflevector {full} {one}, {full} poison, <{lanes_of(type)} x i32> zeroinitializer")
+    one = e.pure(f"insertelement {full} poison, {element} {word}, i64 0", word)
+    return e.pure(f"shufflevector {full} {one}, {full} poison, <{lanes_of(type)} x i32> zeroinitializer", one)
 
 
 def emit_broadcast(e: FunctionEmitter, op: vector.BroadcastOp) -> None:
@@ -86,7 +86,7 @@ def emit_broadcast(e: FunctionEmitter, op: vector.BroadcastOp) -> None:
     else:
         full = llvm_type(source)
         zeros = f"<{lanes_of(type)} x i32> zeroinitializer"
-        e.bind(op.vector, e.assign(f"shufflevector {full} {word}, {full} poison, {zeros}"))
+        e.bind(op.vector, e.pure(f"shufflevector {full} {word}, {full} poison, {zeros}", word))
 
 
 def emit_fma(e: FunctionEmitter, op: vector.FMAOp) -> None:
@@ -102,12 +102,12 @@ def emit_create_mask(e: FunctionEmitter, op: vector.CreateMaskOp) -> None:
     (count,) = e.words(op.mask_dim_sizes)
     low = e.intrinsic("llvm.smax.i64", "i64", [("i64", count), ("i64", "0")])
     clamped = e.intrinsic("llvm.smin.i64", "i64", [("i64", low), ("i64", str(lanes))])
-    narrow = e.assign(f"trunc i64 {clamped} to i32")
+    narrow = e.pure(f"trunc i64 {clamped} to i32", clamped)
     full = f"<{lanes} x i32>"
-    one = e.assign(f"insertelement {full} poison, i32 {narrow}, i64 0")
-    all = e.assign(f"shufflevector {full} {one}, {full} poison, {full} zeroinitializer")
+    one = e.pure(f"insertelement {full} poison, i32 {narrow}, i64 0", narrow)
+    all = e.pure(f"shufflevector {full} {one}, {full} poison, {full} zeroinitializer", one)
     numbers = "<" + ", ".join(f"i32 {lane}" for lane in range(lanes or 1)) + ">"
-    e.bind(op.mask_vector, e.assign(f"icmp slt {full} {numbers}, {all}"))
+    e.bind(op.mask_vector, e.pure(f"icmp slt {full} {numbers}, {all}", all))
 
 
 _REDUCTIONS: dict[vector.CombiningKindFlag, tuple[str, str, str]] = {
@@ -158,24 +158,26 @@ def _position(e: FunctionEmitter, op: vector.ExtractOp | vector.InsertOp) -> str
 
 
 def emit_extract(e: FunctionEmitter, op: vector.ExtractOp) -> None:
-    source = f"{llvm_type(op.vector.type)} {e.word(op.vector)}"
-    e.bind(op.result, e.assign(f"extractelement {source}, i64 {_position(e, op)}"))
+    word, position = e.word(op.vector), _position(e, op)
+    text = f"extractelement {llvm_type(op.vector.type)} {word}, i64 {position}"
+    e.bind(op.result, e.pure(text, word, position))
 
 
 def emit_insert(e: FunctionEmitter, op: vector.InsertOp) -> None:
-    scalar = f"{llvm_type(op.source.type)} {e.word(op.source)}"
-    vector_ = f"{llvm_type(op.dest.type)} {e.word(op.dest)}"
-    e.bind(op.result, e.assign(f"insertelement {vector_}, {scalar}, i64 {_position(e, op)}"))
+    scalar, into, position = e.word(op.source), e.word(op.dest), _position(e, op)
+    text = f"insertelement {llvm_type(op.dest.type)} {into}, {llvm_type(op.source.type)} {scalar}, i64 {position}"
+    e.bind(op.result, e.pure(text, scalar, into, position))
 
 
 def emit_shuffle(e: FunctionEmitter, op: vector.ShuffleOp) -> None:
     mask = op.mask.get_values()
     first, second = lanes_of(op.v1.type) or 0, lanes_of(op.v2.type) or 0
-    a, b = (f"{llvm_type(v.type)} {e.word(v)}" for v in (op.v1, op.v2))
+    a, b = e.words((op.v1, op.v2))
     if first != second:
         raise TargetError("the cpu target shuffles vectors of one length only")
     lanes = ", ".join("i32 poison" if lane < 0 else f"i32 {lane}" for lane in mask)
-    e.bind(op.result, e.assign(f"shufflevector {a}, {b}, <{len(mask)} x i32> <{lanes}>"))
+    type = llvm_type(op.v1.type)
+    e.bind(op.result, e.pure(f"shufflevector {type} {a}, {type} {b}, <{len(mask)} x i32> <{lanes}>", a, b))
 
 
 def emit_bitcast(e: FunctionEmitter, op: vector.BitcastOp) -> None:
