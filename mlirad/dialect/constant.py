@@ -10,16 +10,13 @@ from typing import Any
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr, TensorType
-from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.dialects.linalg.ops import IndexOp
 from xdsl.ir import Attribute, SSAValue
-from xdsl.ir.affine import AffineMap
 from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def, var_operand_def
 
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, constant, emit, insert
-from mlirad.dialect.op import Properties, PureOp, Upstream, op
-from mlirad.dialect.upstream import empty, filled, generic
+from mlirad.dialect.op import Generic, Properties, PureOp, Upstream, op
+from mlirad.dialect.upstream import empty, filled
 from mlirad.errors import DTypeError, ShapeError
 
 
@@ -190,20 +187,11 @@ class ArangeOp(PureOp):
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         return None
 
-    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
-        return self.size
+    def loops(self) -> Generic:
+        return Generic(((0,),), self._number, sizes=len(self.operands), counters=(0,))
 
-    def loops(self) -> Upstream:
-        return Upstream(self._build)
-
-    def _build(self, *sizes: SSAValue) -> Sequence[SSAValue]:
-        indices = [insert(arith.IndexCastOp(size, IndexType())).result for size in sizes]
-
-        def place(_: SSAValue) -> Sequence[SSAValue]:
-            index = insert(IndexOp(0)).result
-            return [insert(arith.IndexCastOp(index, types.I64)).result]
-
-        return generic([], [empty(self.result.type, indices)], [AffineMap.identity(1)], [IteratorType.PARALLEL], place)
+    def _number(self, counter: SSAValue) -> SSAValue:
+        return insert(arith.IndexCastOp(counter, types.I64)).result
 
 
 STORED = 64

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import StringAttr
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, SSAValue
-from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import operand_def, prop_def, result_def
 
 from mlirad.dialect import types
@@ -91,13 +89,8 @@ class ContractOp(PureOp):
     def loops(self) -> Generic:
         lhs, rhs, result = self.labels
         order = result + "".join(label for label in dict.fromkeys(lhs + rhs) if label not in result)
-        maps = tuple(
-            AffineMap(len(order), 0, tuple(AffineExpr.dimension(order.index(label)) for label in labels))
-            for labels in (lhs, rhs, result)
-        )
-        iterators = tuple(IteratorType.PARALLEL if label in result else IteratorType.REDUCTION for label in order)
-        reduces = len(order) > len(result)
-        return Generic(iterators, maps, self._step if reduces else self._product, 0 if reduces else None)
+        maps = tuple(tuple(order.index(label) for label in labels) for labels in (lhs, rhs, result))
+        return Generic(maps, self._step, 0) if len(order) > len(result) else Generic(maps, self._product)
 
     def _product(self, *elements: SSAValue) -> SSAValue:
         x, y = elements

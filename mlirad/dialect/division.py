@@ -27,8 +27,8 @@ class FloorDivOp(BinaryOp):
     def scalar(self, *elements: SSAValue) -> SSAValue:
         x, y = elements
         if types.is_float(self.element):
-            return _float_divmod(x, y)[0]
-        return _integer_divmod(x, y, types.is_unsigned(self.element))[0]
+            return _float_quotient(x, y)
+        return _integer_quotient(x, y, types.is_unsigned(self.element))
 
 
 @op(np.mod, cost=8)
@@ -44,45 +44,72 @@ class ModOp(BinaryOp):
     def scalar(self, *elements: SSAValue) -> SSAValue:
         x, y = elements
         if types.is_float(self.element):
-            return _float_divmod(x, y)[1]
-        return _integer_divmod(x, y, types.is_unsigned(self.element))[1]
+            return _float_remainder(x, y)
+        return _integer_remainder(x, y, types.is_unsigned(self.element))
 
 
-def _integer_divmod(x: SSAValue, y: SSAValue, unsigned: bool) -> tuple[SSAValue, SSAValue]:
-    """(x // y, x % y) rounded down, that never trap."""
+def _integer_quotient(x: SSAValue, y: SSAValue, unsigned: bool) -> SSAValue:
+    """x // y rounded down, which never traps."""
     zero, one = number(0, y.type), number(1, y.type)
     by_zero = compare("eq", y, zero)
     if unsigned:
-        divisor = choose(by_zero, one, y)
-        quotient, remainder = scalar_op(arith.DivUIOp, x, divisor), scalar_op(arith.RemUIOp, x, divisor)
-    else:
-        by_minus_one = compare("eq", y, number(-1, y.type))
-        divisor = choose(scalar_op(arith.OrIOp, by_zero, by_minus_one), one, y)
-        truncated, rest = scalar_op(arith.DivSIOp, x, divisor), scalar_op(arith.RemSIOp, x, divisor)
-        signs_differ = compare("slt", scalar_op(arith.XOrIOp, rest, divisor), zero)
-        adjust = scalar_op(arith.AndIOp, compare("ne", rest, zero), signs_differ)
-        quotient = choose(adjust, scalar_op(arith.SubiOp, truncated, one), truncated)
-        quotient = choose(by_minus_one, scalar_op(arith.SubiOp, zero, x), quotient)
-        remainder = choose(adjust, scalar_op(arith.AddiOp, rest, divisor), rest)
-    return choose(by_zero, zero, quotient), choose(by_zero, zero, remainder)
+        return choose(by_zero, zero, scalar_op(arith.DivUIOp, x, choose(by_zero, one, y)))
+    by_minus_one, divisor = _divisor(y, by_zero, one)
+    truncated, rest = scalar_op(arith.DivSIOp, x, divisor), scalar_op(arith.RemSIOp, x, divisor)
+    quotient = choose(_has_rest(rest, divisor, zero), scalar_op(arith.SubiOp, truncated, one), truncated)
+    quotient = choose(by_minus_one, scalar_op(arith.SubiOp, zero, x), quotient)
+    return choose(by_zero, zero, quotient)
 
 
-def _float_divmod(x: SSAValue, y: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """(x // y, x % y) of floats, as NumPy computes them from fmod (npy_divmod)."""
+def _integer_remainder(x: SSAValue, y: SSAValue, unsigned: bool) -> SSAValue:
+    """x % y of the quotient that is rounded down, which never traps."""
+    zero, one = number(0, y.type), number(1, y.type)
+    by_zero = compare("eq", y, zero)
+    if unsigned:
+        return choose(by_zero, zero, scalar_op(arith.RemUIOp, x, choose(by_zero, one, y)))
+    _, divisor = _divisor(y, by_zero, one)
+    rest = scalar_op(arith.RemSIOp, x, divisor)
+    remainder = choose(_has_rest(rest, divisor, zero), scalar_op(arith.AddiOp, rest, divisor), rest)
+    return choose(by_zero, zero, remainder)
+
+
+def _divisor(y: SSAValue, by_zero: SSAValue, one: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """Whether y is -1; and what to divide by instead of y, where that could trap."""
+    by_minus_one = compare("eq", y, number(-1, y.type))
+    return by_minus_one, choose(scalar_op(arith.OrIOp, by_zero, by_minus_one), one, y)
+
+
+def _has_rest(rest: SSAValue, divisor: SSAValue, zero: SSAValue) -> SSAValue:
+    """Whether there is a rest of the other sign than the divisor: the quotient was rounded up."""
+    differ = compare("slt", scalar_op(arith.XOrIOp, rest, divisor), zero)
+    return scalar_op(arith.AndIOp, compare("ne", rest, zero), differ)
+
+
+def _float_quotient(x: SSAValue, y: SSAValue) -> SSAValue:
+    """x // y of floats, as NumPy computes it from fmod (npy_divmod)."""
     zero, one = number(0.0, y.type), number(1.0, y.type)
     rest = scalar_op(RemfOp, x, y)
     quotient = scalar_op(arith.DivfOp, scalar_op(arith.SubfOp, x, rest), y)
-    nonzero = compare("une", rest, zero)
-    signs_differ = scalar_op(arith.XOrIOp, compare("olt", y, zero), compare("olt", rest, zero))
-    adjust = scalar_op(arith.AndIOp, nonzero, signs_differ)
-    rest_adjusted = choose(adjust, scalar_op(arith.AddfOp, rest, y), rest)
-    quotient = choose(adjust, scalar_op(arith.SubfOp, quotient, one), quotient)
-    remainder = choose(nonzero, rest_adjusted, scalar_op(math.CopySignOp, zero, y))
+    quotient = choose(_has_float_rest(rest, y, zero), scalar_op(arith.SubfOp, quotient, one), quotient)
     down = scalar_op(math.FloorOp, quotient)
     too_low = compare("ogt", scalar_op(arith.SubfOp, quotient, down), number(0.5, y.type))
     rounded = choose(too_low, scalar_op(arith.AddfOp, down, one), down)
     plain = scalar_op(arith.DivfOp, x, y)
     signed_zero = scalar_op(math.CopySignOp, zero, plain)
     floored = choose(compare("une", quotient, zero), rounded, signed_zero)
-    by_zero = compare("oeq", y, zero)
-    return choose(by_zero, plain, floored), choose(by_zero, rest, remainder)
+    return choose(compare("oeq", y, zero), plain, floored)
+
+
+def _float_remainder(x: SSAValue, y: SSAValue) -> SSAValue:
+    """x % y of floats, as NumPy computes it from fmod (npy_divmod)."""
+    zero = number(0.0, y.type)
+    rest = scalar_op(RemfOp, x, y)
+    adjusted = choose(_has_float_rest(rest, y, zero), scalar_op(arith.AddfOp, rest, y), rest)
+    remainder = choose(compare("une", rest, zero), adjusted, scalar_op(math.CopySignOp, zero, y))
+    return choose(compare("oeq", y, zero), rest, remainder)
+
+
+def _has_float_rest(rest: SSAValue, y: SSAValue, zero: SSAValue) -> SSAValue:
+    """Whether there is a rest of the other sign than y: fmod has rounded the quotient up."""
+    differ = scalar_op(arith.XOrIOp, compare("olt", y, zero), compare("olt", rest, zero))
+    return scalar_op(arith.AndIOp, compare("une", rest, zero), differ)

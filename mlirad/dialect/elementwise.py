@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.ir.affine import AffineMap
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
 
 from mlirad.dialect import types
@@ -78,9 +76,8 @@ class ElementwiseOp(PureOp):
         return total
 
     def loops(self) -> Generic:
-        rank = len(types.shape(self.results[0].type))
-        identity = AffineMap.identity(rank)
-        return Generic((IteratorType.PARALLEL,) * rank, (identity,) * (len(self.operands) + 1), self.scalar)
+        every = tuple(range(len(types.shape(self.results[0].type))))
+        return Generic((every,) * (len(self.operands) + 1), self.scalar)
 
 
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())

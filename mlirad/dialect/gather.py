@@ -430,7 +430,8 @@ class CheckIndicesOp(EffectOp):
     def _build(self, indices: SSAValue, size: SSAValue) -> Sequence[SSAValue]:
         shape = types.shape(indices.type)
         unknown = [_dim(indices, axis) for axis, length in enumerate(shape) if length < 0]
-        empty = insert(tensor.EmptyOp(unknown, types.tensor(shape, i64))).tensor
+        is_used = self.result.first_use is not None
+        carried = [insert(tensor.EmptyOp(unknown, types.tensor(shape, i64))).tensor] if is_used else []
 
         def check(counters: list[SSAValue], values: list[SSAValue]) -> list[SSAValue]:
             there = as_indices(counters)
@@ -438,9 +439,9 @@ class CheckIndicesOp(EffectOp):
             (wrapped,) = wrap_index(index, size)
             # One unsigned comparison: a wrapped index that is still negative is larger than any size.
             call_check(compare("ult", wrapped, size), [index, size], "IndexError", self.message)
-            return [insert(tensor.InsertOp(wrapped, values[0], there)).result]
+            return [insert(tensor.InsertOp(wrapped, array, there)).result for array in values]
 
-        return counted([size_of(indices, axis) for axis in range(len(shape))], [empty], check)
+        return counted([size_of(indices, axis) for axis in range(len(shape))], carried, check)
 
 
 def wrapped_indices(indices: Expr, size: Expr) -> Expr:

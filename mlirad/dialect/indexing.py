@@ -34,15 +34,26 @@ from xdsl.printer import Printer
 
 from mlirad.dialect import types, upstream
 from mlirad.dialect.elementwise import numbers
-from mlirad.dialect.expr import Expr, constant, emit, insert, zeros_like
-from mlirad.dialect.movement import dim
-from mlirad.dialect.op import At, Properties, PureOp, Upstream, ints, op
+from mlirad.dialect.expr import Expr, constant, emit, insert, insertion_point, zeros_like
+from mlirad.dialect.movement import ReshapeOp, dim, reshape, size_along
+from mlirad.dialect.op import At, Composed, Properties, PureOp, Upstream, ints, op
 from mlirad.errors import DTypeError, ShapeError
 
 
 def as_indices(values: Sequence[SSAValue]) -> list[SSAValue]:
     """i64 values as upstream `index` values."""
-    return [insert(arith.IndexCastOp(value, IndexType())).result for value in values]
+    return [as_index(value) for value in values]
+
+
+def as_index(value: SSAValue) -> SSAValue:
+    """An i64 as an upstream `index`: what it was made of, or what was last made of it in this block, if it was."""
+    owner, use = value.owner, value.first_use
+    if isinstance(owner, arith.IndexCastOp):
+        return owner.operands[0]
+    if use is not None and isinstance(use.operation, arith.IndexCastOp):
+        if use.operation.parent is insertion_point().block and insertion_point().insert_before is None:
+            return use.operation.results[0]
+    return insert(arith.IndexCastOp(value, IndexType())).result
 
 
 def _require_array(name: str, type: Attribute, count: int) -> TensorType:
@@ -342,13 +353,6 @@ class SliceUpdateOp(PureOp):
         sizes = [size if size >= 0 else dim(value, axis) for axis, size in enumerate(value.shape)]
         return extract_slice(g, starts, sizes, ints(self.strides))
 
-    def loops(self) -> Upstream:
-        return Upstream(self._build)
-
-    @abstractmethod
-    def _build(self, value: SSAValue, t: SSAValue, *starts: SSAValue) -> Sequence[SSAValue]:
-        """The update, in upstream ops."""
-
     def _reference_slices(self, value: Any, t: Any, starts: Sequence[Any]) -> tuple[slice, ...]:
         return _slices(t.shape, starts, value.shape, ints(self.strides))
 
@@ -370,6 +374,9 @@ class InsertSliceOp(SliceUpdateOp):
         taken = self.read(g, value, starts)  # before the write, which is the last use of g
         cleared = self.rebuild(zeros_like(value), g, *starts)
         return taken, cleared, *(None for _ in starts)
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
 
     def _build(self, value: SSAValue, t: SSAValue, *starts: SSAValue) -> Sequence[SSAValue]:
         part, sizes = upstream.without_thin_axes(value), upstream.sizes_of(value)
@@ -398,14 +405,24 @@ class AddSliceOp(SliceUpdateOp):
         value, _, *starts = operands
         return self.read(g, value, starts), g, *(None for _ in starts)
 
-    def _build(self, value: SSAValue, t: SSAValue, *starts: SSAValue) -> Sequence[SSAValue]:
-        places, strides = as_indices(starts), ints(self.strides)
-        part, sizes = upstream.without_thin_axes(value), upstream.sizes_of(value)
-        assert isinstance(part.type, TensorType)
-        old = insert(upstream.extract_slice(t, places, sizes, strides, part.type)).result
-        kind = arith.AddfOp if types.is_float(value.type) else arith.AddiOp
-        total = upstream.elementwise(lambda x, y: insert(kind(x, y)).result, old, part)
-        return [insert(upstream.insert_slice(total, t, places, sizes, strides)).result]
+    def loops(self) -> Composed:
+        return Composed(self._parts)
+
+    def _parts(self, value: Expr, t: Expr, *starts: Expr) -> Sequence[Expr]:
+        part = _without_thin_axes(value)
+        sizes = [size if size >= 0 else size_along(value.value, axis) for axis, size in enumerate(value.shape)]
+        old = extract_slice(t, starts, sizes, ints(self.strides))
+        total = reshape(old, part.type) + part
+        return [emit(InsertSliceOp, reshape(total, value.type), t, *starts, sizes=self.sizes, strides=self.strides)]
+
+
+def _without_thin_axes(value: Expr) -> Expr:
+    """The array that a reshape has only given axes of size 1, for a slice's sake; else the value."""
+    owner = value.value.owner
+    if not isinstance(owner, ReshapeOp) or not 0 < len(types.shape(owner.x.type)) < len(value.shape):
+        return value
+    one, other = ([size for size in shape if size != 1] for shape in (types.shape(owner.x.type), value.shape))
+    return Expr(owner.x) if one == other else value
 
 
 # --- indices ----------------------------------------------------------------------------------------------------

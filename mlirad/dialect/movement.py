@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, TensorType, i64
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, SSAValue
-from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
 
 from mlirad.dialect import types
@@ -87,10 +85,8 @@ class BroadcastOp(PureOp):
         return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
 
     def loops(self) -> Generic:
-        rank = len(types.shape(self.result.type))
-        source = AffineMap(rank, 0, tuple(AffineExpr.dimension(axis) for axis in ints(self.dims)))
-        maps = source, AffineMap.identity(rank)
-        return Generic((IteratorType.PARALLEL,) * rank, maps, _unchanged, sizes=len(self.sizes))
+        every = tuple(range(len(types.shape(self.result.type))))
+        return Generic((ints(self.dims), every), _unchanged, sizes=len(self.sizes))
 
 
 def broadcast(x: Expr, dims: Sequence[int], shape: Sequence[int], sizes: Sequence[Expr] = ()) -> Expr:
@@ -192,12 +188,9 @@ class TransposeOp(MovementOp):
         return emit(TransposeOp, g, permutation=np.argsort(ints(self.permutation)))
 
     def loops(self) -> Generic:
-        rank = len(types.shape(self.result.type))
-        source = [0] * rank
-        for result_axis, axis in enumerate(ints(self.permutation)):
-            source[axis] = result_axis
-        read = AffineMap(rank, 0, tuple(AffineExpr.dimension(axis) for axis in source))
-        return Generic((IteratorType.PARALLEL,) * rank, (read, AffineMap.identity(rank)), _unchanged)
+        permutation = ints(self.permutation)
+        every = tuple(range(len(permutation)))
+        return Generic((tuple(permutation.index(axis) for axis in every), every), _unchanged)
 
 
 @op(cost=0, shape_only=(0,))
@@ -256,3 +249,9 @@ def size_of(value: SSAValue, axis: int) -> SSAValue | tuple[SSAValue, int]:
             return source
         value, axis = source
     return value, axis
+
+
+def size_along(array: SSAValue, axis: int) -> Expr:
+    """An unknown size, from where it is known first."""
+    found = size_of(array, axis)
+    return Expr(found) if isinstance(found, SSAValue) else dim(Expr(found[0]), found[1])

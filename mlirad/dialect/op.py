@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, i64
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, SSAValue
-from xdsl.ir.affine import AffineMap
 from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, VarIRConstruct, irdl_op_definition, traits_def
 from xdsl.irdl.operations import BeforeVariadicSingleAccessor
 from xdsl.traits import MemoryEffect, Pure
@@ -28,6 +26,8 @@ if TYPE_CHECKING:
     from mlirad.dialect.expr import Expr
 
 Properties = Mapping[str, Attribute]
+# The loops that an array's axes run along.
+Dims = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -54,22 +54,33 @@ class Memory:
 class Generic:
     """An op that is one `linalg.generic`.
 
-    maps: one per operand, then the result's. body: from the elements of the operands (then, where there are
+    maps: the loop that each axis runs along, of every operand, then of the result. What the result has no axis for is
+    reduced. body: from the elements of the operands (then the counters of the loops `counters`; then, where there are
     reductions, the accumulator) to the element of the result, in upstream ops. initial: the accumulator's start.
     sizes: how many operands without a map follow, which are the result's unknown sizes; without them, an operand that
     runs along an axis has its size.
     """
 
-    iterators: tuple[IteratorType, ...]
-    maps: tuple[AffineMap, ...]
+    maps: tuple[Dims, ...]
     body: Callable[..., SSAValue]
     initial: int | float | None = None
     sizes: int = 0
+    counters: Dims = ()
+
+
+@dataclass(frozen=True)
+class Composed:
+    """An op that is a few ops of ours: `build` gets the operands and emits them."""
+
+    build: Callable[..., Sequence[Expr]]
 
 
 @dataclass(frozen=True)
 class Upstream:
-    """An op that is a few upstream ops: `build` gets the lowered operands and emits them (with `expr.insert`)."""
+    """An op that is a few upstream ops: `build` gets the lowered operands and emits them (with `expr.insert`).
+
+    It may give nothing for a result that nothing uses.
+    """
 
     build: Callable[..., Sequence[SSAValue]]
 
@@ -108,7 +119,7 @@ class NdOp(IRDLOperation):
         """The tangent of the result; None stands for a zero tangent."""
 
     @abstractmethod
-    def loops(self) -> Generic | Upstream:
+    def loops(self) -> Generic | Composed | Upstream:
         """What the op is upstream."""
 
     def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
@@ -124,8 +135,8 @@ class NdOp(IRDLOperation):
         found = (
             (operand, place)
             for operand, read in zip(self.operands, reads, strict=True)
-            for place, dim in enumerate(read.results)
-            if dim == write.results[axis]
+            for place, dim in enumerate(read)
+            if dim == write[axis]
         )
         return next(found, None)
 

@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType
-from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, SSAValue
-from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import operand_def, prop_def, result_def
 
 from mlirad.dialect import types
@@ -67,11 +65,8 @@ class ReductionOp(PureOp):
         """The fold of nothing."""
 
     def loops(self) -> Generic:
-        rank = len(types.shape(self.x.type))
-        reduced = ints(self.axes)
-        iterators = tuple(IteratorType.REDUCTION if axis in reduced else IteratorType.PARALLEL for axis in range(rank))
-        write = AffineMap(rank, 0, tuple(AffineExpr.dimension(axis) for axis in self.kept))
-        return Generic(iterators, (AffineMap.identity(rank), write), self.combine, self.identity())
+        every = tuple(range(len(types.shape(self.x.type))))
+        return Generic((every, tuple(self.kept)), self.combine, self.identity())
 
 
 @op(np.sum)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 
 from xdsl.dialects import arith, scf, tensor
@@ -21,34 +21,36 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.dialects.linalg.ops import CopyOp, FillOp, GenericOp, YieldOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from mlirad.dialect import types
 from mlirad.dialect.expr import building, insert
+from mlirad.dialect.op import Dims
 
 
-def generic(
-    inputs: Sequence[SSAValue],
-    outputs: Sequence[SSAValue],
-    maps: Sequence[AffineMap],
-    iterators: Sequence[IteratorType],
-    body: Callable[..., Sequence[SSAValue]],
-) -> Sequence[SSAValue]:
-    """A `linalg.generic`; `body` gets the elements of inputs and outputs, emits, and gives what is yielded."""
-    block = Block(arg_types=[types.element_type(value.type) for value in (*inputs, *outputs)])
+def generic(inputs: Sequence[SSAValue], out: SSAValue, maps: tuple[Dims, ...], body: Block) -> SSAValue:
+    """A `linalg.generic` into the memory of `out`. maps: see `op.Generic`."""
+    indexing, iterators = _structure(maps)
     op = GenericOp.create(
-        operands=[*inputs, *outputs],
-        result_types=[value.type for value in outputs if types.is_tensor(value.type)],
+        operands=[*inputs, out],
+        result_types=[out.type],
         properties={
-            "indexing_maps": ArrayAttr([AffineMapAttr(affine_map) for affine_map in maps]),
-            "iterator_types": ArrayAttr([IteratorTypeAttr(iterator) for iterator in iterators]),
-            "operandSegmentSizes": _segments(len(inputs), len(outputs)),
+            "indexing_maps": indexing,
+            "iterator_types": iterators,
+            "operandSegmentSizes": _segments(len(inputs), 1),
         },
-        regions=[Region(block)],
+        regions=[Region(body)],
     )
-    with building(block):
-        insert(YieldOp.create(operands=body(*block.args)))
-    return insert(op).results
+    return insert(op).results[0]
+
+
+@lru_cache(1024)
+def _structure(maps: tuple[Dims, ...]) -> tuple[ArrayAttr, ArrayAttr]:
+    """The indexing maps and the iterator types."""
+    loops = 1 + max((dim for dims in maps for dim in dims), default=-1)
+    kinds = [IteratorType.PARALLEL if dim in maps[-1] else IteratorType.REDUCTION for dim in range(loops)]
+    indexing = [AffineMapAttr(AffineMap(loops, 0, tuple(map(AffineDimExpr, dims)))) for dims in maps]
+    return ArrayAttr(indexing), ArrayAttr([IteratorTypeAttr(kind) for kind in kinds])
 
 
 @cache
@@ -60,17 +62,6 @@ def _segments(*counts: int) -> DenseArrayBase:
 def empty(type: Attribute, sizes: Sequence[SSAValue] = ()) -> SSAValue:
     """A new tensor of anything; sizes are those of its unknown axes, as `index`."""
     return insert(tensor.EmptyOp.create(operands=sizes, result_types=[type])).results[0]
-
-
-def elementwise(body: Callable[..., SSAValue], *operands: SSAValue, element: Attribute | None = None) -> SSAValue:
-    """`body` at every place of operands of one shape, into a new tensor."""
-    shape = types.shape(operands[0].type)
-    result = types.tensor(shape, element or types.element_type(operands[0].type))
-    out = empty(result, unknown_sizes(operands[0]))
-    identity = AffineMap.identity(len(shape))
-    iterators = [IteratorType.PARALLEL] * len(shape)
-    maps = [identity] * (len(operands) + 1)
-    return generic(operands, [out], maps, iterators, lambda *xs: [body(*xs[: len(operands)])])[0]
 
 
 def unknown_sizes(x: SSAValue) -> list[SSAValue]:

@@ -29,7 +29,7 @@ from mlirad.dialect.indexing import (
     SliceUpdateOp,
     WrapIndexOp,
 )
-from mlirad.dialect.movement import BroadcastOp, DimOp, ReshapeOp, TransposeOp, broadcast, dim, reshape, size_of
+from mlirad.dialect.movement import BroadcastOp, DimOp, ReshapeOp, TransposeOp, broadcast, reshape, size_along, size_of
 from mlirad.dialect.op import NdOp, ints
 from mlirad.dialect.reduction import MaxOp, MinOp, SumOp
 from mlirad.lowering.algebra import Result, Rules, defined_by, rules_into
@@ -43,13 +43,7 @@ def _full_like(source: FullOp, op: NdOp) -> Result:
     """The number of `source` everywhere in the array that op computes."""
     (result,) = op.results
     shape = types.shape(result.type)
-    return full(Expr(source.value), shape, [_length(result, axis) for axis, size in enumerate(shape) if size < 0])
-
-
-def _length(array: SSAValue, axis: int) -> Expr:
-    """An unknown size, from where it is known first."""
-    found = size_of(array, axis)
-    return Expr(found) if isinstance(found, SSAValue) else dim(Expr(found[0]), found[1])
+    return full(Expr(source.value), shape, [size_along(result, axis) for axis, size in enumerate(shape) if size < 0])
 
 
 # --- constants --------------------------------------------------------------------------------------------------
@@ -114,7 +108,7 @@ def dim_of(op: DimOp, x: SSAValue) -> Result:
     size = types.shape(x.type)[axis]
     if size >= 0:
         return constant(size, types.I64)
-    return None if size_of(x, axis) == (x, axis) else _length(x, axis)
+    return None if size_of(x, axis) == (x, axis) else size_along(x, axis)
 
 
 @rule(SumOp, MaxOp, MinOp)

@@ -1,9 +1,10 @@
-"""From our ops to upstream ones, each by its own answer: `loops()`.
+"""From our ops to upstream ones, each by its own answer: `loops()`; ops on arrays by groups, each one generic.
 
 Reads: func, scf and nd. Writes: func, scf, arith, math, tensor and linalg, all integers signless; calls of declared
-private `mlirad_*` functions. Leaves: no op of ours.
+private `mlirad_*` functions. Leaves: no op of ours; no array that only the loops of another would have read.
 
 The functions are built anew, op by op, so that an op still sees its operands' signedness while it writes its body.
+What shares loops is known before anything is built (`fusion.py`): nothing is made to be taken apart again.
 """
 
 from __future__ import annotations
@@ -13,81 +14,150 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, tensor
-from xdsl.dialects.builtin import FunctionType, IndexType, ModuleOp
-from xdsl.dialects.linalg.ops import FillOp
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.dialect import types
 from mlirad.dialect.elementwise import number
 from mlirad.dialect.expr import building, current_location, insert, insertion_point, located
-from mlirad.dialect.op import Generic, NdOp
+from mlirad.dialect.indexing import as_index
+from mlirad.dialect.movement import DimOp
+from mlirad.dialect.op import NdOp, Upstream
 from mlirad.dialect.upstream import empty, filled, generic, size_of_axis
 from mlirad.errors import CompileError
+from mlirad.lowering.fused_body import FusedBody
+from mlirad.lowering.fusion import Fusion, Member, Plan
 from mlirad.lowering.linalg_effects import declare_effects
-from mlirad.lowering.rewriting import erase, in_place_of
+from mlirad.lowering.rewriting import erase, in_place_of, is_removable
 from mlirad.lowering.size_bounds import bound_at, keep_bound, set_bound
-from mlirad.lowering.tensor_memory import VIEWS, is_consumed
+from mlirad.lowering.tensor_memory import is_consumed
 
 _OURS = ("nd", "ad")
 
 
 @dataclass(frozen=True)
 class NdToLinalg(ModulePass):
-    """Replace every op of ours by what it says it is."""
+    """Replace every op of ours by what it says it is.
+
+    fuse: whether elementwise intermediates are computed where they are used; else each op is a generic of its own.
+    """
 
     name = "mlirad-nd-to-linalg"
 
+    fuse: bool = True
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         declare_effects()
-        for function in list(op.ops):
-            block = function.parent
-            assert block is not None
-            lowering = _Lowering()
-            with building(block):
-                lowering.op(function)
+        lowering = _Lowering(Fusion(self.fuse))
+        functions = list(op.ops)
+        for function in functions:
+            assert function.parent is not None
+            with building(function.parent):
+                lowering.op(function, {})
+        for old, fill in reversed(lowering.fills):
+            if fill.parent is not None and (old.has_more_than_one_use() or fill.results[0].has_more_than_one_use()):
+                fill_each_use(fill)
+        for function in functions:
             erase(function)
-        for inner in reversed(list(op.walk())):
-            if isinstance(inner, FillOp):
-                fill_each_use(inner)
-            elif type(inner) in VIEWS and inner.results[0].first_use is None:
-                erase(inner)  # slices and reshapes merge as they are built
         declare_runtime(op)
 
 
 @dataclass
 class _Lowering:
-    """What each value of the old function is in the new one."""
+    """values: what each value of the old function is in the new one. fills: fills made for values of the old one."""
 
+    fusion: Fusion
     values: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    fills: list[tuple[SSAValue, FillOp]] = field(default_factory=list)
 
-    def op(self, op: Operation) -> None:
-        """Emit, at the insertion point, what op is upstream."""
-        operands = [self.values[operand] for operand in op.operands]
+    def op(self, op: Operation, plan: Plan) -> None:
+        """Emit, at the insertion point, what op is upstream; nothing, if others compute it."""
         with located(op.location):
             if isinstance(op, NdOp):
                 before = insertion_point().block.last_op
-                results = _upstream(op, operands)
+                results = self._upstream(op, plan)
                 keep_bound(op, _since(before, insertion_point().block))
             elif op.dialect_name() in _OURS:
                 raise CompileError(
                     f"internal error: {op.name} is left at the lowering to linalg", types.from_location(op.location)
                 )
             else:
-                results = self._same(op, operands).results
-        for old, new in zip(op.results, results, strict=True):
+                results = self._same(op).results
+        for old, new in zip(op.results, results, strict=False):
             if old.name_hint is not None:
                 new.name_hint = old.name_hint
             self.values[old] = new
 
-    def _same(self, op: Operation, operands: Sequence[SSAValue]) -> Operation:
+    def _upstream(self, op: NdOp, plan: Plan) -> Sequence[SSAValue]:
+        answer = plan[op]
+        if isinstance(answer, Member):
+            return [self._generic(answer, plan)] if answer.is_root else ()
+        if isinstance(op, DimOp):
+            return [self._dim(op)]
+        operands = [self.values[operand] for operand in op.operands]
+        if not isinstance(answer, Upstream):
+            return [answer.body(*operands)]
+        results = answer.build(*operands)
+        for old, new in zip(op.results, results, strict=False):
+            if isinstance(new.owner, FillOp):
+                self.fills.append((old, new.owner))
+        return results
+
+    def _generic(self, root: Member, plan: Plan) -> SSAValue:
+        """One `linalg.generic` into a new tensor; of a full reduction, the element of one of rank 0."""
+        result = types.signless(root.op.results[0].type)
+        element, shape = types.element_type(result), types.shape(result)
+        type = types.tensor(shape, element)
+        sizes = [self._size(root.op.results[0], axis) for axis, size in enumerate(shape) if size < 0]
+        initial = root.answer.initial
+        out = empty(type, sizes) if initial is None else filled(number(initial, element), type, sizes)
+        body = FusedBody(root, plan, self.values)
+        yielded = body.build(element)
+        body.block.add_op(YieldOp.create(operands=[yielded], location=current_location()))
+        inputs = [self.values[array] for array, _ in body.inputs]
+        maps = (*[read for _, read in body.inputs], root.answer.maps[-1])
+        value = generic(inputs, out, maps, body.block)
+        return value if types.is_tensor(result) else insert(tensor.ExtractOp(value, [], element)).result
+
+    def _size(self, array: SSAValue, axis: int) -> SSAValue:
+        """An unknown size of an array of the old function, as an `index`."""
+        source = self._size_source(array, axis)
+        if isinstance(source, SSAValue):
+            return as_index(self.values[source])
+        array, axis = source
+        return size_of_axis(self.values[array], axis)
+
+    def _size_source(self, array: SSAValue, axis: int) -> SSAValue | tuple[SSAValue, int]:
+        """What an unknown size is: an i64, or the size of an array that is there."""
+        while array not in self.values:
+            source = array.owner.size_source(axis) if isinstance(array.owner, NdOp) else None
+            if source is None:
+                raise CompileError(
+                    f"internal error: nothing says how long axis {axis} of {array.type} is",
+                    types.from_location(current_location()),
+                )
+            if isinstance(source, SSAValue):
+                return source
+            array, axis = source
+        return array, axis
+
+    def _dim(self, op: DimOp) -> SSAValue:
+        """A size, which may be that of an array that others compute."""
+        source = self._size_source(op.x, op.axis.value.data)
+        if isinstance(source, SSAValue):
+            return self.values[source]
+        array, axis = source
+        return insert(arith.IndexCastOp(size_of_axis(self.values[array], axis), types.I64)).result
+
+    def _same(self, op: Operation) -> Operation:
         """The same op on lowered types, its regions lowered too."""
-        properties = {name: _signless(attribute) for name, attribute in op.properties.items()}
         return insert(
             type(op).create(
-                operands=operands,
+                operands=[self.values[operand] for operand in op.operands],
                 result_types=[types.signless(result.type) for result in op.results],
-                properties=properties,
+                properties={name: _signless(attribute) for name, attribute in op.properties.items()},
                 attributes=op.attributes,
                 regions=[self._region(region) for region in op.regions],
             )
@@ -101,11 +171,24 @@ class _Lowering:
                 self.values[old_arg] = new_arg
                 if old_arg.name_hint is not None:
                     new_arg.name_hint = old_arg.name_hint
+            plan = self.fusion.plan(block)
             with building(new):
                 for op in block.ops:
-                    self.op(op)
+                    self.op(op, plan)
+            _sweep(new)
             blocks.append(new)
         return Region(blocks)
+
+
+def _sweep(block: Block) -> None:
+    """Erase what nothing uses: views that merged as they were built, arrays of one number that were read as that."""
+    op = block.last_op
+    while op is not None:
+        before = op.prev_op
+        is_known = not op.regions or isinstance(op, FillOp | GenericOp)
+        if is_known and op.results and all(result.first_use is None for result in op.results) and is_removable(op):
+            erase(op)
+        op = before
 
 
 def _since(before: Operation | None, block: Block) -> Iterator[Operation]:
@@ -125,74 +208,20 @@ def _signless(attribute: Attribute) -> Attribute:
     )
 
 
-def _upstream(op: NdOp, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
-    answer = op.loops()
-    if not isinstance(answer, Generic):
-        return answer.build(*operands)
-    if not any(types.is_tensor(value.type) for value in (*operands, *op.results)):
-        return [answer.body(*operands)]
-    return [_generic(answer, operands, types.signless(op.results[0].type))]
-
-
-def _generic(answer: Generic, operands: Sequence[SSAValue], result: Attribute) -> SSAValue:
-    """One `linalg.generic` into a new tensor; of a full reduction, the element of one of rank 0."""
-    element = types.element_type(result)
-    operands, given = operands[: len(answer.maps) - 1], operands[len(answer.maps) - 1 :]
-    if given:
-        sizes = [insert(arith.IndexCastOp(size, IndexType())).result for size in given]
-    else:
-        sizes = _unknown_sizes(answer, operands, types.shape(result))
-    type = types.tensor(types.shape(result), element)
-    if answer.initial is None:
-        count = len(operands)
-        out = empty(type, sizes)
-    else:
-        count = len(operands) + 1
-        out = filled(number(answer.initial, element), type, sizes)
-    (value,) = generic(operands, [out], answer.maps, answer.iterators, lambda *xs: [answer.body(*xs[:count])])
-    return value if types.is_tensor(result) else insert(tensor.ExtractOp(value, [], element)).result
-
-
-def _unknown_sizes(answer: Generic, operands: Sequence[SSAValue], shape: Sequence[int]) -> list[SSAValue]:
-    """The result's sizes that are not static, each from an operand that has it."""
-    *reads, write = answer.maps
-    sizes: list[SSAValue] = []
-    for axis, size in enumerate(shape):
-        if size >= 0:
-            continue
-        sources = (
-            (operand, place)
-            for operand, read in zip(operands, reads, strict=False)
-            for place, dim in enumerate(read.results)
-            if dim == write.results[axis]
-        )
-        source = next(sources, None)
-        if source is None:
-            raise CompileError(
-                f"internal error: nothing says how long axis {axis} of {list(shape)} is",
-                types.from_location(current_location()),
-            )
-        sizes.append(size_of_axis(*source))
-    return sizes
-
-
 def fill_each_use(fill: FillOp) -> None:
-    """Fill anew for each use that would overwrite the memory, if there are several uses: to copy it costs more."""
-    (result,) = fill.results
-    if not result.has_more_than_one_use():
-        return
-    memory = fill.outputs[0].owner
+    """Fill anew for each use that would overwrite the memory: to copy it costs more."""
+    memory = fill.operands[1].owner
     if not isinstance(memory, tensor.EmptyOp):
         return
-    for use in list(result.uses):
+    for use in list(fill.results[0].uses):
         if is_consumed(use):
             with in_place_of(use.operation):
-                again = filled(fill.inputs[0], memory.tensor.type, list(memory.operands))
+                again = filled(fill.operands[0], memory.tensor.type, list(memory.operands))
                 use.operation.operands[use.index] = again
                 made = again.owner.operands[1].owner  # type: ignore[union-attr]
                 assert isinstance(made, tensor.EmptyOp)
                 set_bound(made, bound_at(memory))
-    if result.first_use is None:
+    if fill.results[0].first_use is None:
         erase(fill)
         if memory.tensor.first_use is None:
             erase(memory)

@@ -97,10 +97,9 @@ def _passes(make: Callable[[], list[ModulePass]]) -> Callable[[ModuleOp], Module
 
 
 def _linalg() -> list[ModulePass]:
-    from mlirad.lowering.fuse import FuseElementwise
     from mlirad.lowering.nd_to_linalg import NdToLinalg
 
-    return [NdToLinalg(), FuseElementwise()]
+    return [NdToLinalg()]
 
 
 def _bufferized() -> list[ModulePass]:

@@ -57,6 +57,17 @@ func.func public @fills(%x: f64) -> (tensor<4xf64>, tensor<4xf64>) {
   func.return %z, %z : tensor<4xf64>, tensor<4xf64>
 }
 
+// A remainder needs no quotient.
+// CHECK-LABEL: func.func public @remainder
+// CHECK-NOT:     arith.divsi
+// CHECK:         arith.remsi
+// CHECK-NOT:     arith.divsi
+// CHECK:         func.return
+func.func public @remainder(%x: i64, %y: i64) -> i64 {
+  %r = nd.mod %x, %y : i64
+  func.return %r : i64
+}
+
 // Written arguments keep their attribute.
 // CHECK-LABEL: func.func public @written
 // CHECK-SAME:    {mlirad.written = 0 : i64}

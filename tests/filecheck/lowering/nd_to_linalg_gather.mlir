@@ -45,3 +45,16 @@ func.func public @checked(%i: tensor<3xi64>, %n: i64) -> tensor<3xi64> {
   %y = nd.check_indices %i, %n {axis = 1 : i64} : tensor<3xi64>
   func.return %y : tensor<3xi64>
 }
+
+// What only has to be checked is not written anywhere.
+// CHECK-LABEL: func.func public @only_checked
+// CHECK-NOT:     tensor.empty
+// CHECK:         scf.for
+// CHECK-NOT:       iter_args
+// CHECK:           func.call @mlirad_check
+// CHECK-NOT:       tensor.insert
+// CHECK:         func.return
+func.func public @only_checked(%i: tensor<3xi64>, %n: i64) {
+  %y = nd.check_indices %i, %n {axis = 0 : i64} : tensor<3xi64>
+  func.return
+}

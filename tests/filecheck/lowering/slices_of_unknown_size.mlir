@@ -1,4 +1,4 @@
-// RUN: mlirad-opt %s -p mlirad-nd-to-linalg,mlirad-fuse,mlirad-bufferize,mlirad-plan-arena | filecheck %s
+// RUN: mlirad-opt %s -p mlirad-nd-to-linalg,mlirad-bufferize,mlirad-plan-arena | filecheck %s
 
 // Slices of traced length are views; what is added to one is computed in its place, without a copy.
 

@@ -1,4 +1,4 @@
-// RUN: mlirad-opt %s -p 'mlirad-nd-to-linalg,mlirad-fuse' | filecheck %s
+// RUN: mlirad-opt %s -p 'mlirad-nd-to-linalg' | filecheck %s
 
 // A chain is one generic; constants and broadcasts are read as they are; no intermediate exists.
 // CHECK-LABEL: func.func public @chain
@@ -89,22 +89,68 @@ func.func public @loop(%a: tensor<4xf64>, %n: i64) -> tensor<4xf64> {
   func.return %r : tensor<4xf64>
 }
 
-// How far a dimension runs must stay known: the sum of one row repeated.
+// How far a dimension runs must stay known: the sum of one row repeated, and of one number.
 // CHECK-LABEL: func.func public @sizes
-// CHECK:         linalg.generic
+// CHECK:         linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0, d1)>]
+// CHECK:         linalg.generic {{.*}}iterator_types = ["reduction", "parallel"]} ins(%{{.*}} : tensor<3x4xf64>)
+// CHECK:           math.exp
+// CHECK:         func.return
 func.func public @sizes(%v: tensor<4xf64>) -> tensor<4xf64> {
   %w = nd.broadcast %v {dims = array<i64: 1>} : tensor<4xf64> to tensor<3x4xf64>
-  %s = nd.sum %w {axes = array<i64: 0>} : tensor<3x4xf64> to tensor<4xf64>
+  %e = nd.exp %w : tensor<3x4xf64>
+  %s = nd.sum %e {axes = array<i64: 0>} : tensor<3x4xf64> to tensor<4xf64>
   func.return %s : tensor<4xf64>
 }
 
-// Every function of math is dear, also one that no op of ours is: it is not computed again for each row.
-// CHECK-LABEL: func.func public @any_function
+// CHECK-LABEL: func.func public @sum_of_a_number
+// CHECK:         %[[F:.*]] = linalg.fill ins(%x : f64)
+// CHECK:         linalg.generic {{.*}} ins(%[[F]] : tensor<3xf64>)
+// CHECK:         func.return
+func.func public @sum_of_a_number(%x: f64) -> f64 {
+  %w = nd.full %x : f64 to tensor<3xf64>
+  %s = nd.sum %w {axes = array<i64: 0>} : tensor<3xf64> to f64
+  func.return %s : f64
+}
+
+// A size of what is computed elsewhere is that of what it is computed of: %e is never there.
+// CHECK-LABEL: func.func public @unknown_size
+// CHECK:         tensor.dim %a
+// CHECK-COUNT-1: linalg.generic
+// CHECK:           math.exp
+// CHECK-NEXT:      arith.mulf
+// CHECK-NOT:     linalg.generic
+// CHECK:         tensor.dim %a
+// CHECK:         func.return
+func.func public @unknown_size(%a: tensor<?xf64>) -> (tensor<?xf64>, i64) {
+  %e = nd.exp %a : tensor<?xf64>
+  %s = nd.mul %e, %a : tensor<?xf64>
+  %n = nd.dim %e {axis = 0 : i64} : tensor<?xf64>
+  func.return %s, %n : tensor<?xf64>, i64
+}
+
+// What is added to a slice is computed with the sum, an axis of size 1 notwithstanding; two indices are one.
+// CHECK-LABEL: func.func public @add_to_a_row
+// CHECK:         %[[I:.*]] = arith.index_cast %i
+// CHECK-NEXT:    %[[ROW:.*]] = tensor.extract_slice %t[%[[I]], %[[I]]] [1, 3] [1, 1] : tensor<4x5xf64> to tensor<3xf64>
+// CHECK:         linalg.generic {{.*}} ins({{.*}} : tensor<3xf64>, tensor<3xf64>)
+// CHECK:           math.exp
+// CHECK-NEXT:      arith.addf
+// CHECK:         tensor.insert_slice %{{.*}} into %t[%[[I]], %[[I]]]
+// CHECK:         func.return
+func.func public @add_to_a_row(%t: tensor<4x5xf64>, %x: tensor<3xf64>, %i: i64) -> tensor<4x5xf64> {
+  %e = nd.exp %x : tensor<3xf64>
+  %row = nd.reshape %e : tensor<3xf64> to tensor<1x3xf64>
+  %s = nd.add_slice %row, %t[%i, %i] {sizes = array<i64: 1, 3>, strides = array<i64: 1, 1>} : tensor<1x3xf64> into tensor<4x5xf64>
+  func.return %s : tensor<4x5xf64>
+}
+
+// What is linalg already stays as it is.
+// CHECK-LABEL: func.func public @linalg
 // CHECK:         %[[E:.*]] = linalg.generic
 // CHECK:           math.erf
 // CHECK:         linalg.generic {{.*}} ins(%[[E]], %m :
 // CHECK:         func.return
-func.func public @any_function(%v: tensor<4xf64>, %m: tensor<3x4xf64>) -> tensor<3x4xf64> {
+func.func public @linalg(%v: tensor<4xf64>, %m: tensor<3x4xf64>) -> tensor<3x4xf64> {
   %0 = tensor.empty() : tensor<4xf64>
   %e = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%v : tensor<4xf64>) outs(%0 : tensor<4xf64>) {
   ^bb0(%x: f64, %y: f64):
@@ -116,25 +162,18 @@ func.func public @any_function(%v: tensor<4xf64>, %m: tensor<3x4xf64>) -> tensor
   func.return %r : tensor<3x4xf64>
 }
 
-// A producer may write its axes in any order: what is read at (i, j, k) was computed at (k, i, j).
+// What is read transposed is computed there.
 // CHECK-LABEL: func.func public @permuted
-// CHECK-COUNT-1: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d2, d0, d1)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>]
+// CHECK-COUNT-1: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d2, d0, d1)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>]
 // CHECK:         math.exp
 // CHECK-NEXT:    arith.addf
+// CHECK-NOT:     linalg.generic
 // CHECK:         func.return
-func.func public @permuted(%a: tensor<2x3x4xf64>, %x: f64) -> tensor<3x4x2xf64> {
-  %0 = tensor.empty() : tensor<3x4x2xf64>
-  %1 = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (j, k, i)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%a : tensor<2x3x4xf64>) outs(%0 : tensor<3x4x2xf64>) {
-  ^bb0(%e: f64, %o: f64):
-    %f = math.exp %e : f64
-    linalg.yield %f : f64
-  } -> tensor<3x4x2xf64>
-  %2 = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (i, j, k)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%1 : tensor<3x4x2xf64>) outs(%0 : tensor<3x4x2xf64>) {
-  ^bb0(%e: f64, %o: f64):
-    %f = arith.addf %e, %x : f64
-    linalg.yield %f : f64
-  } -> tensor<3x4x2xf64>
-  func.return %2 : tensor<3x4x2xf64>
+func.func public @permuted(%a: tensor<2x3x4xf64>, %x: tensor<3x4x2xf64>) -> tensor<3x4x2xf64> {
+  %e = nd.exp %a : tensor<2x3x4xf64>
+  %t = nd.transpose %e {permutation = array<i64: 1, 2, 0>} : tensor<2x3x4xf64> to tensor<3x4x2xf64>
+  %s = nd.add %t, %x : tensor<3x4x2xf64>
+  func.return %s : tensor<3x4x2xf64>
 }
 
 // What is counted is counted where it is used, along the dimension that it is used along.
