@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 ROOM = object.__basicsize__
 """Where an instance has the address."""
@@ -67,4 +67,10 @@ def _made() -> type:
     return made
 
 
-NativelyCallable: type = _made()
+if TYPE_CHECKING:
+
+    class NativelyCallable:
+        """What has room for an address."""
+
+else:
+    NativelyCallable = _made()

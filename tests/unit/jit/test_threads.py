@@ -105,7 +105,7 @@ def test_operations_are_made_as_if_there_were_one_thread(monkeypatch: pytest.Mon
     np.testing.assert_allclose(mlirad.grad(copies)(np.ones(3)), 3.0 * np.ones(3))
 
 
-@pytest.mark.parametrize("kibibytes", [64, 128, 256])
+@pytest.mark.parametrize("kibibytes", [96, 128, 256])
 def test_recursion_on_a_small_stack(kibibytes: int) -> None:
     """RecursionError, never an overflow of the native stack; the next call works."""
     function, gradient = mlirad.jit(deep), mlirad.grad(deep)
