@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -153,10 +154,11 @@ def test_arguments_written_in_place() -> None:
     np.testing.assert_allclose(y, y_numpy, rtol=1e-14)
 
 
-def test_sizes_that_only_the_run_knows() -> None:
-    def part(x, n):
-        return np.sum(np.exp(x[:n] * 2.0) * x[:n]) + np.sum(np.sin(x[n:]))
+def part(x, n):
+    return np.sum(np.exp(x[:n] * 2.0) * x[:n]) + np.sum(np.sin(x[n:]))
 
+
+def test_sizes_that_only_the_run_knows() -> None:
     x = RNG.normal(size=N)
     shared = mlirad.jit(part, parallel=True, cache=False)
     gradient = mlirad.grad(shared)
@@ -165,6 +167,25 @@ def test_sizes_that_only_the_run_knows() -> None:
         np.testing.assert_allclose(shared(x, size), part(x, size), rtol=1e-11)
         wanted = np.where(np.arange(N) < size, np.exp(2 * x) * (1 + 2 * x), np.cos(x))
         np.testing.assert_allclose(gradient(x, size), wanted, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, mlirad.grad], ids=["function", "gradient"])
+@pytest.mark.parametrize("function", [energy, loss, part])
+def test_memory_is_told_beforehand(function: Callable[..., Any], transform: Callable[..., Any]) -> None:
+    """The results of blocks that are put together count; what is on a thread's stack does not."""
+    shapes = {energy: [(N,), (N,)], loss: [(70, 90), (300, 70), (90,)], part: [(N,)]}
+    args = [*arrays(shapes[function], np.float64), *([N // 3] if function is part else [])]
+    shared = transform(mlirad.jit(function, parallel=True, cache=False))
+    lowered = shared.lower(*args)
+    assert "scf.parallel" in lowered.as_text("loops")
+    predicted = lowered.memory()
+    for threads in (1, 3):
+        mlirad.set_num_threads(threads)
+        shared(*args)
+        assert predicted.is_exact
+        assert shared.last_memory() == predicted.total.static
+    if transform is not mlirad.grad:
+        assert predicted.arena > mlirad.jit(function, cache=False).lower(*args).memory().arena or function is loss
 
 
 @pytest.mark.parametrize("shape", [(0,), (1,), (0, 5), (5, 0), (1, N), (N, 1)])
@@ -225,6 +246,21 @@ def test_a_child_has_threads_of_its_own() -> None:
 
     for _ in range(5):
         assert in_child(again) == 0
+        np.testing.assert_array_equal(shared(x, 5), wanted)
+
+
+def test_a_child_that_c_code_forks() -> None:
+    """Python runs no hook then; the pool finds that the process is another one."""
+    shared, alone = mlirad.jit(relax, parallel=True, cache=False), mlirad.grad(energy)
+    x = RNG.normal(size=N)
+    wanted, slope = shared(x, 5), alone(x, x)
+    for _ in range(5):
+        child = ctypes.PyDLL(None).fork()
+        if child == 0:
+            signal.alarm(30)
+            is_right = np.array_equal(alone(x, x), slope) and np.array_equal(shared(x, 5), wanted)
+            os._exit(0 if is_right and mlirad.jit(lambda x: x + 1.0)(1.0) == 2.0 else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         np.testing.assert_array_equal(shared(x, 5), wanted)
 
 
