@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
-from xdsl.dialects.linalg.ops import CopyOp, GenericOp
+from xdsl.dialects.linalg.ops import CopyOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue, SSAValues
 from xdsl.rewriter import Rewriter
 
@@ -35,7 +35,7 @@ from mlirad.lowering.place_results import Destination
 from mlirad.lowering.rewriting import constant_int, erase, in_place_of, replace, terminator
 from mlirad.lowering.size_bounds import keep_notes
 from mlirad.lowering.strided import collapsed_type, identity, is_identity, is_rank_reduction, subview_type, view_type
-from mlirad.lowering.tensor_memory import TIES, Slice, is_linalg, is_memref, is_static, is_tensor, ties
+from mlirad.lowering.tensor_memory import TIES, Slice, extracts_in, is_linalg, is_memref, is_static, is_tensor, ties
 
 
 def as_memref(value: SSAValue) -> SSAValue:
@@ -180,16 +180,14 @@ class ToMemRefs:
     # Computation and control.
 
     def _linalg(self, op: LinalgStructuredOperation) -> None:
-        if isinstance(op, CopyOp):
+        if type(op) is CopyOp:
             _put(op, memref.CopyOp, op.operands)
             replace(op, op.outputs)
             return
-        if isinstance(op, GenericOp):
-            for inner in list(op.body.block.ops):
-                if isinstance(inner, tensor.ExtractOp):
-                    self._extract(inner)
-        for result, output in zip(op.results, op.outputs, strict=True):
-            result.replace_all_uses_with(output)
+        for read in extracts_in(op):
+            self._extract(read)
+        for operand, result in ties(op):
+            result.replace_all_uses_with(op.operands[operand])
         op.results = SSAValues()
 
     def _call(self, op: func.CallOp) -> None:
