@@ -21,7 +21,6 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
     UnitAttr,
-    i32,
     i64,
 )
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
@@ -30,6 +29,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue, SSAVal
 from xdsl.rewriter import Rewriter
 
 from mlirad.dialect.expr import insert
+from mlirad.dialect.upstream import segments
 from mlirad.lowering.carries import Carries
 from mlirad.lowering.place_results import Destination
 from mlirad.lowering.rewriting import constant_int, erase, in_place_of, replace, terminator
@@ -149,7 +149,7 @@ class ToMemRefs:
             lengths = [_size(op.src, axis) for axis, size in enumerate(sizes) if size == DYNAMIC_INDEX]
         static = {"static_offsets": zeros, "static_sizes": sizes, "static_strides": ones}
         properties: dict[str, Attribute] = {
-            "operandSegmentSizes": DenseArrayBase.from_list(i32, (1, 0, len(lengths), 0)),
+            "operandSegmentSizes": segments(1, 0, len(lengths), 0),
             **{name: DenseArrayBase.from_list(i64, numbers) for name, numbers in static.items()},
         }
         _respell(op, memref.SubviewOp, [op.src, *lengths], type, properties)
@@ -278,8 +278,7 @@ def _respell(
 
 
 def _alloc(op: Operation, sizes: Sequence[SSAValue], type: MemRefType) -> SSAValue:
-    segments = DenseArrayBase.from_list(i32, [len(sizes), 0])
-    return _put(op, memref.AllocOp, sizes, [type], {"operandSegmentSizes": segments}).results[0]
+    return _put(op, memref.AllocOp, sizes, [type], {"operandSegmentSizes": segments(len(sizes), 0)}).results[0]
 
 
 def identity_of(value: SSAValue) -> MemRefType:
@@ -288,9 +287,8 @@ def identity_of(value: SSAValue) -> MemRefType:
 
 
 def _subview(source: SSAValue, op: Slice, type: MemRefType) -> SSAValue:
-    sizes = (1, len(op.offsets), len(op.sizes), len(op.strides))
     properties: dict[str, Attribute] = {
-        "operandSegmentSizes": DenseArrayBase.from_list(i32, sizes),
+        "operandSegmentSizes": segments(1, len(op.offsets), len(op.sizes), len(op.strides)),
         "static_offsets": op.static_offsets,
         "static_sizes": op.static_sizes,
         "static_strides": op.static_strides,

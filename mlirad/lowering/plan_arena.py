@@ -18,10 +18,11 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from mlirad.dialect.op import attribute_of
 from mlirad.dialect.traversal import ops_of
 from mlirad.dialect.types import itemsize
 from mlirad.lowering.carries import Carries
@@ -50,8 +51,8 @@ def plan(function: func.FuncOp) -> None:
     lives = Lives(function.body.block)
     arena = Arena()
     for alloc, begin, end in lives.placeable():
-        alloc.attributes[OFFSET] = IntegerAttr(arena.place(needed_bytes(alloc), begin, end), i64)
-    function.attributes[SIZE] = IntegerAttr(arena.size, i64)
+        alloc.attributes[OFFSET] = attribute_of(arena.place(needed_bytes(alloc), begin, end))
+    function.attributes[SIZE] = attribute_of(arena.size)
 
 
 def needed_bytes(alloc: memref.AllocOp) -> int:
