@@ -22,7 +22,7 @@ _ATTRIBUTE = "mlirad.vector_bytes"
 
 def choose_width(module: ModuleOp, widest: int) -> int:
     """Bytes of a vector, at most `widest`; noted in the module."""
-    ops = list(ops_in(module))
+    ops = ops_in(module)
     is_scalar = any(map(_is_in_scalar_loop, ops)) and not any(map(_is_product, ops))
     chosen = min(widest, MODERATE) if is_scalar else widest
     module.attributes[_ATTRIBUTE] = IntegerAttr(chosen, i64)

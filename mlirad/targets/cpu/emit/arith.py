@@ -35,7 +35,7 @@ def _overflow_flags(op: Operation) -> str:
 
 def _pair(e: FunctionEmitter, op: Operation) -> tuple[str, str, str]:
     """The LLVM type and the words of a binary op's operands."""
-    lhs, rhs = op.operands[0], op.operands[1]
+    lhs, rhs = op.operands
     return llvm_type(lhs.type), e.word(lhs), e.word(rhs)
 
 
@@ -66,7 +66,8 @@ def _binary_intrinsic(name: str) -> Rule:
 
 def _cast(instruction: str) -> Rule:
     def rule(e: FunctionEmitter, op: Operation) -> None:
-        e.bind(op.results[0], convert(e, instruction, op.operands[0], op.results[0].type))
+        (operand,) = op.operands
+        e.bind(op.results[0], convert(e, instruction, operand, op.results[0].type))
 
     return rule
 
@@ -77,7 +78,7 @@ def convert(e: FunctionEmitter, instruction: str, operand: SSAValue, type: Attri
 
 
 def emit_constant(e: FunctionEmitter, op: arith.ConstantOp) -> None:
-    e.bind(op.result, literal(op.value))
+    e.bind(op.results[0], literal(op.properties["value"]))
 
 
 # integer division: never traps
@@ -211,10 +212,10 @@ def emit_cmpf(e: FunctionEmitter, op: arith.CmpfOp) -> None:
 
 
 def emit_select(e: FunctionEmitter, op: arith.SelectOp) -> None:
-    type = op.result.type
-    condition = e.word(op.cond)
-    flag = f"{llvm_type(op.cond.type)} {condition}"
-    pairs = zip(to_parts(e.value(op.lhs), type), to_parts(e.value(op.rhs), type), strict=True)
+    cond, lhs, rhs = op.operands
+    type, condition = lhs.type, e.word(cond)
+    flag = f"{llvm_type(cond.type)} {condition}"
+    pairs = zip(to_parts(e.value(lhs), type), to_parts(e.value(rhs), type), strict=True)
     words = [e.pure(f"select {flag}, {part} {a}, {part} {b}", condition, a, b) for (part, a), (_, b) in pairs]
     if isinstance(type, MemRefType):
         e.bind(op.result, from_parts(e, type, iter(words)))

@@ -14,13 +14,18 @@ from mlirad.targets.cpu.emit.function import FunctionEmitter
 def find_vectorized_loops(e: FunctionEmitter, function: func.FuncOp, ops: Sequence[Operation]) -> None:
     """Loops of vectors need not be unrolled either. A module of nothing else is finished, but for calls in it."""
     module = e.module
-    callees: dict[Operation, str] = {op: op.callee.string_value() for op in ops if isinstance(op, func.CallOp)}
+    called: set[str] = set()
     for op in ops:
-        if op.name.startswith("vector.") or callees.get(op) in module.leaves:
+        is_vector = op.name.startswith("vector.")
+        if isinstance(op, func.CallOp):
+            callee = op.callee.string_value()
+            called.add(callee)
+            is_vector = callee in module.leaves
+        if is_vector:
             parent = op.parent_op()
             while parent is not None and parent is not function and parent not in e.vectorized:
                 e.vectorized.add(parent)
                 parent = parent.parent_op()
     loops = [op for op in ops if op.__class__ in (scf.ForOp, scf.WhileOp, scf.ParallelOp)]
-    if any(op not in e.vectorized for op in loops) or not module.functions.keys().isdisjoint(callees.values()):
+    if any(op not in e.vectorized for op in loops) or not module.functions.keys().isdisjoint(called):
         module.is_finished = False

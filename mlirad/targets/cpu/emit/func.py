@@ -101,9 +101,8 @@ def signature(op: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> Entry:
 def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attributes: str) -> None:
     """Add a function's body, and its entry point if it is public."""
     is_public = op.sym_visibility is None or op.sym_visibility.data == "public"
-    e = FunctionEmitter(module, polling.plan(op, called, set(module.functions)))
-    block = op.body.block
-    ops = list(ops_in(op))
+    ops, block = ops_in(op), op.body.block
+    e = FunctionEmitter(module, polling.plan(op, ops, called, set(module.functions)))
     _find_releasing_loops(e, op, ops)
     find_vectorized_loops(e, op, ops)
     scopes = _arena_scopes(e, ops)

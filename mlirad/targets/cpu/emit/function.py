@@ -5,7 +5,7 @@ Reads: ops, through a table (op class -> rule). Writes: lines. Leaves: no op unv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,17 +23,24 @@ Rule = Callable[["FunctionEmitter", Any], Iterator[Block] | None]
 """Emits one op. A rule for an op with regions is a generator that yields each block where its lines belong."""
 
 
-def ops_in(root: Operation) -> Iterator[Operation]:
-    """All ops nested in `root`, in order. (xDSL's `walk` recurses, and ifs may nest as deep as a function is long.)"""
-    stack = [iter([op for region in root.regions for block in region.blocks for op in block.ops])]
+def ops_in(root: Operation) -> list[Operation]:
+    """All ops nested in `root`, in order. Without recursion: ifs may nest as deep as a function is long."""
+    found: list[Operation] = []
+    stack = _first_ops(root)
     while stack:
-        op = next(stack[-1], None)
-        if op is None:
-            stack.pop()
-            continue
-        yield op
-        if op.regions:
-            stack.append(iter([inner for region in op.regions for block in region.blocks for inner in block.ops]))
+        op = stack.pop()
+        while op is not None:
+            found.append(op)
+            if op.regions:
+                stack += [op.next_op, *_first_ops(op)]
+                break
+            op = op.next_op
+    return found
+
+
+def _first_ops(op: Operation) -> list[Operation | None]:
+    """Those of all blocks, the first block's last."""
+    return [block.first_op for region in reversed(op.regions) for block in reversed(list(region.blocks))]
 
 
 def symbol(kind: str, name: str) -> str:
@@ -152,11 +159,11 @@ class FunctionEmitter:
         self.attributes = ""
         self.distinct: frozenset[str] = frozenset()
         self.is_task = False
-        self._values: dict[SSAValue, Value] = {}
+        self._values: dict[int, Value] = {}  # by identity: xDSL's values hash slowly
         self._known: dict[str, str] = {}
         self._here: list[str] = []  # what has become known in the scope
         self._loops: list[_Loop] = []
-        self._moved: dict[str, int] = {}
+        self._births: dict[str, int] = {}  # when values were named; what stands before a loop, as if when that began
         self._counter = 0
 
     def task(self, name: str) -> FunctionEmitter:
@@ -170,22 +177,22 @@ class FunctionEmitter:
     # values
 
     def bind(self, ssa: SSAValue, value: Value) -> None:
-        self._values[ssa] = value
+        self._values[id(ssa)] = value
 
     def value(self, ssa: SSAValue) -> Value:
-        return self._values[ssa]
+        return self._values[id(ssa)]
 
     def word(self, ssa: SSAValue) -> str:
         """The operand that stands for a scalar or a vector: a literal or an SSA name."""
-        value = self._values[ssa]
+        value = self._values[id(ssa)]
         assert isinstance(value, str)
         return value
 
-    def words(self, values: Sequence[SSAValue]) -> list[str]:
+    def words(self, values: Iterable[SSAValue]) -> list[str]:
         return [self.word(value) for value in values]
 
     def memref(self, ssa: SSAValue) -> MemRef:
-        value = self._values[ssa]
+        value = self._values[id(ssa)]
         assert isinstance(value, MemRef)
         return value
 
@@ -200,8 +207,14 @@ class FunctionEmitter:
 
     def assign(self, text: str) -> str:
         """Emit `%name = text`; the name."""
-        name = f"%{self.fresh()}"
+        name = self._name()
         self.lines.append(f"  {name} = {text}")
+        return name
+
+    def _name(self) -> str:
+        self._counter += 1
+        name = f"%v{self._counter}"
+        self._births[name] = self._counter
         return name
 
     def pure(self, text: str, *words: str) -> str:
@@ -209,24 +222,25 @@ class FunctionEmitter:
         does not vary with a loop is computed before it."""
         name = self._known.get(text)
         if name is None:
-            born = max([self._birth(word) for word in words])
-            loop = next((loop for loop in self._loops if born <= loop.begin), None)
+            born = max([self._births.get(word, 0) for word in words])
+            loop = None if self._varies(born) else next(loop for loop in self._loops if born <= loop.begin)
             if loop is None:
                 name = self.assign(text)
                 self._here.append(text)
             else:
-                name = f"%{self.fresh()}"
+                name = self._name()
+                self._births[name] = loop.begin
                 loop.before.append(f"  {name} = {text}")
                 loop.known.append(text)
-                self._moved[name] = loop.begin
             self._known[text] = name
         return name
 
-    def _birth(self, word: str) -> int:
-        """When a word was made: names are numbered as they come, but for those moved to the front of a loop."""
-        if (moved := self._moved.get(word)) is not None:
-            return moved
-        return int(word[2:]) if word.startswith("%v") else 0
+    def varies(self, word: str) -> bool:
+        """Whether a word is made anew in each trip of the innermost loop."""
+        return self._varies(self._births.get(word, 0))
+
+    def _varies(self, born: int) -> bool:
+        return not self._loops or born > self._loops[-1].begin
 
     def begin_loop(self, *, is_vector: bool = False) -> None:
         """A loop begins here, before whose branch there is room for what does not vary with it."""
@@ -240,10 +254,6 @@ class FunctionEmitter:
     @property
     def is_in_vector_loop(self) -> bool:
         return bool(self._loops) and self._loops[-1].is_vector
-
-    def varies(self, word: str) -> bool:
-        """Whether a word is made anew in each trip of the innermost loop."""
-        return self._birth(word) > self._loops[-1].begin
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -274,7 +284,7 @@ class FunctionEmitter:
 
     def phi(self, type: str) -> Phi:
         """A phi at this place, to be filled by `incoming`."""
-        name = f"%{self.fresh()}"
+        name = self._name()
         self.lines.append("")
         return Phi(name, type, len(self.lines) - 1, [])
 

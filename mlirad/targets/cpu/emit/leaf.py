@@ -15,7 +15,7 @@ def emit_leaf(module: ModuleEmitter, op: func.FuncOp, attributes: str) -> None:
     block = op.body.block
     e = FunctionEmitter(module)
     e.name, e.attributes, e.is_task = op.sym_name.data, attributes, True
-    find_vectorized_loops(e, op, list(ops_in(op)))
+    find_vectorized_loops(e, op, ops_in(op))
     types = [part for argument in block.args for part in part_types(argument.type)]
     words = [f"%a{number}" for number in range(len(types))]
     supply = iter(words)

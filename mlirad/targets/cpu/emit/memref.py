@@ -71,15 +71,17 @@ def load(e: FunctionEmitter, source: MemRef, indices: Sequence[str], metadata: s
 
 
 def emit_load(e: FunctionEmitter, op: memref.LoadOp) -> None:
-    loaded = load(e, e.memref(op.memref), e.words(op.indices), access(e, op.memref))
-    e.bind(op.res, from_memory(e, loaded, op.res.type))
+    (source, *indices), (result,) = op.operands, op.results
+    loaded = load(e, e.memref(source), e.words(indices), access(e, source))
+    e.bind(result, from_memory(e, loaded, result.type))
 
 
 def emit_store(e: FunctionEmitter, op: memref.StoreOp) -> None:
-    type = op.value.type
-    pointer = address(e, e.memref(op.memref), e.words(op.indices))
-    word = to_memory(e, e.word(op.value), type)
-    e.line(f"store {memory_type(type)} {word}, ptr {pointer}, align {byte_size(type)}{access(e, op.memref)}")
+    value, target, *indices = op.operands
+    type = value.type
+    pointer = address(e, e.memref(target), e.words(indices))
+    word = to_memory(e, e.word(value), type)
+    e.line(f"store {memory_type(type)} {word}, ptr {pointer}, align {byte_size(type)}{access(e, target)}")
 
 
 # memory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import ModuleOp
@@ -34,16 +34,17 @@ RULES: dict[type[Operation], Rule] = {
 _STRUCTURE = (ModuleOp, func.FuncOp, memref.GlobalOp)
 
 
-def unknown_ops(module: ModuleOp) -> Iterator[TargetError]:
+def unknown_ops(ops: Sequence[Operation]) -> Iterator[TargetError]:
     """One problem for each op that has no rule."""
-    for op in ops_in(module):
+    for op in ops:
         if op.__class__ not in RULES and not isinstance(op, _STRUCTURE):
             yield TargetError(f"the cpu target cannot emit {op.name}", from_location(op.location))
 
 
 def emit_llvm(module: ModuleOp, *, vector_bits: int = 256) -> str:
     """LLVM IR for the public functions of a module of stage `loops`. Raises TargetError for what it does not know."""
-    problems = list(unknown_ops(module))
+    ops = ops_in(module)
+    problems = list(unknown_ops(ops))
     if problems:
         first = problems[0]
         raise TargetError("\n".join([first.message, *map(str, problems[1:])]), first.location)
@@ -51,8 +52,7 @@ def emit_llvm(module: ModuleOp, *, vector_bits: int = 256) -> str:
     functions = {op.sym_name.data: op for op in defined if LEAF not in op.attributes}
     leaves = {op.sym_name.data: op for op in defined if LEAF in op.attributes}
     emitter = ModuleEmitter(RULES, functions, leaves)
-    calls = (op for op in ops_in(module) if op.__class__ is func.CallOp)
-    called = {op.callee.string_value() for op in calls if isinstance(op, func.CallOp)}
+    called = {op.callee.string_value() for op in ops if op.__class__ is func.CallOp and isinstance(op, func.CallOp)}
     attributes = f'nounwind noinline "prefer-vector-width"="{vector_bits}"'
     for op in module.ops:
         if isinstance(op, memref.GlobalOp):

@@ -37,7 +37,7 @@ def emit_parallel(e: FunctionEmitter, op: scf.ParallelOp) -> None:
 
 def _captured(e: FunctionEmitter, op: scf.ParallelOp) -> dict[str, str]:
     """The names of all that the region reads from around it, and their LLVM types."""
-    ops = list(ops_in(op))
+    ops = ops_in(op)
     made: set[SSAValue] = set(op.body.block.args)
     for inner in ops:
         made.update(inner.results)

@@ -16,7 +16,7 @@ leave.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr
@@ -26,7 +26,7 @@ from mlirad.lowering.leaves import WORK
 from mlirad.lowering.ranges import Interval
 from mlirad.lowering.rewriting import constant_int
 from mlirad.targets.cpu.emit.duration import MOVES, elements_moved, work_of_move
-from mlirad.targets.cpu.emit.function import FunctionEmitter, Polling, ops_in
+from mlirad.targets.cpu.emit.function import FunctionEmitter, Polling
 from mlirad.targets.cpu.runtime import BUDGET, FIRST_BUDGET, INTERRUPTED, PARALLEL_POLL
 
 # A loop of no more work than this, all trips together, is not watched.
@@ -40,17 +40,20 @@ _CALL = 32
 _EFFORT = 6
 _COSTS = {"math": 16}
 _FEW = 64
+_WITH_WORK = frozenset({scf.ForOp, scf.WhileOp, func.CallOp, *MOVES})
 
 
-def plan(function: func.FuncOp, called: set[str], defined: set[str]) -> Polling:
-    """How the loops of a function are watched."""
+def plan(function: func.FuncOp, ops: Sequence[Operation], called: set[str], defined: set[str]) -> Polling:
+    """How the loops of a function are watched. ops: all that are in it."""
     made = Polling(is_called=function.sym_name.data in called)
     work: Counter[Operation] = Counter()
     watched: set[Operation] = set()
     # Backwards, what is in an op comes before it.
-    for op in reversed(list(ops_in(function))):
-        inside = work.pop(op, 0) + 1
-        if isinstance(op, scf.ForOp | scf.WhileOp):
+    for op in reversed(ops):
+        inside = work.pop(op, 0) + 1 if op.regions else 1
+        if op.__class__ not in _WITH_WORK:
+            inside += _COSTS.get(op.name.partition(".")[0], 0)
+        elif isinstance(op, scf.ForOp | scf.WhileOp):
             inside, is_watched = _loop(made, op, inside, op in watched)
             if is_watched:
                 watched.add(op)
@@ -68,8 +71,6 @@ def plan(function: func.FuncOp, called: set[str], defined: set[str]) -> Polling:
                 watched.add(op)
             else:
                 inside += _FEW + work_of_move(moved)
-        else:
-            inside += _COSTS.get(op.name.partition(".")[0], 0)
         parent = op.parent_op()
         assert parent is not None
         work[parent] += inside

@@ -58,9 +58,10 @@ def _release(e: FunctionEmitter, mark: str | None) -> None:
 
 def emit_for(e: FunctionEmitter, op: scf.ForOp) -> Iterator[Block]:
     """A loop has its condition at its end, where LLVM would move it with some effort, and a guard if it needs one."""
-    lower, upper, step = e.words((op.lb, op.ub, op.step))
-    body, types, counter_type = op.body.block, _types(op.iter_args), llvm_type(op.lb.type)
-    start = _words(e, op.iter_args, types)
+    first, last, by, *carries = op.operands
+    lower, upper, step = e.words((first, last, by))
+    body, types, counter_type = op.regions[0].block, _types(carries), llvm_type(first.type)
+    start = _words(e, carries, types)
     strip = _Strip(e, op, lower, upper) if op in e.polling.strips else None
     is_vector = op in e.vectorized
     if strip is not None:

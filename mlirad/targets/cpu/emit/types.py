@@ -126,6 +126,7 @@ def filled(value: float, type: Attribute) -> str:
     return literal if lanes_of(type) is None else f"splat ({llvm_type(element_of(type))} {literal})"
 
 
+@once
 def literal(value: Attribute) -> str:
     """The literal of a constant attribute, scalar or vector."""
     if isinstance(value, IntegerAttr):

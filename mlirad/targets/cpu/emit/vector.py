@@ -26,17 +26,19 @@ def _place(e: FunctionEmitter, base: SSAValue, indices: Sequence[SSAValue], type
 
 
 def emit_load(e: FunctionEmitter, op: vector.LoadOp) -> None:
-    type = op.result.type
-    pointer = _place(e, op.base, op.indices, type, is_masked=False)
-    loaded = e.assign(f"load {memory_type(type)}, ptr {pointer}, align {byte_size(type)}{access(e, op.base)}")
-    e.bind(op.result, from_memory(e, loaded, type))
+    (base, *indices), (result,) = op.operands, op.results
+    type = result.type
+    pointer = _place(e, base, indices, type, is_masked=False)
+    loaded = e.assign(f"load {memory_type(type)}, ptr {pointer}, align {byte_size(type)}{access(e, base)}")
+    e.bind(result, from_memory(e, loaded, type))
 
 
 def emit_store(e: FunctionEmitter, op: vector.StoreOp) -> None:
-    type = op.vector.type
-    pointer = _place(e, op.base, op.indices, type, is_masked=False)
-    word = to_memory(e, e.word(op.vector), type)
-    e.line(f"store {memory_type(type)} {word}, ptr {pointer}, align {byte_size(type)}{access(e, op.base)}")
+    value, base, *indices = op.operands
+    type = value.type
+    pointer = _place(e, base, indices, type, is_masked=False)
+    word = to_memory(e, e.word(value), type)
+    e.line(f"store {memory_type(type)} {word}, ptr {pointer}, align {byte_size(type)}{access(e, base)}")
 
 
 def _memory_suffix(type: Attribute) -> str:
@@ -44,26 +46,28 @@ def _memory_suffix(type: Attribute) -> str:
 
 
 def emit_maskedload(e: FunctionEmitter, op: vector.MaskedLoadOp) -> None:
-    type = op.result.type
-    memory, mask = memory_type(type), llvm_type(op.mask.type)
-    pointer = _place(e, op.base, op.indices, type, is_masked=True)
-    default = to_memory(e, e.word(op.pass_thru), type)
+    (base, *indices, mask_value, otherwise), (result,) = op.operands, op.results
+    type = result.type
+    memory, mask = memory_type(type), llvm_type(mask_value.type)
+    pointer = _place(e, base, indices, type, is_masked=True)
+    default = to_memory(e, e.word(otherwise), type)
     name = f"llvm.masked.load.{_memory_suffix(type)}"
     callee = e.module.declare(name, f"declare {memory} @{name}(ptr, {mask}, {memory})")
-    arguments = f"ptr align {byte_size(type)} {pointer}, {mask} {e.word(op.mask)}, {memory} {default}"
-    loaded = e.assign(f"call {memory} {callee}({arguments}){access(e, op.base)}")
-    e.bind(op.result, from_memory(e, loaded, type))
+    arguments = f"ptr align {byte_size(type)} {pointer}, {mask} {e.word(mask_value)}, {memory} {default}"
+    loaded = e.assign(f"call {memory} {callee}({arguments}){access(e, base)}")
+    e.bind(result, from_memory(e, loaded, type))
 
 
 def emit_maskedstore(e: FunctionEmitter, op: vector.MaskedStoreOp) -> None:
-    type = op.value_to_store.type
-    memory, mask = memory_type(type), llvm_type(op.mask.type)
-    pointer = _place(e, op.base, op.indices, type, is_masked=True)
-    word = to_memory(e, e.word(op.value_to_store), type)
+    base, *indices, mask_value, value = op.operands
+    type = value.type
+    memory, mask = memory_type(type), llvm_type(mask_value.type)
+    pointer = _place(e, base, indices, type, is_masked=True)
+    word = to_memory(e, e.word(value), type)
     name = f"llvm.masked.store.{_memory_suffix(type)}"
     callee = e.module.declare(name, f"declare void @{name}({memory}, ptr, {mask})")
-    arguments = f"{memory} {word}, ptr align {byte_size(type)} {pointer}, {mask} {e.word(op.mask)}"
-    e.line(f"call void {callee}({arguments}){access(e, op.base)}")
+    arguments = f"{memory} {word}, ptr align {byte_size(type)} {pointer}, {mask} {e.word(mask_value)}"
+    e.line(f"call void {callee}({arguments}){access(e, base)}")
 
 
 def splat(e: FunctionEmitter, word: str, type: VectorType) -> str:
@@ -76,24 +80,25 @@ def splat(e: FunctionEmitter, word: str, type: VectorType) -> str:
 
 
 def emit_broadcast(e: FunctionEmitter, op: vector.BroadcastOp) -> None:
-    source, type = op.source.type, op.vector.type
+    (operand,), (result,) = op.operands, op.results
+    source, type = operand.type, result.type
     assert isinstance(type, VectorType)
-    lanes, word = lanes_of(source), e.word(op.source)
+    lanes, word = lanes_of(source), e.word(operand)
     if lanes is None:
-        e.bind(op.vector, splat(e, word, type))
+        e.bind(result, splat(e, word, type))
     elif lanes == lanes_of(type):
-        e.bind(op.vector, word)
+        e.bind(result, word)
     else:
         full = llvm_type(source)
         zeros = f"<{lanes_of(type)} x i32> zeroinitializer"
-        e.bind(op.vector, e.pure(f"shufflevector {full} {word}, {full} poison, {zeros}", word))
+        e.bind(result, e.pure(f"shufflevector {full} {word}, {full} poison, {zeros}", word))
 
 
 def emit_fma(e: FunctionEmitter, op: vector.FMAOp) -> None:
-    type = op.res.type
-    word = llvm_type(type)
-    arguments = [(word, operand) for operand in e.words((op.lhs, op.rhs, op.acc))]
-    e.bind(op.res, e.intrinsic(f"llvm.fma.{suffix(type)}", word, arguments))
+    (result,) = op.results
+    word = llvm_type(result.type)
+    arguments = [(word, operand) for operand in e.words(op.operands)]
+    e.bind(result, e.intrinsic(f"llvm.fma.{suffix(result.type)}", word, arguments))
 
 
 def emit_create_mask(e: FunctionEmitter, op: vector.CreateMaskOp) -> None:
