@@ -8,7 +8,7 @@
 // LOOPS: vector.store
 // LOOPS: vector.store
 // CHECK-LABEL: define internal i32 @"mlirad.body.clear"
-// CHECK: call void @llvm.memset.p0.i64(ptr align 4 %a0, i8 0, i64 8000, i1 false)
+// CHECK: call ptr @memset(ptr align 4 %a0, i32 0, i64 8000) nobuiltin
 // CHECK: store <
 func.func public @clear(%x: memref<40x50xf32>, %y: memref<40x50xf32>, %z: memref<8xf32>) {
   %zero = arith.constant 0.0 : f32
