@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from mlirad.autodiff.carries import Loop, yields
 from mlirad.dialect import types
 from mlirad.dialect.op import NdOp
+from mlirad.dialect.traversal import ops_inside
 
 Flow = tuple[SSAValue, SSAValue]
 Dependence = dict[str, frozenset[tuple[int, int]]]
@@ -29,6 +30,10 @@ def flows(op: Operation, calls: Mapping[str, frozenset[tuple[int, int]]]) -> Ite
 
 def _all_flows(op: Operation, calls: Mapping[str, frozenset[tuple[int, int]]]) -> Iterator[Flow]:
     match op:
+        case NdOp():  # the most frequent first: to ask xDSL's abstract classes is slow
+            for index, operand in enumerate(op.operands):
+                if index not in op.memory.shape_only:
+                    yield from ((operand, result) for result in op.results)
         case func.CallOp() if op.callee.string_value() in calls:
             for argument, result in calls[op.callee.string_value()]:
                 yield op.operands[argument], op.results[result]
@@ -42,10 +47,7 @@ def _all_flows(op: Operation, calls: Mapping[str, frozenset[tuple[int, int]]]) -
                 if region.blocks:
                     yield from zip(yields(region.block), op.results, strict=True)
         case _:
-            shape_only = op.memory.shape_only if isinstance(op, NdOp) else frozenset()
-            for index, operand in enumerate(op.operands):
-                if index not in shape_only:
-                    yield from ((operand, result) for result in op.results)
+            yield from ((operand, result) for operand in op.operands for result in op.results)
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def activity(
     calls = {} if calls is None else calls
     after: dict[SSAValue, list[SSAValue]] = {}
     before: dict[SSAValue, list[SSAValue]] = {}
-    for op in function.walk():
+    for op in ops_inside(function):
         for source, sink in flows(op, calls):
             after.setdefault(source, []).append(sink)
             before.setdefault(sink, []).append(source)
@@ -108,7 +110,7 @@ def dependent(functions: Mapping[str, func.FuncOp]) -> Dependence:
 
 def _pairs(function: func.FuncOp, calls: Dependence) -> Iterator[tuple[int, int]]:
     after: dict[SSAValue, list[SSAValue]] = {}
-    for op in function.walk():
+    for op in ops_inside(function):
         for source, sink in flows(op, calls):
             after.setdefault(source, []).append(sink)
     block = function.body.block

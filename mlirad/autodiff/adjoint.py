@@ -13,7 +13,6 @@ from typing import Any
 
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import IsTerminator
 
 from mlirad.autodiff import calls, regions
 from mlirad.autodiff.activity import Activity
@@ -21,7 +20,8 @@ from mlirad.autodiff.calls import Recorded
 from mlirad.autodiff.cancel_clears import mark_clear
 from mlirad.autodiff.naming import Mirror, Naming
 from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, located, where
+from mlirad.dialect.effects import is_terminator
+from mlirad.dialect.expr import Expr, located, where, zeros_like
 from mlirad.dialect.op import At, NdOp
 from mlirad.errors import DifferentiationError
 
@@ -44,7 +44,7 @@ class Adjoint:
         op = last if last is not None else block.last_op
         while op is not None:
             before = op.prev_op
-            if not op.has_trait(IsTerminator):
+            if not is_terminator(op.__class__):
                 with located(op.location):
                     self._op(op, cotangents, at)
             op = before
@@ -53,14 +53,14 @@ class Adjoint:
         if not any(result in cotangents for result in op.results):
             return
         match op:
+            case NdOp():  # the most frequent first: to ask xDSL's abstract classes is slow
+                self._rule(op, cotangents, at)
             case scf.ForOp() | scf.WhileOp():
                 regions.reverse_loop(self, op, cotangents, at)
             case scf.IfOp():
                 regions.reverse_if(self, op, cotangents, at)
             case func.CallOp() if self.recorded is not None and op in self.recorded.sites:
                 calls.reverse_call(self, op, self.recorded, cotangents, at)
-            case NdOp():
-                self._rule(op, cotangents, at)
             case _:
                 raise DifferentiationError(f"{op.name} has no derivative", types.from_location(op.location))
 
@@ -98,4 +98,5 @@ def annihilated(g: Expr, product: Any) -> Any:
     """A rule's product with 0 where the cotangent (or tangent) is exactly 0, whatever the factor is there."""
     if not isinstance(product, Expr) or product.type != g.type:
         return product
-    return where(g == 0, 0, product)
+    zero = zeros_like(g)
+    return where(g == zero, zero, product)

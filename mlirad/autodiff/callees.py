@@ -17,6 +17,7 @@ from mlirad.autodiff.activity import Activity, Dependence, activity, dependent
 from mlirad.autodiff.carries import terminator
 from mlirad.autodiff.functions import free_name
 from mlirad.dialect import types
+from mlirad.dialect.traversal import find
 
 WRITTEN = "mlirad.written"
 """On an argument that a private function may overwrite: the number of the result that takes its memory over."""
@@ -121,7 +122,7 @@ class Callees:
     def __post_init__(self) -> None:
         ops = self.module.ops
         self.functions = {f.sym_name.data: f for f in ops if isinstance(f, func.FuncOp) and not f.is_declaration}
-        called = {op.callee.string_value() for op in self.module.walk() if isinstance(op, func.CallOp)}
+        called = {call.callee.string_value() for call in find(self.module, func.CallOp)}
         self.dependence = dependent({name: f for name, f in self.functions.items() if name in called})
 
     def parts(self, function: func.FuncOp, live: Activity) -> dict[str, Part]:
@@ -198,7 +199,7 @@ def retarget(call: func.CallOp, name: str, more: Sequence[SSAValue]) -> None:
 
 
 def live_calls(function: func.FuncOp, live: Activity) -> list[func.CallOp]:
-    return [op for op in function.walk() if isinstance(op, func.CallOp) and live.is_live(op)]
+    return [call for call in find(function, func.CallOp) if live.is_live(call)]
 
 
 def written_by(function: func.FuncOp) -> dict[int, int]:

@@ -22,6 +22,7 @@ from mlirad.autodiff.updates import READS, UpdateOp, places_of
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr
 from mlirad.dialect.indexing import AddAtOp, AddSliceOp, InsertOp, InsertSliceOp
+from mlirad.dialect.traversal import ops_inside
 
 CLEARS = "mlirad.clears"
 
@@ -33,8 +34,9 @@ class CancelClears(ModulePass):
     name = "mlirad-cancel-clears"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for clear in op.walk():
-            if isinstance(clear, InsertOp | InsertSliceOp) and clear.attributes.pop(CLEARS, None) is not None:
+        for clear in ops_inside(op):
+            if clear.attributes.pop(CLEARS, None) is not None:
+                assert isinstance(clear, InsertOp | InsertSliceOp)
                 added_back = _added_back(clear)
                 if added_back is not None:
                     added_back.result.replace_all_uses_with(added_back.t)

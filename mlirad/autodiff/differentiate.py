@@ -41,6 +41,7 @@ from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, insert, located
 from mlirad.dialect.op import ints
 from mlirad.dialect.request import ForwardOp, JvpOp, PullbackOp, RequestOp, TurnOp, VjpOp
+from mlirad.dialect.traversal import find
 from mlirad.errors import DifferentiationError
 
 JOINED = "ad.joined"
@@ -51,7 +52,7 @@ Key = tuple[type[RequestOp], Attribute]
 
 def has_requests(module: ModuleOp) -> bool:
     """Whether the module asks for a derivative that has not been expanded."""
-    return any(isinstance(op, RequestOp) for op in module.walk())
+    return bool(find(module, RequestOp))
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Differentiate(ModulePass):
     name = "mlirad-differentiate"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        requests = [request for request in op.walk() if isinstance(request, RequestOp)]
+        requests = find(op, RequestOp)
         asking = _callers(op, {function for request in requests if (function := _function_of(request)) is not None})
         derivatives: dict[Key, func.FuncOp] = {}
         callees = Callees(op)
@@ -85,7 +86,7 @@ def _callers(module: ModuleOp, functions: set[func.FuncOp]) -> set[func.FuncOp]:
     found = set(functions)
     while True:
         names = {function.sym_name.data for function in found}
-        calls = [op for op in module.walk() if isinstance(op, func.CallOp) and op.callee.string_value() in names]
+        calls = [call for call in find(module, func.CallOp) if call.callee.string_value() in names]
         more = {function for call in calls if (function := _function_of(call)) is not None} - found
         if not more:
             return found
@@ -231,9 +232,9 @@ def _copied(
     function.properties.pop("res_attrs", None)
     callees.module.body.block.add_op(function)
     live = callees.active_in(function, wrt, outs)
-    for op in list(function.walk()):
-        if isinstance(op, scf.WhileOp) and live.is_live(op):
-            count_trips(op)
+    for loop in find(function, scf.WhileOp):
+        if live.is_live(loop):
+            count_trips(loop)
     return function, live
 
 

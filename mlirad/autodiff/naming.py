@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import IsTerminator, is_side_effect_free
 
 from mlirad.autodiff.carries import RegionOp, block_of, terminator
 from mlirad.autodiff.sizes import size_source, size_value, unknown_axes, zeros
+from mlirad.dialect.effects import has_no_effect, is_terminator
 from mlirad.dialect.expr import Expr, insert
 from mlirad.dialect.movement import DimOp, dim
 from mlirad.dialect.request import RecordOp, ReplayOp, ResidualOp
@@ -121,23 +121,27 @@ def hint_cotangent(g: SSAValue, of: SSAValue) -> None:
 def erase_dead(block: Block, first: Operation | None) -> None:
     """Erase the ops after `first` whose results nothing uses: what a rule computed for operands without a cotangent,
     the residuals that nothing named in the end, and whole reverse loops and branches."""
-    for op in reversed(list(block.ops)):
-        if op is first:
-            break
+    op = block.last_op
+    while op is not None and op is not first:
+        before = op.prev_op
         for region in op.regions:
             for inner in region.blocks:
                 erase_dead(inner, None)
-        is_removable = not op.has_trait(IsTerminator) and not isinstance(op, ReplayOp) and _is_effect_free(op)
-        if is_removable and not any(result.uses for result in op.results):
+        if all(result.first_use is None for result in op.results) and _is_removable(op):
             op.detach()
             op.erase()
+        op = before
+
+
+def _is_removable(op: Operation) -> bool:
+    return not is_terminator(op.__class__) and not isinstance(op, ReplayOp) and _is_effect_free(op)
 
 
 def _is_effect_free(op: Operation) -> bool:
     """Whether nothing but marking a block is an effect of the op."""
     if not op.regions:
-        return isinstance(op, ReplayOp) or is_side_effect_free(op)
+        return has_no_effect(op) or isinstance(op, ReplayOp)
     inner_ops = (inner for region in op.regions for block in region.blocks for inner in block.ops)
     return isinstance(op, RegionOp) and all(
-        inner.has_trait(IsTerminator) or _is_effect_free(inner) for inner in inner_ops
+        is_terminator(inner.__class__) or _is_effect_free(inner) for inner in inner_ops
     )

@@ -12,7 +12,7 @@ from math import inf, prod
 
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
-from xdsl.traits import SymbolTable, is_side_effect_free
+from xdsl.traits import SymbolTable
 
 from mlirad.autodiff.callees import written_by
 from mlirad.autodiff.carries import Carry, Loop, block_of, constant_value
@@ -22,6 +22,7 @@ from mlirad.autodiff.linear import induction
 from mlirad.autodiff.updates import READS, places_of
 from mlirad.dialect import types
 from mlirad.dialect.bounds import element_bound
+from mlirad.dialect.effects import has_no_effect
 from mlirad.dialect.expr import Expr, emit, insert
 from mlirad.dialect.indexing import ExtractOp
 from mlirad.dialect.op import Generic, NdOp
@@ -160,9 +161,9 @@ class Recovery:
         if isinstance(op, NdOp):
             if op.memory.overwrites is not None:
                 return False
-            if not is_side_effect_free(op) and type(op).recomputed is NdOp.recomputed:
+            if not has_no_effect(op) and type(op).recomputed is NdOp.recomputed:
                 return False
-        elif not is_side_effect_free(op):
+        elif not has_no_effect(op):
             return False
         # What decides (a predicate, an index) is computed again only where the bits are sure to be the same.
         decides = not types.is_float(op.results[0].type) and any(types.is_float(v.type) for v in op.operands)

@@ -16,7 +16,6 @@ import numpy as np
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
-from xdsl.traits import is_side_effect_free
 
 from mlirad.autodiff.carries import (
     Loop,
@@ -27,6 +26,7 @@ from mlirad.autodiff.carries import (
     counter_of,
 )
 from mlirad.dialect import types
+from mlirad.dialect.effects import has_no_effect
 from mlirad.dialect.expr import Expr, apply, building, constant, located
 
 Update = Callable[[SSAValue], SSAValue]
@@ -182,7 +182,7 @@ class Nests:
             return value if op is self.entry else None
         if op.parent is self.entry:
             return value
-        if op.regions or not is_side_effect_free(op) or types.is_tensor(value.type):
+        if op.regions or not has_no_effect(op) or types.is_tensor(value.type):
             return None
         operands = [self._hoist(operand, nest) for operand in op.operands]
         if any(operand is None or types.is_tensor(operand.type) for operand in operands):

@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, FunctionType, 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
-from xdsl.traits import is_side_effect_free
 
 from mlirad.autodiff.callees import define, set_written
 from mlirad.autodiff.carries import block_of, terminator
@@ -23,6 +22,7 @@ from mlirad.autodiff.differentiate import JOINED
 from mlirad.autodiff.functions import add_function
 from mlirad.autodiff.records import RECORDED, read_record, write_record
 from mlirad.dialect import types
+from mlirad.dialect.effects import has_no_effect
 from mlirad.dialect.expr import building, insert, located
 from mlirad.dialect.request import ForwardOp, PullbackOp, ResidualsType, TurnOp
 from mlirad.errors import DifferentiationError
@@ -157,7 +157,7 @@ def _crossing(entry: Block, turn: TurnOp, after: Sequence[Operation]) -> tuple[l
 
 
 def _is_constant(op: Operation) -> bool:
-    return not op.operands and not op.regions and len(op.results) == 1 and is_side_effect_free(op)
+    return not op.operands and not op.regions and len(op.results) == 1 and has_no_effect(op)
 
 
 def _replace_inside(value: SSAValue, by: SSAValue, block: Block) -> None:

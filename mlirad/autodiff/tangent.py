@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
-from xdsl.traits import IsTerminator
 
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.adjoint import annihilated
@@ -20,6 +19,7 @@ from mlirad.autodiff.carries import Loop, add_results, add_yields, branches, ter
 from mlirad.autodiff.naming import hint_cotangent
 from mlirad.autodiff.sizes import size_value, unknown_axes, zeros
 from mlirad.dialect import types
+from mlirad.dialect.effects import is_terminator
 from mlirad.dialect.expr import Expr, building, located
 from mlirad.dialect.op import NdOp
 from mlirad.errors import DifferentiationError
@@ -36,7 +36,7 @@ class Tangent:
     def block(self, block: Block) -> None:
         """Put tangents beside the ops of a block."""
         for op in list(block.ops):
-            if not op.has_trait(IsTerminator) and self.activity.is_live(op):
+            if not is_terminator(op.__class__) and self.activity.is_live(op):
                 with located(op.location):
                     self._op(op)
 

@@ -23,6 +23,7 @@ from mlirad.autodiff.shelves import Shelves
 from mlirad.autodiff.sweep import Sweep
 from mlirad.autodiff.undo import Undo
 from mlirad.dialect.request import RecordOp, ReplayOp, ResidualOp
+from mlirad.dialect.traversal import find
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,14 @@ class Tape(ModulePass):
     name = "mlirad-tape"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for function in op.walk():
-            if isinstance(function, func.FuncOp) and not function.is_declaration:
+        for function in find(op, func.FuncOp):
+            if not function.is_declaration and has_markers(function):
                 close(function.body.block)
+
+
+def has_markers(function: func.FuncOp) -> bool:
+    """Whether reverse blocks name forward values: they do not in straight code."""
+    return bool(find(function, RecordOp) or find(function, ReplayOp))
 
 
 def close(entry: Block) -> None:

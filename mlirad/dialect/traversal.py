@@ -5,7 +5,12 @@ Reads: any IR. Writes: nothing. Leaves: everything. xDSL's own walks are generat
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TypeVar
+
 from xdsl.ir import Block, Operation
+
+_Op = TypeVar("_Op", bound=Operation)
 
 
 def ops_of(block: Block) -> list[Operation]:
@@ -23,6 +28,16 @@ def ops_inside(op: Operation) -> list[Operation]:
     found: list[Operation] = []
     _collect(op, found)
     return found
+
+
+def find(op: Operation, kind: type[_Op]) -> list[_Op]:
+    """The ops of a class, and of those that extend it, in the regions of op. (To ask it of each op is slow.)"""
+    return [inner for inner in ops_inside(op) if _is_of(inner.__class__, kind)]  # type: ignore[misc]
+
+
+@cache
+def _is_of(kind: type[Operation], base: type[Operation]) -> bool:
+    return issubclass(kind, base)
 
 
 def _collect(op: Operation, found: list[Operation]) -> None:

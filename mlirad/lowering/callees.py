@@ -14,8 +14,9 @@ from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
-from mlirad.dialect.traversal import ops_inside
-from mlirad.lowering.rewriting import is_removable, is_terminator, only_computes
+from mlirad.dialect.effects import is_terminator, only_computes
+from mlirad.dialect.traversal import find, ops_inside
+from mlirad.lowering.rewriting import is_removable
 from mlirad.lowering.tensor_memory import is_static
 
 WRITTEN = "mlirad.written"
@@ -33,8 +34,7 @@ def functions_of(module: Operation) -> dict[str, func.FuncOp]:
 
 
 def calls_in(function: func.FuncOp) -> list[func.CallOp]:
-    # Nothing extends a call; to ask for xDSL's abstract classes is slow.
-    return [op for op in ops_inside(function) if op.__class__ is func.CallOp]  # type: ignore[misc]
+    return find(function, func.CallOp)
 
 
 def recursive(functions: Mapping[str, func.FuncOp]) -> set[str]:

@@ -22,6 +22,7 @@ from xdsl.passes import ModulePass
 from mlirad.dialect import types
 from mlirad.dialect.check import CheckIndexOp, CheckOp
 from mlirad.dialect.choice import MaximumOp, SelectOp
+from mlirad.dialect.effects import is_terminator, only_computes
 from mlirad.dialect.elementwise import AddOp
 from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.op import NdOp
@@ -34,8 +35,6 @@ from mlirad.lowering.rewriting import (
     erase,
     in_place_of,
     is_removable,
-    is_terminator,
-    only_computes,
     replace,
     splice,
     static_trips,

@@ -6,7 +6,6 @@ Reads and writes: single ops. Leaves: no use of a replaced value, no reference f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr
@@ -14,15 +13,13 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import (
     EffectInstance,
-    IsTerminator,
-    MemoryEffect,
     MemoryEffectKind,
-    NoMemoryEffect,
     SymbolOpInterface,
     get_effects,
 )
 
 from mlirad.dialect.constant import ConstantOp
+from mlirad.dialect.effects import is_terminator, only_computes
 from mlirad.dialect.expr import emitting
 from mlirad.dialect.traversal import ops_of
 
@@ -79,21 +76,6 @@ def terminator(block: Block) -> Operation:
     last = block.last_op
     assert last is not None
     return last
-
-
-@cache
-def is_terminator(kind: type[Operation]) -> bool:
-    """Whether ops of a class end their block."""
-    return kind.has_trait(IsTerminator)
-
-
-@cache
-def only_computes(kind: type[Operation]) -> bool:
-    """Whether ops of a class are pure, whatever their operands: most are, and xDSL asks each op's traits in turn."""
-    if is_terminator(kind) or kind.has_trait(SymbolOpInterface):
-        return False
-    effects = tuple(kind.get_traits_of_type(MemoryEffect))
-    return bool(effects) and all(isinstance(each, NoMemoryEffect) for each in effects)
 
 
 def is_removable(op: Operation) -> bool:

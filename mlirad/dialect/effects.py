@@ -1,0 +1,31 @@
+"""What the class of an op tells of its effects. Most passes ask it of every op, and xDSL asks each op's traits in turn.
+
+Reads: classes of ops. Writes: nothing. Leaves: the questions that depend on the op itself to the passes.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from xdsl.ir import Operation
+from xdsl.traits import IsTerminator, MemoryEffect, NoMemoryEffect, SymbolOpInterface, is_side_effect_free
+
+
+@cache
+def is_terminator(kind: type[Operation]) -> bool:
+    """Whether ops of a class end their block."""
+    return kind.has_trait(IsTerminator)
+
+
+@cache
+def only_computes(kind: type[Operation]) -> bool:
+    """Whether ops of a class are pure, whatever their operands: most are."""
+    if is_terminator(kind) or kind.has_trait(SymbolOpInterface):
+        return False
+    effects = tuple(kind.get_traits_of_type(MemoryEffect))
+    return bool(effects) and all(isinstance(each, NoMemoryEffect) for each in effects)
+
+
+def has_no_effect(op: Operation) -> bool:
+    """Whether an op without regions writes nothing, reads nothing that may change, and cannot fail."""
+    return only_computes(op.__class__) or is_side_effect_free(op)
