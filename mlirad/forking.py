@@ -2,45 +2,33 @@
 
 Reads: nothing. Writes: nothing. Leaves: a forked child in which everything can be used. The parent's threads do not
 exist in it, so that what they were at would stay as it was: a module half imported, a lock held for ever.
+
+All locks here are the interpreter's own, in `with` statements: those are the only thing that Ctrl-C cannot interrupt
+between taking a lock and being sure to give it back.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
+_own = threading.local()  # `lock`: who has it is in the middle of what is whole; `taken`: what a fork has to give back
+_locks_of_threads: weakref.WeakSet[threading.RLock] = weakref.WeakSet()
+_gate = threading.RLock()  # who forks has it, and who gets a lock of its own
+_held: list[AbstractContextManager[Any]] = []
+_locks: weakref.WeakSet[threading.RLock] = weakref.WeakSet()
 
-class Lock:
+
+def new_lock() -> threading.RLock:
     """A lock that one thread may take several times. In a forked child it is free, unless the thread that forked has
     it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        _locks.add(self)
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *exception: object) -> None:
-        self._lock.release()
-
-    def renew(self) -> None:
-        """Take it from threads that are no more."""
-        if self._lock.acquire(blocking=False):
-            self._lock.release()
-        else:
-            self._lock = threading.RLock()
-
-
-_locks: weakref.WeakSet[Lock] = weakref.WeakSet()
-_held: list[AbstractContextManager[Any]] = []
-_changed = threading.Condition()
-_under_way: dict[int, int] = {}  # by thread: how deep it is in what is whole
-_forks = 0  # how many threads wait to fork
+    made = threading.RLock()
+    _locks.add(made)
+    return made
 
 
 def hold(lock: AbstractContextManager[Any]) -> None:
@@ -48,55 +36,64 @@ def hold(lock: AbstractContextManager[Any]) -> None:
     _held.append(lock)
 
 
-@contextmanager
-def whole() -> Iterator[None]:
-    """Forks of other threads wait until this is over."""
-    thread = threading.get_ident()
-    with _changed:
-        while _forks and thread not in _under_way:
-            _changed.wait()
-        _under_way[thread] = _under_way.get(thread, 0) + 1
+def whole() -> threading.RLock:
+    """Forks of other threads wait until this is over: `with whole(): ...`."""
     try:
-        yield
-    finally:
-        with _changed:
-            _under_way[thread] -= 1
-            if not _under_way[thread]:
-                del _under_way[thread]
-                _changed.notify_all()
+        return _own.lock
+    except AttributeError:
+        with _gate:
+            made = threading.RLock()
+            _locks_of_threads.add(made)
+        _own.lock = made
+        return made
 
 
 def _before() -> None:
-    global _forks
-    thread = threading.get_ident()
-    _changed.acquire()  # until the fork is over
-    _forks += 1
-    try:
-        # Another thread that waits to fork, in the middle of what is whole, would wait for this one.
-        while any(each != thread for each in _under_way) and thread not in _under_way:
-            _changed.wait()
-    finally:
-        _forks -= 1
-        for lock in _held:
-            lock.__enter__()
+    own = whole()
+    _own.taken = []
+    # Who forks in the middle of what is whole waits for nobody: another thread that forks may be waiting for it.
+    if not _has(own):
+        _take(_gate)
+        for each in list(_locks_of_threads):
+            if each is not own:
+                _take(each)
+    for lock in _held:
+        lock.__enter__()
+
+
+def _take(lock: threading.RLock) -> None:
+    _own.taken.append(lock)  # first: who is interrupted here gives back what it may not have
+    lock.acquire()
+
+
+def _has(lock: threading.RLock) -> bool:
+    """Whether this thread has it."""
+    return lock._is_owned()  # type: ignore[attr-defined]  # as threading.Condition asks
 
 
 def _after() -> None:
     for lock in reversed(_held):
         lock.__exit__(None, None, None)
-    _changed.notify_all()
-    _changed.release()
+    while _own.taken:
+        with contextlib.suppress(RuntimeError):
+            _own.taken.pop().release()
 
 
 def _after_in_child() -> None:
-    global _changed
-    thread = threading.get_ident()
+    own = whole()
     _after()
-    _changed = threading.Condition()
-    for each in [each for each in _under_way if each != thread]:
-        del _under_way[each]
-    for lock in list(_locks):
-        lock.renew()
+    for lock in (_gate, *_locks):
+        _renew(lock)
+    for each in [each for each in _locks_of_threads if each is not own]:
+        _locks_of_threads.discard(each)
+
+
+def _renew(lock: threading.RLock) -> None:
+    """Take it from threads that are no more."""
+    if lock.acquire(blocking=False):
+        lock.release()
+    else:
+        lock._at_fork_reinit()  # type: ignore[attr-defined]  # as the threading module does with its own
 
 
 if hasattr(os, "register_at_fork"):

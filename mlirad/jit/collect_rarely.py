@@ -18,7 +18,7 @@ from mlirad import forking
 YOUNG = 100_000
 """How many objects are made between two collections: some 60 MB at most are garbage that is not noticed yet."""
 
-_lock = forking.Lock()
+_lock = forking.new_lock()
 _under_way = 0
 _usual: tuple[int, int, int] | None = None
 

@@ -124,13 +124,18 @@ class DiskCache:
         return self.store.put(self._place_for(wanted.key, content), content)
 
     def _place_for(self, key: str, content: bytes) -> str:
-        """Where another process has just put the same; else no entry, or the one unused for the longest time."""
+        """Where another process has just put the same, or there is no entry, or one unused for the longest time."""
         names = [f"{key}-{number}" for number in range(MAX_VARIANTS)]
+        ages = {name: self.store.age(name) or 0.0 for name in names}  # before they are read, which counts as use
+        free: str | None = None
         for name in names:
-            if self.store.get(name) == content:
+            found = self.store.get(name)
+            if found == content:
                 return name
-        ages = {name: self.store.age(name) for name in names}
-        return min(names, key=lambda name: (ages[name] is not None, ages[name] or 0.0))
+            if found is None and free is None:
+                free = name
+        # Who puts something there meanwhile has found the same place free, and puts the same, as a rule.
+        return free or min(names, key=ages.__getitem__)
 
     def link(self, value: Any) -> tuple[Artifact, str | None]:
         """The target's code of the value of its stage `loads`, and the name of its entry, if there is one."""

@@ -72,7 +72,7 @@ class Kernel(NativelyCallable):
         self.options = compile_options
         self._table: OrderedDict[Hashable, _Candidates] = OrderedDict()  # by `signature.key_of`
         self._static = (*compile_options.static_argnums, *compile_options.static_argnames)
-        self._lock = forking.Lock()
+        self._lock = forking.new_lock()
         self._hits = self._misses = 0
         self._last: Specialization | None = None  # of the last call that went by no plan
         self._hits_before = 0  # how many calls had gone by plans then

@@ -76,7 +76,7 @@ class Specialization:
 
     def __post_init__(self) -> None:
         built = self.built
-        self._lock = forking.Lock()
+        self._lock = forking.new_lock()
         self._instead: Specialization | None = None  # of the last call
         self._returned = Returned(built.structure, built.results)
         self._takes_leaves = tuple(each.leaf for each in self.inputs) == tuple(range(len(self.signature.leaves)))

@@ -55,7 +55,7 @@ def _is_main() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_is_main)
 
-_lock = forking.Lock()
+_lock = forking.new_lock()
 forking.hold(ffi.lib._lock)  # every call of LLVM takes it
 _numbers = itertools.count()
 

@@ -34,7 +34,7 @@ class Pool:
         self._stop = ctypes.CFUNCTYPE(None)(self._library[STOP])  # releases the GIL
         self._is_stopped = ctypes.c_int64.from_address(self._library[STOPPED])
 
-        self._turn = forking.Lock()
+        self._turn = forking.new_lock()
         self._forks = 0  # how many are under way
         self._is_over = False
 
@@ -67,7 +67,7 @@ def _compiled() -> bytes:
 
 
 _pool: list[Pool] = []
-_lock = forking.Lock()
+_lock = forking.new_lock()
 
 
 def the_pool(kept: Kept | None = None) -> Pool:

@@ -140,7 +140,7 @@ def _compiled(table_offset: int) -> bytes:
     return compile_object(machine_text(table_offset))
 
 
-_lock = forking.Lock()
+_lock = forking.new_lock()
 _machines: list[CallMachine] = []
 
 

@@ -377,7 +377,7 @@ def test_a_fork_waits_for_what_is_whole() -> None:
 
 
 def test_a_lock_is_free_in_the_child() -> None:
-    lock, mine = forking.Lock(), forking.Lock()
+    lock, mine = forking.new_lock(), forking.new_lock()
     begun, is_over = threading.Event(), threading.Event()
 
     def hold() -> None:
