@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
 
 from mlirad.dialect import types
+from mlirad.dialect.constant import dense
 from mlirad.dialect.expr import Expr, emit, insert, where
 from mlirad.dialect.op import Generic, Properties, PureOp, op
 from mlirad.errors import DTypeError, ShapeError
@@ -23,7 +24,8 @@ from mlirad.errors import DTypeError, ShapeError
 def scalar_op(op_class: type[Operation], *operands: SSAValue, asked: Attribute | str | None = None) -> SSAValue:
     """Emit an upstream op on scalars and give its result. asked: what its class takes behind the operands."""
     result, properties = _made_of(op_class, tuple([operand.type for operand in operands]), asked)
-    return insert(op_class.create(operands=operands, result_types=[result], properties=properties)).results[0]
+    (value,) = insert(op_class.create(operands=operands, result_types=[result], properties=properties)).results
+    return value
 
 
 @lru_cache(1024)
@@ -39,8 +41,9 @@ def _made_of(
 
 def number(value: float, type: Attribute) -> SSAValue:
     """An upstream scalar constant; `type` is a float or a signless integer."""
-    attribute = FloatAttr(float(value), type) if types.is_float(type) else IntegerAttr(int(value), type)  # type: ignore[arg-type]
-    return insert(arith.ConstantOp.create(result_types=[type], properties={"value": attribute})).result
+    attribute = dense(float(value), type) if types.is_float(type) else IntegerAttr(int(value), type)  # type: ignore[arg-type]
+    (result,) = insert(arith.ConstantOp.create(result_types=[type], properties={"value": attribute})).results
+    return result
 
 
 def compare(predicate: str, x: SSAValue, y: SSAValue) -> SSAValue:

@@ -94,7 +94,7 @@ class emitting:
 
 def current_location() -> LocationAttr:
     location = _context.location
-    if not isinstance(location, LocationAttr):
+    if location is None or isinstance(location, SourceLocation):
         # Made here and not before: most places in a source emit nothing.
         location = _context.location = types.to_location(location)
     return location

@@ -61,7 +61,8 @@ def _segments(*counts: int) -> DenseArrayBase:
 
 def empty(type: Attribute, sizes: Sequence[SSAValue] = ()) -> SSAValue:
     """A new tensor of anything; sizes are those of its unknown axes, as `index`."""
-    return insert(tensor.EmptyOp.create(operands=sizes, result_types=[type])).results[0]
+    (made,) = insert(tensor.EmptyOp.create(operands=sizes, result_types=[type])).results
+    return made
 
 
 def unknown_sizes(x: SSAValue) -> list[SSAValue]:

@@ -43,7 +43,7 @@ class FusedBody:
             # In the order of the program, so that nothing is deep: what an element is made of is there already.
             for member, place in reversed(others):
                 if member.cost > 0:
-                    self._element(member.op.results[0], place)
+                    self._element(member.result, place)
             return self._result(*root)
 
     def _element(self, value: SSAValue, dims: Dims) -> SSAValue:

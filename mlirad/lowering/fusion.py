@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.dialect import types
 from mlirad.dialect.constant import ConstantOp, FullOp
@@ -35,6 +35,9 @@ _CHEAP = 2
 _PLACES = 4
 # How many ops, one a place, a group may have: a larger one gains nothing, and its loop holds more than registers do.
 _LARGEST = 256
+# Of how many kinds of ops the cost is kept.
+_MOST_COSTS = 1000
+_MAY_BE_UNIFORM = frozenset({FullOp, ConstantOp, ReshapeOp})
 
 
 @dataclass(eq=False, slots=True)
@@ -48,6 +51,7 @@ class Member:
     """
 
     op: NdOp
+    result: SSAValue
     answer: Generic
     loops: int
     arrays: list[tuple[SSAValue, Dims]]
@@ -67,7 +71,7 @@ class Member:
     @property
     def is_producer(self) -> bool:
         """Whether each element of its array is computed of operands' elements alone."""
-        return not self.reduces and types.is_tensor(self.op.results[0].type)
+        return not self.reduces and types.is_tensor(self.result.type)
 
     @property
     def is_product(self) -> bool:
@@ -81,10 +85,9 @@ Plan = dict[Operation, Member | Generic | Upstream]
 
 @dataclass
 class Fusion:
-    """Plans blocks of one module. fuse: whether ops share loops at all."""
+    """Plans blocks. fuse: whether ops share loops at all."""
 
     fuse: bool
-    _costs: dict[tuple[object, ...], int] = field(default_factory=dict)
 
     def plan(self, block: Block) -> Plan:
         """What to make of a block's ops; composed ones are replaced by their parts."""
@@ -107,32 +110,40 @@ class Fusion:
 
     def _member(self, op: NdOp, answer: Generic) -> Member:
         *reads, write = answer.maps
+        (result,) = op.results
         operands = [each for each in zip(op.operands, reads, strict=False) if types.is_tensor(each[0].type)]
         arrays = [(value, read) for value, read in operands if not is_uniform(value)] if self.fuse else operands
         if answer.initial is None:
-            return Member(op, answer, len(write), arrays, self._cost(op, answer), self.fuse)
+            return Member(op, result, answer, len(write), arrays, _cost(op, answer), self.fuse)
         loops = 1 + max((dim for each in answer.maps for dim in each), default=-1)
         # Something that is there as an array must say how far a loop runs.
         captures = self.fuse and _covers([*(read for _, read in arrays), write], loops)
-        return Member(op, answer, loops, arrays if captures else operands, 0, captures)
-
-    def _cost(self, op: NdOp, answer: Generic) -> int:
-        """What an element costs: what its body is made of, which ops of a class on alike operands have in common."""
-        operands = [operand.type for operand in op.operands][: len(answer.maps) - 1]
-        # By identity: the module keeps the types and attributes alive, and hashing them is slow.
-        key = (op.__class__, id(op.results[0].type), *map(id, operands), *map(id, op.properties.values()))
-        if key not in self._costs:
-            elements = [types.signless(types.element_type(type)) for type in operands]
-            block = Block(arg_types=[*elements, *[IndexType()] * len(answer.counters)])
-            with building(block):
-                answer.body(*block.args)
-            costs = [cost_of(each) for each in block.ops if not isinstance(each, arith.ConstantOp)]
-            self._costs[key] = sum(costs) + len(answer.counters)
-        return self._costs[key]
+        return Member(op, result, answer, loops, arrays if captures else operands, 0, captures)
 
 
 def _has_tensor(op: NdOp) -> bool:
     return types.is_tensor(op.results[0].type) or any(types.is_tensor(operand.type) for operand in op.operands)
+
+
+_costs: dict[tuple[object, ...], tuple[int, Sequence[Attribute]]] = {}
+
+
+def _cost(op: NdOp, answer: Generic) -> int:
+    """What an element costs: what its body is made of, which ops of a class on alike operands have in common."""
+    operands = [types.element_type(operand.type) for operand in op.operands][: len(answer.maps) - 1]
+    # By identity, and the table keeps them alive: to hash types is slow.
+    held = [types.element_type(op.results[0].type), *operands, *op.properties.values()]
+    key = (op.__class__, *map(id, held))
+    known = _costs.get(key)
+    if known is None:
+        block = Block(arg_types=[*map(types.signless, operands), *[IndexType()] * len(answer.counters)])
+        with building(block):
+            answer.body(*block.args)
+        cost = sum([cost_of(each) for each in block.ops if not isinstance(each, arith.ConstantOp)])
+        if len(_costs) >= _MOST_COSTS:
+            _costs.clear()
+        known = _costs[key] = (cost + len(answer.counters), held)
+    return known[0]
 
 
 def _decompose(op: NdOp, answer: Composed) -> Operation | None:
@@ -152,15 +163,15 @@ def _decompose(op: NdOp, answer: Composed) -> Operation | None:
 
 def is_uniform(value: SSAValue) -> bool:
     """Whether an array holds one number everywhere: where an element of it is read, that is a scalar."""
-    match owner := value.owner:
-        case FullOp():
-            return True
-        case ConstantOp():
-            return number_of(owner.value, value.type) is not None
-        case ReshapeOp():
-            shapes = types.shape(owner.x.type), types.shape(value.type)
-            return () in shapes and 0 not in shapes[1]
-    return False
+    owner = value.owner
+    if owner.__class__ not in _MAY_BE_UNIFORM:  # an array's owner rarely is, and to ask isinstance is slow
+        return False
+    if isinstance(owner, ConstantOp):
+        return number_of(owner.value, value.type) is not None
+    if isinstance(owner, ReshapeOp):
+        shapes = types.shape(owner.x.type), types.shape(value.type)
+        return () in shapes and 0 not in shapes[1]
+    return True
 
 
 def _covers(reads: Iterable[Dims], loops: int) -> bool:
@@ -199,7 +210,7 @@ class _Groups:
         """The groups that read an op's array, with the places; and whether that is all that uses it."""
         found: dict[Member, list[Dims]] = {}
         is_all = True
-        for use in member.op.results[0].uses:
+        for use in member.result.uses:
             reader = self.plan.get(use.operation)
             if not isinstance(reader, Member):
                 is_all = is_all and isinstance(use.operation, DimOp)  # sizes are known without the array
@@ -235,7 +246,7 @@ class _Groups:
             tuple([place[dim] for dim in read])
             for each, place in joined
             for value, read in each.arrays
-            if value is not member.op.results[0] and not self._is_computed_in(value, root)
+            if value is not member.result and not self._is_computed_in(value, root)
         ]
         return _covers([*reads, root.answer.maps[-1]], root.loops)
 

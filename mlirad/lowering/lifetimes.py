@@ -7,7 +7,6 @@ A use *destroys* a value if it overwrites the value's memory, or hands it on. A 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue, Use
@@ -18,7 +17,7 @@ from mlirad.dialect.op import NdOp
 from mlirad.lowering.tensor_memory import VIEWS, is_consumed
 
 # Results that may be another name for the first operand's memory.
-_VIEWS = (ExtractSliceOp, ReshapeOp, *VIEWS)
+_VIEWS = frozenset({ExtractSliceOp, ReshapeOp, *VIEWS})
 
 
 def destroys(use: Use) -> bool:
@@ -32,17 +31,19 @@ def is_destroyed(value: SSAValue) -> bool:
     for use in value.uses:
         if destroys(use):
             return True
-        if isinstance(use.operation, _VIEWS) and use.index == 0 and is_destroyed(use.operation.results[0]):
+        if use.operation.__class__ in _VIEWS and use.index == 0 and is_destroyed(use.operation.results[0]):
             return True
     return False
 
 
-def memory_of(value: SSAValue) -> Iterator[SSAValue]:
+def memory_of(value: SSAValue) -> list[SSAValue]:
     """The values whose memory a value may be a view of; itself first."""
-    yield value
-    while isinstance(value.owner, _VIEWS):
-        value = value.owner.operands[0]
-        yield value
+    found = [value]
+    while (owner := value.owner).__class__ in _VIEWS:
+        assert isinstance(owner, Operation)
+        value = owner.operands[0]
+        found.append(value)
+    return found
 
 
 @dataclass
@@ -58,14 +59,17 @@ class Lifetimes:
 
     def is_destroyed_between(self, value: SSAValue, start: Operation, end: Operation) -> bool:
         """Whether an op after `start` and before `end`, both in the block, takes the memory that value is read from."""
+        places = self._places(value)
+        if not places:
+            return False
         first, last = self._order[start], self._order[end]
-        return any(first < place < last for owner in memory_of(value) for place in self._places(owner))
+        return any(first < place < last for place in places)
 
     def _places(self, value: SSAValue) -> list[int]:
+        """Where the memory that value is read from is taken."""
         places = self._destroyed.get(value)
         if places is None:
-            uses = [use for use in value.uses if destroys(use)]
+            uses = [use for owner in memory_of(value) for use in owner.uses if destroys(use)]
             ops = (self.block.find_ancestor_op_in_block(use.operation) for use in uses)
-            places = [self._order[op] for op in ops if op is not None]
-            self._destroyed[value] = places
+            places = self._destroyed[value] = [self._order[op] for op in ops if op is not None]
         return places

@@ -25,7 +25,7 @@ from mlirad.dialect.expr import building, current_location, insert, insertion_po
 from mlirad.dialect.indexing import as_index
 from mlirad.dialect.movement import DimOp
 from mlirad.dialect.op import NdOp, Upstream
-from mlirad.dialect.upstream import empty, filled, generic, size_of_axis
+from mlirad.dialect.upstream import empty, filled, generic, size_of_axis, written
 from mlirad.errors import CompileError
 from mlirad.lowering.fused_body import FusedBody
 from mlirad.lowering.fusion import Fusion, Member, Plan
@@ -76,9 +76,7 @@ class _Lowering:
         """Emit, at the insertion point, what op is upstream; nothing, if others compute it."""
         with located(op.location):
             if isinstance(op, NdOp):
-                before = insertion_point().block.last_op
                 results = self._upstream(op, plan)
-                keep_bound(op, _since(before, insertion_point().block))
             elif op.dialect_name() in _OURS:
                 raise CompileError(
                     f"internal error: {op.name} is left at the lowering to linalg", types.from_location(op.location)
@@ -99,7 +97,9 @@ class _Lowering:
         operands = [self.values[operand] for operand in op.operands]
         if not isinstance(answer, Upstream):
             return [answer.body(*operands)]
+        before = insertion_point().block.last_op
         results = answer.build(*operands)
+        keep_bound(op, _since(before, insertion_point().block))
         for old, new in zip(op.results, results, strict=False):
             if isinstance(new.owner, FillOp):
                 self.fills.append((old, new.owner))
@@ -107,12 +107,15 @@ class _Lowering:
 
     def _generic(self, root: Member, plan: Plan) -> SSAValue:
         """One `linalg.generic` into a new tensor; of a full reduction, the element of one of rank 0."""
-        result = types.signless(root.op.results[0].type)
+        result = types.signless(root.result.type)
         element, shape = types.element_type(result), types.shape(result)
         type = types.tensor(shape, element)
-        sizes = [self._size(root.op.results[0], axis) for axis, size in enumerate(shape) if size < 0]
+        sizes = [self._size(root.result, axis) for axis, size in enumerate(shape) if size < 0]
+        before = insertion_point().block.last_op
+        memory = empty(type, sizes)
+        keep_bound(root.op, _since(before, insertion_point().block))
         initial = root.answer.initial
-        out = empty(type, sizes) if initial is None else filled(number(initial, element), type, sizes)
+        out = memory if initial is None else written(FillOp, number(initial, element), memory)
         body = FusedBody(root, plan, self.values)
         yielded = body.build(element)
         body.block.add_op(YieldOp.create(operands=[yielded], location=current_location()))
@@ -230,11 +233,22 @@ def fill_each_use(fill: FillOp) -> None:
 def declare_runtime(module: ModuleOp) -> None:
     """Declare, as private functions, the run-time functions that are called."""
     known = {op.sym_name.data for op in module.ops if isinstance(op, func.FuncOp)}
-    for call in list(module.walk()):
-        if isinstance(call, func.CallOp) and call.callee.string_value() not in known:
-            name = call.callee.string_value()
+    for call in list(_calls(module)):
+        name = call.callee.string_value()
+        if name not in known:
             known.add(name)
             declared = func.FuncOp.external(
                 name, [operand.type for operand in call.operands], [result.type for result in call.results]
             )
             module.body.block.add_op(declared)
+
+
+def _calls(op: Operation) -> Iterator[func.CallOp]:
+    """The calls in an op; scalar bodies have none."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                if isinstance(inner, func.CallOp):
+                    yield inner
+                elif inner.regions and not isinstance(inner, GenericOp):
+                    yield from _calls(inner)
