@@ -24,6 +24,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 FOREVER = 10**14
+ROUNDS = 1000 if os.environ.get("MLIRAD_FULL") else 10
 SOON = 0.2
 # On a machine that does other things too; alone, it takes less than 0.1 s.
 PATIENCE = SOON if os.environ.get("MLIRAD_QUIET_MACHINE") else 2.0
@@ -236,6 +237,59 @@ def test_nothing_leaks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(entry._contexts) == 1
     assert tuple(entry._contexts[0].raised) == (None, None, None)
     assert abs(sys.getrefcount(KeyboardInterrupt) - count) <= 2
+
+
+def scaled(weight: float) -> Callable[[float], float]:
+    return lambda x: x * x * weight
+
+
+def in_thread(work: Callable[[], Any]) -> None:
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive(), "it waits for what the interrupted thread has left locked"
+    assert not raised
+
+
+def check_anew(weight: float) -> None:
+    assert mlirad.grad(scaled(weight))(1.5) == 3.0 * weight
+
+
+# What falls into the __del__ of an object of LLVM's, Python prints and forgets, as in any program.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_compilation_is_left() -> None:
+    """At any moment: the same kernel is compiled when it is called again, and others, in other threads and children."""
+    check_anew(1.0)
+    started = time.perf_counter()
+    check_anew(2.0)
+    seconds = time.perf_counter() - started
+    left = 0
+    for number in range(ROUNDS):
+        gradient = mlirad.grad(scaled(number + 3.0))
+        moment = seconds * (number % 10 + 0.5) / 10
+        try:
+            with _alarm(moment, _Arrival(moment)):
+                gradient(1.5)
+        except KeyboardInterrupt:
+            left += 1
+        assert gradient(1.5) == 3.0 * (number + 3.0)
+        in_thread(lambda: check_anew(0.5))
+        if hasattr(os, "fork") and number % 5 == 0:
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)
+                check_anew(0.25)
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+    assert left  # how many depends on how busy the machine is
 
 
 def test_other_threads_go_on() -> None:
