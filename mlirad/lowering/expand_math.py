@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from mlirad.dialect.traversal import ops_inside
 from mlirad.lowering.lanes import Lanes
 from mlirad.lowering.loop_builder import Constants, LoopBuilder
 from mlirad.lowering.vector_arith import mend_vector_arith
@@ -30,6 +31,7 @@ _NATIVE = (
     math.SqrtOp,
     math.TruncOp,
 )
+_EXPANDED = frozenset(math.Math.operations) - frozenset(_NATIVE)
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,10 @@ class ExpandMath(ModulePass):
 
 def _expand(function: func.FuncOp) -> None:
     """Expands one function's ops, which share their constants."""
-    wide = [op for op in function.walk() if op.name.startswith("math.") and isinstance(op.results[0].type, VectorType)]
     constants = Constants(function.body.blocks[0])
-    for op in wide:
-        if isinstance(op, _NATIVE):
-            continue
-        _replace(op, LoopBuilder(op, constants))
+    for op in ops_inside(function):
+        if op.__class__ in _EXPANDED and isinstance(op.results[0].type, VectorType):
+            _replace(op, LoopBuilder(op, constants))
 
 
 def _replace(op: Operation, builder: LoopBuilder) -> None:

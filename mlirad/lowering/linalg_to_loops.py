@@ -17,6 +17,7 @@ from xdsl.dialects.memref import CopyOp as MemRefCopyOp
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
+from mlirad.dialect.traversal import ops_inside
 from mlirad.lowering.contraction import Contraction, ContractionEmitter, match_contraction
 from mlirad.lowering.loop_body import Body, body_of
 from mlirad.lowering.loop_builder import Constants, LoopBuilder, top_of
@@ -42,7 +43,7 @@ class LinalgToLoops(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         mend_vector_arith()
-        found = [inner for inner in op.walk() if _is_structured(inner)]
+        found = [inner for inner in ops_inside(op) if inner.__class__ in _STRUCTURED and _is_structured(inner)]
         if not self.parallel:
             found = share_repeated(op, [inner for inner in found if not _is_clear(inner)])
         shared = SharedTiles.of(op, found)
@@ -54,10 +55,13 @@ class LinalgToLoops(ModulePass):
             lower(structured, LoopBuilder(structured, constants[top]), self.vector_bytes, self.parallel, shared)
 
 
+_STRUCTURED = frozenset({GenericOp, FillOp, CopyOp, MemRefCopyOp})
+
+
 def _is_structured(op: Operation) -> bool:
     if isinstance(op, MemRefCopyOp):
         return any(isinstance(v.type, MemRefType) and not isinstance(v.type.layout, NoneAttr) for v in op.operands)
-    return isinstance(op, GenericOp | FillOp | CopyOp)
+    return True
 
 
 def _is_clear(op: Operation) -> bool:

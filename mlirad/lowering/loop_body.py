@@ -22,6 +22,7 @@ from xdsl.dialects.linalg.ops import IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.dialect.remf import RemfOp
+from mlirad.dialect.types import once
 from mlirad.lowering.loop_builder import INDEX, NO_OVERFLOW_FLAGS, LoopBuilder, vector_of
 
 TRAPPING = (
@@ -168,7 +169,7 @@ def body_of(block: Block) -> Body:
     for argument in block.args:
         widest = max(widest, _bytes(argument.type))
     for op in block.ops:
-        if isinstance(op, YieldOp | IndexOp | arith.ConstantOp):
+        if op.__class__ in (YieldOp, IndexOp, arith.ConstantOp):
             continue
         dialect = op.name.partition(".")[0]
         if dialect not in ("arith", "math") or isinstance(op, SCALAR_ONLY) or op.regions:
@@ -181,6 +182,7 @@ def body_of(block: Block) -> Body:
     return Body(block, cost, is_vectorizable, widest)
 
 
+@once
 def _bytes(type: Attribute) -> int:
     """Bytes of a number; a bool or an index sets no vector's width."""
     if isinstance(type, IntegerType):
@@ -203,22 +205,24 @@ def evaluate(
 
     def wide(value: SSAValue) -> SSAValue:
         assert lanes is not None
-        if isinstance(value.type, VectorType):
+        if value.type.__class__ is VectorType:
             return value
         if value not in splats:
             splats[value] = builder.splat(value, lanes)
         return splats[value]
 
     for op in block.ops:
-        if isinstance(op, YieldOp):
+        kind = op.__class__
+        if kind is YieldOp:
             break
-        if isinstance(op, IndexOp):
+        if kind is IndexOp:
             values[op.results[0]] = index(op.dim.value.data)  # pyright: ignore[reportAttributeAccessIssue]
-        elif isinstance(op, arith.ConstantOp):
-            values[op.result] = builder.constant(op.value, op.result.type)
+        elif kind is arith.ConstantOp:
+            (result,) = op.results
+            values[result] = builder.constant(op.properties["value"], result.type)
         else:
             operands = [values.get(operand, operand) for operand in op.operands]
-            if any(isinstance(operand.type, VectorType) for operand in operands):
+            if any(operand.type.__class__ is VectorType for operand in operands):
                 results = [_wide_op(builder, op, [wide(operand) for operand in operands], lanes)]
             else:
                 results = _scalar_op(builder, op, values)

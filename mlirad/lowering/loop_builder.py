@@ -109,30 +109,33 @@ class Constants:
     def of(self, value: Attribute, type: Attribute, location: LocationAttr) -> SSAValue:
         known = self._made.get(value)
         if known is None:
-            op = arith.ConstantOp.create(result_types=[type], properties={"value": value}, location=location)
-            first = self._top.first_op
-            if self._last is not None:
-                self._top.insert_op_after(op, self._last)
-            elif first is not None:
-                self._top.insert_op_before(op, first)
-            else:
-                self._top.add_op(op)
-            self._last = op
-            known = self._made[value] = op.results[0]
+            known = self._made[value] = self._make(value, type, location)
         return known
 
     def index(self, value: int, location: LocationAttr) -> SSAValue:
         known = self._indices.get(value)
         if known is None:
-            known = self._indices[value] = self.of(_index_attr(value), INDEX, location)
+            known = self._indices[value] = self._make(_index_attr(value), INDEX, location)
         return known
 
     def number(self, value: float, type: Attribute, location: LocationAttr) -> SSAValue:
         key = (_digits(value), type)
         known = self._numbers.get(key)
         if known is None:
-            known = self._numbers[key] = self.of(_number_attr(*key), type, location)
+            known = self._numbers[key] = self._make(_number_attr(*key), type, location)
         return known
+
+    def _make(self, value: Attribute, type: Attribute, location: LocationAttr) -> SSAValue:
+        op = arith.ConstantOp.create(result_types=[type], properties={"value": value}, location=location)
+        first = self._top.first_op
+        if self._last is not None:
+            self._top.insert_op_after(op, self._last)
+        elif first is not None:
+            self._top.insert_op_before(op, first)
+        else:
+            self._top.add_op(op)
+        self._last = op
+        return op.results[0]
 
 
 def top_of(op: Operation) -> Block:

@@ -37,12 +37,10 @@ def chosen_width(module: ModuleOp, otherwise: int) -> int:
 
 def _is_in_scalar_loop(op: Operation) -> bool:
     """Whether it makes a scalar float inside a loop of the user's."""
-    if not any(isinstance(result.type, AnyFloat) for result in op.results):
-        return False
     parent = op.parent_op()
-    while isinstance(parent, scf.IfOp):
+    while parent is not None and parent.__class__ is scf.IfOp:
         parent = parent.parent_op()
-    return isinstance(parent, scf.ForOp | scf.WhileOp)
+    return parent.__class__ in (scf.ForOp, scf.WhileOp) and any(isinstance(x.type, AnyFloat) for x in op.results)
 
 
 def _is_product(op: Operation) -> bool:
