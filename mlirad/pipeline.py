@@ -22,6 +22,7 @@ from mlirad.autodiff.cancel_clears import CancelClears
 from mlirad.autodiff.differentiate import Differentiate, has_requests
 from mlirad.autodiff.split import Split
 from mlirad.autodiff.tape import Tape
+from mlirad.dialect.traversal import ops_inside
 from mlirad.dialect.verify import verify_dominance
 from mlirad.errors import TargetError
 from mlirad.lowering.canonicalize import Canonicalize
@@ -56,7 +57,11 @@ def differentiate(module: ModuleOp) -> ModuleOp:
 
 def optimize(module: ModuleOp) -> ModuleOp:
     """Fewer and better ops."""
-    return apply((DropHints(), Inline(), *CLEAN, EliminateChecks(), Hoist(), *CLEAN), module)
+    apply((DropHints(), Inline()), module)
+    before = ops_inside(module)
+    apply((*CLEAN, EliminateChecks(), Hoist()), module)
+    # What comes clean from differentiation, and has no loops or checks, need not be cleaned again.
+    return module if ops_inside(module) == before else apply(CLEAN, module)
 
 
 def all_stages(target: Target) -> tuple[Stage, ...]:
