@@ -11,7 +11,7 @@ import difflib
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -99,10 +99,10 @@ def implementation(function: Any) -> Implementation | None:
     """What compiles a function on traced values: a method of ours is its own."""
     if function in _FUNCTIONS:
         return _FUNCTIONS[function]
-    if function in _METHODS.values():
-        return function
     if isinstance(function, np.ufunc):
         return _ufunc(function) if numpy_elementwise.is_supported(function) else None
+    if function in _METHODS.values():
+        return function
     of_ufunc = ufunc_methods.method(function)
     if of_ufunc is not None:
         return of_ufunc
@@ -129,9 +129,12 @@ def _as_constants(result: Any) -> Any:
     return result
 
 
+_signature = lru_cache(256)(inspect.signature)
+
+
 def _check_arguments(function: Any, made: Implementation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Arguments that NumPy has and we do not are refused by name; others as Python refuses them."""
-    signature = inspect.signature(made)
+    signature = _signature(made)
     try:
         signature.bind(*args, **kwargs)
     except TypeError as error:

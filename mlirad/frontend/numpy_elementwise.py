@@ -6,6 +6,7 @@ Reads: Traced values and numbers. Writes: nd ops. Leaves: Traced values, scalars
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ BITWISE = {
 }
 
 
+@cache
 def op_of(ufunc: np.ufunc) -> type[NdOp] | None:
     """The elementwise op that spells a ufunc."""
     op_class = spelled().get(ufunc)

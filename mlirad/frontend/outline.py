@@ -14,10 +14,11 @@ from typing import Any
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Region, SSAValue
 
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, insert
+from mlirad.dialect.traversal import ops_inside, ops_of
 from mlirad.frontend import known, sizes
 from mlirad.frontend.captures import CAPTURE
 from mlirad.frontend.columns import discard
@@ -294,14 +295,14 @@ def _value(x: Expr | int | None) -> SSAValue | int | None:
 def close(block: Block) -> list[SSAValue]:
     """Make what a block uses of the code around it arguments of it; gives the values outside, in order."""
     captured: dict[SSAValue, SSAValue] = {}
-    inside: set[Block] = {block}
-    for op in block.walk():
+    inside: set[Block | None] = {block}
+    ops = [each for op in ops_of(block) for each in (op, *ops_inside(op))]
+    for op in ops:
         for region in op.regions:
             inside.update(region.blocks)
-    for op in block.walk():
+    for op in ops:
         for number, operand in enumerate(op.operands):
-            owner = operand.owner
-            home = owner if isinstance(owner, Block) else owner.parent_block()
+            home = operand.block if isinstance(operand, BlockArgument) else operand.owner.parent
             if home in inside:
                 continue
             if operand not in captured:

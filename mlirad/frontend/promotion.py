@@ -5,8 +5,7 @@ Reads: dtypes, weak kinds, shapes. Writes: nothing. Leaves: NumPy dtypes, or Num
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -40,16 +39,17 @@ _REFUSALS: tuple[tuple[type[Exception], type[CompileError]], ...] = (
 )
 
 
-@contextmanager
-def numpys_refusal() -> Iterator[None]:
+class numpys_refusal:
     """What Python or NumPy raises in here becomes the CompileError that is also an instance of it."""
-    try:
-        yield
-    except CompileError:
-        raise
-    except tuple(raised for raised, _ in _REFUSALS) as error:
-        ours = next(ours for raised, ours in _REFUSALS if isinstance(error, raised))
-        raise ours(str(error)) from None
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is not None and not isinstance(error, CompileError):
+            ours = next((ours for raised, ours in _REFUSALS if isinstance(error, raised)), None)
+            if ours is not None:
+                raise ours(str(error)) from None
 
 
 def weak_dtype(kind: type) -> np.dtype:

@@ -88,26 +88,30 @@ def as_size(value: affine.Int, origins: frozenset[Hashable]) -> Size:
 
 
 def is_static(shape: Sequence[Size]) -> bool:
-    return not any(isinstance(size, Dim) for size in shape)
+    return Dim not in map(type, shape)
 
 
 def pattern(shape: Sequence[Size]) -> Pattern:
     """The shape as types have it."""
+    if is_static(shape):
+        return tuple(shape)  # type: ignore[arg-type]
     return tuple(TRACED if isinstance(size, Dim) else size for size in shape)
 
 
 def lengths(shape: Sequence[Size]) -> list[Expr]:
     """The sizes that the pattern leaves open, in order."""
-    return [size.expr for size in shape if isinstance(size, Dim)]
+    return [size.expr for size in shape if type(size) is Dim]
 
 
 def stand_in(shape: Sequence[Size]) -> tuple[int, ...]:
     """A shape of ints, for NumPy to be asked about what does not depend on the sizes that are not known."""
+    if is_static(shape):
+        return tuple(shape)  # type: ignore[arg-type]
     return tuple(STAND_IN if isinstance(size, Dim) else size for size in shape)
 
 
 def origins_of(shape: Sequence[Size]) -> frozenset[Hashable]:
-    return frozenset().union(*(size.origins for size in shape if isinstance(size, Dim)))
+    return frozenset().union(*[size.origins for size in shape if type(size) is Dim])
 
 
 def require_static(shape: Sequence[Size], what: str) -> tuple[int, ...]:
@@ -127,8 +131,9 @@ def of_shape(shape: Sequence[Size], element: Attribute) -> Attribute:
 
 def remember_shape(contents: Expr, shape: Sequence[Size]) -> None:
     """The sizes of an array, as the code around it knows them."""
-    if not is_static(shape):
-        remember(("shape", contents.value), tuple(shape))
+    if is_static(shape):
+        return
+    remember(("shape", contents.value), tuple(shape))
     for size in shape:
         if isinstance(size, Dim):
             remember(("origins", size.expr.value), size.origins)
@@ -207,6 +212,8 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     Only a size that is 1 at compile time is stretched.
     """
     if all(map(is_static, shapes)):
+        if shapes.count(shapes[0]) == len(shapes):
+            return shapes[0]  # most often; to ask NumPy takes time
         return promotion.broadcast_shapes(*shapes)  # type: ignore[arg-type]
     rank = max(map(len, shapes))
     return tuple(_broadcast_axis(shapes, axis - rank) for axis in range(rank))

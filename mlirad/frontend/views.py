@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 import numpy as np
@@ -387,8 +388,12 @@ def safe_params(view: View) -> tuple[int, ...]:
 
 def c_strides(shape: Sequence[Size]) -> tuple[int, ...]:
     """The strides, in elements, of a C-contiguous array."""
-    known = sizes.stand_in(shape)
-    return tuple(prod(known[axis + 1 :]) for axis in range(len(known)))
+    return _row_major(sizes.stand_in(shape))
+
+
+@lru_cache(1024)
+def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 def shadow(shape: Sequence[Size], strides: Sequence[int]) -> np.ndarray:
