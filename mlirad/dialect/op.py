@@ -143,7 +143,7 @@ class NdOp(IRDLOperation):
     @classmethod
     def properties_of(cls, attributes: Mapping[str, Any]) -> dict[str, Attribute]:
         """MLIR attributes for plain Python ones: ints, strings, and sequences of ints."""
-        return {name: _attribute(value) for name, value in attributes.items()}
+        return {name: attribute_of(value) for name, value in attributes.items()} if attributes else {}
 
     def rebuild(self, *operands: Expr) -> Expr:
         """The same op on other operands."""
@@ -299,7 +299,8 @@ def ints(attribute: Attribute) -> tuple[int, ...]:
     return tuple(int(value) for value in attribute.get_values())
 
 
-def _attribute(value: Any) -> Attribute:
+def attribute_of(value: Any) -> Attribute:
+    """The attribute that a string, an integer (of 64 bits) or a sequence of integers is."""
     if isinstance(value, Attribute):
         return value
     if isinstance(value, str | int | np.integer):

@@ -37,7 +37,7 @@ def generic(inputs: Sequence[SSAValue], out: SSAValue, maps: tuple[Dims, ...], b
         properties={
             "indexing_maps": indexing,
             "iterator_types": iterators,
-            "operandSegmentSizes": _segments(len(inputs), 1),
+            "operandSegmentSizes": segments(len(inputs), 1),
         },
         regions=[Region(body)],
     )
@@ -54,7 +54,7 @@ def _structure(maps: tuple[Dims, ...]) -> tuple[ArrayAttr, ArrayAttr]:
 
 
 @cache
-def _segments(*counts: int) -> DenseArrayBase:
+def segments(*counts: int) -> DenseArrayBase:
     """How many operands each group of an op's has."""
     return DenseArrayBase.from_list(i32, counts)
 
@@ -170,7 +170,7 @@ def written(kind: type[FillOp | CopyOp], source: SSAValue, memory: SSAValue) -> 
     op = kind.create(
         operands=[source, memory],
         result_types=[memory.type],
-        properties={"operandSegmentSizes": _segments(1, 1)},
+        properties={"operandSegmentSizes": segments(1, 1)},
         regions=[Region(block)],
     )
     return insert(op).results[0]

@@ -22,6 +22,7 @@ from mlirad.lowering.buffer_webs import Webs
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.lowering.tensor_memory import (
     VIEWS,
+    input_count,
     is_empty,
     is_linalg,
     is_same_slice,
@@ -44,7 +45,7 @@ class Chain:
 
 def borrow_slices(webs: Webs) -> set[Operation]:
     """The insert_slice ops whose source is now computed in its place."""
-    candidates = [op for op in webs.place if isinstance(op, tensor.InsertSliceOp)]
+    candidates = [op for op in webs.place if type(op) is tensor.InsertSliceOp]
     return {op for op in candidates if _borrow(op, webs)}
 
 
@@ -140,7 +141,7 @@ def _accesses(value: SSAValue) -> Iterator[tuple[Operation, int]]:
 def _is_same_place(op: tensor.InsertSliceOp, chain: Chain, index: int) -> bool:
     """Whether the chain's first op reads by its operand `index`, at each place, what it writes there."""
     first = chain.first
-    if not is_linalg(first) or not 0 <= index < len(first.inputs):
+    if not is_linalg(first) or not 0 <= index < input_count(first):
         return False
     return _is_loan(first.operands[index], op, chain) and is_written_where_read(first, index, chain.index)
 

@@ -9,12 +9,22 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from xdsl.dialects import func, scf, tensor
+from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from mlirad.dialect.traversal import ops_of
 from mlirad.lowering.carries import Carries
 from mlirad.lowering.rewriting import terminator
-from mlirad.lowering.tensor_memory import LOOPS, VIEWS, block_of, is_empty, is_static, is_tensor, ties
+from mlirad.lowering.tensor_memory import (
+    STRUCTURED,
+    VIEWS,
+    block_of,
+    captured_reads,
+    is_empty,
+    is_static,
+    is_tensor,
+    ties,
+)
 
 
 @dataclass
@@ -75,7 +85,8 @@ class Webs:
         one, two = self._root(value), self._root(other)
         if one is two:
             return
-        small, large = sorted((one, two), key=lambda root: len(self._web[root].sources))
+        # The larger list of sources stays; of two equal ones, that of `other`.
+        small, large = (one, two) if len(self._web[one].sources) <= len(self._web[two].sources) else (two, one)
         web, absorbed = self._web[large], self._web.pop(small)
         web.sources += absorbed.sources
         web.slots |= absorbed.slots
@@ -103,7 +114,7 @@ class Webs:
 
     def _walk(self, block: Block, loop: Operation | None) -> None:
         self._loop_of[block] = loop
-        for op in block.ops:
+        for op in ops_of(block):
             place = self.place[op] = len(self.place)
             for operand in op.operands:
                 if is_tensor(operand):
@@ -111,17 +122,16 @@ class Webs:
             if op.regions:
                 self._regions(op, loop)
             self._define(op, loop)
-            if isinstance(op, func.ReturnOp):
+            if type(op) is func.ReturnOp:
                 for number, operand in enumerate(op.operands):
                     if is_tensor(operand):
                         self.of(operand).slots.add(number)
 
     def _regions(self, op: Operation, loop: Operation | None) -> None:
-        if not isinstance(op, (scf.IfOp, *LOOPS)):
+        if not isinstance(op, STRUCTURED):
             # The body of a linalg op: it may read elements of tensors.
-            for inner in op.regions[0].block.ops:
-                if isinstance(inner, tensor.ExtractOp):
-                    self.of(inner.tensor).last = self.place[op]
+            for read in captured_reads(op):
+                self.of(read).last = self.place[op]
             return
         inside = loop if isinstance(op, scf.IfOp) else op
         for region in op.regions:
@@ -148,7 +158,8 @@ class Webs:
         tied = ties(op)
         for operand, result in tied:
             self.join(result, op.operands[operand])
-        if (tied and not isinstance(op, func.CallOp)) or isinstance(op, (scf.IfOp, *LOOPS)):
+        kind = type(op)
+        if (tied and kind is not func.CallOp) or kind in STRUCTURED:
             return
         # A call gives back what it was given, unless that has grown.
         there = {result for _, result in tied if is_static(result.type)}

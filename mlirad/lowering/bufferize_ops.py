@@ -21,21 +21,21 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
     UnitAttr,
-    i32,
     i64,
 )
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
-from xdsl.dialects.linalg.ops import CopyOp, GenericOp
+from xdsl.dialects.linalg.ops import CopyOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue, SSAValues
 from xdsl.rewriter import Rewriter
 
 from mlirad.dialect.expr import insert
+from mlirad.dialect.upstream import segments
 from mlirad.lowering.carries import Carries
 from mlirad.lowering.place_results import Destination
 from mlirad.lowering.rewriting import constant_int, erase, in_place_of, replace, terminator
 from mlirad.lowering.size_bounds import keep_notes
 from mlirad.lowering.strided import collapsed_type, identity, is_identity, is_rank_reduction, subview_type, view_type
-from mlirad.lowering.tensor_memory import TIES, Slice, is_linalg, is_memref, is_static, is_tensor, ties
+from mlirad.lowering.tensor_memory import TIES, Slice, extracts_in, is_linalg, is_memref, is_static, is_tensor, ties
 
 
 def as_memref(value: SSAValue) -> SSAValue:
@@ -149,7 +149,7 @@ class ToMemRefs:
             lengths = [_size(op.src, axis) for axis, size in enumerate(sizes) if size == DYNAMIC_INDEX]
         static = {"static_offsets": zeros, "static_sizes": sizes, "static_strides": ones}
         properties: dict[str, Attribute] = {
-            "operandSegmentSizes": DenseArrayBase.from_list(i32, (1, 0, len(lengths), 0)),
+            "operandSegmentSizes": segments(1, 0, len(lengths), 0),
             **{name: DenseArrayBase.from_list(i64, numbers) for name, numbers in static.items()},
         }
         _respell(op, memref.SubviewOp, [op.src, *lengths], type, properties)
@@ -180,16 +180,14 @@ class ToMemRefs:
     # Computation and control.
 
     def _linalg(self, op: LinalgStructuredOperation) -> None:
-        if isinstance(op, CopyOp):
+        if type(op) is CopyOp:
             _put(op, memref.CopyOp, op.operands)
             replace(op, op.outputs)
             return
-        if isinstance(op, GenericOp):
-            for inner in list(op.body.block.ops):
-                if isinstance(inner, tensor.ExtractOp):
-                    self._extract(inner)
-        for result, output in zip(op.results, op.outputs, strict=True):
-            result.replace_all_uses_with(output)
+        for read in extracts_in(op):
+            self._extract(read)
+        for operand, result in ties(op):
+            result.replace_all_uses_with(op.operands[operand])
         op.results = SSAValues()
 
     def _call(self, op: func.CallOp) -> None:
@@ -280,8 +278,7 @@ def _respell(
 
 
 def _alloc(op: Operation, sizes: Sequence[SSAValue], type: MemRefType) -> SSAValue:
-    segments = DenseArrayBase.from_list(i32, [len(sizes), 0])
-    return _put(op, memref.AllocOp, sizes, [type], {"operandSegmentSizes": segments}).results[0]
+    return _put(op, memref.AllocOp, sizes, [type], {"operandSegmentSizes": segments(len(sizes), 0)}).results[0]
 
 
 def identity_of(value: SSAValue) -> MemRefType:
@@ -290,9 +287,8 @@ def identity_of(value: SSAValue) -> MemRefType:
 
 
 def _subview(source: SSAValue, op: Slice, type: MemRefType) -> SSAValue:
-    sizes = (1, len(op.offsets), len(op.sizes), len(op.strides))
     properties: dict[str, Attribute] = {
-        "operandSegmentSizes": DenseArrayBase.from_list(i32, sizes),
+        "operandSegmentSizes": segments(1, len(op.offsets), len(op.sizes), len(op.strides)),
         "static_offsets": op.static_offsets,
         "static_sizes": op.static_sizes,
         "static_strides": op.static_strides,

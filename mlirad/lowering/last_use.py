@@ -20,7 +20,7 @@ from xdsl.dialects import arith, func, scf, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType, TensorType
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.ops import CopyOp, FillOp
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect.expr import building, insert, located
@@ -32,6 +32,7 @@ from mlirad.lowering.tensor_memory import (
     VIEWS,
     block_of,
     captured_reads,
+    input_count,
     is_argument_of,
     is_empty,
     is_linalg,
@@ -40,6 +41,7 @@ from mlirad.lowering.tensor_memory import (
     is_tensor,
     is_view,
     is_written_where_read,
+    overwritten_by,
     ties,
     viewed,
     views_of,
@@ -75,12 +77,9 @@ def empty_like(value: SSAValue) -> SSAValue:
 
 def _same_memory(value: SSAValue) -> SSAValue | None:
     """The operand whose memory value is in, or in a part of, if nothing is copied."""
-    owner = value.owner
-    if not isinstance(owner, Operation):
+    if type(value) is not OpResult:
         return None
-    if type(owner) in VIEWS:
-        return owner.operands[0]
-    return next((owner.operands[operand] for operand, result in ties(owner) if result is value), None)
+    return value.op.operands[0] if type(value.op) in VIEWS else overwritten_by(value)
 
 
 def copied(value: SSAValue) -> SSAValue:
@@ -153,7 +152,7 @@ class LastUses:
             return False
         if is_argument_of(value, self.entry) and value not in self.written:
             return False
-        if isinstance(value.owner, arith.ConstantOp):
+        if type(value.owner) is arith.ConstantOp:
             return False
         assert op.parent is not None
         return self._loop_of[block_of(value)] is self._loop_of[op.parent]
@@ -243,18 +242,18 @@ class LastUses:
             self._mark(source)
 
     def _linalg(self, op: LinalgStructuredOperation) -> None:
-        if isinstance(op, FillOp) and op.results[0].first_use is None:
+        if type(op) is FillOp and op.results[0].first_use is None:
             # Every use has become a copy.
             erase(op)
             return
-        first = len(op.inputs)
+        captured = captured_reads(op)
+        first = input_count(op)
         read: list[int] = []
-        for index in range(first, len(op.operands)):
+        for index, memory in enumerate(tuple(op.operands)[first:], first):
             if is_output_read(op, index):
                 read.append(index)
                 continue
-            dying = self._dying(op, index)
-            memory = op.operands[index]
+            dying = self._dying(op, index, captured)
             if not (is_empty(memory) and memory.has_one_use() and self._is_movable(memory, op)):
                 with in_place_of(op):
                     op.operands[index] = empty_like(memory)
@@ -263,34 +262,34 @@ class LastUses:
         overwritten: dict[SSAValue, int] = {}
         for index in read:
             overwritten.setdefault(op.operands[index], index)
-        for index, value in enumerate(op.inputs):
+        inputs = tuple(op.operands)[:first]
+        for index, value in enumerate(inputs):
             is_in_place = value in overwritten and is_written_where_read(op, index, overwritten[value])
             if is_tensor(value) and not is_in_place:
                 self._mark(value)
-        for value in captured_reads(op):
+        for value in captured:
             self._mark(value)
         for index in read:
             self._consume(op, index, is_whole=False)
         # In place or not, the inputs are read.
         for value in overwritten:
-            if value in tuple(op.inputs):
+            if value in inputs:
                 self._mark(value)
 
-    def _dying(self, op: LinalgStructuredOperation, index: int) -> tuple[SSAValue, ...]:
+    def _dying(self, op: LinalgStructuredOperation, index: int, captured: Sequence[SSAValue]) -> tuple[SSAValue, ...]:
         """The operands whose memory the output `index` might have: their contents are read in place, or not at all."""
+        operands = tuple(op.operands)
+        first, memory = input_count(op), operands[index]
+        kept = {viewed(value) for value in captured}
+        kept.update(other for number, other in enumerate(operands) if number >= first and number != index)
         found: list[SSAValue] = []
-        inputs = tuple(op.inputs)
-        outputs = [other for number, other in enumerate(op.operands) if number >= len(inputs) and number != index]
-        captured = [viewed(value) for value in captured_reads(op)]
-        for value in dict.fromkeys((*inputs, op.operands[index])):
-            if value.type != op.operands[index].type or is_view(value) or is_empty(value) or self._is_live(value):
+        for value in dict.fromkeys((*operands[:first], memory)):
+            if is_view(value) or is_empty(value) or value.type != memory.type or self._is_live(value) or value in kept:
                 continue
             if not self._is_movable(value, op) or not self._is_contiguous(value):
                 continue
-            if value in captured or value in outputs:
-                continue
-            readers = [number for number, other in enumerate(inputs) if viewed(other) is value]
-            if all(inputs[number] is value and is_written_where_read(op, number, index) for number in readers):
+            readers = [number for number in range(first) if viewed(operands[number]) is value]
+            if all(operands[number] is value and is_written_where_read(op, number, index) for number in readers):
                 found.append(value)
         return tuple(found)
 

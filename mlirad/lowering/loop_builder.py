@@ -27,10 +27,11 @@ from xdsl.dialects.builtin import (
     StridedLayoutAttr,
     VectorType,
     i1,
-    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+
+from mlirad.dialect.upstream import segments
 
 INDEX = IndexType()
 NO_OVERFLOW_FLAGS = arith.IntegerOverflowAttr("none")
@@ -55,12 +56,6 @@ def memref_of(element: Attribute, shape: tuple[int, ...], layout: StridedLayoutA
 def integers(*values: int) -> DenseArrayBase[I64]:
     """`array<i64: values>`: positions, static sizes and the like."""
     return DenseArrayBase.from_list(i64, values)
-
-
-@lru_cache(maxsize=256)
-def segments(*lengths: int) -> DenseArrayBase:
-    """How many operands each operand group of an op has."""
-    return DenseArrayBase.from_list(i32, lengths)
 
 
 @lru_cache(maxsize=1024)

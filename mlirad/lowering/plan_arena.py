@@ -18,15 +18,17 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import func, memref, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from mlirad.dialect.op import attribute_of
+from mlirad.dialect.traversal import ops_of
 from mlirad.dialect.types import itemsize
 from mlirad.lowering.carries import Carries
 from mlirad.lowering.rewriting import terminator
 from mlirad.lowering.size_bounds import bound_at
-from mlirad.lowering.tensor_memory import is_linalg, is_memref
+from mlirad.lowering.tensor_memory import block_of, is_linalg, is_memref
 
 OFFSET = "mlirad.offset"
 SIZE = "mlirad.arena_size"
@@ -49,8 +51,8 @@ def plan(function: func.FuncOp) -> None:
     lives = Lives(function.body.block)
     arena = Arena()
     for alloc, begin, end in lives.placeable():
-        alloc.attributes[OFFSET] = IntegerAttr(arena.place(needed_bytes(alloc), begin, end), i64)
-    function.attributes[SIZE] = IntegerAttr(arena.size, i64)
+        alloc.attributes[OFFSET] = attribute_of(arena.place(needed_bytes(alloc), begin, end))
+    function.attributes[SIZE] = attribute_of(arena.size)
 
 
 def needed_bytes(alloc: memref.AllocOp) -> int:
@@ -104,34 +106,33 @@ class Lives:
 
     def _walk(self, block: Block, loops: tuple[Operation, ...]) -> None:
         self._depth[block] = len(loops)
-        for op in block.ops:
+        for op in ops_of(block):
             self._now += 1
             for operand in op.operands:
                 if is_memref(operand) and not isinstance(op, memref.DimOp):
                     self._use(operand, len(loops))
-            if isinstance(op, memref.AllocOp):
+            kind = type(op)
+            if kind is memref.AllocOp:
+                assert isinstance(op, memref.AllocOp)
                 self._allocs.append((op, self._now, loops))
-            elif isinstance(op, func.ReturnOp):
+            elif kind is func.ReturnOp:
                 for operand in op.operands:
                     self._of(operand).is_returned = True
             elif op.regions:
                 self._regions(op, loops)
-            elif any(is_memref(result) for result in op.results):
+            elif any(map(is_memref, op.results)):
                 # A view, or a call that may give back what it was given.
                 self._join((*op.operands, *op.results))
 
     def _use(self, value: SSAValue, depth: int) -> None:
-        owner = value.owner
-        block = owner if isinstance(owner, Block) else owner.parent
-        assert block is not None
-        defined = self._depth[block]
+        defined = self._depth[block_of(value)]
         if defined < depth:
             self._until_end[defined].append(value)
         else:
             self._of(value).end = self._now
 
     def _regions(self, op: Operation, loops: tuple[Operation, ...]) -> None:
-        if isinstance(op, scf.IfOp) or is_linalg(op):
+        if is_linalg(op) or isinstance(op, scf.IfOp):
             # Each op of a branch, or of the body of a linalg op, is done when the next one outside begins.
             for region in op.regions:
                 if region.blocks:

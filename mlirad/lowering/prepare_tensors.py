@@ -16,6 +16,7 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.dialect.expr import insert
+from mlirad.dialect.traversal import ops_of
 from mlirad.dialect.upstream import written
 from mlirad.lowering.callees import Convention
 from mlirad.lowering.rewriting import in_place_of, replace
@@ -71,8 +72,8 @@ def _give_outputs(op: func.CallOp, convention: Convention) -> None:
 
 def _check_body(op: LinalgStructuredOperation) -> None:
     if isinstance(op, GenericOp):
-        for inner in op.body.block.ops:
-            if not isinstance(inner, tensor.ExtractOp) and any(map(is_tensor, inner.operands)):
+        for inner in ops_of(op.body.block):
+            if type(inner) is not tensor.ExtractOp and any(map(is_tensor, inner.operands)):
                 raise refuse(inner, "the body of a linalg.generic may only read elements of tensors")
 
 

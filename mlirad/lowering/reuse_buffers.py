@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from mlirad.lowering.buffer_webs import Web, Webs
 from mlirad.lowering.last_use import Reusable
 from mlirad.lowering.rewriting import erase
-from mlirad.lowering.tensor_memory import is_consumed, is_empty
+from mlirad.lowering.tensor_memory import input_count, is_consumed, is_empty
 
 
 def reuse_buffers(reusable: Sequence[Reusable], webs: Webs, written: dict[SSAValue, int]) -> None:
@@ -28,7 +28,7 @@ def reuse_buffers(reusable: Sequence[Reusable], webs: Webs, written: dict[SSAVal
 
 
 def _reuse(found: Reusable, webs: Webs, written: dict[SSAValue, int]) -> bool:
-    op, index = found.op, len(found.op.inputs) + found.number
+    op, index = found.op, input_count(found.op) + found.number
     memory = op.operands[index]
     if not is_empty(memory):
         return False
@@ -45,8 +45,9 @@ def _reuse(found: Reusable, webs: Webs, written: dict[SSAValue, int]) -> bool:
 
 def _is_free(value: SSAValue, op: LinalgStructuredOperation) -> bool:
     """Whether nobody else has been given value's memory: not by this op; where it only lends its shape, by none."""
-    if value in tuple(op.inputs):
-        return value not in tuple(op.outputs)
+    operands, first = tuple(op.operands), input_count(op)
+    if value in operands[:first]:
+        return value not in operands[first:]
     is_gone = isinstance(value.owner, Operation) and value.owner.parent is None
     return not is_gone and not any(is_consumed(use) for use in value.uses)
 

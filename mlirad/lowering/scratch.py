@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirad.dialect.types import itemsize
+from mlirad.dialect.upstream import segments
 from mlirad.lowering.leaves import LEAF
-from mlirad.lowering.loop_builder import LoopBuilder, segments
+from mlirad.lowering.loop_builder import LoopBuilder
 from mlirad.lowering.plan_arena import ALIGNMENT, OFFSET, SIZE
 
 _START = "mlirad.scratch_offset"

@@ -19,8 +19,9 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirad.dialect.upstream import segments
 from mlirad.lowering.leaves import Callee, define
-from mlirad.lowering.loop_builder import Index, LoopBuilder, integers, memref_of, segments
+from mlirad.lowering.loop_builder import Index, LoopBuilder, integers, memref_of
 from mlirad.lowering.loop_nest import Linear, Operand, known_layout
 
 MANY = 12

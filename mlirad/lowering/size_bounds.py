@@ -18,7 +18,7 @@ from mlirad.dialect import bounds, types
 from mlirad.dialect.indexing import SliceUpdateOp
 from mlirad.dialect.op import NdOp
 from mlirad.dialect.tape import SLOT, TapeOp
-from mlirad.lowering.tensor_memory import VIEWS, is_static, ties
+from mlirad.lowering.tensor_memory import VIEWS, is_static, overwritten_by
 
 BOUND = "mlirad.bound"
 _LARGEST = 1 << 26
@@ -58,7 +58,7 @@ def bound_of(value: SSAValue) -> int | None:
         if type(owner) in VIEWS:
             value = owner.operands[0]
             continue
-        tied = next((owner.operands[index] for index, result in ties(owner) if result is value), None)
+        tied = overwritten_by(value)
         if tied is None:
             return None
         value = tied

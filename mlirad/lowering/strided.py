@@ -23,13 +23,14 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation
 
+from mlirad.dialect.types import once
 from mlirad.lowering.tensor_memory import Slice
 
 Strides = list[int | None]
 Integers = DenseArrayBase[IntegerType]
 
 
-@lru_cache(maxsize=1024)
+@once
 def identity(type: Attribute) -> MemRefType:
     """A memref of the tensor's shape that lies as C arrays lie."""
     assert isinstance(type, TensorType)
@@ -37,7 +38,7 @@ def identity(type: Attribute) -> MemRefType:
 
 
 def is_identity(type: MemRefType) -> bool:
-    return isinstance(type.layout, NoneAttr)
+    return type.layout.__class__ is NoneAttr
 
 
 def subview_type(source: MemRefType, slice: Slice, shape: Sequence[int]) -> MemRefType:

@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from xdsl.ir.affine import AffineDimExpr
 
 from mlirad.dialect import types
+from mlirad.dialect.traversal import ops_of
 from mlirad.errors import CompileError
 
 # Results that look at their first operand's memory, unless they are made a copy.
@@ -26,6 +27,7 @@ VIEWS = frozenset(
 )
 Slice = tensor.ExtractSliceOp | tensor.InsertSliceOp
 LOOPS = (scf.ForOp, scf.WhileOp)
+STRUCTURED = (scf.IfOp, *LOOPS)
 # The run-time function, one an element type, that takes over its first operand's memory.
 GROW = "mlirad_grow"
 # On a call of a function with a body: its operands that are overwritten, each followed by the result that it becomes.
@@ -60,6 +62,7 @@ def is_memref(value: SSAValue) -> bool:
     return type(value.type) is MemRefType
 
 
+@types.once
 def is_static(type: Attribute) -> bool:
     return isinstance(type, TensorType) and DYNAMIC_INDEX not in type.get_shape()
 
@@ -70,7 +73,7 @@ def is_view(value: SSAValue) -> bool:
 
 def is_empty(value: SSAValue) -> bool:
     """Whether value is memory that nothing has been written into."""
-    return isinstance(value.owner, tensor.EmptyOp)
+    return type(value.owner) is tensor.EmptyOp
 
 
 def viewed(value: SSAValue) -> SSAValue:
@@ -98,29 +101,47 @@ def views_of(value: SSAValue) -> Iterator[OpResult]:
 
 def block_of(value: SSAValue) -> Block:
     """The block that a value is defined in."""
-    owner = value.owner
-    block = owner if isinstance(owner, Block) else owner.parent
-    assert block is not None
-    return block
+    if type(value) is BlockArgument:
+        return value.block
+    assert isinstance(value, OpResult) and value.op.parent is not None
+    return value.op.parent
 
 
 def is_grow(op: Operation) -> bool:
     return isinstance(op, func.CallOp) and op.callee.string_value().startswith(GROW)
 
 
+def input_count(op: LinalgStructuredOperation) -> int:
+    """How many of a linalg op's operands are its inputs; the outputs follow."""
+    return _lengths(op.properties["operandSegmentSizes"])[0]
+
+
+@types.once
+def _lengths(segments: Attribute) -> tuple[int, ...]:
+    assert isinstance(segments, DenseArrayBase)
+    return tuple(segments.get_values())
+
+
 def ties(op: Operation) -> Sequence[tuple[int, OpResult]]:
     """The operands that an op without regions of its own to run overwrites, each with the result that it becomes."""
-    if isinstance(op, tensor.InsertOp | tensor.InsertSliceOp):
-        return ((1, op.results[0]),)
     if is_linalg(op):
-        first = len(op.inputs)
-        return tuple((first + number, result) for number, result in enumerate(op.results))
-    if isinstance(op, func.CallOp) and TIES in op.attributes:
-        numbers = op.attributes[TIES]
-        assert isinstance(numbers, DenseArrayBase)
-        places = numbers.get_values()
-        return tuple((int(a), op.results[int(b)]) for a, b in zip(places[::2], places[1::2], strict=True))
+        return tuple(enumerate(op.results, input_count(op)))
+    kind = type(op)
+    if kind is tensor.InsertOp or kind is tensor.InsertSliceOp:
+        return ((1, op.results[0]),)
+    if kind is not func.CallOp:
+        return ()
+    if TIES in op.attributes:
+        places = _lengths(op.attributes[TIES])
+        return tuple((a, op.results[b]) for a, b in zip(places[::2], places[1::2], strict=True))
     return ((0, op.results[0]),) if is_grow(op) else ()
+
+
+def overwritten_by(value: SSAValue) -> SSAValue | None:
+    """The tensor whose memory an op overwrites that value is a result of."""
+    if type(value) is not OpResult:
+        return None
+    return next((value.op.operands[operand] for operand, result in ties(value.op) if result is value), None)
 
 
 def is_consumed(use: Use) -> bool:
@@ -137,12 +158,16 @@ def is_output_read(op: LinalgStructuredOperation, index: int) -> bool:
     return op.body.block.args[index].first_use is not None
 
 
-def captured_reads(op: LinalgStructuredOperation) -> Iterator[SSAValue]:
-    """The tensors that the body of a generic reads elements of by subscript."""
-    if isinstance(op, GenericOp):
-        for inner in op.body.block.ops:
-            if isinstance(inner, tensor.ExtractOp):
-                yield inner.tensor
+def extracts_in(op: Operation) -> list[tensor.ExtractOp]:
+    """The ops in the body of a generic that read elements of tensors, by subscript."""
+    if not isinstance(op, GenericOp):
+        return []
+    return [inner for inner in ops_of(op.body.block) if type(inner) is tensor.ExtractOp]
+
+
+def captured_reads(op: Operation) -> list[SSAValue]:
+    """The tensors that the body of a generic reads elements of."""
+    return [each.tensor for each in extracts_in(op)]
 
 
 def is_written_where_read(op: LinalgStructuredOperation, read: int, written: int) -> bool:
@@ -183,4 +208,4 @@ def refuse(op: Operation, why: str) -> CompileError:
 
 
 def is_argument_of(value: SSAValue, block: Block) -> bool:
-    return isinstance(value, BlockArgument) and value.block is block
+    return type(value) is BlockArgument and value.block is block
