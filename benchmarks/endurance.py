@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,10 +55,18 @@ class Tally:
             self.counts[name] += count
 
     def check(self, found: object, expected: object) -> None:
+        """All numbers here are such that nothing is rounded."""
         self.add("calls")
-        if not np.allclose(found, expected, rtol=1e-12, atol=0.0):  # type: ignore[arg-type]
+        if not np.array_equal(found, expected):  # type: ignore[arg-type]
             self.add("wrong")
             print(f"found {found}, expected {expected}", file=sys.stderr)
+
+    def rounds(self, count: int) -> Iterator[int]:
+        """The rounds; how many are over is told at times."""
+        for number in range(count):
+            yield number
+            if (number + 1) % 100 == 0:
+                print(f"... {number + 1:,} rounds", file=sys.stderr, flush=True)
 
     @contextmanager
     def noticing(self):
@@ -131,33 +139,29 @@ def weighted(weight: float) -> Callable[[np.ndarray], float]:
 
 
 def compile_anew(weight: float, x: np.ndarray, tally: Tally) -> None:
-    """A function and its gradient, which no kernel knows yet."""
-    function = weighted(weight)
-    tally.check(mlirad.jit(function)(x), weight * np.sum(x * x))
-    tally.check(mlirad.grad(function)(x), 2.0 * weight * x)
-    tally.add("compilations", 2)
+    """The gradient of a function that no kernel knows yet."""
+    tally.check(mlirad.grad(weighted(weight))(x), 2.0 * weight * x)
+    tally.add("compilations")
 
 
 def one_kernel(rounds: int, tally: Tally) -> None:
-    """Eight threads call one new kernel and its gradient, from the first call on."""
-    for number in range(rounds):
-        function = weighted(number + 1.0)
-        kernel, gradient = mlirad.jit(function), mlirad.grad(function)
+    """Eight threads call one new kernel, from its first call on."""
+    for number in tally.rounds(rounds):
+        kernel = mlirad.grad(weighted(number + 1.0))
 
-        def work(thread: int, weight: float = number + 1.0, kernel=kernel, gradient=gradient) -> None:
+        def work(thread: int, weight: float = number + 1.0, kernel=kernel) -> None:
             x = X + thread
-            for _ in range(25):
-                tally.check(kernel(x), weight * np.sum(x * x))
-                tally.check(gradient(x), 2.0 * weight * x)
+            for _ in range(50):
+                tally.check(kernel(x), 2.0 * weight * x)
 
         together(8, work, tally)
-        tally.add("compilations", kernel.cache_info().misses + gradient.cache_info().misses)
+        tally.add("compilations", kernel.cache_info().misses)
 
 
 def eight_kernels(rounds: int, tally: Tally) -> None:
-    """Eight threads compile a function and its gradient each, all of them others."""
+    """Eight threads compile a gradient each, all of other functions and sizes."""
     sys.setswitchinterval(1e-5)  # so that they are at different passes
-    for number in range(rounds):
+    for number in tally.rounds(rounds):
         together(8, lambda thread, n=number: compile_anew(8.0 * n + thread, np.arange(2.0 + thread), tally), tally)
 
 
@@ -172,11 +176,11 @@ def forks_while_compiling(rounds: int, tally: Tally) -> None:
 
     def work() -> None:
         call()
-        compile_anew(rng.random(), X, tally)
+        compile_anew(rng.randrange(1000), X, tally)
 
-    compiling = [lambda: compile_anew(rng.random(), X, tally)] * 2
+    compiling = [lambda: compile_anew(rng.randrange(1000), X, tally)] * 2
     with beside([*compiling, call], tally):
-        for _ in range(rounds):
+        for _ in tally.rounds(rounds):
             time.sleep(rng.uniform(0.0, 0.02))
             in_child(work, tally)
 
@@ -193,7 +197,7 @@ def threads_of_threads(rounds: int, tally: Tally) -> None:
         for _ in range(10):
             tally.check(kernel(x), expected)
 
-    for number in range(rounds):
+    for number in tally.rounds(rounds):
         mlirad.set_num_threads(1 + number % 6)
         together(8, work, tally)
 
@@ -211,7 +215,7 @@ def forks_beside_shared_work(rounds: int, tally: Tally) -> None:
         in_child(call, tally)
 
     with beside([call, call], tally):
-        for _ in range(rounds):
+        for _ in tally.rounds(rounds):
             in_child(work, tally)
 
 
@@ -220,7 +224,7 @@ def shared_kernel(tally: Tally) -> tuple[Callable[[np.ndarray], np.ndarray], np.
     parallel_nest.BLOCK = 1 << 12
     kernel, x = mlirad.jit(shared_work, parallel=True, cache=False), np.linspace(0.0, 9.0, 20_000)
     expected = kernel(x)
-    tally.check(expected, shared_work(x))
+    np.testing.assert_allclose(expected, shared_work(x), rtol=1e-13)
     tally.add("compilations")
     return kernel, x, expected
 
@@ -231,12 +235,6 @@ def square(x):
 
 def shifted(x):
     return x + WEIGHT
-
-
-def scaled(x, n):
-    for _ in range(n):
-        x = x * 0.5
-    return x
 
 
 def fresh(function: Callable[..., object]) -> Callable[..., object]:
@@ -251,13 +249,7 @@ def one_cold_cache(rounds: int, tally: Tally) -> None:
     ready, done = (context.Barrier(5, timeout=PATIENCE) for _ in range(2))
     totals = context.RawArray("q", len(tally.counts))
     lock = context.Lock()
-    work = [
-        (mlirad.jit, square, (X,)),
-        (mlirad.jit, shifted, (X,)),
-        (mlirad.grad, square, (X,)),
-        (mlirad.jit, scaled, (X, 3)),
-    ]
-    expected = [square(X), shifted(X), 2.0 * WEIGHT * X, X * 0.125]
+    work = [(mlirad.jit, shifted, X + WEIGHT), (mlirad.grad, square, 2.0 * WEIGHT * X)]
 
     def process(directory: Path) -> None:
         mine = Tally()
@@ -266,9 +258,8 @@ def one_cold_cache(rounds: int, tally: Tally) -> None:
             os.environ["MLIRAD_CACHE_DIR"] = str(directory / str(number))
             ready.wait()
             with mine.noticing():
-                for place in rng.sample(range(4), 4):
-                    transform, function, arguments = work[place]
-                    mine.check(transform(fresh(function))(*arguments), expected[place])
+                for transform, function, expected in rng.sample(work, 2):
+                    mine.check(transform(fresh(function))(X), expected)
             done.wait()
         with lock:
             for place, count in enumerate(mine.counts.values()):
@@ -281,7 +272,7 @@ def one_cold_cache(rounds: int, tally: Tally) -> None:
         for child in children:
             child.start()
         entries = set()
-        for number in range(rounds):
+        for number in tally.rounds(rounds):
             ready.wait()
             done.wait()
             census = Store(root / str(number)).verify()
@@ -293,7 +284,7 @@ def one_cold_cache(rounds: int, tally: Tally) -> None:
             tally.add("wrong", int(child.exitcode != 0))
     for key, count in zip(tally.counts, totals, strict=True):
         tally.add(key, count)
-    if entries != {8}:  # four specialisations, and their object code
+    if entries != {4}:  # two specialisations, and their object code
         print(f"entries left by the rounds: {sorted(entries)}", file=sys.stderr)
         tally.add("wrong")
 
