@@ -73,6 +73,7 @@ class Kernel(NativelyCallable):
         self._table: OrderedDict[Hashable, _Candidates] = OrderedDict()  # by `signature.key_of`
         self._static = (*compile_options.static_argnums, *compile_options.static_argnames)
         self._lock = forking.new_lock()
+        self._compiling = forking.new_lock()
         self._hits = self._misses = 0
         self._last: Specialization | None = None  # of the last call that went by no plan
         self._hits_before = 0  # how many calls had gone by plans then
@@ -160,6 +161,14 @@ class Kernel(NativelyCallable):
     def _specialization(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Specialization, Sequence[Any]]:
         leaves: list[Any] = []
         key = key_of(args, kwargs, self._static, leaves)
+        found = self._known(key, leaves)
+        if found is None:
+            # Threads whose first calls come at once wait for what one of them compiles.
+            with forking.whole(), self._compiling:
+                found = self._known(key, leaves) or self._made(key, args, kwargs, leaves)
+        return found, leaves
+
+    def _known(self, key: Hashable, leaves: Sequence[Any]) -> Specialization | None:
         with self._lock:
             candidates = self._table.get(key)
             found = candidates.find(leaves) if candidates else None
@@ -170,15 +179,19 @@ class Kernel(NativelyCallable):
                 if found.slow_calls % SLOW_CALLS == 0:
                     with forking.whole():
                         self._hasten(found)
-                return found, leaves
-            self._misses += 1
-        with forking.whole():
-            from mlirad.jit.specialization import compile_for
+            return found
 
-            made = compile_for(self.__mlirad_function__, self._signature(args, kwargs), leaves, self.options)
+    def _made(
+        self, key: Hashable, args: Sequence[Any], kwargs: Mapping[str, Any], leaves: Sequence[Any]
+    ) -> Specialization:
+        from mlirad.jit.specialization import compile_for
+
+        with self._lock:
+            self._misses += 1
+        made = compile_for(self.__mlirad_function__, self._signature(args, kwargs), leaves, self.options)
         with self._lock:
             self._keep(key, made)
-        return made, leaves
+        return made
 
     def _hasten(self, found: Specialization) -> None:
         """From now on calls like this one go by a plan, if they can."""

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import mlirad
+from mlirad.jit.kernel import MAX_SPECIALIZATIONS
 
 ROUNDS = 1000 if os.environ.get("MLIRAD_FULL") else 50
 
@@ -78,6 +79,35 @@ def test_eight_threads_on_one_kernel() -> None:
             assert gradient(1.5, n) == pytest.approx(decay(1.0, n))
 
     _together([lambda n=n: work(n) for n in range(8)])
+
+
+def test_first_calls_that_come_at_once_compile_once() -> None:
+    for weight in range(3):
+        kernel = mlirad.jit(weighted(float(weight)), cache=False)
+        function, ready = kernel.numpy, threading.Barrier(8)
+
+        def work(x: float, kernel: Any = kernel, function: Any = function, ready: threading.Barrier = ready) -> None:
+            ready.wait(10)
+            assert kernel(x, 7) == pytest.approx(function(x, 7))
+
+        _together([lambda k=k: work(0.5 * k) for k in range(8)])
+        assert kernel.cache_info() == (7, 1, MAX_SPECIALIZATIONS, 1)
+
+
+def test_after_a_refusal_the_threads_that_waited_are_refused_too() -> None:
+    def unsupported(x):
+        return np.linalg.svd(x)
+
+    kernel, ready, refused = mlirad.jit(unsupported), threading.Barrier(4), []
+
+    def work() -> None:
+        ready.wait(10)
+        with pytest.raises(mlirad.CompileError, match="svd"):
+            kernel(np.ones((2, 2)))
+        refused.append(1)
+
+    _together([work] * 4)
+    assert len(refused) == 4
 
 
 def test_eight_kernels_compiling_at_once() -> None:
