@@ -27,6 +27,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
 import numpy as np
 
@@ -54,10 +55,10 @@ class Tally:
         with self.lock:
             self.counts[name] += count
 
-    def check(self, found: object, expected: object) -> None:
+    def check(self, found: Any, expected: Any) -> None:
         """All numbers here are such that nothing is rounded."""
         self.add("calls")
-        if not np.array_equal(found, expected):  # type: ignore[arg-type]
+        if not np.array_equal(found, expected):
             self.add("wrong")
             print(f"found {found}, expected {expected}", file=sys.stderr)
 
@@ -73,7 +74,7 @@ class Tally:
         """Whatever is raised is wrong."""
         try:
             yield
-        except BaseException:  # noqa: BLE001
+        except BaseException:  # noqa: BLE001  (also what ends a thread)
             self.add("wrong")
             traceback.print_exc()
 
@@ -125,7 +126,7 @@ def in_child(work: Callable[[], None], tally: Tally) -> None:
             before = tally.counts["wrong"]
             work()
             status = int(tally.counts["wrong"] != before)
-        except BaseException:  # noqa: BLE001
+        except BaseException:  # noqa: BLE001  (nothing may leave a child but its status)
             traceback.print_exc()
         finally:
             os._exit(status)

@@ -6,7 +6,7 @@ Reads: any IR. Writes: nothing. Leaves: everything. xDSL's own walks are generat
 from __future__ import annotations
 
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from xdsl.ir import Block, Operation
 
@@ -32,7 +32,8 @@ def ops_inside(op: Operation) -> list[Operation]:
 
 def find(op: Operation, kind: type[_Op]) -> list[_Op]:
     """The ops of a class, and of those that extend it, in the regions of op. (To ask it of each op is slow.)"""
-    return [inner for inner in ops_inside(op) if _is_of(inner.__class__, kind)]  # type: ignore[misc]
+    inside: list[Any] = ops_inside(op)
+    return [inner for inner in inside if _is_of(inner.__class__, kind)]
 
 
 @cache

@@ -82,8 +82,8 @@ def simpler(op: NdOp, rules: Sequence[Rule]) -> SSAValue | None:
 
 def defined_by(value: SSAValue, op_class: type[OpT]) -> OpT | None:
     """The op of that class, which nothing extends, that a value is the result of."""
-    owner = value.owner
-    return owner if owner.__class__ is op_class else None  # type: ignore[return-value]
+    owner: Any = value.owner
+    return owner if owner.__class__ is op_class else None
 
 
 # --- any op -----------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from mlirad.dialect import types
 from mlirad.dialect.elementwise import number
 from mlirad.dialect.expr import building, insert, located
 from mlirad.dialect.op import Dims
-from mlirad.lowering.fusion import Member, Plan, is_uniform
+from mlirad.lowering.fusion import Member, Plan, is_uniform, maker_in
 from mlirad.lowering.known import number_of
 
 
@@ -58,8 +58,8 @@ class FusedBody:
         """The element, computed or read here; a scalar as it is."""
         if not types.is_tensor(value.type):
             return self.values[value]
-        maker = self.plan.get(value.owner)  # type: ignore[arg-type]
-        if isinstance(maker, Member) and self.root in maker.places:
+        maker = maker_in(self.plan, value, self.root)
+        if maker is not None:
             return self._result(maker, dims)
         if self.root.captures and is_uniform(value):
             return _number_in(self.values[value])

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
@@ -81,6 +82,13 @@ class Member:
 
 Plan = dict[Operation, Member | Generic | Upstream]
 """What each op of ours in a block is to become: a Generic is one on scalars."""
+
+
+def maker_in(plan: Plan, value: SSAValue, root: Member) -> Member | None:
+    """What computes an array in the loops of a root, if anything does."""
+    owner: Any = value.owner
+    maker = plan.get(owner)
+    return maker if isinstance(maker, Member) and root in maker.places else None
 
 
 @dataclass
@@ -246,10 +254,6 @@ class _Groups:
             tuple([place[dim] for dim in read])
             for each, place in joined
             for value, read in each.arrays
-            if value is not member.result and not self._is_computed_in(value, root)
+            if value is not member.result and maker_in(self.plan, value, root) is None
         ]
         return _covers([*reads, root.answer.maps[-1]], root.loops)
-
-    def _is_computed_in(self, value: SSAValue, root: Member) -> bool:
-        maker = self.plan.get(value.owner) if isinstance(value.owner, Operation) else None
-        return isinstance(maker, Member) and root in maker.places

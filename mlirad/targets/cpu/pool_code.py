@@ -67,6 +67,16 @@ def _field(name: str) -> str:
     return f"getelementptr inbounds {_JOB}, ptr %job, i32 0, i32 {list(_FIELDS).index(name)}"
 
 
+# What who works at a job knows of it.
+_JOB_READ = f"""\
+  %task.p = {_field("task")}
+  %task = load ptr, ptr %task.p, align 8
+  %captured.p = {_field("captured")}
+  %captured = load ptr, ptr %captured.p, align 8
+  %count.p = {_field("count")}
+  %count = load i64, ptr %count.p, align 8
+  %next.p = {_field("next")}"""
+
 _POOL = f"""
 @{THREADS} = external global i64, align 8
 @{STOPPED} = global i64 0, align 8
@@ -164,13 +174,7 @@ unshared:
 ; The caller's share: blocks until there are none left, and a look for signals after each.
 define internal i32 @run(ptr %job) nounwind noinline {{
 entry:
-  %task.p = {_field("task")}
-  %task = load ptr, ptr %task.p, align 8
-  %captured.p = {_field("captured")}
-  %captured = load ptr, ptr %captured.p, align 8
-  %count.p = {_field("count")}
-  %count = load i64, ptr %count.p, align 8
-  %next.p = {_field("next")}
+{_JOB_READ}
   br label %take
 take:
   %i = atomicrmw add ptr %next.p, i64 1 acq_rel
@@ -240,13 +244,7 @@ sit:
   %more = add i64 %running, 1
   store i64 %more, ptr %running.p, align 8
   %unlocked = call i32 @pthread_mutex_unlock(ptr @mutex)
-  %task.p = {_field("task")}
-  %task = load ptr, ptr %task.p, align 8
-  %captured.p = {_field("captured")}
-  %captured = load ptr, ptr %captured.p, align 8
-  %count.p = {_field("count")}
-  %count = load i64, ptr %count.p, align 8
-  %next.p = {_field("next")}
+{_JOB_READ}
   br label %ask
 ask:
   %now = load atomic i64, ptr @{STOPPED} monotonic, align 8
