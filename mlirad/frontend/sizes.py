@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeGuard
+from typing import Any, NoReturn
 
 from xdsl.ir import Attribute, SSAValue
 
@@ -87,14 +87,14 @@ def as_size(value: affine.Int, origins: frozenset[Hashable]) -> Size:
     return Dim(affine.as_expr(value), origins) if form.terms else int(form.constant)
 
 
-def is_static(shape: Sequence[Size]) -> TypeGuard[Sequence[int]]:
+def is_static(shape: Sequence[Size]) -> bool:
     return Dim not in map(type, shape)
 
 
 def pattern(shape: Sequence[Size]) -> Pattern:
     """The shape as types have it."""
     if is_static(shape):
-        return tuple(shape)
+        return tuple(shape)  # type: ignore[arg-type]
     return tuple(TRACED if isinstance(size, Dim) else size for size in shape)
 
 
@@ -106,7 +106,7 @@ def lengths(shape: Sequence[Size]) -> list[Expr]:
 def stand_in(shape: Sequence[Size]) -> tuple[int, ...]:
     """A shape of ints, for NumPy to be asked about what does not depend on the sizes that are not known."""
     if is_static(shape):
-        return tuple(shape)
+        return tuple(shape)  # type: ignore[arg-type]
     return tuple(STAND_IN if isinstance(size, Dim) else size for size in shape)
 
 
@@ -116,9 +116,9 @@ def origins_of(shape: Sequence[Size]) -> frozenset[Hashable]:
 
 def require_static(shape: Sequence[Size], what: str) -> tuple[int, ...]:
     """The shape, of ints only. Raises NeedStatic."""
-    if is_static(shape):
-        return tuple(shape)
-    raise NeedStatic(origins_of(shape), what)
+    if not is_static(shape):
+        raise NeedStatic(origins_of(shape), what)
+    return tuple(shape)  # type: ignore[arg-type]
 
 
 def of_shape(shape: Sequence[Size], element: Attribute) -> Attribute:
