@@ -1,25 +1,32 @@
-"""`mlirad-opt`: any pass of ours, or of xDSL, on IR text. Reads and writes the text of every MLIR stage."""
+"""`mlirad-opt`: any pass of mlirad or of xDSL on IR text. Reads and writes the text of every MLIR stage."""
 
 from __future__ import annotations
 
+import argparse
 import importlib
+import inspect
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from typing import IO
 
-from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import DiagnosticException, ParseError
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass, PassPipeline
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from mlirad import __version__, autodiff, lowering
+from mlirad.dialect.parser import PlacedParser
+from mlirad.dialect.verify import verify_placed
 from mlirad.errors import CompileError
+from mlirad.options import Environment
 from mlirad.targets.output import StageOutput
 
 PREFIX = "mlirad-"
 
 
 def passes() -> Iterator[type[ModulePass]]:
-    """Every pass of ours: one a file, in the rooms `autodiff` and `lowering`."""
+    """Every pass of mlirad: one a file, in the rooms `autodiff` and `lowering`."""
     for room in (autodiff, lowering):
         for info in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
             module = importlib.import_module(info.name)
@@ -29,8 +36,34 @@ def passes() -> Iterator[type[ModulePass]]:
                     yield value
 
 
+def summary(of: type[ModulePass]) -> str:
+    """What a pass does, in a line: the first of its file's docstring."""
+    line = (inspect.getdoc(sys.modules[of.__module__]) or "").split("\n")[0]
+    return line.removeprefix(f"The pass `{of.name}`: ")
+
+
 class MliradOptMain(xDSLOptMain):
-    """xDSL's driver, which knows our dialects and passes too."""
+    """xDSL's driver, which knows the dialects and passes of mlirad too, and the place of every error."""
+
+    running: str | None = None  # the pass
+
+    def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
+        super().register_all_arguments(arg_parser)
+        arg_parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        own = [f"  {each.name:35} {summary(each)}" for each in passes()]
+        others = sorted(name for name in self.available_passes if not name.startswith(PREFIX))
+        arg_parser.epilog = "\n".join(
+            ["passes of mlirad:", *own, "", "passes of xDSL (xdsl-opt's):", "  " + " ".join(others)]
+        )
+        helps = {
+            "passes": "the passes, with commas between them, each with its options: name{option=value}; listed below",
+            "target": "what is written: mlir (the default); or a stage of a target, "
+            "'mlirad{target=cpu stage=llvmir}', of a module of stage `optimized`, "
+            "or of another one: 'mlirad{target=cpu after=loops stage=llvmir}'; or an output of xDSL: "
+            + ", ".join(sorted(name for name in self.available_targets if name != StageOutput.name)),
+        }
+        for action in arg_parser._actions:
+            action.help = helps.get(action.dest, action.help)
 
     def register_all_dialects(self) -> None:
         super().register_all_dialects()
@@ -44,6 +77,15 @@ class MliradOptMain(xDSLOptMain):
         for dialect in (Nd, Ad):
             self.ctx.load_dialect(dialect)
 
+    def register_all_frontends(self) -> None:
+        super().register_all_frontends()
+
+        def parse(stream: IO[bytes]) -> ModuleOp:
+            text = stream.read().decode()
+            return PlacedParser(self.ctx, text, self.get_input_name()).parse_module(not self.args.no_implicit_module)
+
+        self.available_frontends["mlir"] = parse
+
     def register_all_passes(self) -> None:
         super().register_all_passes()
         for found in passes():
@@ -52,6 +94,19 @@ class MliradOptMain(xDSLOptMain):
     def register_all_targets(self) -> None:
         super().register_all_targets()
         self.available_targets[StageOutput.name] = lambda: StageOutput
+
+    def setup_pipeline(self) -> None:
+        super().setup_pipeline()
+        report = self.pipeline.callback
+
+        def between(previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
+            if not self.args.disable_verify:
+                verify_placed(module)
+            if report is not None:
+                report(previous, module, following)
+            self.running = None if following is None else following.name
+
+        self.pipeline = PassPipeline(self.pipeline.passes, between)
 
 
 def _always(found: type[ModulePass]) -> Callable[[], type[ModulePass]]:
@@ -63,11 +118,22 @@ def main(args: Sequence[str] | None = None) -> None:
     if list(sys.argv[1:] if args is None else args) == ["--version"]:
         print(f"mlirad-opt {__version__}")
         return
+    driver: MliradOptMain | None = None
     try:
-        MliradOptMain("mlirad's modular optimizer driver", args).run()
-    except (ParseError, DiagnosticException, CompileError, OSError) as error:
-        print(f"mlirad-opt: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
+        driver = MliradOptMain("Runs passes on MLIR text, and prints what they make of it.", args)
+        driver.run()
+    except (ParseError, DiagnosticException, CompileError, OSError, UnicodeDecodeError, ArgSpecParseError) as error:
+        _fail(str(error))
+    except Exception as error:
+        if Environment.read().full_traceback:
+            raise
+        where = f"the pass {driver.running}" if driver and driver.running else "mlirad-opt"
+        _fail(f"a bug in {where}: {type(error).__name__}: {error} (MLIRAD_TRACEBACK=full shows where)")
+
+
+def _fail(message: str) -> None:
+    print(f"mlirad-opt: {message}", file=sys.stderr)
+    raise SystemExit(1) from None
 
 
 if __name__ == "__main__":

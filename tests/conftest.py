@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import hypothesis
 import pytest
@@ -19,13 +20,30 @@ hypothesis.settings.register_profile("full", deadline=None, max_examples=500)
 hypothesis.settings.load_profile("full" if os.environ.get("MLIRAD_FULL") else "push")
 
 
+# Seconds after which a test is a hang: its process writes the stacks of all threads and ends, which is a failure.
+TIME_LIMIT = 300
+FULL_TIME_LIMIT = 7200
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    limit = FULL_TIME_LIMIT if os.environ.get("MLIRAD_FULL") else TIME_LIMIT
+    for item in items:
+        item.add_marker(pytest.mark.timeout(limit, method="thread"))  # tests use the timers of signals themselves
     if os.environ.get("MLIRAD_FULL"):
         return
     skip = pytest.mark.skip(reason="only in the full tier: make full")
     for item in items:
         if item.get_closest_marker("full"):
             item.add_marker(skip)
+
+
+@pytest.fixture
+def control_c() -> Iterator[None]:
+    """Python's handler of SIGINT, also where the tests were started with the signal ignored (nohup, cron)."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

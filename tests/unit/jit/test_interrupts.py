@@ -164,12 +164,12 @@ def checkpointed(x, n):
     return s
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT])
-def test_it_is_control_c(number: signal.Signals) -> None:
+@pytest.mark.usefixtures("control_c")
+def test_it_is_control_c() -> None:
     """The signal itself, with Python's own handler."""
     compiled = mlirad.jit(decay)
     compiled(1.0, 3)
-    sender = threading.Timer(0.05, os.kill, (os.getpid(), number))
+    sender = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
     sender.start()
     with pytest.raises(KeyboardInterrupt):
         compiled(1.0, FOREVER)

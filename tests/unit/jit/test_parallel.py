@@ -419,6 +419,7 @@ def test_the_number_changes_while_others_call() -> None:
     assert wrong == []
 
 
+@pytest.mark.usefixtures("control_c")
 @pytest.mark.parametrize("transform", [lambda f: f, mlirad.grad], ids=["product", "gradient"])
 def test_ctrl_c_leaves_a_shared_call(transform: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()  # blocks as they are for users
