@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from types import FunctionType, MethodType
 from typing import Any
@@ -67,8 +68,21 @@ class Vjp(Request):
 
 def plain(function: Any) -> Any:
     """What a kernel stands for: the plain function or request under it; anything else itself."""
-    # A method passes on what is asked of its function, and would lose the object that it is bound to.
-    return function if isinstance(function, MethodType) else getattr(function, "__mlirad_function__", function)
+    # The class is asked: a method passes on what is asked of its function, and `functools.wraps` copies attributes.
+    return function.__mlirad_function__ if hasattr(type(function), "__mlirad_function__") else function
+
+
+def standing_for(transform: Any, request: Callable[..., Request]) -> None:
+    """Mark a transform: a kernel that mentions it makes the request that `request(function, ...)` is."""
+    transform.__mlirad_transform__ = transform, request
+
+
+def transform_of(function: Any) -> Callable[..., Request] | None:
+    """The request that a transform stands for; None for what is no transform."""
+    if isinstance(function, type) and issubclass(function, Request):
+        return function
+    marked, request = getattr(function, "__mlirad_transform__", (None, None))
+    return request if marked is function else None  # `functools.wraps` copies the mark
 
 
 def _made(kind: type[Request], function: Any, *rest: Any) -> Request:

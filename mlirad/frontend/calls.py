@@ -11,7 +11,7 @@ import inspect
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
-from functools import cache, partial, reduce
+from functools import cache, partial, reduce, wraps
 from types import FunctionType
 from typing import Any, NoReturn
 
@@ -42,7 +42,7 @@ from mlirad.frontend.values import (
     Tuple,
     Value,
 )
-from mlirad.requests import Request, plain
+from mlirad.requests import Request, plain, transform_of
 from mlirad.signature import may_change
 
 _STATIC_MODULES = ("builtins", "math", "numpy", "operator", "_operator", "cmath")
@@ -116,15 +116,14 @@ class Calls(Statements, Objects, Recursions):
         callee = plain(function.value)
         if isinstance(callee, Request):
             return self.call(Transformed(self.object_value(callee.function, None), callee), args, kwargs)
-        transform = getattr(callee, "__mlirad_transform__", None)
-        if transform is None and isinstance(callee, type) and issubclass(callee, Request):
-            transform = callee
-        if transform is not None:
+        if (transform := transform_of(callee)) is not None:
             return self.make_transformed(transform, args, kwargs)
         if callee is partial and args:
             return Partial(args[0], tuple(args[1:]), tuple(kwargs.items()))
         if callee is reduce and not kwargs:
             return self.call(Static(prelude.reduce_ if len(args) == 2 else prelude.reduce_from), args, {})
+        if callee is wraps:
+            return Static(prelude.identity)  # names and docstrings are no part of what is computed
         if isinstance(callee, partial):
             return self.call(self.partial_of(callee, function.path), args, kwargs)
         made = self.call_builtin(callee, args, kwargs)

@@ -32,7 +32,7 @@ from mlirad.frontend.layout import strides_of
 from mlirad.frontend.traced import of_array
 from mlirad.frontend.values import Alternative, Bound, Entry, Owner, Ref, Static, Tuple, Value
 from mlirad.frontend.views import View
-from mlirad.requests import Request
+from mlirad.requests import Request, plain
 from mlirad.signature import ArrayLeaf, leaf_of
 
 BORROWED = "a {} that belongs to the code around the function"
@@ -40,7 +40,7 @@ BORROWED = "a {} that belongs to the code around the function"
 
 def is_container(value: Any) -> bool:
     """Whether the program may use the items of a Python object: a list, dict or dataclass, no kernel or request."""
-    if isinstance(value, Request) or hasattr(value, "__mlirad_function__"):
+    if isinstance(value, Request) or plain(value) is not value:
         return False
     return type(value) in (list, dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type))
 

@@ -59,3 +59,7 @@ def reduce_from(function: Any, items: Any, start: Any) -> Any:
     for item in items:
         total = function(total, item)
     return total
+
+
+def identity(function: Any) -> Any:
+    return function

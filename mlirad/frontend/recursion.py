@@ -7,6 +7,9 @@ A call that sees what an earlier one, still under way, has seen (the same kinds 
 recursion: the earlier one is started again as a function. Every value that it sees is a parameter, and what it returns
 is a fix-point: while nothing is known of it, a recursive call never returns. Where the arguments differ by static
 numbers in every call, the calls are interpreted one in another, up to a limit; from there on these numbers are traced.
+
+A function is its code and its cells: `compose(compose(f, g), h)` calls the code of its inner function again, on other
+cells, and is no recursion.
 """
 
 from __future__ import annotations
@@ -40,6 +43,8 @@ from mlirad.signature import is_same_static
 
 # How deep a function is inlined in itself; how deep, and how often, before its static numbers are traced.
 DEPTH, CHAIN, COPIES = 60, 12, 40
+# How deep closures of one code, each with cells of its own, call one another.
+CLOSURES = 500
 # Passes after which what a function returns is said to have no one type.
 PASSES = 8
 INLINED = "inlined"
@@ -64,6 +69,11 @@ class Site:
     def name(self) -> str:
         return getattr(self.node, "name", "<lambda>")
 
+    @property
+    def function(self) -> Hashable:
+        """Code and cells: of a function that the program defines, the frame around it holds the cells."""
+        return id(self.node), id(self.source.function) if self.parent is None else self.parent
+
 
 @dataclass(eq=False)
 class Recursion:
@@ -71,7 +81,7 @@ class Recursion:
     what it leaves; None: nothing yet. knew_memory: it was made where arrays share memory; writes_copies: a function
     that it differentiates writes an array, as it turned out; meets_memory: it was called where arrays share memory."""
 
-    node: FunctionNode
+    function: Hashable
     symbol: str
     description: Hashable
     traced: frozenset[str]
@@ -95,7 +105,7 @@ class Calling:
     """The functions that are known to call themselves, and how often each function has been inlined in itself."""
 
     known: list[Recursion] = field(default_factory=list)
-    copies: Counter[int] = field(default_factory=Counter)
+    copies: Counter[Hashable] = field(default_factory=Counter)
 
 
 class Functions(Core):
@@ -218,7 +228,7 @@ class Recursions(Functions):
     def known_call(self, site: Site) -> Value | None:
         """The value of a call of a function that is known to call itself; None if it is not known, or not so."""
         for known in self.calling.known:
-            if known.node is site.node:
+            if known.function == site.function:
                 seen = self.seen_at(site, self.state, self.with_traced(site.bound, known.traced))
                 if seen.description == known.description and self.is_right_here(known):
                     return self.emitted_call(known, seen)
@@ -234,6 +244,11 @@ class Recursions(Functions):
     def find_recursion(self, site: Site, running: list[Site]) -> None:
         """Raise Recursive if the call is that of one of the sites, which are of its function, again."""
         must_inline = (INLINED, id(site.node)) in self.unrolled
+        if len(running) >= CLOSURES:
+            self.too_deep(site.name, tuple(site.bound.values()))
+        running = [other for other in running if other.function == site.function]
+        if not running:
+            return
         site.seen = self.seen_at(site, site.state, site.bound)
         for other in running:
             if other.seen is None:
@@ -242,8 +257,8 @@ class Recursions(Functions):
                 if must_inline:
                     self.too_deep(site.name, tuple(site.bound.values()))
                 raise Recursive(other, frozenset())
-        self.calling.copies[id(site.node)] += 1
-        if not must_inline and (len(running) >= CHAIN or self.calling.copies[id(site.node)] >= COPIES):
+        self.calling.copies[site.function] += 1
+        if not must_inline and (len(running) >= CHAIN or self.calling.copies[site.function] >= COPIES):
             for other in running:
                 differing = _differing(other.bound, site.bound)
                 if differing and self.is_same_but(differing, other, site):
@@ -267,7 +282,7 @@ class Recursions(Functions):
     def as_function(self, site: Site, traced: frozenset[str]) -> Value:
         """Make the function that a call is, and call it."""
         seen = self.seen_at(site, self.state, site.bound)
-        made = Recursion(site.node, self.symbol(site.name), seen.description, traced, bool(self.memory))
+        made = Recursion(site.function, self.symbol(site.name), seen.description, traced, bool(self.memory))
         writes_copies, self.writes_copies = self.writes_copies, False
         reserved, self.reserved = self.reserved, self.reserved | {made.symbol}
         known, outer = self.calling.known, self.state
@@ -320,7 +335,7 @@ class Recursions(Functions):
             del self.active[active:]
             self.location = start
             discard(block)
-            if any(known.ended is None and known.node is not site.node for known in self.calling.known):
+            if any(known.ended is None and known.function != site.function for known in self.calling.known):
                 raise  # it does not return as far as is known of the functions around it
             hint = "let it return on one path without a call of itself"
             raise self.refusal(f"{site.name} calls itself and never returns", hint) from None

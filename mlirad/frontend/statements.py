@@ -152,9 +152,7 @@ class Statements(Expressions):
             case ast.Expr():
                 self.expression(node.value)
             case ast.FunctionDef():
-                if node.decorator_list:
-                    raise self.refusal("decorators inside a compiled function are not compiled", "apply them outside")
-                self.bind(node.name, self.closure(node))
+                self.bind(node.name, self.decorated(node))
             case ast.Raise():
                 self.raise_statement(node)
             case ast.Assert():
@@ -168,6 +166,16 @@ class Statements(Expressions):
                 name = {"AsyncFunctionDef": "async def", "ClassDef": "class"}.get(type(node).__name__)
                 name = name or type(node).__name__.lower()
                 raise self.refusal(f"the statement `{name}` is not compiled", _ADVICE.get(type(node)))
+
+    def decorated(self, node: ast.FunctionDef) -> Value:
+        """The function that a def binds, its decorators applied."""
+        decorators = [lambda n=n: self.expression(n) for n in node.decorator_list]
+        self.push(*self.evaluate_all([*decorators, lambda: self.closure(node)]))
+        for decorator in reversed(node.decorator_list):
+            function, decorated = self.pop_many(2)
+            with self.at(decorator):
+                self.push(self.call(function, (decorated,), {}))
+        return self.pop()
 
     # Assignment.
 

@@ -62,13 +62,20 @@ class Kernel(NativelyCallable):
     cannot be compiled, with the place in the source.
     """
 
-    # `_fast` is for the machine behind fast calls; see `mlirad.targets.calls`.
-    __slots__ = ("__dict__", "__weakref__", "_fast")
+    # `_fast` is for the machine behind fast calls; see `mlirad.targets.calls`. The function stands in no `__dict__`:
+    # `functools.wraps` copies that into the wrapper, which would be taken for this kernel.
+    __slots__ = ("__dict__", "__mlirad_function__", "__weakref__", "_fast")
 
     def __init__(self, function: Callable[..., Any] | requests.Request, compile_options: Options):
+        self.__mlirad_function__: Any = requests.plain(function)
+        if isinstance(self.__mlirad_function__, FunctionType):
+            # First of all: of a function that wraps a kernel it copies what belongs to that kernel.
+            functools.update_wrapper(self, self.__mlirad_function__)
+            vars(self).pop("as_sent", None)
+        else:
+            self.__name__ = self.__qualname__ = requests.name_of(function)
         self._fast: object = None
         self._plans: PlanTable | None = None
-        self.__mlirad_function__ = requests.plain(function)
         self.options = compile_options
         self._table: OrderedDict[Hashable, _Candidates] = OrderedDict()  # by `signature.key_of`
         self._static = (*compile_options.static_argnums, *compile_options.static_argnames)
@@ -81,10 +88,6 @@ class Kernel(NativelyCallable):
         self._is_disabled = Environment.read().disable_jit and not isinstance(
             self.__mlirad_function__, requests.Request
         )
-        if isinstance(self.__mlirad_function__, FunctionType):
-            functools.update_wrapper(self, self.__mlirad_function__)
-        else:
-            self.__name__ = self.__qualname__ = requests.name_of(function)
 
     @property
     def numpy(self) -> Callable[..., Any]:

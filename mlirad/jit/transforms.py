@@ -102,7 +102,7 @@ def _stands_for(request: Callable[..., requests.Request]) -> Callable[[F], F]:
     """Lets a kernel mention the transform: the frontend makes the request that `request(function, ...)` is."""
 
     def mark(transform: F) -> F:
-        transform.__mlirad_transform__ = request  # type: ignore[attr-defined]
+        requests.standing_for(transform, request)
         return transform
 
     return mark
