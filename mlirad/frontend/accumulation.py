@@ -23,7 +23,7 @@ from mlirad.dialect.movement import broadcast, reshape
 from mlirad.errors import DTypeError
 from mlirad.frontend import numpy_elementwise, promotion, sizes, view_functions
 from mlirad.frontend.advanced import Arrays
-from mlirad.frontend.assignment import assignable
+from mlirad.frontend.assignment import as_array_of, assignable
 from mlirad.frontend.fancy import Fancy
 from mlirad.frontend.indexing import is_basic
 from mlirad.frontend.masked import changed_in_place, elementwise
@@ -94,7 +94,7 @@ class Accumulation(Fancy):
             raise DTypeError(
                 f"Cannot cast array data from {source!r} to {array.dtype!r} according to the rule {rule!r}"
             )
-        new = assignable(operand, array.shape, array.dtype)
+        new = assignable(as_array_of(operand), array.shape, array.dtype, casts_scalars=True)
         self.write(array, new if mask is True else _chosen(mask, new, self.read(array)))
         return Static(None)
 

@@ -5,27 +5,38 @@ Reads: values; the target's shape and dtype. Writes: nd ops. Leaves: an Expr of 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from mlirad.dialect import types
 from mlirad.dialect.check import check
+from mlirad.dialect.compare import as_dtype
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import Expr, apply
 from mlirad.dialect.movement import reshape
+from mlirad.dialect.overflow import HIGHEST
 from mlirad.errors import DTypeError, ShapeError, StaticValueError
 from mlirad.frontend.promotion import numpys_refusal, strong
 from mlirad.frontend.sizes import Shape, filled, is_static, require_broadcast, stretched, text
 from mlirad.frontend.traced import Number, Traced, as_operand, check_range, shape_of, stand_in
 
 
-def assignable(value: Any, shape: Shape, dtype: np.dtype, in_place: np.ufunc | None = None) -> Expr:
+def assignable(
+    value: Any, shape: Shape, dtype: np.dtype, in_place: np.ufunc | None = None, casts_scalars: bool = False
+) -> Expr:
     """`value` as what `target[...] = value` stores in a target of `shape` and `dtype`: a scalar for the shape ().
+
+    casts_scalars: whether NumPy's scalars are cast as arrays are, and not checked as Python's numbers are.
 
     in_place: the ufunc of an augmented assignment, of which `value` is the result; then the value's shape must not be
     larger, and its dtype must be of the same kind. Raises what NumPy raises.
     """
+    if isinstance(value, list | tuple):
+        from mlirad.frontend.numpy_creation import array  # which stands on this module
+
+        value = array(value, dtype)  # NumPy makes no array of another dtype on the way
     operand = as_operand(value)
     if in_place is not None:
         check_in_place(operand, shape, dtype, in_place)
@@ -37,8 +48,8 @@ def assignable(value: Any, shape: Shape, dtype: np.dtype, in_place: np.ufunc | N
     if any(size != 1 for size in own[:extra]) or not require_broadcast(own[extra:], shape, message):
         raise ShapeError(message.format(own=text(own), shape=text(shape)))
     if not isinstance(operand, Traced):
-        return filled(_stored(operand, dtype), shape, types.from_dtype(dtype))
-    expr = _cast_to_store(operand, dtype)
+        return filled(_stored(operand, dtype, casts_scalars), shape, types.from_dtype(dtype))
+    expr = _cast_to_store(operand, dtype, casts_scalars or in_place is not None)
     return stretched(reshape(expr, types.of_shape(expr.shape[extra:], expr.element)), shape)
 
 
@@ -57,28 +68,64 @@ def check_in_place(value: Traced | Number, shape: Shape, dtype: np.dtype, ufunc:
         )
 
 
-def _stored(value: Number, dtype: np.dtype) -> np.ndarray:
-    """A number in an array of `dtype`; NumPy refuses nan in integers, and Python ints out of range."""
+def as_array_of(value: Traced | Number) -> Traced | Number:
+    """A number as np.full and np.copyto take it: a Python float, unlike a Python int, is cast as an array is."""
+    if isinstance(value, Traced):
+        return replace(value, weak=False, zero_d=True) if value.weak and value.kind is float else value
+    return np.float64(value) if type(value) is float else value
+
+
+def _stored(value: Number, dtype: np.dtype, casts_scalars: bool) -> np.ndarray:
+    """A number in an array of `dtype`; NumPy refuses nan in integers, and integers out of range."""
+    if casts_scalars and isinstance(value, np.generic):
+        return as_dtype(np.asarray(value), dtype)
     target = np.zeros((), dtype)
     with numpys_refusal():
         target[()] = value
     return target
 
 
-def _cast_to_store(value: Traced, dtype: np.dtype) -> Expr:
+def _cast_to_store(value: Traced, dtype: np.dtype, casts_scalars: bool) -> Expr:
+    """A traced value in the dtype of an array that it is stored in, checked as NumPy checks it.
+
+    Arrays, 0-d ones too, are cast. A number must fit in an integer dtype; NumPy's scalars only in signed ones.
+    """
     element = types.from_dtype(dtype)
     if value.ndim:
         return cast_expr(value.expr, element)
     expr = value.scalar
-    if dtype.kind in "iu":
-        if types.is_float(expr.type):
-            check_integral(expr)
-        elif value.weak and value.kind is int and dtype != np.int64:
-            check_range(expr, dtype)
+    is_cast = value.zero_d or (not value.weak and (casts_scalars or dtype.kind == "u"))
+    if is_cast or dtype.kind not in "iu" or value.kind is bool:
+        return cast_expr(expr, element)
+    if value.kind is float:
+        return _float_to_store(expr, dtype)
+    if not np.can_cast(value.dtype, dtype):
+        _check_integer(expr, value.dtype, dtype)
     return cast_expr(expr, element)
+
+
+def _check_integer(x: Expr, source: np.dtype, dtype: np.dtype) -> None:
+    if source == np.uint64:
+        check(x <= HIGHEST, "OverflowError", "Python int too large to convert to C long")
+    if dtype != np.int64:
+        check_range(cast_expr(x, types.I64), dtype)
+
+
+def _float_to_store(x: Expr, dtype: np.dtype) -> Expr:
+    element = types.from_dtype(dtype)
+    if dtype == np.uint64:
+        check(apply(np.equal, x, x), "ValueError", "cannot convert float NaN to integer")
+        check((x > -1.0) & (x < 2.0**64), "OverflowError", "a float out of bounds for uint64")
+        return cast_expr(x, element)
+    check_integral(x)
+    integer = cast_expr(x, types.I64)
+    if dtype != np.int64:
+        check_range(integer, dtype)
+    return cast_expr(integer, element)
 
 
 def check_integral(x: Expr) -> None:
     """At run time what Python's int(x) raises, unless the float x has an integer part of 64 bits."""
     check(apply(np.equal, x, x), "ValueError", "cannot convert float NaN to integer")
-    check(apply(np.absolute, x) < 2.0**63, "OverflowError", "cannot convert a float of 2**63 or more to an integer")
+    fits = (x >= -(2.0**63)) & (x < 2.0**63)
+    check(fits, "OverflowError", "a float out of the range of 64-bit integers cannot be converted to one")

@@ -64,7 +64,7 @@ class Fancy(Core):
             self.write(part, put(contents, stored(value, target), index.mask, index.start, index.at))
             return
         assert index.arrays is not None
-        new = assignable(value, index.arrays.result_shape(part.shape), array.dtype)
+        new = assignable(value, index.arrays.result_shape(part.shape), array.dtype, casts_scalars=True)
         operands, attributes = self.index_operands(index.arrays, part.shape)
         contents = self.read(part).contents
         self.write(part, emit(ScatterOp, new, contents, *operands, **attributes))

@@ -14,8 +14,9 @@ import numpy as np
 from mlirad.dialect import types
 from mlirad.dialect.check import check, check_index
 from mlirad.dialect.compare import cast as cast_expr
-from mlirad.dialect.expr import Expr, constant, emit
+from mlirad.dialect.expr import Expr, apply, constant, emit
 from mlirad.dialect.indexing import WrapIndexOp
+from mlirad.dialect.overflow import HIGHEST
 from mlirad.errors import DTypeError, StaticIndexError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend import affine
 from mlirad.frontend.affine import Int
@@ -108,6 +109,9 @@ def checked(index: Expr, axis: int, length: Size, boundscheck: bool) -> Expr:
 
 
 def _as_i64(x: Traced) -> Expr:
+    """An integer as an index. NumPy raises OverflowError for a uint64 from 2**63 on."""
+    if x.dtype == np.uint64:
+        check(x.scalar <= HIGHEST, "OverflowError", "Python int too large to convert to C long")
     return cast_expr(x.scalar, types.I64)
 
 
@@ -151,7 +155,11 @@ def _bound(bound: Any) -> int | Traced | None:
 
 
 def _value(bound: int | Traced | None) -> Int | None:
-    return affine.simplified(_as_i64(bound)) if isinstance(bound, Traced) else bound
+    if not isinstance(bound, Traced):
+        return bound
+    # What is beyond every length is clipped, as slices are.
+    expr = apply(np.minimum, bound.scalar, HIGHEST) if bound.dtype == np.uint64 else bound.scalar
+    return affine.simplified(cast_expr(expr, types.I64))
 
 
 # Slices of one length that start anywhere: `x[i:i+3]`.

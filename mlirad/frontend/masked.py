@@ -244,13 +244,13 @@ def stored(value: Any, target: Selected) -> Expr:
         return assignable(value.harmless, shape, dtype)
     operand = as_operand(value)
     if not shape_of(operand):
-        # A number is stored as a number is: nan in an integer array raises.
+        # A Python number is stored as a number is: nan in an integer array raises.
         return assignable(assignable_number(operand, dtype), shape, dtype)
     return assignable(aligned(operand, target), shape, dtype)
 
 
 def assignable_number(value: Traced | Number, dtype: np.dtype) -> Traced:
-    return Traced(assignable(value, (), dtype))
+    return Traced(assignable(value, (), dtype, casts_scalars=True))
 
 
 def changed_in_place(new: Selected, current: Selected, ufunc: np.ufunc) -> Selected:

@@ -17,7 +17,7 @@ from mlirad.dialect.constant import STORED, counted
 from mlirad.dialect.expr import Expr, constant, where
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend import promotion
-from mlirad.frontend.assignment import assignable
+from mlirad.frontend.assignment import as_array_of, assignable
 from mlirad.frontend.indexing import compose
 from mlirad.frontend.promotion import dtype_of, numpys_refusal
 from mlirad.frontend.sizes import Shape, stretched
@@ -92,7 +92,7 @@ def _full(sizes: Shape, fill_value: Any, dtype: Any, order: str) -> Traced:
     value = as_operand(fill_value)
     asked = promotion.strong(stand_in(value)) if dtype is None else dtype_of(dtype)
     if not shape_of(value):
-        number = assignable(value, (), asked)
+        number = assignable(as_array_of(value), (), asked, casts_scalars=True)
         return Traced(filled(number, sizes).expr, zero_d=not sizes, origins=origins_of(value))
     return Traced(assignable(value, sizes, asked))
 
@@ -165,7 +165,7 @@ def as_array(x: Any, dtype: Any = None) -> Traced:
     asked = promotion.strong(stand_in(value)) if dtype is None else dtype_of(dtype)
     if shape_of(value):
         return cast(value, asked)
-    return Traced(assignable(value, (), asked), zero_d=True, origins=origins_of(value))
+    return Traced(assignable(value, (), asked, casts_scalars=True), zero_d=True, origins=origins_of(value))
 
 
 def _of_nested(x: list[Any] | tuple[Any, ...], dtype: np.dtype | None) -> Traced:
@@ -185,13 +185,8 @@ def _of_nested(x: list[Any] | tuple[Any, ...], dtype: np.dtype | None) -> Traced
     contents = filled(constant(0, element), asked.shape).expr if not known.any() else of_array(known).expr
     for place, leaf in leaves:
         if isinstance(leaf, Traced):
-            contents = put(compose(whole, place), contents, _cast_leaf(leaf, found))
+            contents = put(compose(whole, place), contents, assignable(leaf, leaf.shape, found))
     return Traced(contents)
-
-
-def _cast_leaf(leaf: Traced, dtype: np.dtype) -> Expr:
-    made = cast(leaf, dtype)
-    return made.expr if made.ndim else made.scalar
 
 
 def _model(x: Any) -> Any:

@@ -20,6 +20,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.traits import SymbolTable
 
 from mlirad.dialect import types
+from mlirad.dialect.compare import as_dtype
 from mlirad.dialect.check import CheckFailed
 from mlirad.dialect.constant import value_of
 from mlirad.dialect.remf import RemfOp
@@ -130,8 +131,8 @@ def _convert(op: Operation, x: Value) -> Value:
         x = _unsigned(x)
     if isinstance(op, arith.FPToUIOp):
         target = _dtype(op.results[0].type)
-        return np.asarray(x).astype(target.str.replace("i", "u")).view(target)[()]
-    return np.asarray(x).astype(_dtype(op.results[0].type))[()]
+        return as_dtype(np.asarray(x), np.dtype(target.str.replace("i", "u"))).view(target)[()]
+    return as_dtype(np.asarray(x), _dtype(op.results[0].type))[()]
 
 
 _CONVERSIONS = (

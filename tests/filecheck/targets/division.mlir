@@ -9,8 +9,11 @@
 // CHECK-NEXT: [[TRAPS:%v[0-9]+]] = or i1 [[ZERO]], [[WIDE]]
 // CHECK-NEXT: [[SAFE:%v[0-9]+]] = select i1 [[TRAPS]], i64 1, i64 [[B]]
 // CHECK-NEXT: sdiv i64 [[A]], [[SAFE]]
-// What does not fit saturates, and is never poison.
-// CHECK: call i32 @llvm.fptosi.sat.i32.f64
+// What does not fit is replaced by the smallest number, and is never poison.
+// CHECK: [[SIZE:%v[0-9]+]] = call double @llvm.fabs.f64(double [[X:%[a-z0-9]+]])
+// CHECK-NEXT: [[FITS:%v[0-9]+]] = fcmp olt double [[SIZE]], 0x41E0000000000000
+// CHECK-NEXT: [[SAFE:%v[0-9]+]] = select i1 [[FITS]], double [[X]], double 0xC1E0000000000000
+// CHECK-NEXT: fptosi double [[SAFE]] to i32
 func.func public @divide(%a: i64, %b: i64, %x: f64) -> (i64, i32) {
   %q = arith.divsi %a, %b : i64
   %i = arith.fptosi %x : f64 to i32

@@ -1,7 +1,8 @@
 """Reads: arith on scalars and vectors. Writes: total instructions: nothing traps or makes poison. Leaves: no arith op.
 
 Where arith leaves a result open, it is: x / 0 = x, x % 0 = 0, MIN / -1 = MIN (the lowering above selects what NumPy
-says); shifts by the width or more give 0, or the sign; a float out of an integer's range saturates, nan gives 0.
+says); shifts by the width or more give 0, or the sign; a float out of an integer's range gives what C compilers give on
+x86-64, and so NumPy there: the smallest number of the instruction's width (32 bits, or 64), cut to the integer's.
 """
 
 from __future__ import annotations
@@ -228,14 +229,50 @@ def emit_negf(e: FunctionEmitter, op: arith.NegfOp) -> None:
     e.bind(op.result, e.pure(f"fneg {fast_flags(op)}{llvm_type(op.result.type)} {word}", word))
 
 
-def _saturate(name: str) -> Rule:
-    def rule(e: FunctionEmitter, op: Operation) -> None:
-        source, target = op.operands[0].type, op.results[0].type
-        full = f"llvm.{name}.sat.{suffix(target)}.{suffix(source)}"
-        word = e.intrinsic(full, llvm_type(target), [(llvm_type(source), e.word(op.operands[0]))])
-        e.bind(op.results[0], word)
+def _truncated(e: FunctionEmitter, word: str, source: Attribute, bits: int) -> str:
+    """A float as an integer of 32 or 64 bits, rounded towards zero; their smallest where it does not fit."""
+    lanes, number, limit = lanes_of(source), llvm_type(source), 2.0 ** (bits - 1)
+    magnitude = e.intrinsic(f"llvm.fabs.{suffix(source)}", number, [(number, word)])
+    fits = e.pure(f"fcmp olt {number} {magnitude}, {filled(limit, source)}", magnitude)
+    # The smallest number itself does not "fit", and is what its replacement gives.
+    safe = e.pure(f"select {_boolean(source)} {fits}, {number} {word}, {number} {filled(-limit, source)}", fits, word)
+    return e.pure(f"fptosi {number} {safe} to {_integers(bits, lanes)}", safe)
 
-    return rule
+
+def _integers(bits: int, lanes: int | None) -> str:
+    return f"i{bits}" if lanes is None else f"<{lanes} x i{bits}>"
+
+
+def emit_float_to_signed(e: FunctionEmitter, op: arith.FPToSIOp) -> None:
+    bits = bits_of(op.result.type)
+    _emit_cut(e, op, 64 if bits > 32 else 32)
+
+
+def emit_float_to_unsigned(e: FunctionEmitter, op: arith.FPToUIOp) -> None:
+    bits = bits_of(op.result.type)
+    if bits < 64:
+        _emit_cut(e, op, 32 if bits < 32 else 64)
+        return
+    # From 2**63: what lies beyond, with the highest bit set.
+    source, word = op.input.type, e.word(op.input)
+    number, integer, flag = llvm_type(source), llvm_type(op.result.type), _boolean(source)
+    limit, highest = filled(2.0**63, source), filled(-(2**63), op.result.type)
+    is_high = e.pure(f"fcmp oge {number} {word}, {limit}", word)
+    beyond = e.pure(f"fsub {number} {word}, {limit}", word)
+    low = e.pure(f"select {flag} {is_high}, {number} {beyond}, {number} {word}", is_high, beyond, word)
+    cut = _truncated(e, low, source, 64)
+    with_bit = e.pure(f"xor {integer} {cut}, {highest}", cut)
+    chosen = e.pure(f"select {flag} {is_high}, {integer} {with_bit}, {integer} {cut}", is_high, with_bit, cut)
+    e.bind(op.result, chosen)
+
+
+def _emit_cut(e: FunctionEmitter, op: arith.FPToSIOp | arith.FPToUIOp, wide: int) -> None:
+    """A float to an integer by an instruction that gives `wide` bits."""
+    source, target = op.input.type, op.result.type
+    word = _truncated(e, e.word(op.input), source, wide)
+    if bits_of(target) < wide:
+        word = e.pure(f"trunc {_integers(wide, lanes_of(source))} {word} to {llvm_type(target)}", word)
+    e.bind(op.result, word)
 
 
 def emit_index_cast(e: FunctionEmitter, op: arith.IndexCastOp) -> None:
@@ -293,8 +330,8 @@ RULES: dict[type[Operation], Rule] = {
     arith.SelectOp: emit_select,
     arith.IndexCastOp: emit_index_cast,
     arith.BitcastOp: emit_bitcast,
-    arith.FPToSIOp: _saturate("fptosi"),
-    arith.FPToUIOp: _saturate("fptoui"),
+    arith.FPToSIOp: emit_float_to_signed,
+    arith.FPToUIOp: emit_float_to_unsigned,
     arith.SIToFPOp: _cast("sitofp"),
     arith.UIToFPOp: _cast("uitofp"),
     arith.ExtFOp: _cast("fpext"),
