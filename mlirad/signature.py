@@ -55,7 +55,7 @@ class StaticLeaf:
     def _key(self) -> tuple[type, Any]:
         value = self.value
         # 1, 1.0 and True are equal in Python, -0.0 and 0.0 too, and nan is not: floats are compared by their text.
-        if isinstance(value, float):
+        if isinstance(value, float | np.floating):
             return type(value), repr(value)
         return type(value), id(value) if not self.is_declared and may_change(value) else value
 

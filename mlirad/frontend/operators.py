@@ -20,7 +20,7 @@ from mlirad.frontend.numpy_elementwise import BITWISE, COMPARISONS
 from mlirad.frontend.numpy_power import power
 from mlirad.frontend.python_operators import Operators
 from mlirad.frontend.selection import Selected
-from mlirad.frontend.traced import Number, Traced, as_operand, in_type, is_python_number, origins_of, stand_in
+from mlirad.frontend.traced import Number, Traced, as_operand, in_type, is_python_number, origins_of, python_kind
 
 _SYMBOLS = {
     np.bitwise_and: "&",
@@ -72,7 +72,7 @@ def unary(ufunc: np.ufunc, x: Operators) -> Any:
 def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> Traced:
     """Bools count as ints, ints never become anything but ints and floats, `/` gives a float, and x // 0 raises."""
     origins = origins_of(left, right)
-    kind: type = promotion.weak_join(stand_in(left), stand_in(right))  # type: ignore[arg-type]
+    kind: type = promotion.weak_join(python_kind(left), python_kind(right))
     if ufunc in _SYMBOLS and kind is float:
         raise DTypeError(f"unsupported operand type(s) for {_SYMBOLS[ufunc]}: 'float'")
     if kind is bool and ufunc in BITWISE:

@@ -25,6 +25,9 @@ from mlirad.frontend.promotion import StandIn
 from mlirad.frontend.python_operators import Operators
 from mlirad.frontend.sizes import NeedStatic, Shape, Size
 
+# The classes whose numbers take the dtype of what they meet (NEP 50); those of subclasses do not.
+WEAK = (bool, int, float)
+
 # The origin of a number that was read from an array: no unrolling and no specialisation makes it static.
 DATA = "data"
 
@@ -102,7 +105,7 @@ class Traced(Operators):
 
 
 def is_python_number(x: Any) -> bool:
-    """Whether Python's rules hold for x, and not NumPy's (np.float64 is a float, but a NumPy scalar)."""
+    """Whether Python's rules hold for x among Python's numbers (np.float64 is a float, but a NumPy scalar)."""
     if isinstance(x, Traced):
         return x.weak
     return isinstance(x, bool | int | float) and not isinstance(x, np.generic)
@@ -173,7 +176,7 @@ def as_traced(x: Any) -> Traced:
     if isinstance(x, Traced):
         return x
     dtype = promotion.strong(stand_in(x))
-    return Traced(constant(promotion.convert(x, dtype), types.from_dtype(dtype)), weak=is_python_number(x))
+    return Traced(constant(promotion.convert(x, dtype), types.from_dtype(dtype)), weak=isinstance(stand_in(x), type))
 
 
 _LARGEST_CONSTANT = 2**24
@@ -190,15 +193,15 @@ def of_array(x: np.ndarray) -> Traced:
 
 
 def stand_in(x: Traced | Number) -> StandIn:
-    """What stands for x where NumPy is asked for a dtype."""
+    """What stands for x where NumPy is asked for a dtype. It makes arrays of what is of a subclass of int or float."""
     if is_python_number(x):
-        return x.kind if isinstance(x, Traced) else _number_kind(x)
+        return python_kind(x) if isinstance(x, Traced) or type(x) in WEAK else promotion.strong(python_kind(x))
     return x.dtype  # type: ignore[union-attr]
 
 
-def _number_kind(x: Any) -> type:
-    """bool, int or float, also for an IntEnum."""
-    return next(kind for kind in (bool, int, float) if isinstance(x, kind))
+def python_kind(x: Any) -> type:
+    """bool, int or float: of which class a Python number is, an IntEnum too."""
+    return x.kind if isinstance(x, Traced) else next(kind for kind in WEAK if isinstance(x, kind))
 
 
 def shape_of(x: Traced | Number) -> Shape:

@@ -212,8 +212,7 @@ def _read(entry: Any, objects: Objects, leaves: Sequence[Any]) -> tuple[Interfac
     """The interface that an entry describes, if what it relies on holds here and now."""
     static = {number: StaticLeaf(value) for number, value in objects.decode(entry["static"]).items()}
     for number, leaf in static.items():
-        value = leaves[number]
-        if StaticLeaf(value.item() if isinstance(value, np.generic) else value) != leaf:
+        if StaticLeaf(leaves[number]) != leaf:
             return None
     guards: list[Guard] = []
     for place, is_checked, keys, wanted in entry["guards"]:

@@ -241,7 +241,7 @@ class _Writer:
 
     def _same(self, register: int, value: Any) -> None:
         how = Comparison.IDENTITY
-        if type(value) in (int, str):
+        if type(value) in (int, str) or isinstance(value, np.integer):
             how = Comparison.EQUALITY
         elif type(value) is float:
             how = Comparison.BITS

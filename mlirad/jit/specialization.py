@@ -126,7 +126,7 @@ class Specialization:
     def fits(self, leaves: Sequence[Any]) -> bool:
         """Whether this code is right for a call whose signature fits: static values, guards, captures."""
         for number, leaf in self.static.items():
-            if StaticLeaf(_plain(leaves[number])) != leaf:
+            if StaticLeaf(leaves[number]) != leaf:
                 return False
         return self.guards_hold()
 
@@ -294,7 +294,7 @@ def build_for(
             unknown = {number: leaves[number] for number in need.leaves}
             if any(not isinstance(signature.leaves[number], ScalarLeaf) for number in unknown):
                 raise CompileError(need.why, need.location) from None
-            signature = signature.with_static({number: _plain(value) for number, value in unknown.items()})
+            signature = signature.with_static(unknown)
 
 
 def _donated(signature: Signature, options: Options) -> frozenset[int]:
@@ -309,10 +309,6 @@ def _donated(signature: Signature, options: Options) -> frozenset[int]:
         and leaf.layout is Layout.C
         and not leaf.readonly
     )
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def specialized(

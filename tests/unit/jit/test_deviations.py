@@ -52,6 +52,34 @@ def test_math_gives_nan_and_inf_as_numpy() -> None:
     assert mlirad.jit(lambda x: math.log(x))(0.0) == -math.inf
 
 
+@row("`(-2.0) ** 0.5`")
+def test_a_power_of_floats_is_never_complex() -> None:
+    assert isinstance((lambda x, y: x**y)(-2.0, 0.5), complex)
+    assert math.isnan(mlirad.jit(lambda x, y: x**y)(-2.0, 0.5))
+    with pytest.raises(mlirad.CompileError, match="complex"):
+        mlirad.jit(lambda x: x + (-2.0) ** 0.5)(1.0)
+
+
+@row("`1e308 ** 2`")
+def test_floats_overflow_as_numpys() -> None:
+    with pytest.raises(OverflowError):
+        (lambda x: x**2)(1e308)
+    assert mlirad.jit(lambda x: x**2)(1e308) == mlirad.jit(lambda x: math.exp(x))(1000.0) == math.inf
+    with pytest.raises(OverflowError):
+        mlirad.jit(lambda x: x + math.exp(1000.0))(1.0)
+    with pytest.raises(OverflowError):
+        mlirad.jit(lambda x: x + 1e308**2)(1.0)
+
+
+@row("`x.astype(np.uint32)`")
+def test_floats_beyond_uint32_are_cast_alike_everywhere() -> None:
+    kernel = mlirad.jit(lambda x: x.astype(np.uint32))
+    for number, wanted in ((1e10, 1410065408), (-1e10, 2884901888), (1e20, 0), (-1e20, 0), (math.nan, 0)):
+        for length in (1, 2, 3, 4, 7, 8, 15, 16, 17, 33):
+            np.testing.assert_array_equal(kernel(np.full(length, number)), wanted)
+        assert kernel(np.float64(number)) == wanted
+
+
 @row("Python ints beyond")
 def test_python_integers_do_not_grow() -> None:
     with pytest.raises(OverflowError, match=r"the Python integer 4611686018427387904 \* 4 does not fit in 64 bits"):

@@ -199,9 +199,7 @@ _UNFIT = [2.0**31, -(2.0**31) - 1, 2.0**32 + 7, 1e10, -1e10, 2.0**63, -(2.0**63)
 @pytest.mark.parametrize("width", [8, 16, 32, 64])
 @pytest.mark.parametrize("source", ["f32", "f64"])
 def test_float_to_integer_is_numpys(load, kind, width, source) -> None:
-    artifact = load(
-        _ELEMENTWISE.format(t=source, u=f"i{width}", line=f"%z = arith.{kind} %x : {source} to i{width}")
-    )
+    artifact = load(_ELEMENTWISE.format(t=source, u=f"i{width}", line=f"%z = arith.{kind} %x : {source} to i{width}"))
     dtype = np.dtype(f"{'i' if kind == 'fptosi' else 'u'}{width // 8}")
     values = np.array([0.9, -0.9, 3.7, -3.7, 255.7, 300.2, -70000.5, *_UNFIT, -math.inf, math.nan]).astype(
         f"f{int(source[1:]) // 8}"
