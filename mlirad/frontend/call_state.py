@@ -14,34 +14,16 @@ from xdsl.ir import Block, SSAValue
 
 from mlirad.dialect.expr import Expr
 from mlirad.frontend.header import Skeleton
+from mlirad.frontend.origins import state_with_origins
 from mlirad.frontend.sizes import shape_of
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Alternative, Object, Ref, Renaming, Value, describe, layouts, parts_of, with_parts
+from mlirad.frontend.values import Alternative, Object, Ref, Renaming, Value, describe, layouts
 from mlirad.frontend.views import View
 
 # The names, in frame 0 of a called function's state, of the caller's cells and objects: whatever a loop calls them
 # meanwhile, they are found there at the end. And of the function itself, so that what it sees stays alive.
 CELL, OBJECT, FUNCTION = "$cell", "$object", "$function"
-
-
-def with_origins(value: Value, origins: frozenset[Hashable]) -> Value:
-    """The value with other origins for each number in it, and each size that only the run knows."""
-    if isinstance(value, Traced):
-        return dataclasses.replace(value, origins=origins)
-    if isinstance(value, Ref):
-        return value.with_origins(origins)
-    parts = parts_of(value)
-    return with_parts(value, tuple(with_origins(part, origins) for part in parts)) if parts else value
-
-
-def state_with_origins(state: State, origins: frozenset[Hashable]) -> State:
-    frames = {n: {name: with_origins(v, origins) for name, v in names.items()} for n, names in state.frames.items()}
-    heap = {
-        n: dataclasses.replace(entry, items=tuple(with_origins(item, origins) for item in entry.items))
-        for n, entry in state.heap.items()
-    }
-    return State(frames, heap, state.store, tuple(with_origins(value, origins) for value in state.temps), state.live)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +48,7 @@ class Seen:
             given[made] = value
             return made
 
-        own = state_with_origins(state, origins).renamed(placeholder)
+        own = state_with_origins(state, lambda _: origins).renamed(placeholder)
         skeleton = Skeleton.of(own)
         operands = tuple(given[value] for value in skeleton.values)
         return Seen(own, skeleton.description, skeleton.values, operands, skeleton.numbers)
@@ -115,7 +97,7 @@ class Ended:
         read: Callable[[Ref], Expr],
     ) -> Ended:
         """`state`: at the end, its operand the result. read: emits the contents of an array. Raises Ambiguous."""
-        state = state_with_origins(state, origins)
+        state = state_with_origins(state, lambda _: origins)
         own: dict[int, int] = {}
         contents: dict[int, Expr] = {}
         unclear: set[int] = set()

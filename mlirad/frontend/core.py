@@ -135,6 +135,7 @@ class Core(ABC):
         self.found = found
         self.unrolled = unrolled
         self.headers: dict[Hashable, Any] = {}  # what loops carried when they were last met (loops.py)
+        self.stepwise: set[Hashable] = set()  # loops whose numbers are widened one by one (fixpoint.py)
         self.writes = 0  # how many there were so far
         self.changes_copies = False  # a function that is differentiated changes a list, dict or dataclass given to it
         self.impure: set[Hashable] = set()  # whiles whose conditions have side effects

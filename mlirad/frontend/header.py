@@ -16,10 +16,15 @@ from mlirad.dialect.expr import Expr
 from mlirad.frontend.columns import Columns, discard
 from mlirad.frontend.core import Exit, Outcome
 from mlirad.frontend.merge import Naming, describe_state
+from mlirad.frontend.origins import Mark, Origins, mapped, resolved, state_with_origins
 from mlirad.frontend.scope import Names, assigned, may_leave, uses
 from mlirad.frontend.state import Place, State
 from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Value, describe, layouts
+from mlirad.frontend.values import SIMPLE, Object, Ref, Value, describe, inside, layouts, parts_of, with_parts
+from mlirad.frontend.widening import Given, with_own_numbers
+
+# The slot that marks the number of the iteration.
+INDEX = "index"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +63,7 @@ class LoopNaming(Naming):
     """Numbers of the merged cells and objects of one loop's header: the same slot has the same number in every pass.
 
     by_identity: pair what was one thing before the loop first (the order of an if), and not by where it stands.
+    marks: of slots, and of the number of the iteration ("index").
     """
 
     used: Names = frozenset()
@@ -66,6 +72,10 @@ class LoopNaming(Naming):
     by_identity: bool = False
     numbers: dict[Hashable, int] = field(default_factory=dict)
     origin: dict[int, int | None] = field(default_factory=dict)
+    marks: dict[Hashable, Mark] = field(default_factory=dict)
+
+    def mark(self, slot: Hashable) -> Mark:
+        return self.marks.setdefault(slot, Mark(slot))
 
     def rank(self, place: Place) -> int:
         if place[0] != "frame" or place[1] != self.frame:
@@ -126,18 +136,39 @@ class Skeleton:
 
 @dataclass
 class Header:
-    """What a loop carries: the state at its header, whose placeholders are columns."""
+    """What a loop carries: the state at its header, whose placeholders are columns, and the origin of each number in
+    it that is carried is its mark. origins: what the marks stand for, by the last pass."""
 
     state: State
     columns: Columns
     naming: LoopNaming
+    origins: dict[Mark, Origins]
+
+    @staticmethod
+    def of(state: State, columns: Columns, naming: LoopNaming, key: Hashable) -> Header:
+        """key: of the loop."""
+        slots = {column.placeholder: slot for slot, column in columns.columns.items()}
+        origins: dict[Mark, Origins] = {naming.mark(INDEX): frozenset({("loop", key)})}
+
+        def marked(value: Value) -> Value:
+            if isinstance(value, Traced):
+                if value.expr.value not in slots:
+                    return value
+                mark = naming.mark(slots[value.expr.value])
+                origins[mark] = origins.get(mark, frozenset()) | value.origins
+                return dataclasses.replace(value, origins=frozenset({mark}))
+            if value.__class__ in SIMPLE:
+                return value
+            return with_parts(value, tuple(marked(part) for part in parts_of(value)))
+
+        return Header(mapped(state, marked), columns, naming, origins)
 
     @staticmethod
     def before(loop: Loop, entry: State, fresh: Callable[[], int], frame: int, by_identity: bool = False) -> Header:
         """The state before the loop, with nothing widened."""
         block = Block()
         naming = LoopNaming(fresh, loop.used, loop.changed, frame, by_identity)
-        return Header(entry, Columns(block, block, is_loop=True), naming)
+        return Header.of(entry, Columns(block, block, is_loop=True), naming, loop.key)
 
     def moved(self, old: Skeleton, new: Skeleton) -> Header:
         """This header, found for a state `old`, as a guess for a state `new` of the same description."""
@@ -147,16 +178,32 @@ class Header:
             self.naming,
             origin={k: None if left is None else numbers.get(left, left) for k, left in self.naming.origin.items()},
         )
-        return Header(self.state.renamed(lambda value: values.get(value, value)), self.columns, naming)
+        state = self.state.renamed(lambda value: values.get(value, value))
+        return Header(state, self.columns, naming, self.origins)
 
     def description(self) -> Hashable:
+        return describe_state(self.state, self._name_of())
+
+    def arrays(self) -> dict[Place, Hashable]:
+        """What arrays and objects are referred to, and from where."""
+        name, state = self._name_of(), self.state
+        items = ((("item", n, k), item) for n, entry in state.heap.items() for k, item in enumerate(entry.items))
+        found: dict[Place, Hashable] = {}
+        for place, value in (*state.places(), *items):
+            references = tuple(describe(part, name) for part in inside(value) if isinstance(part, Ref | Object))
+            if references:
+                found[place] = references
+        return found
+
+    def _name_of(self) -> Callable[[SSAValue], Hashable]:
+        """How values are called in descriptions: placeholders by their slots, which are the same in every pass."""
         names = {column.placeholder: slot for slot, column in self.columns.columns.items()}
 
         def name(value: SSAValue) -> Hashable:
             slot = names.get(value)
             return ("column", slot, str(value.type)) if slot is not None else value
 
-        return describe_state(self.state, name)
+        return name
 
     def slots(self) -> list[Hashable]:
         return list(self.columns.columns)
@@ -168,20 +215,26 @@ class Header:
         """The header's state with these values for its columns."""
         placeholders = (column.placeholder for column in self.columns.columns.values())
         values = dict(zip(placeholders, arguments, strict=True))
-        return self.state.renamed(lambda value: values.get(value, value)).fork()
+        return with_own_numbers(self.state.renamed(lambda value: values.get(value, value)))
+
+    def after(self, results: Sequence[SSAValue]) -> State:
+        """The state after the loop, whose op has these results."""
+        return state_with_origins(self.bound_to(results), lambda origins: resolved(origins, self.origins))
 
 
 @dataclass(eq=False)
 class Pass:
     """One pass over a loop's body.
 
-    block: the body. outcome: NEXT is the state at its end, whichever way it ends, and `exits` are the ways in which
-    the loop may be left from inside; `code` says which, NEXT (0) among them. before: the condition region of a while
-    whose condition is an expression without side effects, and `condition` its value.
+    block: the body. start: the static numbers that it began with. outcome: NEXT is the state at its end, whichever way
+    it ends, and `exits` are the ways in which the loop may be left from inside; `code` says which, NEXT (0) among them.
+    before: the condition region of a while whose condition is an expression without side effects, and `condition` its
+    value.
     """
 
     block: Block
     outcome: Outcome
+    start: Given
     exits: tuple[Exit, ...] = ()
     code: Expr | int | None = None
     before: Block | None = None

@@ -1,4 +1,4 @@
-"""for and while: the state that a loop carries is a fix-point over whole states, starting with nothing widened.
+"""for and while: one op with the state that the loop carries (fixpoint.py), or the body once for each trip.
 
 Reads: ast and the state. Writes: scf.for where the body never leaves the loop, else scf.while; or the body, unrolled.
 Leaves: an Outcome.
@@ -18,28 +18,21 @@ from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, constant, insert, where
 from mlirad.dialect.request import CHECKPOINT
 from mlirad.frontend import affine, known
-from mlirad.frontend.collapse import collapsed
-from mlirad.frontend.columns import Columns, discard
+from mlirad.frontend.columns import discard
 from mlirad.frontend.core import Bottom, Exit, Outcome, PoisonUsed
-from mlirad.frontend.header import Header, Loop, Pass, Skeleton
-from mlirad.frontend.merge import Merge, describe_state
+from mlirad.frontend.fixpoint import Fixpoints, NoFixpoint, NotEntered
+from mlirad.frontend.header import INDEX, Header, Loop, Pass
+from mlirad.frontend.merge import describe_state
 from mlirad.frontend.scope import Names
-from mlirad.frontend.state import State
 from mlirad.frontend.traced import NeedStatic, Traced
-from mlirad.frontend.unrolling import KINDS, NoFixpoint, Reason, Unrolling
+from mlirad.frontend.unrolling import KINDS, Reason
 from mlirad.frontend.values import Static, Value
+from mlirad.frontend.widening import given
 
 LoopOp = ForOp | WhileOp
 
-# Passes after which a header is looked for in the other order, and after which there is none.
-PATIENCE, PASSES = 4, 8
 
-
-class NotEntered(Exception):
-    """The condition of a while is false before the first iteration."""
-
-
-class Loops(Unrolling):
+class Loops(Fixpoints):
     """`for_statement` and `while_statement`."""
 
     def for_statement(self, node: ast.For, after: Names) -> Outcome:
@@ -138,53 +131,6 @@ class Loops(Unrolling):
 
     # Rolled loops.
 
-    def rolled(self, loop: Loop) -> Outcome:
-        live = self.header_live(loop)
-        entry = self.trimmed(self.state, Exit.NEXT, live)
-        skeleton = Skeleton.of(entry)
-        header, previous = self.guess(loop, entry, skeleton)
-        outer = self.current_block
-        mark = outer.last_op
-        for number in range(PASSES):
-            if number == PATIENCE:
-                header = Header.before(loop, entry, self.fresh, self.frame.number, by_identity=True)
-                previous = None
-            try:
-                made = self.one_pass(loop, header)
-            except NotEntered:
-                self.state = entry
-                return self.exhausted(loop)
-            if Exit.NEXT not in made.outcome.states:
-                made.discard()
-                self.roll_back(mark)
-                self.state = entry
-                return self.first_only(loop)
-            columns = Columns(outer, made.block, is_loop=True)
-            origins = frozenset({("loop", loop.key)})
-            with building(made.block), known.scope():
-                back = collapsed(made.outcome.states[Exit.NEXT], self.fresh)
-            merge = Merge(entry, back, columns, header.naming, origins, loop.key, self.location)
-            merged = Header(merge.run(), columns, header.naming)
-            merged.naming.origin = {number: sides[0] for number, sides in merge.cells.sides.items()}
-            merged.naming.origin |= {number: sides[0] for number, sides in merge.objects.sides.items()}
-            description = merged.description()
-            if description == previous:
-                self.headers[loop.key] = skeleton, header
-                return self.emit(loop, header, merged, made)
-            made.discard()
-            self.roll_back(mark)
-            header, previous = merged, description
-        raise NoFixpoint
-
-    def guess(self, loop: Loop, entry: State, skeleton: Skeleton) -> tuple[Header, Hashable]:
-        """A header to begin with: the one that was found in an enclosing loop's last pass, or nothing widened."""
-        if loop.key in self.headers:
-            old, found = self.headers[loop.key]
-            if old.description == skeleton.description:
-                header = found.moved(old, skeleton)
-                return header, header.description()
-        return Header.before(loop, entry, self.fresh, self.frame.number), None
-
     def one_pass(self, loop: Loop, header: Header) -> Pass:
         node, key, bind = loop.node, loop.key, loop.bind
         if isinstance(node, ast.While) and not loop.leaves and key not in self.impure:
@@ -205,18 +151,20 @@ class Loops(Unrolling):
                 length = loop.length
                 assert length is not None
                 affine.remember_iteration(number, length.expr if isinstance(length, Traced) else length)
-                bind(Traced(number, weak=True, origins=frozenset({("loop", key)})))
+                bind(Traced(number, weak=True, origins=frozenset({header.naming.mark(INDEX)})))
                 outcome = self.block(node.body)
             return self.relabelled(outcome, {Exit.CONTINUE: Exit.NEXT}, self.header_live(loop))
 
-        outcome = self.run_in(block, header.bound_to(block.args[len(leading) :]), run)
+        state = header.bound_to(block.args[len(leading) :])
+        start = given(state)
+        outcome = self.run_in(block, state, run)
         exits = tuple(exit for exit in outcome.states if exit != Exit.NEXT)
         if Exit.NEXT not in outcome.states:
-            return Pass(block, outcome, exits)
+            return Pass(block, outcome, start, exits)
         code = outcome.operand()
         with building(block), known.scope():
             joined = self.relabelled(outcome, dict.fromkeys(exits, Exit.NEXT), self.header_live(loop))
-        return Pass(block, joined, exits, code)
+        return Pass(block, joined, start, exits, code)
 
     def tested_body(self, loop: Loop) -> Outcome:
         """`if test: body, else: the loop is exhausted`."""
@@ -244,9 +192,9 @@ class Loops(Unrolling):
         def identity(value: SSAValue) -> Hashable:
             return value
 
-        start = header.bound_to(before.args)
-        expected = describe_state(start, identity)
-        outcome = self.run_in(before, start, test)
+        state = header.bound_to(before.args)
+        expected = describe_state(state, identity)
+        outcome = self.run_in(before, state, test)
         if not outcome.states or describe_state(outcome.states[Exit.NEXT], identity) != expected:
             discard(before)
             return None
@@ -260,12 +208,14 @@ class Loops(Unrolling):
         def run() -> Outcome:
             return self.relabelled(self.block(loop.node.body), {Exit.CONTINUE: Exit.NEXT}, self.header_live(loop))
 
+        state = header.bound_to(block.args)
+        start = given(state)
         try:
-            outcome = self.run_in(block, header.bound_to(block.args), run)
+            outcome = self.run_in(block, state, run)
         except BaseException:
             discard(before)
             raise
-        return Pass(block, outcome, (), None, before, condition)
+        return Pass(block, outcome, start, (), None, before, condition)
 
     def first_only(self, loop: Loop) -> Outcome:
         """A body after which there is no further iteration: the loop is an if around its first one."""
@@ -302,7 +252,7 @@ class Loops(Unrolling):
             with building(made.block):
                 insert(YieldOp(*yields))
             op = _marked(insert(WhileOp(inits, header.types(), [made.before], [made.block])), loop)
-            self.state = header.bound_to(op.results)
+            self.state = header.after(op.results)
             return self.exhausted(loop)
         zero = constant(0, types.I64)
         trips, length = None, loop.length
@@ -313,7 +263,7 @@ class Loops(Unrolling):
                 insert(YieldOp(*yields))
             one = constant(1, types.I64)
             op = _marked(insert(ForOp(zero.value, trips.value, one.value, inits, Region([made.block]))), loop)
-            self.state = header.bound_to(op.results)
+            self.state = header.after(op.results)
             return self.exhausted(loop)
         return self.emit_leaving(loop, header, made, trips, inits, yields)
 
@@ -350,7 +300,7 @@ class Loops(Unrolling):
             code = where(code == int(Exit.NEXT), constant(int(Exit.EXHAUSTED), types.I64), code)
         if not exits:
             raise Bottom  # it never ends
-        states = {exit: header.bound_to(results) for exit in sorted(exits)}
+        states = {exit: header.after(results) for exit in sorted(exits)}
         outcome = Outcome(states, code if len(states) > 1 else None)
         return self.after_exits(loop, outcome)
 

@@ -47,6 +47,7 @@ from mlirad.frontend.values import (
     with_parts,
 )
 from mlirad.frontend.views import View, safe_params
+from mlirad.frontend.widening import Widening
 from mlirad.location import SourceLocation
 from mlirad.signature import is_same_static
 
@@ -89,7 +90,8 @@ class Naming:
 
 @dataclass
 class Merge:
-    """One merge. `origins`: what decides between the sides; `loop`: the loop whose header this is, if it is one."""
+    """One merge. `origins`: what decides between the sides; `loop`: the loop whose header this is, if it is one, and
+    `widening` the equal numbers that it carries nevertheless."""
 
     left: State | None
     right: State | None
@@ -98,6 +100,7 @@ class Merge:
     origins: frozenset
     loop: Hashable | None = None
     location: SourceLocation | None = None
+    widening: Widening | None = None
     cells: Pairing = field(default_factory=Pairing)
     objects: Pairing = field(default_factory=Pairing)
 
@@ -281,7 +284,8 @@ class Merge:
         if isinstance(a, Poison) or isinstance(b, Poison):
             return a if isinstance(a, Poison) else b
         if isinstance(a, Static) and isinstance(b, Static) and is_same_static(a.value, b.value):
-            return a
+            is_carried = self.widening is not None and self.widening.carries(place, b)
+            return self.number(place, a, b) if is_carried else a
         if is_number(a) and is_number(b):
             assert isinstance(a, Static | Traced) and isinstance(b, Static | Traced)
             return self.number(place, a, b)

@@ -23,7 +23,7 @@ KINDS = "its elements are of different kinds"
 
 
 class NoFixpoint(Exception):
-    """The header of a loop does not converge."""
+    """The header of a loop does not converge; the message is why the loop is to be unrolled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Reason:
             return Reason(f"{error.what} depends on it")
         if isinstance(error, PoisonUsed):
             return Reason(error.poison.why, error)
-        return Reason("the arrays that its variables may share cannot be followed")
+        return Reason(str(error))
 
     def unless_known(self, origins: frozenset, what: str) -> Exception:
         """What is raised where the trip count is not known: it must be, or the loop is refused for the reason."""

@@ -1,0 +1,217 @@
+"""What a loop carries: a fix-point of merges of the state before it and the state after an iteration.
+
+Reads: the state before the loop, and passes over its body. Writes: conversions at the ends of the two blocks that a
+merge joins. Leaves: a Header that an iteration does not change, and the pass over the body that began with it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation
+
+from mlirad.dialect.expr import building
+from mlirad.errors import CompileError
+from mlirad.frontend import known
+from mlirad.frontend.collapse import collapsed
+from mlirad.frontend.columns import Columns
+from mlirad.frontend.core import Exit, Outcome, PoisonUsed
+from mlirad.frontend.header import Header, Loop, Pass, Skeleton
+from mlirad.frontend.merge import Merge
+from mlirad.frontend.origins import dependent, resolved
+from mlirad.frontend.state import Place, State
+from mlirad.frontend.traced import NeedStatic
+from mlirad.frontend.unrolling import NoFixpoint, Unrolling
+from mlirad.frontend.widening import Widening
+
+# Passes that change which arrays are referred to: after so many a header is looked for in the other order, and after so
+# many more than there are places there is none.
+PATIENCE, PASSES = 4, 8
+
+
+class NotEntered(Exception):
+    """The condition of a while is false before the first iteration."""
+
+
+@dataclass
+class Search:
+    """A fix-point under way. entry: the state before the loop. mark: the last op before it. places: where numbers are
+    carried although one iteration leaves them as they were. moves: how many passes found other arrays at places."""
+
+    loop: Loop
+    entry: State
+    mark: Operation | None
+    places: frozenset[Place] = frozenset()
+    moves: int = 0
+    moving: set[Place] = field(default_factory=set)
+
+    @property
+    def size(self) -> int:
+        return sum(1 for _ in self.entry.values())
+
+    def note_moves(self, before: Header, after: Header) -> bool:
+        """Whether two headers refer to different arrays."""
+        old, new = before.arrays(), after.arrays()
+        self.moving = {place for place in old.keys() | new.keys() if old.get(place) != new.get(place)}
+        self.moves += bool(self.moving)
+        return bool(self.moving)
+
+
+class Fixpoints(Unrolling):
+    """`rolled(loop)`."""
+
+    @abstractmethod
+    def one_pass(self, loop: Loop, header: Header) -> Pass: ...
+
+    @abstractmethod
+    def first_only(self, loop: Loop) -> Outcome: ...
+
+    @abstractmethod
+    def emit(self, loop: Loop, header: Header, merged: Header, made: Pass) -> Outcome: ...
+
+    @abstractmethod
+    def roll_back(self, mark: Operation | None) -> None: ...
+
+    def rolled(self, loop: Loop) -> Outcome:
+        start, live = self.state.fork(), self.frame.live
+        search = Search(loop, self.entry_of(loop), self.current_block.last_op)
+        try:
+            return self.searched(search)
+        except (NeedStatic, PoisonUsed, CompileError):
+            if not search.places:
+                raise
+        # One of the numbers that are carried may be needed; which of them vary, it finds out one after the other.
+        self.stepwise.add(loop.key)
+        del self.active[self.active.index(self.frame) + 1 :]
+        self.roll_back(search.mark)
+        self.state, self.frame.live = start, live
+        return self.searched(Search(loop, self.entry_of(loop), search.mark))
+
+    def entry_of(self, loop: Loop) -> State:
+        return self.trimmed(self.state, Exit.NEXT, self.header_live(loop))
+
+    def searched(self, search: Search) -> Outcome:
+        loop, entry = search.loop, search.entry
+        skeleton = Skeleton.of(entry)
+        header, previous = self.guess(loop, entry, skeleton)
+        while True:
+            try:
+                made = self.resolved_pass(loop, header)
+            except NotEntered:
+                self.state = entry
+                return self.exhausted(loop)
+            if Exit.NEXT not in made.outcome.states:
+                self.drop(search, made)
+                self.state = entry
+                return self.first_only(loop)
+            merged = self.merged(search, header, made, Widening(made.start, search.places))
+            description = merged.description()
+            if description == previous:
+                self.headers[loop.key] = skeleton, header
+                header.origins = merged.origins
+                return self.emit(loop, header, merged, made)
+            if previous is not None and loop.key not in self.stepwise:
+                merged = self.with_groups(search, header, made, merged)
+            self.drop(search, made)
+            header, previous = self.next_header(search, header, merged)
+
+    def resolved_pass(self, loop: Loop, header: Header) -> Pass:
+        """A pass; what it needs is told by origins outside of the loop."""
+        try:
+            return self.one_pass(loop, header)
+        except NeedStatic as need:
+            need.origins = resolved(need.origins, header.origins)
+            raise
+
+    def next_header(self, search: Search, header: Header, merged: Header) -> tuple[Header, Hashable]:
+        """What the next pass begins with, and its description if it is to be compared."""
+        if not search.note_moves(header, merged):
+            return merged, merged.description()
+        is_last = header.naming.by_identity
+        if search.moves > PASSES + search.size:
+            raise NoFixpoint(_shared(search.moving))
+        if search.moves == PATIENCE and not is_last:
+            loop, entry = search.loop, search.entry
+            return Header.before(loop, entry, self.fresh, self.frame.number, by_identity=True), None
+        return merged, merged.description()
+
+    def drop(self, search: Search, made: Pass) -> None:
+        """Forget a pass, and what was emitted for it."""
+        made.discard()
+        self.roll_back(search.mark)
+
+    def merged(self, search: Search, header: Header, made: Pass, widening: Widening) -> Header:
+        """The state before the loop joined with that after an iteration."""
+        columns = Columns(self.current_block, made.block, is_loop=True)
+        key = search.loop.key
+        with building(made.block), known.scope():
+            back = collapsed(made.outcome.states[Exit.NEXT], self.fresh)
+        origins = frozenset({("loop", key)})
+        merge = Merge(search.entry, back, columns, header.naming, origins, key, self.location, widening)
+        merged = Header.of(merge.run(), columns, header.naming, key)
+        merged.naming.origin = {number: sides[0] for number, sides in merge.cells.sides.items()}
+        merged.naming.origin |= {number: sides[0] for number, sides in merge.objects.sides.items()}
+        return merged
+
+    def guess(self, loop: Loop, entry: State, skeleton: Skeleton) -> tuple[Header, Hashable]:
+        """A header to begin with: the one that was found in an enclosing loop's last pass, or nothing widened."""
+        if loop.key in self.headers:
+            old, found = self.headers[loop.key]
+            if old.description == skeleton.description:
+                header = found.moved(old, skeleton)
+                return header, header.description()
+        return Header.before(loop, entry, self.fresh, self.frame.number), None
+
+    # Groups of numbers.
+
+    def with_groups(self, search: Search, header: Header, made: Pass, merged: Header) -> Header:
+        """The merge after a pass, with all numbers carried that vary because of those that vary already."""
+        moved = Widening(made.start, search.places, is_trial=True)
+        trial = self.merged(search, header, made, moved)
+        added = frozenset(moved.carried) - search.places
+        if not added:
+            return merged
+        varying = self.varying_of(search, trial, added)
+        if varying is None:
+            self.stepwise.add(search.loop.key)
+        if not varying:
+            return merged
+        search.places |= varying
+        return self.merged(search, header, made, Widening(made.start, search.places))
+
+    def varying_of(self, search: Search, trial: Header, added: frozenset[Place]) -> frozenset[Place] | None:
+        """Which of the numbers that a trial pass carries vary; None: it cannot be made, as one of them is needed."""
+        loop = search.loop
+        before = dict(self.unrolled), dict(self.headers), set(self.impure)
+        live, mark = self.frame.live, self.current_block.last_op
+        try:
+            made = self.resolved_pass(loop, trial)
+        except (NeedStatic, PoisonUsed, CompileError):
+            del self.active[self.active.index(self.frame) + 1 :]
+            made = None
+        if made is not None and Exit.NEXT not in made.outcome.states:
+            made.discard()
+            made = None
+        varying = None
+        if made is not None:
+            again = self.merged(search, trial, made, Widening(made.start, search.places | added))
+            marks = {trial.naming.mark((place, "value")): place for place in added}
+            found = dependent(marks, again.origins, frozenset({("loop", loop.key)}))
+            varying = frozenset(marks[mark] for mark in found)
+            made.discard()
+        self.frame.live = live
+        self.roll_back(mark)
+        if varying != added:
+            unrolled, self.headers, self.impure = before
+            self.unrolled.clear()
+            self.unrolled.update(unrolled)
+        return varying
+
+
+def _shared(places: set[Place]) -> str:
+    """Why a loop has no header: the names that refer to other arrays in every pass."""
+    names = sorted({str(place[2]) for place in places if place[0] == "frame" and not str(place[2]).startswith("$")})
+    listed = " and ".join(repr(name) for name in names[:3]) or "the items of a list"
+    return f"the arrays that {listed} may share cannot be followed"
