@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from types import FunctionType, MappingProxyType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType, UnionType
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,7 @@ class StaticLeaf:
 
 
 _CHANGING = (bytearray, memoryview, set, MappingProxyType)
-_UNCHANGING = (numbers.Number, str, bytes, tuple, frozenset, Enum, type, FunctionType, ModuleType)
+_UNCHANGING = (numbers.Number, str, bytes, tuple, frozenset, Enum, type, UnionType, FunctionType, ModuleType)
 _HOMES_OF_UNCHANGING = ("builtins", "numpy", "math", "mlirad", "functools", "operator", "datetime", "pathlib", "re")
 
 

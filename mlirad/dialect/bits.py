@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import operand_def, result_def
 
 from mlirad.dialect import types
-from mlirad.dialect.elementwise import BinaryOp, UnaryOp, choose, compare, number, scalar_op
-from mlirad.dialect.expr import Expr
-from mlirad.dialect.op import op
+from mlirad.dialect.elementwise import BinaryOp, ElementwiseOp, UnaryOp, choose, compare, number, scalar_op
+from mlirad.dialect.expr import Expr, emit
+from mlirad.dialect.op import Properties, op
 from mlirad.errors import DTypeError
 
 
@@ -120,3 +122,35 @@ def _count(y: SSAValue) -> tuple[SSAValue, SSAValue]:
     """Whether a shift by y leaves bits, and a count that is defined upstream whatever y is."""
     last = number(_bits(y) - 1, y.type)
     return compare("ule", y, last), scalar_op(arith.AndIOp, y, last)
+
+
+@op()
+class FloatBitsOp(ElementwiseOp):
+    """The bits of a float64, as an i64: how a float gets into the message of an exception. It has no derivative."""
+
+    name = "nd.float_bits"
+    x = operand_def(types.F64)
+    result = result_def(types.I64)
+    assembly_format = "$x attr-dict"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        if operands[0] != types.F64:
+            raise DTypeError(f"{cls.name} is defined on {types.F64} scalars only")
+        return [types.I64]
+
+    def reference(self, *arrays: Any) -> Any:
+        return np.float64(arrays[0]).view(np.int64)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(arith.BitcastOp, *elements, asked=types.I64)
+
+
+def float_bits(x: Expr) -> Expr:
+    """The bits of an f64 scalar."""
+    return emit(FloatBitsOp, x)

@@ -21,6 +21,7 @@ from mlirad.dialect.expr import Expr, emit, insert
 from mlirad.dialect.indexing import WrapIndexOp, wrap_index
 from mlirad.dialect.op import NdOp, Properties, Upstream, op
 from mlirad.errors import DTypeError
+from mlirad.raised import message_of
 
 
 class CheckFailed(Exception):
@@ -54,7 +55,7 @@ def call_check(ok: SSAValue, arguments: Sequence[SSAValue], error: str, message:
 
 @op()
 class CheckOp(EffectOp):
-    """Raise `error` with `message` ({0} and {1} are the arguments) unless ok."""
+    """Raise `error` with `message` unless ok; `raised.message_of` puts the arguments in for {0} and {1}."""
 
     name = "nd.check"
     ok = operand_def(types.I1)
@@ -74,7 +75,7 @@ class CheckOp(EffectOp):
     def reference(self, *arrays: Any) -> Any:
         ok, *arguments = arrays
         if not ok:
-            raise CheckFailed(self.error.data, self.message.data.format(*(int(a) for a in arguments)))
+            raise CheckFailed(self.error.data, message_of(self.message.data, [int(a) for a in arguments]))
 
     def loops(self) -> Upstream:
         return Upstream(self._build)

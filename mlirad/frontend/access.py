@@ -5,6 +5,7 @@ Reads: values. Writes: ops that read, and checks of indices. Leaves: values; vie
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import operator
 from abc import abstractmethod
@@ -47,6 +48,9 @@ class Access(Fancy):
 
     @abstractmethod
     def attribute_of_object(self, owner: Static, name: str) -> Value: ...
+
+    @abstractmethod
+    def part_of_range(self, base: Static | Lazy, index: Value) -> Value: ...
 
     @abstractmethod
     def element(self, iterable: Value, index: Value) -> Value: ...
@@ -238,16 +242,20 @@ class Access(Fancy):
                     return entry.items[entry.keys.index(key)]
                 if entry.kind is list:
                     return self.sequence_item(entry.items, index, self.new_list)
+            case Static(value=range()) | Lazy(kind=builtins.range):
+                return self.part_of_range(base, index)
             case Static():
-                key, items = self.static(index, "an index"), self.operand(base)
+                key, items = self.static(self.as_slice(index), "an index"), self.operand(base)
                 return self.computed(lambda: items[key])
             case Traced() if not base.weak and isinstance(index, Tuple) and not index.items:
                 return base
-            case Lazy() if base.kind is range:
-                return self.element(base, index)
             case Selected():
                 raise selection_refusal("an index needs it")
         raise self.refusal(f"{kind_of(base)} cannot be indexed")
+
+    def as_slice(self, index: Value) -> Value:
+        """An index of static parts, a slice among them as Python's."""
+        return Static(require_static(self.index_operand(index), "an index")) if isinstance(index, Lazy) else index
 
     def sequence_item(
         self, items: tuple[Value, ...], index: Value, build: Callable[[tuple[Value, ...]], Value]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from mlirad.frontend.iteration import Iteration
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values import Bound, Closure, Entry, Lazy, Object, Ref, Static, Tuple, Value
 from mlirad.requests import checkpointed
 
 Arguments = Sequence[Value]
@@ -167,7 +168,37 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
                 return Static(issubclass(value.kind, kinds))
             case Object():
                 return Static(issubclass(self.entry(value).kind, kinds))
+            case Closure() | Lazy() if (kind := self.class_of(value)) is not None:
+                return Static(issubclass(kind, kinds))
         raise self.refusal(f"isinstance of {kind_of(value)} is not compiled")
+
+    def builtin_type(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        if len(args) != 1 or kwargs:
+            raise self.refusal("a class that is made in a compiled function is not compiled", "make it outside")
+        value = self.use(args[0])
+        kind = self.class_of(value)
+        if kind is None:
+            raise self.refusal(f"type() of {kind_of(value)} is not compiled")
+        return self.object_value(kind, None)
+
+    def class_of(self, value: Value) -> type | None:
+        """The class that Python sees; None where there is no telling."""
+        match value:
+            case Static():
+                return type(value.value)
+            case Ref() | Selected():
+                return np.ndarray
+            case Traced():
+                return value.kind if value.weak else value.dtype.type
+            case Tuple():
+                return value.kind
+            case Object():
+                return self.entry(value).kind
+            case Closure():
+                return FunctionType
+            case Lazy() if value.kind is not iter:
+                return value.kind
+        return None
 
     def builtin_callable(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         value = self.use(args[0])
@@ -354,6 +385,7 @@ _BUILTINS: dict[Any, Callable[[BuiltinCalls, tuple[Value, ...], Keywords], Value
     all: BuiltinCalls.builtin_all,
     bool: BuiltinCalls.builtin_bool,
     isinstance: BuiltinCalls.builtin_isinstance,
+    type: BuiltinCalls.builtin_type,
     callable: BuiltinCalls.builtin_callable,
     getattr: BuiltinCalls.builtin_getattr,
     hasattr: BuiltinCalls.builtin_hasattr,

@@ -172,7 +172,7 @@ class Core(ABC):
 
     def failed(self, error: str, message: str) -> Bottom:
         """What is raised at run time, certainly, is emitted; what follows is dead, so the result is to be raised."""
-        check(constant(False, types.I1), error, message.replace("{", "(").replace("}", ")"))
+        check(constant(False, types.I1), error, message.replace("{", "{{").replace("}", "}}"))
         return Bottom()
 
     def use(self, value: Value) -> Value:

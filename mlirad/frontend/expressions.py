@@ -21,7 +21,7 @@ from mlirad.frontend.merge import kind_of
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.selection import refusal as selection_refusal
 from mlirad.frontend.sizes import require_static as require_static_shape
-from mlirad.frontend.traced import Traced, is_static, require_static
+from mlirad.frontend.traced import DATA, Traced, is_static, origins_of, require_static
 from mlirad.frontend.values import (
     Closure,
     Entry,
@@ -237,6 +237,11 @@ class Expressions(Comprehensions):
         a, b = self.operand(left), self.operand(right)
         if isinstance(a, tuple | list | dict) and isinstance(b, tuple | list | dict) and not is_static((a, b)):
             require_static((a, b), "the items of compared sequences")
+        for number, other in ((a, b), (b, a)):
+            if isinstance(op, ast.Eq | ast.NotEq) and isinstance(number, Traced) and is_no_number(other):
+                if not number.is_array:  # no number is equal to it
+                    kind = bool if number.weak or other is None else np.bool_
+                    return Static(kind(isinstance(op, ast.NotEq)))
         function = _COMPARE[type(op)]
         return self.computed(lambda: function(a, b), self.elementwise_strides(left, right))
 
@@ -352,12 +357,20 @@ class Expressions(Comprehensions):
         )
 
     def _formatted(self, part: ast.FormattedValue) -> str:
-        value = self.static(self.expression(part.value), "a formatted value")
+        operand = self.operand(self.expression(part.value))
+        if DATA in origins_of(operand):
+            hint = "write the f-string in the raise or the assert itself, or make the text outside"
+            raise self.refusal("a text with a number in it that only the run knows is not compiled", hint)
+        value = require_static(operand, "a formatted value")
         spec = self.text(part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ""
         value = {"s": str, "r": repr, "a": ascii}.get(chr(part.conversion) if part.conversion > 0 else "", lambda x: x)(
             value
         )
         return format(value, spec)
+
+
+def is_no_number(value: Any) -> bool:
+    return value is None or isinstance(value, str | bytes)
 
 
 def _spelled(node: ast.expr) -> str:

@@ -15,6 +15,7 @@ from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast
 from mlirad.dialect.expr import Expr, apply, constant, where
 from mlirad.errors import DTypeError
+from mlirad.frontend import prelude
 from mlirad.frontend.expressions import Expressions
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.python_integers import converted, require_fit
@@ -44,6 +45,26 @@ class Iteration(Expressions):
         elif step == 0:
             raise self.failed("ValueError", "range() arg 3 must not be zero")
         return Lazy(range, tuple(x if isinstance(x, Traced) else Static(x) for x in (start, stop, step)))
+
+    def part_of_range(self, base: Static | Lazy, index: Value) -> Value:
+        """`range(...)[index]`: a number, or a range for a slice."""
+        if isinstance(base, Static):
+            first, by = base.value.start, base.value.step
+        else:
+            first, by = self.integer(base.parts[0]), self.integer(base.parts[2])
+        index = self.use(index)
+        if isinstance(index, Lazy) and index.kind is slice:
+            start, stop, step = (self.use(part) for part in index.parts)
+            step = Static(1) if isinstance(step, Static) and step.value is None else step
+            parts = [part if is_none(part) else as_value(self.integer(part)) for part in (start, stop, step)]
+            if isinstance(base, Static) and all(isinstance(part, Static) for part in parts):
+                places = slice(*(part.value for part in parts))  # type: ignore[union-attr]
+                return self.computed(lambda: base.value[places])
+            return self.call(Static(prelude.slice_of_range), (base, as_value(first), as_value(by), *parts), {})
+        place = as_value(self.integer(index))
+        if isinstance(base, Static) and isinstance(place, Static):
+            return self.computed(lambda: base.value[place.value])
+        return self.call(Static(prelude.item_of_range), (base, as_value(first), as_value(by), place), {})
 
     def integer(self, value: Value) -> int | Traced:
         """An int, as range takes it: Python's, NumPy's, and 0-d arrays of ints."""
@@ -186,6 +207,14 @@ class Iteration(Expressions):
             row = view.affine(range(1, view.ndim), starts, (1, *view.shape[1:]))
             rows.append(Alternative(alternative.cell, row))
         return self.distinct(Ref(tuple(rows), array.selector))
+
+
+def is_none(value: Value) -> bool:
+    return isinstance(value, Static) and value.value is None
+
+
+def as_value(number: int | Traced) -> Value:
+    return number if isinstance(number, Traced) else Static(number)
 
 
 def _checked(ufunc: np.ufunc, x: Expr, y: Expr) -> Expr:

@@ -63,3 +63,30 @@ def reduce_from(function: Any, items: Any, start: Any) -> Any:
 
 def identity(function: Any) -> Any:
     return function
+
+
+def item_of_range(items: Any, first: Any, by: Any, index: Any) -> Any:
+    length = len(items)
+    place = index + length if index < 0 else index
+    if place < 0 or place >= length:
+        raise IndexError("range object index out of range")
+    return first + by * place
+
+
+def slice_of_range(items: Any, first: Any, by: Any, start: Any, stop: Any, step: Any) -> Any:
+    length = len(items)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    lowest = 0 if step > 0 else -1
+    highest = length if step > 0 else length - 1
+    if start is None:
+        begin = lowest if step > 0 else highest
+    else:
+        begin = start + length if start < 0 else start
+        begin = lowest if begin < lowest else highest if begin > highest else begin
+    if stop is None:
+        end = highest if step > 0 else lowest
+    else:
+        end = stop + length if stop < 0 else stop
+        end = lowest if end < lowest else highest if end > highest else end
+    return range(first + by * begin, first + by * end, by * step)

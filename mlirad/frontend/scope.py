@@ -58,8 +58,8 @@ def scope_of(node: ScopeNode) -> Scope:
             nonlocals.update(child.names)
         elif isinstance(child, ast.Global):
             globals_.update(child.names)
-        elif isinstance(child, ast.alias):
-            bound.add((child.asname or child.name).split(".")[0])
+        elif (name := bound_by(child)) is not None:
+            bound.add(name)
         elif isinstance(child, _SCOPES):
             inner.append(scope_of(child))
             if isinstance(child, ast.FunctionDef):
@@ -74,6 +74,18 @@ def scope_of(node: ScopeNode) -> Scope:
     free = wanted - local
     escaping = free if isinstance(node, _FUNCTIONS) else escaping
     return Scope(node, local, frozenset(nonlocals), frozenset(globals_), free, captured, escaping, liveness)
+
+
+def bound_by(node: ast.AST) -> str | None:
+    """The name that an import or a pattern binds, at this very node."""
+    match node:
+        case ast.alias():
+            return (node.asname or node.name).split(".")[0]
+        case ast.MatchAs() | ast.MatchStar():
+            return node.name
+        case ast.MatchMapping():
+            return node.rest
+    return None
 
 
 def parameter_names(arguments: ast.arguments) -> list[str]:
@@ -140,6 +152,8 @@ def assigned(node: ast.AST) -> Names:
             found.add(child.id)
         elif isinstance(child, ast.FunctionDef):
             found.add(child.name)
+        elif (name := bound_by(child)) is not None:
+            found.add(name)
         if not isinstance(child, _SCOPES):
             work += _children(child)
     return frozenset(found)
@@ -151,6 +165,8 @@ def always_leaves(block: Sequence[ast.stmt]) -> bool:
         if isinstance(statement, ast.Return | ast.Break | ast.Continue | ast.Raise):
             return True
         if isinstance(statement, ast.If) and always_leaves(statement.body) and always_leaves(statement.orelse):
+            return True
+        if isinstance(statement, ast.With) and always_leaves(statement.body):
             return True
     return False
 
@@ -235,6 +251,14 @@ class _Backward:
                 return (after - bound) | read | (frozenset().union(*map(uses, targets)) - bound)
             case ast.FunctionDef():
                 return (after - {statement.name}) | uses(statement)
+            case ast.With():
+                return self.block(statement.body, after, exits).union(*map(uses, statement.items))
+            case ast.Match():
+                bodies = [self.block(case.body, after, exits) for case in statement.cases]
+                read = [
+                    uses(part) for case in statement.cases for part in (case.pattern, case.guard) if part is not None
+                ]
+                return after.union(uses(statement.subject), *bodies, *read)
         return after | uses(statement)
 
     def loop(self, statement: ast.For | ast.While, before: object) -> Names:

@@ -7,7 +7,6 @@ other side, so that the usual early exit needs no flag.
 from __future__ import annotations
 
 import ast
-import builtins
 import dataclasses
 from collections.abc import Sequence
 
@@ -16,10 +15,13 @@ import numpy as np
 from mlirad.dialect.check import check
 from mlirad.errors import ShapeError
 from mlirad.frontend.core import RESULT, Bottom, Exit, Outcome
-from mlirad.frontend.expressions import BINARY, Expressions
+from mlirad.frontend.expressions import BINARY
+from mlirad.frontend.imports import Imports
 from mlirad.frontend.indexing import is_basic
 from mlirad.frontend.masked import changed_in_place
+from mlirad.frontend.matching import Matching
 from mlirad.frontend.merge import kind_of
+from mlirad.frontend.raising import Raising
 from mlirad.frontend.scope import Names, always_leaves
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Traced
@@ -41,18 +43,17 @@ UFUNCS: dict[type[ast.operator], np.ufunc] = {
     ast.RShift: np.right_shift,
 }
 _ADVICE = {
-    ast.With: "leave it out of the compiled function",
     ast.Try: "check the condition with an if",
     ast.ClassDef: "define the class outside",
-    ast.Import: "import at the top of the file",
-    ast.ImportFrom: "import at the top of the file",
     ast.Delete: "only names can be deleted; use pop, or make a new list or dict",
     ast.Global: "pass the value in and return it",
-    ast.Match: "use if and elif",
 }
 
 
-class Statements(Expressions):
+_FLOATING_ERRORS = ("all", "divide", "over", "under", "invalid")
+
+
+class Statements(Matching, Raising, Imports):
     """`block(statements)`, one method per kind of statement."""
 
     def block(self, statements: Sequence[ast.stmt]) -> Outcome:
@@ -127,8 +128,38 @@ class Statements(Expressions):
                     return self.for_statement(node, after)
                 case ast.While():
                     return self.while_statement(node, after)
+                case ast.With():
+                    return self.with_statement(node)
+                case ast.Match():
+                    return self.match_statement(node)
             self.simple(node)
         return Outcome({Exit.NEXT: self.state})
+
+    def with_statement(self, node: ast.With) -> Outcome:
+        """`with np.errstate(...)`: compiled code gives no warnings, so that the block is all there is to do."""
+        for item in node.items:
+            with self.at(item.context_expr):
+                self.require_quiet(item.context_expr)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, Static(None))
+        return self.block(node.body)
+
+    def require_quiet(self, node: ast.expr) -> None:
+        """Refuse every context but np.errstate that ignores or warns."""
+        function = self.expression(node.func) if isinstance(node, ast.Call) else None
+        if not (isinstance(node, ast.Call) and isinstance(function, Static) and function.value is np.errstate):
+            hint = "leave it out of the compiled function; `with np.errstate(...)` is compiled"
+            raise self.refusal("this `with` is not compiled", hint)
+        if node.args or any(keyword.arg is None for keyword in node.keywords):
+            raise self.refusal("np.errstate() takes keywords", 'write np.errstate(divide="ignore")')
+        for keyword in node.keywords:
+            with self.at(keyword.value):
+                value = self.static(self.expression(keyword.value), f"np.errstate({keyword.arg}=)")
+                if keyword.arg not in _FLOATING_ERRORS:
+                    raise self.refusal(f"np.errstate({keyword.arg}=) is not compiled", "leave it out")
+                if value not in ("ignore", "warn", None):
+                    hint = 'use "ignore" or "warn", and check the condition with an if'
+                    raise self.refusal(f"np.errstate({keyword.arg}={value!r}) is not compiled", hint)
 
     def for_statement(self, node: ast.For, after: Names) -> Outcome:
         raise NotImplementedError
@@ -160,6 +191,10 @@ class Statements(Expressions):
             case ast.Delete(targets=targets) if all(isinstance(target, ast.Name) for target in targets):
                 for target in targets:
                     self.unbind(target.id)  # type: ignore[attr-defined]
+            case ast.Import():
+                self.import_modules(node)
+            case ast.ImportFrom():
+                self.import_names(node)
             case ast.Pass() | ast.Nonlocal():
                 pass
             case _:
@@ -350,31 +385,3 @@ class Statements(Expressions):
         new = self.binary(op, current, right)
         assert isinstance(new, Selected)
         return changed_in_place(new, current, UFUNCS[type(op)])
-
-    # raise and assert.
-
-    def raise_statement(self, node: ast.Raise) -> None:
-        error, message = None, ""
-        if node.exc is not None and node.cause is None:
-            call = node.exc if isinstance(node.exc, ast.Call) else None
-            error = self.expression(node.exc if call is None else call.func)
-            if call is not None and not call.keywords and len(call.args) <= 1:
-                message = (
-                    str(self.static(self.expression(call.args[0]), "the message of an exception")) if call.args else ""
-                )
-            elif call is not None:
-                error = None
-        kind = error.value if isinstance(error, Static) else None
-        if not (
-            isinstance(kind, type) and issubclass(kind, Exception) and getattr(builtins, kind.__name__, None) is kind
-        ):
-            raise self.refusal("only built-in exceptions with one message are raised", 'write raise ValueError("...")')
-        raise self.failed(kind.__name__, message)
-
-    def assert_statement(self, node: ast.Assert) -> None:
-        truth = self.truth(self.expression(node.test))
-        message = "" if node.msg is None else str(self.static(self.expression(node.msg), "the message of an assert"))
-        if truth is False:
-            raise self.failed("AssertionError", message)
-        if isinstance(truth, Traced):
-            check(truth.expr, "AssertionError", message.replace("{", "(").replace("}", ")"))

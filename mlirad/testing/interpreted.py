@@ -21,14 +21,10 @@ from mlirad.frontend.aliases import Alias
 from mlirad.frontend.captures import Capture
 from mlirad.jit.specialization import Specialization, build_for, leaves_of, specialized
 from mlirad.options import Options
+from mlirad.raised import exception_class
 from mlirad.signature import Signature, signature_of
 from mlirad.targets.target import Artifact, Entry, Slot
 from mlirad.testing.interpreter import Interpreter
-
-_EXCEPTIONS: dict[str, type[Exception]] = {
-    each.__name__: each
-    for each in (IndexError, OverflowError, TypeError, UnboundLocalError, ValueError, ZeroDivisionError)
-}
 
 
 class InterpretedArtifact(Artifact):
@@ -50,7 +46,7 @@ class InterpretedArtifact(Artifact):
             with np.errstate(all="ignore"):
                 results = Interpreter(self.module).call(function, values)
         except CheckFailed as failed:
-            raise _EXCEPTIONS[failed.error](str(failed)) from None
+            raise exception_class(failed.error)(str(failed)) from None
         attributes = function.arg_attrs.data if function.arg_attrs is not None else ()
         for value, held in zip(values, attributes, strict=False):
             number = held.data.get("mlirad.written")

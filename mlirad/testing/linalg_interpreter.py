@@ -24,6 +24,7 @@ from mlirad.dialect.check import CheckFailed
 from mlirad.dialect.compare import as_dtype
 from mlirad.dialect.constant import value_of
 from mlirad.dialect.remf import RemfOp
+from mlirad.raised import message_of
 
 Value = Any
 Environment = dict[SSAValue, Value]
@@ -222,7 +223,7 @@ class _Run:
             ok, *arguments = operands
             if not ok:
                 error, message = (op.attributes[f"mlirad.{part}"] for part in ("error", "message"))
-                raise CheckFailed(_text(error), _text(message).format(*(int(a) for a in arguments)))
+                raise CheckFailed(_text(error), message_of(_text(message), [int(a) for a in arguments]))
             return []
         if name.startswith("mlirad_grow"):
             array, index = operands

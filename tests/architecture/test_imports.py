@@ -18,7 +18,9 @@ PACKAGE = Path(__file__).resolve().parents[2] / "mlirad"
 # From the bottom up; a room imports rooms that stand below it, and itself. Rooms of one row never import one another,
 # except for the leaves.
 ROWS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "forking", "location", "stages", "tree", "signature", "options", "requests", "threads"}),
+    frozenset(
+        {"errors", "forking", "location", "stages", "tree", "signature", "options", "raised", "requests", "threads"}
+    ),
     frozenset({"dialect"}),
     frozenset({"frontend", "autodiff", "lowering"}),
     frozenset({"targets"}),

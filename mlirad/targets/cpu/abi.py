@@ -5,7 +5,6 @@ Reads: numpy arrays and scalars. Writes: results, and written arguments in place
 
 from __future__ import annotations
 
-import builtins
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mlirad.errors import format_located
+from mlirad.raised import exception_class, message_of
 from mlirad.targets.calls import CallPlan, Kept, Recipe
 from mlirad.targets.cpu.engine import Library, runtime_symbols
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
@@ -182,13 +182,8 @@ def exception_of(errors: Sequence[ErrorEntry], code: int, context: Context) -> E
     if code == MEMORY_ERROR:
         return MemoryError("no memory for the arrays of a compiled function")
     entry = errors[code - 1]
-    # Not str.format: the rest of a message is the user's, braces included.
-    message = entry.message.replace("{0}", str(context.error_argument_0))
-    message = message.replace("{1}", str(context.error_argument_1))
-    cls = getattr(builtins, entry.exception, None)
-    if not (isinstance(cls, type) and issubclass(cls, Exception)):
-        raise TypeError(f"{entry.exception} in an error table is no exception of Python")
-    error = cls(format_located(message, entry.location))
+    message = message_of(entry.message, (context.error_argument_0, context.error_argument_1))
+    error = exception_class(entry.exception)(format_located(message, entry.location))
     error.location = entry.location  # pyright: ignore[reportAttributeAccessIssue]
     return error
 

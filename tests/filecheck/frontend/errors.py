@@ -46,9 +46,9 @@ def statements(x):
 
 
 # CHECK-LABEL: UnsupportedSyntaxError
-# CHECK-NEXT: errors.py:[[# @LINE - 5]]:5: the statement `with` is not compiled
+# CHECK-NEXT: errors.py:[[# @LINE - 5]]:10: this `with` is not compiled
 # CHECK-NEXT:     with open("log") as log:
-# CHECK-NEXT:     ^
+# CHECK-NEXT:          ^~~~~~~~~~~
 # CHECK-NEXT:   help: leave it out of the compiled function
 refuse(statements, np.ones(3))
 

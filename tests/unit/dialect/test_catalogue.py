@@ -351,6 +351,7 @@ SAMPLES: list[Sample] = [
         for op in FITS
         for x, y in ((2, 3), *((x, y) for x in EDGES[:2] + EDGES[-3:] for y in (*EDGES[:2], -1, 1, 2, EDGES[-1])))
     ),
+    *(Sample(Bits.FloatBitsOp, (np.float64(x),), (F64,), smooth=False) for x in (0.0, -0.0, 0.1, -1e300, np.inf)),
     Sample(
         check.CheckOp,
         (np.True_, i1),
@@ -621,6 +622,7 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
         for op in (G.ScatterOp, G.ScatterAddOp, G.KeepLastOp)
     ),
     (G.CheckIndicesOp, [types.tensor((2,), types.F64), types.I64], {"axis": 0}, None),
+    (Bits.FloatBitsOp, [types.I64], {}, None),
     (check.CheckOp, [types.I1, types.I64, types.I64, types.I64], {"error": "E", "message": ""}, None),
 ]
 TYPED_BY_XDSL = {I.WrapIndexOp, check.CheckIndexOp}  # their operands are i64 by declaration; see below

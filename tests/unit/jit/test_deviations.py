@@ -336,3 +336,15 @@ def test_tied_elements_share_the_cotangent(reduce) -> None:
     np.testing.assert_allclose(f(np.array([2.0, 2.0, 2.0])), [1.0, 1.0, 1.0])
     extreme = 5.0 if reduce is np.max else -5.0
     np.testing.assert_allclose(f(np.array([extreme, 2.0, extreme])), [1.5, 0.0, 1.5])
+
+
+@row("`raise ValueError(f")
+def test_a_message_has_room_for_two_numbers() -> None:
+    def refuse(x, a, b, c):
+        raise ValueError(f"{x} {a} {b} {c}")
+
+    args = (np.arange(2.0), 1, 2.5, 3)
+    with pytest.raises(ValueError, match=r"^\[0. 1.\] 1 2.5 3$"):
+        refuse(*args)
+    with pytest.raises(ValueError, match=r": \{x\} 1 2.5 \{c\}"):
+        mlirad.jit(refuse)(*args)
