@@ -5,6 +5,14 @@ from __future__ import annotations
 import linecache
 from dataclasses import dataclass
 
+_texts: dict[str, list[str]] = {}  # of names that linecache does not know
+
+
+def remember(filename: str, text: str) -> None:
+    """Show lines of this text at places in `filename`, if nothing else is known under that name."""
+    if not linecache.getline(filename, 1):
+        _texts[filename] = text.splitlines()
+
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
@@ -19,6 +27,9 @@ class SourceLocation:
     def source_line(self) -> str | None:
         """The text of the line without its end, or None where the source cannot be found."""
         line = linecache.getline(self.filename, self.lineno)
+        lines = [] if line else _texts.get(self.filename, [])
+        if 1 <= self.lineno <= len(lines):
+            line = lines[self.lineno - 1]
         return line.rstrip("\r\n") if line else None
 
     def caret_line(self, line: str) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, fields
 from types import FunctionType, MethodType
 from typing import Any
 
+from mlirad.location import SourceLocation
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -114,6 +116,14 @@ def copied(function: FunctionType) -> FunctionType:
     made.__kwdefaults__, made.__doc__ = function.__kwdefaults__, function.__doc__
     made.__module__, made.__qualname__ = function.__module__, function.__qualname__
     return made
+
+
+def definition_of(function: Any) -> SourceLocation | None:
+    """Where a function, or what a transform is of, is defined."""
+    while isinstance(function, Request):
+        function = plain(function.function)
+    code = getattr(function, "__code__", None)
+    return None if code is None else SourceLocation(code.co_filename, code.co_firstlineno)
 
 
 def name_of(function: Any) -> str:

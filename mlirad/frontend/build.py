@@ -52,7 +52,7 @@ from mlirad.frontend.transforms import PulledBack, Transforms
 from mlirad.frontend.values import Alternative, Entry, Object, Owner, Poison, Pullback, Ref, Static, Tuple, Value
 from mlirad.frontend.views import View
 from mlirad.location import SourceLocation
-from mlirad.requests import Request, name_of, plain
+from mlirad.requests import definition_of, name_of, plain
 from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature
 
 
@@ -171,7 +171,7 @@ class Build:
         name = re.sub(r"\W", "_", name_of(self.function)).strip("_") or "main"
         self.interpreter = Interpreter(self.found, self.unrolled, self.boundscheck, frozenset({name}))
         machine = self.interpreter
-        machine.location = place = _definition(self.function)
+        machine.location = place = definition_of(self.function)
         machine.state = State(frames={0: {}})
         block = self.block = Block()
         with building(block), located(place), known.scope():
@@ -205,7 +205,7 @@ class Build:
             machine.changes_copies,
             guards,
             module,
-            Reliance(tuple(self.found.settled.values()), dict(self.found.used), tuple(self.found.unkeyed)),
+            Reliance(tuple(self.found.used), tuple(self.found.unkeyed)),
         )
 
     def module(self, name: str, block: Block, written: dict[int, int], donated: dict[int, int]) -> ModuleOp:
@@ -222,7 +222,7 @@ class Build:
             visibility="public",
             arg_attrs=ArrayAttr(attributes) if written or donated else None,
         )
-        main.location = types.to_location(_definition(self.function))
+        main.location = types.to_location(definition_of(self.function))
         return ModuleOp([main, *self.pullbacks, *self.interpreter.functions])
 
     # Arguments.
@@ -435,11 +435,3 @@ class Build:
         )
         entry = PullbackEntry(name, structure, cotangents, out_structure, tuple(results))
         return ResidualsResult(self.result(value.residuals), entry)
-
-
-def _definition(function: Any) -> SourceLocation | None:
-    """Where a function is defined."""
-    while isinstance(function, Request):
-        function = plain(function.function)
-    code = getattr(function, "__code__", None)
-    return None if code is None else SourceLocation(code.co_filename, code.co_firstlineno)

@@ -142,7 +142,7 @@ class Calls(Statements, Objects, Recursions):
             return self.construct(callee, args, kwargs)
         fields = getattr(callee, "_fields", None)
         if fields is not None and isinstance(callee, type) and issubclass(callee, tuple):
-            self.found.used[callee] = True
+            self.found.used[callee] = None
             return Tuple(tuple(self.arguments_of_fields(fields, callee, args, kwargs).values()), callee)
         return self.evaluated_now(callee, args, kwargs)
 
@@ -239,7 +239,7 @@ class Calls(Statements, Objects, Recursions):
 
     def inline_function(self, function: FunctionType, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
         source = source_of(function)
-        self.found.used[function] = source.is_exact
+        self.guard_code(function, source.code)
         return self.inline(source.node, source, None, args, kwargs, lambda name: self.default(function, name))
 
     def default(self, function: FunctionType, name: str) -> Value | None:
@@ -342,7 +342,7 @@ class Calls(Statements, Objects, Recursions):
     def construct(self, kind: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
         if "__post_init__" in dir(kind) or not kind.__dataclass_params__.init:  # type: ignore[attr-defined]
             raise self.refusal(f"{kind.__name__} runs code of its own when it is made", "make it outside")
-        self.found.used[kind] = True
+        self.found.used[kind] = None
         names = [field.name for field in dataclasses.fields(kind)]
         found = self.arguments_of_fields(names, kind, args, kwargs)
         return self.new_object(Entry(kind, tuple(found), tuple(found.values())))

@@ -94,16 +94,22 @@ class Guard:
     """The code is right as long as the object found at `path` is the one it was compiled for.
 
     A number or str is compared by type and value, a container by its class (`value`) and keys, anything else by
-    identity; or only whether it is there (Presence).
+    identity; or only whether it is there (Presence). With `code`, the function at the path has that code still: editors
+    put other code in it.
     """
 
     path: Path
     value: Any
     keys: Hashable | None = None
-    code: CodeType | None = field(init=False)  # of a function: editors put other code in it
+    code: CodeType | None = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "code", self.value.__code__ if isinstance(self.value, FunctionType) else None)
+    @property
+    def is_of_module(self) -> bool:
+        """Whether it asks for an object in the namespace of a module that the compiler knows, which hardly changes."""
+        module, steps = self.path.function, self.path.steps
+        if self.path.name or len(steps) != 1 or not is_settled(module) or isinstance(self.value, Presence):
+            return False
+        return vars(module).get(steps[0][1], Presence.NOT_HERE) is self.value
 
     def holds(self) -> bool:
         try:
@@ -113,7 +119,7 @@ class Guard:
         if self.keys is not None:
             return type(value) is self.value and keys_of(value) == self.keys
         if self.code is not None:
-            return value is self.value and value.__code__ is self.code
+            return value.__code__ is self.code
         return self.value is Presence.HERE or is_same_static(value, self.value)
 
 
@@ -125,13 +131,12 @@ CAPTURE = "$capture "
 class Found:
     """The captures and guards of a build, in the order in which they were met.
 
-    settled, used, unkeyed: what interface.Reliance tells.
+    used, unkeyed: what interface.Reliance tells.
     """
 
     captures: dict[Path, Capture] = field(default_factory=dict)
     guards: dict[Path, Guard] = field(default_factory=dict)
-    settled: dict[Path, Guard] = field(default_factory=dict)
-    used: dict[Hashable, bool] = field(default_factory=dict)
+    used: dict[Hashable, None] = field(default_factory=dict)
     unkeyed: list[str] = field(default_factory=list)
     roots: dict[Hashable, Path] = field(default_factory=dict)
 
@@ -191,12 +196,12 @@ def keys_of(value: Any) -> Hashable:
     return len(value)
 
 
-# Modules whose attributes nobody rebinds: what is reached through them needs no guard.
+# Modules that the compiler knows. Tests and tools put other functions in them, but rarely.
 _SETTLED = ("numpy", "math", "builtins", "mlirad")
 
 
 def is_settled(value: Any) -> bool:
-    """Whether a module's attributes are taken as constant."""
+    """Whether a value is a module that the compiler knows, or one in it."""
     return isinstance(value, ModuleType) and is_in_settled(value.__name__)
 
 

@@ -43,15 +43,13 @@ class Interface:
 class Reliance:
     """What else the code relies on, which does not change in a process, but from one to the next.
 
-    settled: modules that were found by name. used: functions and classes whose code it has taken in, each with whether
-    that code is known to be what their source says. unkeyed: what it has read that no guard is told of, in words.
+    used: functions and classes whose code it has taken in. unkeyed: what it has read that no guard asks for, in words.
     """
 
-    settled: tuple[Guard, ...]
-    used: Mapping[Hashable, bool]
+    used: tuple[Hashable, ...]
     unkeyed: tuple[str, ...]
 
     @property
     def is_told(self) -> bool:
         """Whether functions, classes and guards say all that the code relies on."""
-        return not self.unkeyed and all(self.used.values())
+        return not self.unkeyed

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Hashable
-from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
+from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -85,17 +85,22 @@ class Objects(Expressions):
             self.guard_keys(value, path)
             items = (self.object_value(x, self.step(path, "item", i)) for i, x in enumerate(value))
             return Tuple(tuple(items), type(value))
-        if is_settled(value):
-            if path is not None:
-                self.found.settled.setdefault(path, Guard(path, value))
-            return Static(value)
         self.guard(path, value)
-        return Static(value, path)
+        return Static(value) if is_settled(value) else Static(value, path)
 
     def guard(self, path: Path | None, value: Any) -> None:
         """Let the code be right only while this is found there."""
         if path is not None and (path.name or path.steps):  # an object itself stays what it is
             self.found.guards.setdefault(path, Guard(path, value))
+
+    def guard_code(self, function: FunctionType, code: CodeType) -> None:
+        """Let the code be right only while a function has this code of Python's."""
+        if is_in_settled(function.__module__):
+            return
+        path = Path(function, "")
+        if self.found.guards.setdefault(path, Guard(path, function, code=code)).code is not code:
+            raise Restart(f"{function.__name__} is changed while it is compiled")
+        self.found.used[function] = None
 
     def method(self, value: MethodType, path: Path | None) -> Value:
         """A method of an object, bound to it."""
@@ -154,10 +159,12 @@ class Objects(Expressions):
         if isinstance(value, _DERIVED):
             return Bound(owner, name) if callable(found) else self.object_value(found, None)
         path = None if owner.path is None else owner.path.then("attribute", name)
+        if is_settled(value):
+            path = Path(value, "", (("attribute", name),))
         if isinstance(found, MethodType) and found.__self__ is value:
             self.guard(self.step(path, "attribute", "__func__"), found.__func__)
             return Bound(owner, name, found.__func__)
-        if isinstance(found, BuiltinMethodType):
+        if isinstance(found, BuiltinMethodType) and getattr(value, name) is not found:
             return Static(found)  # a new object each time that it is asked for
         return self.object_value(found, path)
 

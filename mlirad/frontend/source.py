@@ -1,37 +1,48 @@
 """From a function object to its ast.
 
-Reads: the source file, through linecache (so notebooks and doctests too). Writes: nothing. Leaves: a Source whose nodes
-have the lines and columns of the file.
+Reads: texts that the function may have been compiled from. Writes: nothing. Leaves: a Source whose nodes have the lines
+and columns of the text. What its text compiles to is the function's code: another text, though it stands under the same
+name and line, is none.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import linecache
-from collections.abc import Hashable
+import sys
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType
 from typing import Any
 
 from mlirad.errors import UnsupportedSyntaxError
-from mlirad.frontend.scope import nodes_in
-from mlirad.location import SourceLocation
+from mlirad.frontend.codes import asserts_in, codes_in, has_rewritten_asserts, meaning, meaning_outside
+from mlirad.frontend.private_names import mangle
+from mlirad.frontend.scope import nodes_in, parameter_names
+from mlirad.frontend.texts import texts_of, why_there_is_none
+from mlirad.location import SourceLocation, remember
 
 FunctionNode = ast.FunctionDef | ast.Lambda
+
+_FUTURE = __future__.annotations.compiler_flag
+_NO_LINE = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
     """The ast of a Python function, and the function, whose globals and closure cells its free names are found in.
 
-    is_exact: the function's code is what this ast compiles to; it is not if the file has changed since.
+    code: the function's when it was looked at. has_asserts: not so if Python was told to leave them out (-O).
     """
 
     filename: str
     node: FunctionNode
     function: Any  # a Python function
-    is_exact: bool = True
+    code: CodeType
+    has_asserts: bool = True
 
     def location(self, node: ast.AST) -> SourceLocation:
         return _place_of(self.filename, node if hasattr(node, "lineno") else self.node)
@@ -52,82 +63,116 @@ def source_of(function: FunctionType) -> Source:
     """The source of a function. Raises UnsupportedSyntaxError where there is none, or where it is a generator."""
     code = function.__code__
     name = function.__qualname__
+    location = SourceLocation(code.co_filename, code.co_firstlineno)
     if code.co_flags & 0x2A0:  # generator, coroutine, async generator
-        location = SourceLocation(code.co_filename, code.co_firstlineno)
         raise UnsupportedSyntaxError(f"{name} is a generator or a coroutine", location, "return an array or a list")
-    text = _text_of(function)
-    if not text:
-        hint = "define it in a file or in a notebook cell, not by exec or eval of a string"
-        raise UnsupportedSyntaxError(f"the source of {name} cannot be found ({code.co_filename})", None, hint)
-    is_exact = _fingerprint(code) in _compiled(code.co_filename, text)
-    return Source(code.co_filename, _node_of(code, name, text), function, is_exact)
+    for text in texts_of(function):
+        found = _found_in(text, code, _loader_of(function))
+        if found is not None:
+            remember(code.co_filename, text)
+            return Source(code.co_filename, found[0], function, code, found[1])
+    if not linecache.getlines(code.co_filename, function.__globals__):
+        why, hint = why_there_is_none(function)
+        raise UnsupportedSyntaxError(why, None, hint)
+    hint = (
+        "if the file was changed after it was imported, reload the module or restart Python; if a decorator or an "
+        "import hook rewrites functions, leave this one out"
+    )
+    why = f"what Python runs as {name} is not what its source says: the source, or the function's code, has changed"
+    raise UnsupportedSyntaxError(why, location, hint)
 
 
-def _text_of(function: FunctionType) -> str:
-    """The text that a function was compiled from: what is remembered of its file, or what is in it now."""
-    code = function.__code__
-    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
-    if _fingerprint(code) in _compiled(code.co_filename, text):
-        return text
-    # The file may have been changed and the module reloaded since it was read.
-    linecache.checkcache(code.co_filename)
-    return "".join(linecache.getlines(code.co_filename, function.__globals__))
+def _found_in(text: str, code: CodeType, loader: SourceFileLoader | None) -> tuple[FunctionNode, bool] | None:
+    """The function in a text that compiles to the code, and whether its asserts are checked."""
+    flags = code.co_flags & _FUTURE
+    wanted = meaning(code)
+    level = sys.flags.optimize
+    for optimize in (level, *({0, 1, 2} - {level})):
+        node = _nearest(_compiled(code.co_filename, text, flags, optimize).get(wanted, ()), code, text)
+        if node is not None:
+            return node, optimize == 0
+    if loader is not None:
+        node = _nearest(_loaded(loader, code.co_filename, text).get(wanted, ()), code, text)
+        if node is not None:
+            return node, level == 0
+    if has_rewritten_asserts(code):
+        node = _of_rewritten(code, text, flags)
+        return None if node is None else (node, True)
+    return None
 
 
-def _fingerprint(code: CodeType) -> Hashable:
-    """Two functions of one fingerprint do the same."""
-    held = (_fingerprint(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts)
-    return code.co_name, code.co_firstlineno, code.co_code, code.co_names, tuple(held)
+Meanings = dict[Hashable, list[CodeType]]
 
 
 @cache
-def _compiled(filename: str, text: str) -> frozenset[Hashable]:
-    """The fingerprints of the functions in a text."""
-    found: set[Hashable] = set()
+def _compiled(filename: str, text: str, flags: int, optimize: int) -> Meanings:
+    """The functions in a text, by their meaning."""
     try:
-        work = [compile(text, filename, "exec", dont_inherit=True)]
+        return _by_meaning(compile(text, filename, "exec", flags, dont_inherit=True, optimize=optimize))
+    except (SyntaxError, ValueError):  # also null characters
+        return {}
+
+
+@cache
+def _loaded(loader: SourceFileLoader, filename: str, text: str) -> Meanings:
+    """The same as an import hook compiles them, which may put in checks of its own."""
+    try:
+        return _by_meaning(loader.source_to_code(text.encode(), filename))
     except SyntaxError:
-        return frozenset()
-    while work:
-        code = work.pop()
-        found.add(_fingerprint(code))
-        work += [each for each in code.co_consts if isinstance(each, CodeType)]
-    return frozenset(found)
+        return {}
+
+
+def _by_meaning(module: CodeType) -> Meanings:
+    found: Meanings = {}
+    for each in codes_in(module):
+        found.setdefault(meaning(each), []).append(each)
+    return found
+
+
+def _loader_of(function: FunctionType) -> SourceFileLoader | None:
+    """What the module was loaded by, if that compiles otherwise than Python does."""
+    spec = function.__globals__.get("__spec__")
+    loader = getattr(spec, "loader", None)
+    is_own = isinstance(loader, SourceFileLoader) and type(loader).source_to_code is not SourceFileLoader.source_to_code
+    return loader if is_own else None
 
 
 @cache
 def _functions(filename: str, text: str) -> tuple[FunctionNode, ...]:
-    try:
-        tree = ast.parse(text, filename)
-    except SyntaxError as error:
-        hint = "the file has changed since it was imported"
-        raise UnsupportedSyntaxError(f"{filename} does not parse: {error}", None, hint) from None
-    return tuple(node for node in nodes_in(tree) if isinstance(node, ast.FunctionDef | ast.Lambda))
+    tree = ast.parse(text, filename)
+    mangle(tree)
+    return tuple(node for node in nodes_in(tree) if isinstance(node, FunctionNode))
 
 
-def _node_of(code: CodeType, name: str, text: str) -> FunctionNode:
-    found = [node for node in _functions(code.co_filename, text) if _is_of(node, code)]
+def _nearest(twins: Sequence[CodeType], code: CodeType, text: str) -> FunctionNode | None:
+    """The function of a text that was compiled to one of the twins of a code: the one that has moved least."""
+    for twin in sorted(twins, key=lambda each: (abs(each.co_firstlineno - code.co_firstlineno), each.co_firstlineno)):
+        exact = [each for each in twins if list(each.co_positions()) == list(code.co_positions())]
+        node = _node_of(exact[0] if exact else twin, code.co_filename, text)
+        if node is not None:
+            return node
+    return None
+
+
+def _node_of(twin: CodeType, filename: str, text: str) -> FunctionNode | None:
+    """The node that a code object was compiled from."""
+    found = [node for node in _functions(filename, text) if _is_of(node, twin)]
     if len(found) > 1:
         # Several lambdas in one line: the smallest that holds all of the code's instructions.
-        holding = [node for node in found if _holds(node, code)]
-        found = sorted(holding, key=_extent)[:1]
-    if not found:
-        location = SourceLocation(code.co_filename, code.co_firstlineno)
-        hint = "restart Python, or reload the module"
-        raise UnsupportedSyntaxError(f"{name} is not in its file any more: it has changed", location, hint)
-    return found[0]
+        found = sorted((node for node in found if _holds(node, twin)), key=_extent)
+        if all(column is None for _, _, column, _ in twin.co_positions()):
+            found = [node for node in found if _means(node, twin, filename, text)]
+    return found[0] if found else None
 
 
 def _is_of(node: FunctionNode, code: CodeType) -> bool:
-    arguments = node.args
-    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-    names += [a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None]
+    names = parameter_names(node.args)
     if list(code.co_varnames[: len(names)]) != names:
         return False
     if isinstance(node, ast.Lambda):
         return code.co_name == "<lambda>" and node.lineno == code.co_firstlineno
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    return code.co_name == node.name and first == code.co_firstlineno
+    return first <= code.co_firstlineno <= node.lineno and node.name.endswith(code.co_name)
 
 
 def _holds(node: FunctionNode, code: CodeType) -> bool:
@@ -149,3 +194,31 @@ def _extent_of(node: ast.AST | list[ast.stmt]) -> tuple[tuple[int, int], tuple[i
 def _extent(node: FunctionNode) -> tuple[int, int]:
     (line, column), (end_line, end_column) = _extent_of(node)
     return end_line - line, end_column - column if end_line == line else 0
+
+
+def _means(node: FunctionNode, twin: CodeType, filename: str, text: str) -> bool:
+    """Whether a lambda has the meaning of a code object that has no columns (-X no_debug_ranges).
+
+    It is compiled with the rest of its text, on a line of its own.
+    """
+    tree = ast.parse(text, filename)
+    (marked,) = (
+        each for each in ast.walk(tree) if isinstance(each, ast.Lambda) and _extent_of(each) == _extent_of(node)
+    )
+    marked.lineno = marked.end_lineno = _NO_LINE
+    made = compile(tree, filename, "exec", twin.co_flags & _FUTURE, dont_inherit=True)
+    return any(each.co_firstlineno == _NO_LINE and meaning(each) == meaning(twin) for each in codes_in(made))
+
+
+def _of_rewritten(code: CodeType, text: str, flags: int) -> FunctionNode | None:
+    """The function of a text that does the same but for its asserts."""
+    try:
+        tree = ast.parse(text, code.co_filename)
+    except SyntaxError:
+        return None
+    asserts = asserts_in(tree)
+    wanted = meaning_outside(code, asserts)
+    for each in codes_in(compile(text, code.co_filename, "exec", flags, dont_inherit=True)):
+        if each.co_firstlineno == code.co_firstlineno and meaning_outside(each, asserts) == wanted:
+            return _node_of(each, code.co_filename, text)
+    return None

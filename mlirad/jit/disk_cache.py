@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -174,20 +175,16 @@ def _written(
     looked into."""
     if not reliance.is_told:
         raise NotPortable("it relies on what cannot be told")
-    pending: list[Guard] = [*interface.guards, *reliance.settled]
-    count = len(interface.guards)
+    pending: list[Guard] = list(interface.guards)
     guards: list[Any] = []
     while pending:
         ready = [each for each in pending if each.path.function in objects]
         if not ready:
             raise NotPortable("a function is not where another process would find it")
         guard = ready[0]
-        number = next(n for n, each in enumerate(pending) if each is guard)
-        is_checked = number < count
-        count -= is_checked
-        del pending[number]
+        pending = [each for each in pending if each is not guard]
         keys = None if guard.keys is None else objects.encode(guard.keys)
-        guards.append([_encoded_place(objects, guard.path), is_checked, keys, objects.encode(guard.value)])
+        guards.append([_encoded_place(objects, guard.path), keys, objects.encode(guard.value)])
     with objects.closed():
         for each in reliance.used:
             if each not in objects:
@@ -215,12 +212,11 @@ def _read(entry: Any, objects: Objects, leaves: Sequence[Any]) -> tuple[Interfac
         if StaticLeaf(leaves[number]) != leaf:
             return None
     guards: list[Guard] = []
-    for place, is_checked, keys, wanted in entry["guards"]:
+    for place, keys, wanted in entry["guards"]:
         guard = _found(objects, objects.decode(place), keys, wanted)
         if guard is None:
             return None
-        if is_checked:
-            guards.append(guard)
+        guards.append(guard)
     if objects.sharing() != entry["sharing"]:
         return None
     described = [objects.decode(each) for each in entry["interface"]]
@@ -238,7 +234,8 @@ def _found(objects: Objects, path: Place, keys: Any, wanted: Any) -> Guard | Non
         value = path.fetch()
         found = value if keys is None else type(value)
         if objects.encode(found) == wanted and (keys is None or objects.encode(keys_of(value)) == keys):
-            return Guard(path, found, None if keys is None else keys_of(value))
+            code = value.__code__ if isinstance(value, FunctionType) and path == Place(value, "") else None
+            return Guard(path, found, None if keys is None else keys_of(value), code)
     return None
 
 

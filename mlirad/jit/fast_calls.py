@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -178,21 +178,28 @@ class _Writer:
 
     def _captures(self) -> list[int]:
         """What the function has around it is what the code was made for. The registers of the captured arrays."""
-        for guard in self._built.guards:
+        made = self._made
+        if made.namespaces:
+            self._do(Op.UNCHANGED, a=len(made.namespaces), p=Objects(made.namespaces), q=made.modules_hold)
+        for guard in made.guards:
             self._guard(guard)
         return [self._fetch(capture.path) for capture in self._built.captures]
 
     def _guard(self, guard: Guard) -> None:
+        if guard.code is not None:
+            self._do(Op.CODE, p=guard.value, q=guard.code)
+            return
         if not self._is_plain(guard):
             self._do(Op.PYTHON, p=guard.holds)
+            return
+        if _is_of_global_object(guard):
+            self._do(Op.STAYS, p=guard.path.function.__globals__, q=Objects((guard.path.name, guard.value)))
             return
         register = self._fetch(guard.path)
         if guard.value is Presence.HERE:
             return
         if guard.keys is None:
             self._same(register, guard.value)
-            if guard.code is not None:
-                self._same(self._fetch(guard.path.then("attribute", "__code__")), guard.code)
         elif guard.value is dict:
             keys = Objects(guard.keys)  # type: ignore[arg-type]
             self._do(Op.UNPACK_DICT, len(keys), a=register, b=len(keys), p=keys)
@@ -314,6 +321,14 @@ class _Writer:
             self._do(Op.MAKE_DICT, 1, b=count, p=Objects(keys or ()))
         else:
             self._do(Op.CALL, 1, b=count, p=lambda *items: tree.build(kind, keys, items))
+
+
+def _is_of_global_object(guard: Guard) -> bool:
+    """Whether a guard asks for the very object that a function's module has under a name."""
+    path = guard.path
+    if path.steps or not path.name or path.name in path.function.__code__.co_freevars or guard.keys is not None:
+        return False
+    return isinstance(guard.value, ModuleType | FunctionType) and path.name in path.function.__globals__
 
 
 def _is_plain_path(path: Path) -> bool:

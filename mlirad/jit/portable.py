@@ -61,7 +61,7 @@ class Objects:
             self._is_closed = before
 
     def __contains__(self, value: object) -> bool:
-        return id(value) in self._numbers or is_settled_object(value)
+        return id(value) in self._numbers or is_settled_object(value) or _is_imported(value)
 
     def encode(self, value: Any) -> Any:
         """JSON that is equal just for values that are the same to compiled code."""
@@ -88,7 +88,7 @@ class Objects:
     def _encode_object(self, value: Any) -> Any:
         if is_settled_object(value):
             return ["global", *_name_of(value)]
-        if isinstance(value, ModuleType) and sys.modules.get(value.__name__) is value:
+        if _is_imported(value):
             return ["module", value.__name__]
         if isinstance(value, Enum):
             return ["enum", self.encode(type(value)), value._name_, self.encode(value._value_)]
@@ -167,6 +167,10 @@ class Objects:
             cells = [seen.setdefault(id(cell), len(seen)) for cell in each.__closure__ or ()]
             shared.append([seen.setdefault(id(each.__globals__), len(seen)), cells])
         return shared
+
+
+def _is_imported(value: object) -> bool:
+    return isinstance(value, ModuleType) and sys.modules.get(value.__name__) is value
 
 
 def _members_of(kind: type) -> list[tuple[str, list[str]]]:

@@ -26,7 +26,8 @@ from mlirad.jit.disk_cache import disk_cache
 from mlirad.jit.fast_calls import recipe_for
 from mlirad.jit.results import Pullback, Returned, dtypes_of
 from mlirad.options import Environment, Options
-from mlirad.requests import Jvp
+from mlirad.replaced import require_originals
+from mlirad.requests import Jvp, definition_of
 from mlirad.signature import ArrayLeaf, Layout, ScalarLeaf, Signature, StaticLeaf
 from mlirad.targets.calls import CallPlan
 from mlirad.targets.target import Artifact, find_target
@@ -99,6 +100,9 @@ class Specialization:
             for number, each in enumerate(self.inputs)
             if each.leaf is not None and self.signature.leaves[each.leaf] == _PYTHON_INT
         ]
+        self.guards = [each for each in built.guards if not each.is_of_module]
+        of_modules = [each.path for each in built.guards if each.is_of_module]
+        self._of_modules = [(vars(each.function), each.steps[0][1], each.fetch()) for each in of_modules]
         self._harmless: set[Hashable] = set()
         self._aliased: OrderedDict[Hashable, list[Specialization]] = OrderedDict()
         dtypes = dtypes_of(built.results, built.written)
@@ -132,10 +136,20 @@ class Specialization:
 
     def guards_hold(self) -> bool:
         """Whether what the function captures is still what the code was built for."""
-        for guard in self.built.guards:
+        for guard in self.guards:
             if not guard.holds():
                 return False
-        return all(each.holds() for each in self.built.captures)
+        return self.modules_hold() and all(each.holds() for each in self.built.captures)
+
+    def modules_hold(self) -> bool:
+        """Whether the modules that the compiler knows have what the code was built for: nobody has put other functions
+        in them."""
+        return all(space.get(name) is value for space, name, value in self._of_modules)
+
+    @property
+    def namespaces(self) -> list[dict[str, Any]]:
+        """Those of the modules."""
+        return list({id(space): space for space, _, _ in self._of_modules}.values())
 
     def check_containers(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Raises ValueError where the code of a function is wrong as one list, dict or dataclass is passed twice."""
@@ -282,6 +296,7 @@ def build_for(
     together: Sequence[Sequence[int]] = (),
 ) -> tuple[Built, Signature]:
     """The function at stage `tensor`, and the signature with those of `leaves` made static whose values it needs."""
+    require_originals(definition_of(function))
     from mlirad.frontend.build import NeedStaticLeaves, build
 
     signature = asked
@@ -439,10 +454,9 @@ def _made_and_kept(
 
 def lower(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> Lowered:
     """The function at stage `tensor`, to be looked at or compiled."""
-    from mlirad.pipeline import Lowered
-
     target = find_target(options.target, **options.for_target)
     made = build_for(function, asked, leaves, options)
+    from mlirad.pipeline import Lowered
 
     def finish(module: ModuleOp) -> Callable[..., Any]:
         with forking.whole():

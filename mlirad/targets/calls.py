@@ -46,6 +46,9 @@ class Op(IntEnum):
     MAKE_DICT = 25  # under the keys in p
     CALL = 26  # p(*the last b registers)
     RETURN = 27  # the last register
+    CODE = 28  # the function p has the code q
+    UNCHANGED = 29  # the a namespaces in p are as when q() was True the last time, or q() is True again; c = 0
+    STAYS = 30  # the namespace p has an object under a name, the two in q; c = 0
 
 
 class Comparison(IntEnum):

@@ -19,7 +19,19 @@ PACKAGE = Path(__file__).resolve().parents[2] / "mlirad"
 # except for the leaves.
 ROWS: tuple[frozenset[str], ...] = (
     frozenset(
-        {"errors", "forking", "location", "stages", "tree", "signature", "options", "raised", "requests", "threads"}
+        {
+            "errors",
+            "forking",
+            "location",
+            "stages",
+            "tree",
+            "signature",
+            "options",
+            "raised",
+            "replaced",
+            "requests",
+            "threads",
+        }
     ),
     frozenset({"dialect"}),
     frozenset({"frontend", "autodiff", "lowering"}),

@@ -19,6 +19,8 @@ TYPE, SIZE, ITEMS, TUPLE_ITEMS = 8, 16, 24, 24
 ROOM_OF_LIST = 32  # how many items there is room for
 FLOAT_VALUE = CELL_CONTENT = STRUCT_BUFFER = 16
 ROOM_OF_TYPE, FLAGS_OF_TYPE = 56, 168
+FUNCTION_CODE = 48
+DICT_VERSION = 24  # a number that grows with each change
 DATA, NDIM, DIMENSIONS, DTYPE, FLAGS = 16, 24, 32, 56, 64
 
 

@@ -134,4 +134,7 @@ _STEPS: dict[Op, Callable[[_Machine], None]] = {
     Op.MAKE_DICT: _Machine.make_dict,
     Op.CALL: _Machine.call_python,
     Op.RETURN: _Machine.return_,
+    Op.CODE: _Machine.check_code,
+    Op.UNCHANGED: _Machine.check_unchanged,
+    Op.STAYS: _Machine.check_stays,
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import ctypes
 import importlib
+import itertools
 import sys
 import sysconfig
 from functools import cache, partial
@@ -56,6 +57,8 @@ def _is_as_expected() -> bool:
         and ctypes.c_double.from_address(id(number) + layout.FLOAT_VALUE).value == number
         and 3 <= _word(id(items) + layout.ROOM_OF_LIST) < 64
         and _word(id(cell) + layout.CELL_CONTENT) == id(content)
+        and _word(id(_word) + layout.FUNCTION_CODE) == id(_word.__code__)
+        and _has_versions()
         and _word(id(probe) + layout.STRUCT_BUFFER) == ctypes.addressof(probe)
         and _word(id(_Holder) + layout.ROOM_OF_TYPE) == ROOM
         and _word(id(_Holder) + layout.FLAGS_OF_TYPE) == _Holder.__flags__
@@ -65,6 +68,17 @@ def _is_as_expected() -> bool:
         and _word(at + layout.DTYPE) == id(array.dtype)
         and ctypes.c_uint32.from_address(at + layout.FLAGS).value == array.flags.num
     )
+
+
+def _has_versions() -> bool:
+    """Whether a number in a namespace grows with each change."""
+    space: dict[str, int] = {}
+    versions: list[int] = []
+    for change in (lambda: space.update(x=1), lambda: space.update(x=2), lambda: space.pop("x")):
+        versions.append(_word(id(space) + layout.DICT_VERSION))
+        change()
+    versions.append(_word(id(space) + layout.DICT_VERSION))
+    return versions[0] > 0 and all(a < b for a, b in itertools.pairwise(versions))
 
 
 def _is_known_python() -> bool:

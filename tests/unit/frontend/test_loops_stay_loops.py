@@ -140,5 +140,5 @@ def test_the_reason_that_is_told_names_what_is_needed():
             x = x - 0.5 * np.sum(x, axis=axis, keepdims=True)
         return np.sum(x)
 
-    with pytest.raises(UnsupportedSyntaxError, match="axis.*depends on it"):
+    with pytest.raises(UnsupportedSyntaxError, match=r"axis.*depends on it"):
         mlirad.jit(f)(np.ones((2, 2)), 1)

@@ -449,6 +449,27 @@ def test_what_was_found_is_guarded_as_what_was_compiled(root, session) -> None:
             same(kernel(X), space["f"](X))
 
 
+def test_a_patched_numpy_is_not_what_was_compiled_for(root, built, session, monkeypatch) -> None:
+    text = HEAD + "def f(x):\n    return x * np.pi\n"
+    mlirad.jit(session.run(text)["f"])(X)
+    monkeypatch.setattr(np, "pi", 3.0)
+    same(mlirad.jit(session.run(text)["f"])(X), X * 3.0)
+    monkeypatch.undo()
+    same(mlirad.jit(session.run(text)["f"])(X), X * np.pi)
+    assert len(built) == 2
+
+
+def test_code_that_was_replaced_is_another_key(root, built, session) -> None:
+    text = HEAD + "def f(x):\n    return g(x)\ndef g(x):\n    return x + 1\ndef h(x):\n    return x + 2\n"
+    for _ in range(2):
+        space = session.run(text)
+        kernel = mlirad.jit(space["f"])
+        for name in ("g", "h"):
+            space["g"].__code__ = space[name].__code__
+            same(kernel(X), space["f"](X))
+    assert len(built) == 2
+
+
 def test_another_text_of_the_function_is_another_function(root, session, built) -> None:
     for text in ("x + 1", "x + 2", "x  + 2", "(x + 2)"):
         space = session.run(f"def f(x):\n    return {text}\n")
@@ -503,7 +524,8 @@ def test_a_function_whose_file_has_changed_is_not_kept(root, session) -> None:
     old = session.run("def f(x):\n    return x + 1\n")
     session.place.write_text("def f(x):\n    return x + 2\n")
     linecache.checkcache(str(session.place))
-    mlirad.jit(old["f"])(X)
+    with pytest.raises(mlirad.CompileError, match="is not what its source says"):
+        mlirad.jit(old["f"])(X)
     assert [each for each in entries(root) if "-" in each.name] == []
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from llvmlite import ir
 
 from mlirad.targets.calls import Op
-from mlirad.targets.cpu.call_layout import SIZE, STEP_BYTES, TUPLE_ITEMS, TYPE, Plan
+from mlirad.targets.cpu.call_layout import SIZE, STEP_BYTES, TUPLE_ITEMS, TYPE, Constant, Plan
 from mlirad.targets.cpu.machine.writer import I32, I64, P, Writer
 
 
@@ -67,7 +67,10 @@ class Attempt(Writer, ABC):
         return self.load(self.plan, 8 * which, type)
 
     def operand(self, name: str) -> Any:
-        return self.load(self.step, 8 * (1 + "abcpq".index(name)), P if name in "pq" else I64)
+        return self.b.load(self.operand_place(name), typ=P if name in "pq" else I64)
+
+    def operand_place(self, name: str) -> Any:
+        return self.at(self.step, 8 * (1 + "abcpq".index(name)))
 
     def register(self, name: str = "a") -> Any:
         return self.element(self.registers, self.operand(name))
@@ -93,6 +96,12 @@ class Attempt(Writer, ABC):
         self.b.cbranch(ok, after, self.blocks["mismatch"] if otherwise is None else otherwise)
         self.b.position_at_end(after)
 
+    def pass_if(self, ok: Any) -> None:
+        """Go on to the next step if `ok`."""
+        otherwise = self.function.append_basic_block("otherwise")
+        self.b.cbranch(ok, self.blocks["next"], otherwise)
+        self.b.position_at_end(otherwise)
+
     def require_found(self, value: Any) -> None:
         """A Python exception in a search means that the plan does not fit; the slow path meets it again."""
         self.require(self.b.not_(self.is_null(value)), self.blocks["unset"])
@@ -100,6 +109,13 @@ class Attempt(Writer, ABC):
     def require_made(self, value: Any) -> None:
         """A Python exception is the call's."""
         self.require(self.b.not_(self.is_null(value)), self.blocks["error"])
+
+    def require_true(self, function: Any) -> None:
+        """Go on if a Python function without arguments answers True."""
+        answer = self.api("PyObject_CallNoArgs", function)
+        self.require_found(answer)
+        self.api("Py_DecRef", answer)  # True is nobody's
+        self.require(self.same(answer, self.constant(Constant.TRUE)))
 
     def check_type(self, wanted: Any) -> Any:
         value = self.register()

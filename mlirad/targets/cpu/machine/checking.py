@@ -7,7 +7,18 @@ from typing import Any
 from llvmlite import ir
 
 from mlirad.targets.calls import ARRAY_FLAGS, Comparison, Spec
-from mlirad.targets.cpu.call_layout import DATA, DIMENSIONS, DTYPE, FLAGS, FLOAT_VALUE, NDIM, TYPE, Constant
+from mlirad.targets.cpu.call_layout import (
+    DATA,
+    DICT_VERSION,
+    DIMENSIONS,
+    DTYPE,
+    FLAGS,
+    FLOAT_VALUE,
+    FUNCTION_CODE,
+    NDIM,
+    TYPE,
+    Constant,
+)
 from mlirad.targets.cpu.machine.attempt import Attempt
 from mlirad.targets.cpu.machine.writer import I32, I64
 
@@ -33,6 +44,31 @@ class Checking(Attempt):
         b.position_at_end(others)
         equal = self.api("PyObject_RichCompareBool", value, wanted, ir.Constant(I32, _EQ))
         self.require(b.icmp_signed("==", equal, ir.Constant(I32, 1)), self.blocks["unset"])
+
+    def check_code(self) -> None:
+        self.require(self.same(self.load(self.operand("p"), FUNCTION_CODE), self.operand("q")))
+
+    def check_unchanged(self) -> None:
+        """The versions of the namespaces, which only grow, are added up, and the sum is kept in the step itself."""
+        b = self.b
+        total = self.variable(I64, self.i64(0))
+        with self.counted(self.operand("a")) as k:
+            version = self.load(self.element(self.operand("p"), k), DICT_VERSION, I64)
+            b.store(b.add(b.load(total, typ=I64), version), total)
+        versions = b.load(total, typ=I64)
+        self.pass_if(b.icmp_signed("==", versions, self.operand("c")))
+        self.require_true(self.operand("q"))
+        b.store(versions, self.operand_place("c"))
+
+    def check_stays(self) -> None:
+        """The version of the namespace, when the object was found there, is kept in the step itself."""
+        namespace, name_and_object = self.operand("p"), self.operand("q")
+        version = self.load(namespace, DICT_VERSION, I64)
+        self.pass_if(self.b.icmp_signed("==", version, self.operand("c")))
+        found = self.api("PyDict_GetItemWithError", namespace, self.load(name_and_object))
+        self.require_found(found)
+        self.require(self.same(found, self.load(name_and_object, 8)))
+        self.b.store(version, self.operand_place("c"))
 
     def check_array(self) -> None:
         b = self.b

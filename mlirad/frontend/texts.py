@@ -1,0 +1,127 @@
+"""Where the text may be that a function was compiled from. Whether it is that text, source.py finds out.
+
+Reads: linecache, files, the cells of IPython, what Python was started with. Writes: nothing; linecache may read a file
+again. Leaves: texts, and words for where there is none.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from functools import cache
+from types import CodeType, FunctionType
+from typing import Any
+
+MOST_READ = 1 << 26
+"""Bytes of a program that is read from standard input again."""
+
+_AT_THE_PROMPT = "write it into a file and import that, or use IPython, a notebook, or the prompt of Python 3.13"
+_FROM_A_STRING = (
+    "write it into a file or a notebook cell; for a string that your program makes, compile(text, name, 'exec') with a "
+    "name of its own, and set linecache.cache[name] = (len(text), None, text.splitlines(True), name)"
+)
+
+
+def texts_of(function: FunctionType) -> Iterator[str]:
+    """The texts that a function may have been compiled from, the likeliest first."""
+    seen: set[str] = {""}
+    for text in _all_texts(function):
+        if text not in seen:
+            seen.add(text)
+            yield text
+
+
+def _all_texts(function: FunctionType) -> Iterator[str]:
+    code = function.__code__
+    name = code.co_filename
+    yield _remembered(function)
+    # The file may have been changed, and the module reloaded, since it was read.
+    linecache.checkcache(name)
+    yield _remembered(function)
+    if os.path.isfile(name):
+        linecache.cache.pop(name, None)  # its size and time may be as they were
+        yield _remembered(function)
+    else:
+        yield from _texts_elsewhere(code)
+
+
+def _remembered(function: FunctionType) -> str:
+    return "".join(linecache.getlines(function.__code__.co_filename, function.__globals__))
+
+
+def _texts_elsewhere(code: CodeType) -> Iterator[str]:
+    """Of code whose file name leads nowhere."""
+    yield from _of_the_command_line()
+    yield _of_standard_input()
+    word = "lambda" if code.co_name == "<lambda>" else code.co_name
+    for entry in list(linecache.cache.values()):
+        if len(entry) == 1 or entry[1] is not None:
+            continue  # a file
+        cell = "".join(entry[2])
+        if word not in cell:
+            continue
+        if entry[3] == code.co_filename:
+            yield cell  # Python 3.13 remembers some texts by their code
+        if "run_cell_magic" in cell:
+            yield from (_as_cell(each) for each in _strings_in(cell) if word in each)
+
+
+def _of_the_command_line() -> Iterator[str]:
+    """What stands after -c, which may be joined to the letters of other options."""
+    for argument in sys.orig_argv[1:]:
+        yield argument
+        if argument.startswith("-") and "c" in argument:
+            yield argument.partition("c")[2]
+
+
+@cache
+def _of_standard_input() -> str:
+    """A program that Python reads from a file (`python < program.py`)."""
+    try:
+        status = os.fstat(0)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_READ:
+            return ""
+        return os.pread(0, status.st_size, 0).decode(errors="replace")  # the place in the file stays as it is
+    except OSError:
+        return ""
+
+
+@cache
+def _strings_in(cell: str) -> tuple[str, ...]:
+    """What a cell gives to its magics: `%%time` runs the rest of the cell under another file name."""
+    try:
+        tree = ast.parse(cell)
+    except SyntaxError:
+        return ()
+    constants = [each.value for each in ast.walk(tree) if isinstance(each, ast.Constant)]
+    return tuple(each for each in constants if isinstance(each, str))
+
+
+def _as_cell(text: str) -> str:
+    """The Python of a cell's text, which may hold magics of its own."""
+    get_shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    shell = None if get_shell is None else get_shell()
+    return text if shell is None else str(shell.transform_cell(text))
+
+
+def why_there_is_none(function: FunctionType) -> tuple[str, str]:
+    """Why a function has no text, and what to write instead."""
+    file, name = function.__code__.co_filename, function.__qualname__
+    if file == "<stdin>" and _is_interactive():
+        return f"the source of {name} cannot be found: this prompt keeps no source of what is typed", _AT_THE_PROMPT
+    if file == "<stdin>":
+        why = "Python has read it from a pipe, which keeps nothing"
+        return f"the source of {name} cannot be found: {why}", "save the program in a file, and run that"
+    if file.startswith("<"):
+        return f"the source of {name} cannot be found: it was made by exec or eval of a string", _FROM_A_STRING
+    why = f"there is no file {file} here"
+    hint = "keep the .py file beside the .pyc; to send a function to another process, decorate it with @mlirad.jit"
+    return f"the source of {name} cannot be found: {why}", hint
+
+
+def _is_interactive() -> bool:
+    return hasattr(sys, "ps1") or bool(sys.flags.interactive)

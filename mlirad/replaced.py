@@ -1,0 +1,48 @@
+"""Functions of NumPy and math that somebody has put others in the place of, as tests and tools do.
+
+Reads: the namespaces of these modules, now and when mlirad was imported. Writes: nothing. Leaves: a refusal: the rules
+of the compiler are written with these functions, and it knows NumPy's functions by what stands under their names.
+"""
+
+from __future__ import annotations
+
+import math
+from types import BuiltinFunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+import numpy._core as core
+
+from mlirad.errors import UnsupportedSyntaxError
+from mlirad.location import SourceLocation
+
+_NOT_THERE = object()
+_MATTERING = (np.ufunc, type, BuiltinFunctionType, type(core.sum))
+"""Kinds of functions that are compiled; the others read and print."""
+
+
+def _functions_of(module: ModuleType) -> dict[str, Any]:
+    return {name: value for name, value in vars(module).items() if isinstance(value, _MATTERING)}
+
+
+# What was replaced before mlirad was imported stands under its name where NumPy has it from.
+_known = {
+    np: {**_functions_of(np), **{name: each for name, each in _functions_of(core).items() if hasattr(np, name)}},
+    np.linalg: _functions_of(np.linalg),
+    math: _functions_of(math),
+}
+_SHORT = {np: "np", np.linalg: "np.linalg", math: "math"}
+
+
+def require_originals(location: SourceLocation | None) -> None:
+    """Raises UnsupportedSyntaxError where a function has been replaced."""
+    for module, functions in _known.items():
+        space = vars(module)
+        for name, original in functions.items():
+            if (now := space.get(name, _NOT_THERE)) is not original:
+                told = f"has been replaced by {now!r}" if now is not _NOT_THERE else "has been removed"
+                raise UnsupportedSyntaxError(
+                    f"{_SHORT[module]}.{name} {told}, and the compiler needs the function that was there",
+                    location,
+                    "put it back while functions are compiled, and call the other one by a name of its own",
+                )
