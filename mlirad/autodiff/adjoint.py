@@ -8,8 +8,8 @@ The engine alone adds cotangents and makes zeros. Zeros are symbolic (absent) fo
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
-from typing import Any
 
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
@@ -20,8 +20,9 @@ from mlirad.autodiff.calls import Recorded
 from mlirad.autodiff.cancel_clears import mark_clear
 from mlirad.autodiff.naming import Mirror, Naming
 from mlirad.dialect import types
+from mlirad.dialect.choice import annihilated
 from mlirad.dialect.effects import is_terminator
-from mlirad.dialect.expr import Expr, located, where, zeros_like
+from mlirad.dialect.expr import Expr, located
 from mlirad.dialect.op import At, NdOp
 from mlirad.errors import DifferentiationError
 
@@ -33,9 +34,12 @@ class Adjoint:
     """The reverse sweep of one function; ops are emitted at the current insertion point.
 
     `cotangents` below are those so far of the forward values in sight; a value without one has the cotangent zero.
+    needed: the forward values whose cotangents have no element that is zero because nothing needs it. Where others are
+    multiplied, 0 times infinity is 0.
     """
 
     activity: Activity
+    needed: Set[SSAValue] = frozenset()
     naming: Naming = field(default_factory=Naming)
     recorded: Recorded | None = None
 
@@ -71,11 +75,12 @@ class Adjoint:
         operands = [self.name(operand, at) for operand in op.operands]
         answer = op.vjp(gs[0], outs[0], *operands) if len(gs) == 1 else op.vjp(tuple(gs), tuple(outs), *operands)  # type: ignore[arg-type]
         answers = answer if isinstance(answer, tuple) else (answer,)
-        for operand, cotangent in zip(op.operands, answers, strict=True):
+        for index, (operand, cotangent) in enumerate(zip(op.operands, answers, strict=True)):
             mark_clear(gs[0], cotangent)
             if cotangent is not None and operand in self.activity.live:
-                masked = annihilated(gs[0], cotangent) if op.singular else cotangent
-                self.add(cotangents, operand, masked, at)
+                if op.scales(index) and (op.singular or op.results[0] not in self.needed):
+                    cotangent = annihilated(cotangent, gs[0])
+                self.add(cotangents, operand, cotangent, at)
 
     def add(self, cotangents: Cotangents, value: SSAValue, g: Expr | At | None, at: Mirror) -> None:
         """Add g to the cotangent of a forward value."""
@@ -92,11 +97,3 @@ class Adjoint:
 
     def zeros_like(self, value: SSAValue, at: Mirror) -> Expr:
         return self.naming.zeros_like(value, at)
-
-
-def annihilated(g: Expr, product: Any) -> Any:
-    """A rule's product with 0 where the cotangent (or tangent) is exactly 0, whatever the factor is there."""
-    if not isinstance(product, Expr) or product.type != g.type:
-        return product
-    zero = zeros_like(g)
-    return where(g == zero, zero, product)

@@ -35,6 +35,7 @@ from mlirad.autodiff.calls import Recorded, record
 from mlirad.autodiff.carries import count_trips, terminator
 from mlirad.autodiff.functions import free_name
 from mlirad.autodiff.naming import Mirror, hint_cotangent
+from mlirad.autodiff.needed import needed
 from mlirad.autodiff.records import RECORDED, recorded_attribute
 from mlirad.autodiff.tangent import Tangent
 from mlirad.dialect import types
@@ -279,7 +280,9 @@ def _reverse(
     block = function.body.block
     end = terminator(block)
     last = end.prev_op
-    adjoint, at, cotangents = Adjoint(live, recorded=recorded), Mirror(block), Cotangents()
+    is_scalar = len(outs) == 1 and not types.is_tensor(outs[0].type) and not accumulated
+    needs = needed(function, live, outs) if is_scalar else frozenset()
+    adjoint, at, cotangents = Adjoint(live, needs, recorded=recorded), Mirror(block), Cotangents()
     with building(InsertPoint.before(end)), located(end.location):
         given = cotangents_of_outs()
         last_reverse = end.prev_op  # an `ad.turn` belongs to neither sweep

@@ -13,12 +13,12 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.autodiff.activity import Activity
-from mlirad.autodiff.adjoint import annihilated
 from mlirad.autodiff.callees import Pushed, retarget
 from mlirad.autodiff.carries import Loop, add_results, add_yields, branches, terminator, yields
 from mlirad.autodiff.naming import hint_cotangent
 from mlirad.autodiff.sizes import size_value, unknown_axes, zeros
 from mlirad.dialect import types
+from mlirad.dialect.choice import annihilated
 from mlirad.dialect.effects import is_terminator
 from mlirad.dialect.expr import Expr, building, located
 from mlirad.dialect.op import NdOp
@@ -76,7 +76,7 @@ class Tangent:
             alone = [tangent if place == index else None for place in range(len(given))]
             term = op.jvp(alone, out, *operands)
             if term is not None:
-                term = annihilated(tangent, term)
+                term = annihilated(term, tangent) if op.scales(index) else term
                 total = term if total is None else total + term
         return total
 

@@ -1,4 +1,4 @@
-"""Choosing one of two numbers: by a condition, or the larger or the smaller."""
+"""Choosing one of two numbers: by a condition, the larger or the smaller, or 0 for 0 times infinity."""
 
 from __future__ import annotations
 
@@ -9,13 +9,22 @@ from typing import Any, ClassVar
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
+from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def, var_operand_def
 
 from mlirad.dialect import types
-from mlirad.dialect.elementwise import BinaryOp, ElementwiseOp, choose, require_same, scalar_op
-from mlirad.dialect.expr import Expr, where
+from mlirad.dialect.elementwise import (
+    BinaryOp,
+    ElementwiseOp,
+    choose,
+    compare,
+    floats,
+    number,
+    require_same,
+    scalar_op,
+)
+from mlirad.dialect.expr import Expr, emit, where
 from mlirad.dialect.op import Properties, op
-from mlirad.errors import DTypeError
+from mlirad.errors import DTypeError, ShapeError
 
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
@@ -46,7 +55,7 @@ class ExtremumOp(BinaryOp):
         return scalar_op(unsigned if types.is_unsigned(self.element) else signed, *elements)
 
 
-@op(np.maximum)
+@op(np.maximum, linear=True, partial=(0, 1))
 class MaximumOp(ExtremumOp):
     """The larger of two; nan if either is."""
 
@@ -57,7 +66,7 @@ class MaximumOp(ExtremumOp):
         return x > y
 
 
-@op(np.minimum)
+@op(np.minimum, linear=True, partial=(0, 1))
 class MinimumOp(ExtremumOp):
     """The smaller of two; nan if either is."""
 
@@ -72,7 +81,7 @@ def _select_reference(condition: Any, x: Any, y: Any) -> Any:
     return np.where(condition, x, y)
 
 
-@op(_select_reference)
+@op(_select_reference, linear=True, partial=(1, 2))
 class SelectOp(ElementwiseOp):
     """x where the condition holds, else y."""
 
@@ -109,3 +118,59 @@ class SelectOp(ElementwiseOp):
 
     def scalar(self, *elements: SSAValue) -> SSAValue:
         return choose(*elements)
+
+
+@op(partial=(0,))
+class AnnihilateOp(ElementwiseOp):
+    """x, but 0 where x is nan and all the `factors` are exactly 0: a product in which 0 times infinity is 0.
+
+    The factor is the cotangent in a derivative rule. Where nothing needs an element (a select takes its other branch),
+    the cotangent is 0, and so are its own derivatives of all orders: hence its tangents become factors too. A cotangent
+    that is 0 only by its value does not stop its own derivative.
+    """
+
+    name = "nd.annihilate"
+    x = operand_def(_T)
+    factors = var_operand_def(_T)
+    result = result_def(_T)
+    assembly_format = "$x `by` $factors attr-dict `:` type($x)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        if len(operands) < 2:
+            raise ShapeError(f"{cls.name}: a product has a factor")
+        require_same(cls.name, operands)
+        return [floats(cls.name, operands[0])]
+
+    def reference(self, *arrays: Any) -> Any:
+        x, *factors = arrays
+        holds = np.isnan(x) & np.all([factor == 0 for factor in factors], axis=0)
+        return np.where(holds, np.zeros_like(x), x)[()]
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        x, *factors = operands
+        holds = x != x
+        for factor in factors:
+            holds = holds & (factor == 0)
+        return where(holds, 0.0, g), *(None for _ in factors)
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        tangent, *moved = tangents
+        return None if tangent is None else annihilated(tangent, *operands[1:], *(t for t in moved if t is not None))
+
+    def scales(self, index: int) -> bool:
+        return False  # its rule selects
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        x, *factors = elements
+        zero, holds = number(0.0, x.type), compare("uno", x, x)
+        for factor in factors:
+            holds = scalar_op(arith.AndIOp, holds, compare("oeq", factor, zero))
+        return choose(holds, zero, x)
+
+
+def annihilated(product: Expr, *factors: Expr) -> Expr:
+    """A product with 0 where all of these factors are exactly 0, whatever the others are there."""
+    return emit(AnnihilateOp, product, *factors)

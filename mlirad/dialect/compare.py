@@ -153,7 +153,7 @@ class LogicalNotOp(UnaryOp):
         return scalar_op(arith.XOrIOp, x, number(1, types.I1))
 
 
-@op()
+@op(linear=True)
 class CastOp(ElementwiseOp):
     """x in another element type, as NumPy's astype. Between floats it is linear; else its derivative is 0."""
 
@@ -184,6 +184,9 @@ class CastOp(ElementwiseOp):
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         (tangent,) = tangents
         return cast(tangent, self.target) if tangent is not None and types.is_float(out.type) else None
+
+    def is_finite(self) -> bool:
+        return not types.is_float(self.x.type)
 
     def scalar(self, *elements: SSAValue) -> SSAValue:
         (x,) = elements

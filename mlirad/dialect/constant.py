@@ -15,7 +15,7 @@ from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def, var_op
 
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, constant, emit, insert
-from mlirad.dialect.op import Generic, Properties, PureOp, Upstream, op
+from mlirad.dialect.op import Generic, NdOp, Properties, PureOp, Upstream, op
 from mlirad.dialect.upstream import empty, filled
 from mlirad.errors import DTypeError, ShapeError
 
@@ -93,6 +93,9 @@ class ConstantOp(PureOp):
     def reference(self, *arrays: Any) -> Any:
         return value_of(self.value, self.result.type)
 
+    def is_finite(self) -> bool:
+        return bool(np.isfinite(self.reference()).all())
+
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         return ()
 
@@ -110,6 +113,19 @@ class ConstantOp(PureOp):
         if 0 in types.shape(type):
             return [empty(type)]  # upstream has no dense attribute of no elements
         return [insert(arith.ConstantOp(value, type)).result]  # type: ignore[arg-type]
+
+
+def is_finite(value: SSAValue) -> bool:
+    """Whether it is known at compile time that a value holds neither an infinity nor a nan."""
+    return isinstance(value.owner, NdOp) and value.owner.is_finite()
+
+
+def is_nonzero(value: SSAValue) -> bool:
+    """Whether a value is a constant that holds no zero and no nan."""
+    owner = value.owner
+    while isinstance(owner, FullOp):
+        owner = owner.value.owner
+    return isinstance(owner, ConstantOp) and bool((np.abs(owner.reference()) > 0).all())
 
 
 @op()
@@ -137,6 +153,9 @@ class FullOp(PureOp):
         given = iter(sizes)
         shape = [int(next(given)) if size < 0 else size for size in types.shape(self.result.type)]
         return np.full(shape, value, types.to_dtype(types.element_type(self.result.type)))
+
+    def is_finite(self) -> bool:
+        return is_finite(self.value)
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         from mlirad.dialect.reduction import sum_of

@@ -15,7 +15,7 @@ from mlirad.dialect.op import op
 from mlirad.dialect.remf import RemfOp
 
 
-@op(np.floor_divide, cost=8)
+@op(np.floor_divide, cost=8, partial=(0, 1))
 class FloorDivOp(BinaryOp):
     """floor(x / y), as NumPy: of integers x // 0 is 0 and the smallest by -1 wraps; of floats fmod's rounding."""
 

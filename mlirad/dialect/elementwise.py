@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
 
 from mlirad.dialect import types
-from mlirad.dialect.constant import dense
+from mlirad.dialect.constant import dense, is_finite, is_nonzero
 from mlirad.dialect.expr import Expr, emit, insert, where
 from mlirad.dialect.op import Generic, Properties, PureOp, op
 from mlirad.errors import DTypeError, ShapeError
@@ -65,6 +65,9 @@ class ElementwiseOp(PureOp):
     @property
     def element(self) -> Attribute:
         return types.element_type(self.operands[0].type)
+
+    def scales(self, index: int) -> bool:
+        return not self.linear
 
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         """The sum over the operands of d out / d operand * tangent: with a diagonal Jacobian, vjp(tangent)."""
@@ -156,7 +159,7 @@ def _pick(element: Attribute, floating: type[Operation], integer: type[Operation
 # --- arithmetic -------------------------------------------------------------------------------------------------
 
 
-@op(np.add)
+@op(np.add, linear=True)
 class AddOp(BinaryOp):
     """x + y. Integers wrap."""
 
@@ -169,7 +172,7 @@ class AddOp(BinaryOp):
         return scalar_op(_pick(self.element, arith.AddfOp, arith.AddiOp), *elements)
 
 
-@op(np.subtract)
+@op(np.subtract, linear=True)
 class SubOp(BinaryOp):
     """x - y. Integers wrap."""
 
@@ -192,6 +195,9 @@ class MulOp(BinaryOp):
         x, y = operands
         return g * y, g * x
 
+    def scales(self, index: int) -> bool:
+        return not is_finite(self.operands[1 - index])
+
     def scalar(self, *elements: SSAValue) -> SSAValue:
         return scalar_op(_pick(self.element, arith.MulfOp, arith.MuliOp), *elements)
 
@@ -211,11 +217,14 @@ class DivOp(BinaryOp):
         quotient = g / y
         return quotient, -(quotient * out)
 
+    def scales(self, index: int) -> bool:
+        return index == 1 or not is_nonzero(self.y)
+
     def scalar(self, *elements: SSAValue) -> SSAValue:
         return scalar_op(arith.DivfOp, *elements)
 
 
-@op(np.negative)
+@op(np.negative, linear=True)
 class NegOp(UnaryOp):
     """-x. Integers wrap."""
 
@@ -365,7 +374,7 @@ class AbsOp(UnaryOp):
         return choose(compare("slt", x, zero), scalar_op(arith.SubiOp, zero, x), x)
 
 
-@op(np.sign)
+@op(np.sign, partial=(0,))
 class SignOp(UnaryOp):
     """-1, 0 or 1; nan of nan. Its derivative is 0 everywhere."""
 

@@ -136,7 +136,7 @@ def constant_indices(index: SSAValue) -> np.ndarray | None:
 # --- reading ----------------------------------------------------------------------------------------------------
 
 
-@op()
+@op(partial=(0,))
 class GatherOp(IndexedOp):
     """t[..., i, j, ...], an array."""
 
@@ -251,7 +251,7 @@ class ScatterUpdateOp(IndexedOp):
         return emit(GatherOp, g, *indices, **self.properties)
 
 
-@op(overwrites=1)
+@op(overwrites=1, partial=(0, 1))
 class ScatterOp(ScatterUpdateOp):
     """t with t[..., i, j, ...] = value; of a place that stands there more than once, the last value stays."""
 
@@ -308,7 +308,7 @@ class ScatterAddOp(ScatterUpdateOp):
         return self.read(g, indices), g, *(None for _ in indices)
 
 
-@op(shape_only=(1,))
+@op(shape_only=(1,), partial=(0,))
 class KeepLastOp(IndexedOp):
     """The values that a scatter of them into an array like t would leave there, and 0 for those that it overwrites.
 

@@ -90,7 +90,7 @@ _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 # --- elements ---------------------------------------------------------------------------------------------------
 
 
-@op()
+@op(partial=(0,))
 class ExtractOp(PureOp):
     """t[i, j, ...], a scalar."""
 
@@ -157,7 +157,7 @@ class ElementUpdateOp(PureOp):
         """The update, in upstream ops."""
 
 
-@op(overwrites=1)
+@op(overwrites=1, partial=(1,))
 class InsertOp(ElementUpdateOp):
     """t with t[i, j, ...] = value."""
 
@@ -238,7 +238,7 @@ def _check_slice(name: str, t: Attribute, starts: int, properties: Properties) -
     return array, sizes
 
 
-@op(cost=0)
+@op(cost=0, partial=(0,))
 class ExtractSliceOp(PureOp):
     """t[start : : stride] of `sizes` elements along the axes (-1: the next of the lengths); strides may be negative."""
 
@@ -357,7 +357,7 @@ class SliceUpdateOp(PureOp):
         return _slices(t.shape, starts, value.shape, ints(self.strides))
 
 
-@op(overwrites=1)
+@op(overwrites=1, partial=(1,))
 class InsertSliceOp(SliceUpdateOp):
     """t with t[slice] = value."""
 

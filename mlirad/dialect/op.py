@@ -95,6 +95,8 @@ class NdOp(IRDLOperation):
         spellings: ClassVar[tuple[Callable[..., Any], ...]]
         memory: ClassVar[Memory]
         singular: ClassVar[bool]
+        linear: ClassVar[bool]
+        partial: ClassVar[frozenset[int]]
 
     @classmethod
     @abstractmethod
@@ -117,6 +119,14 @@ class NdOp(IRDLOperation):
     @abstractmethod
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         """The tangent of the result; None stands for a zero tangent."""
+
+    def scales(self, index: int) -> bool:
+        """Whether the cotangent of operand `index` is that of the result times a factor that may not be finite."""
+        return False
+
+    def is_finite(self) -> bool:
+        """Whether it is known at compile time that the result holds neither an infinity nor a nan."""
+        return False
 
     @abstractmethod
     def loops(self) -> Generic | Composed | Upstream:
@@ -198,11 +208,15 @@ def op(
     overwrites: int | None = None,
     shape_only: Sequence[int] = (),
     singular: bool = False,
+    linear: bool = False,
+    partial: Sequence[int] = (),
 ) -> Callable[[type[NdOpT]], type[NdOpT]]:
     """Define an op of ours, which is what the functions `spellings` are in IR (the first is its reference).
 
-    cost, overwrites, shape_only: see `Memory`. singular: its derivative's factor may be non-finite, so that the
-    engine lets an exactly zero cotangent annihilate it. Raises TypeError for a class that leaves a question open.
+    cost, overwrites, shape_only: see `Memory`. singular: its derivative's factor may be infinite where the op itself is
+    finite, so that an exactly zero cotangent always annihilates it. linear: an elementwise op whose derivative has no
+    factors but constants. partial: the operands of which the result may leave elements out, such as a select's branches
+    and the array that a write changes. Raises TypeError for a class that leaves a question open.
     """
 
     def define(cls: type[NdOpT]) -> type[NdOpT]:
@@ -221,6 +235,8 @@ def op(
         defined.spellings = spellings
         defined.memory = Memory(overwrites, frozenset(shape_only), cost)
         defined.singular = singular
+        defined.linear = linear
+        defined.partial = frozenset(partial)
         _registry.classes.append(defined)
         _registry.spelled.update(dict.fromkeys(spellings, defined))
         return defined

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def
 
 from mlirad.dialect import types
+from mlirad.dialect.choice import annihilated
 from mlirad.dialect.compare import cast
 from mlirad.dialect.elementwise import numbers, scalar_op
 from mlirad.dialect.expr import Expr, emit, where
@@ -106,7 +107,8 @@ class ExtremeOp(ReductionOp):
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         (x,) = operands
         weights = self._weights(out, x)
-        return where(weights == 0, 0.0, broadcast_like(g, self.kept, x) * weights)
+        whole = broadcast_like(g, self.kept, x)
+        return where(weights == 0, 0.0, annihilated(whole * weights, whole))
 
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         (tangent,) = tangents
@@ -132,7 +134,7 @@ class ExtremeOp(ReductionOp):
         return scalar_op(kinds[index], *operands)
 
 
-@op(np.max, np.amax)
+@op(np.max, np.amax, partial=(0,))
 class MaxOp(ExtremeOp):
     """The largest element over axes."""
 
@@ -145,7 +147,7 @@ class MaxOp(ExtremeOp):
         return self.bounds[0]
 
 
-@op(np.min, np.amin)
+@op(np.min, np.amin, partial=(0,))
 class MinOp(ExtremeOp):
     """The smallest element over axes."""
 

@@ -15,7 +15,12 @@ ORDER = 4
 
 
 class Jet:
-    __array_ufunc__ = None  # an array times a jet asks the jet
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any) -> Any:
+        """A function of a jet is the method of its name; an array times a jet asks the jet."""
+        if len(inputs) == 1:
+            return getattr(self, ufunc.__name__)()
+        left, right = inputs
+        return _FROM_THE_RIGHT[ufunc](right, left)
 
     def __init__(self, coefficients: Any) -> None:
         self.c = np.zeros(ORDER + 1)
@@ -47,6 +52,30 @@ class Jet:
             sine[k], cosine[k] = slopes @ cosine[k - 1 :: -1][:k], -slopes @ sine[k - 1 :: -1][:k]
         return Jet(sine)
 
+    def exp(self) -> Jet:
+        out = np.zeros(ORDER + 1)
+        out[0] = np.exp(self.c[0])
+        for k in range(1, ORDER + 1):
+            out[k] = np.arange(1, k + 1) * self.c[1 : k + 1] / k @ out[k - 1 :: -1][:k]
+        return Jet(out)
+
+    def log(self) -> Jet:
+        out = np.zeros(ORDER + 1)
+        out[0] = np.log(self.c[0])
+        for k in range(1, ORDER + 1):
+            out[k] = (self.c[k] - np.arange(1, k) * out[1:k] / k @ self.c[k - 1 : 0 : -1]) / self.c[0]
+        return Jet(out)
+
+    def sqrt(self) -> Jet:
+        return (self.log() * 0.5).exp()
+
+    def tanh(self) -> Jet:
+        doubled = (self * 2.0).exp()
+        return (doubled - 1.0) / (doubled + 1.0)
+
+    def __pow__(self, exponent: float) -> Jet:
+        return (self.log() * exponent).exp()
+
     def __neg__(self) -> Jet:
         return Jet(-self.c)
 
@@ -69,6 +98,14 @@ class Jet:
         return bool(self.c[0] > Jet.of(other).c[0])
 
     __radd__, __rmul__ = __add__, __mul__
+
+
+_FROM_THE_RIGHT = {
+    np.add: Jet.__radd__,
+    np.multiply: Jet.__rmul__,
+    np.subtract: Jet.__rsub__,
+    np.true_divide: Jet.__rtruediv__,
+}
 
 
 def each(function: Any, array: np.ndarray) -> np.ndarray:

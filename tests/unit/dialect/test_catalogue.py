@@ -258,6 +258,12 @@ SAMPLES: list[Sample] = [
     *(Sample(op, (np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)), smooth=False) for op in (H.MaximumOp, H.MinimumOp)),
     Sample(H.SelectOp, (TRUTH[0], A, B), (*ARITHMETIC, BOOL), exact=(0,)),
     Sample(H.SelectOp, (np.True_, A[0], B[0]), exact=(0,)),
+    Sample(H.AnnihilateOp, (A, B)),
+    Sample(H.AnnihilateOp, (A[0], B[0], B[1])),
+    *(
+        Sample(H.AnnihilateOp, (np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8), *more), smooth=False)
+        for more in ((), (np.zeros(64),), (np.tile(SPECIAL, 8)[::-1].copy(),))
+    ),
     *(sample for op in RELATIONS for sample in binary(op, np.round(A), np.round(B), (*ARITHMETIC, BOOL), smooth=False)),
     *(Sample(op, (np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)), smooth=False) for op in RELATIONS),
     *(sample for op in (C.LogicalAndOp, C.LogicalOrOp) for sample in binary(op, *TRUTH, (BOOL,), smooth=False)),
@@ -559,6 +565,9 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     *((op, [types.I64], {}, None) for op in (E.ExpOp, E.LogOp, E.SinOp, E.CosOp, E.TanhOp, E.SqrtOp, C.LogicalNotOp)),
     *((op, [types.I1], {}, None) for op in (E.NegOp, E.AbsOp, E.SignOp)),
     (H.SelectOp, [types.I1, types.tensor((2,), types.F64), types.tensor((2,), types.F64)], {}, None),
+    (H.AnnihilateOp, [types.F64], {}, None),
+    (H.AnnihilateOp, [types.F64, types.F32], {}, None),
+    (H.AnnihilateOp, [types.I64, types.I64], {}, None),
     (C.CastOp, [types.F64], {}, types.tensor((2,), types.F32)),
     (constant.ConstantOp, [], {"value": constant.dense(1, types.F64)}, types.F32),
     (constant.FullOp, [types.F64], {}, types.tensor((2,), types.F32)),

@@ -329,6 +329,23 @@ def test_a_zero_cotangent_annihilates_an_infinite_factor() -> None:
     assert mlirad.jvp(lambda x, y: np.sqrt(x) + y, (0.0, 1.0), (0.0, 1.0))[1] == 1.0
 
 
+@row("what no output needs")
+def test_what_no_output_needs_is_not_multiplied() -> None:
+    f = mlirad.grad(lambda x: np.sum(np.where(x > 0, x * np.log(x), 0.0)))
+    np.testing.assert_array_equal(f(np.array([0.0, 1.0])), [0.0, 1.0])
+    g = mlirad.grad(lambda x: np.sum((x * np.log(x))[1:]))
+    np.testing.assert_array_equal(g(np.array([0.0, 1.0])), [0.0, 1.0])
+
+
+@row("a matrix product or `einsum`")
+def test_a_matrix_product_that_is_masked_afterwards() -> None:
+    a, valid = np.array([[np.nan, 1.0], [2.0, 3.0]]), np.array([False, True])
+    after = mlirad.grad(lambda w, a, valid: np.sum(np.where(valid, a @ w, 0.0)))
+    assert np.isnan(after(np.ones(2), a, valid)).any()
+    before = mlirad.grad(lambda w, a, valid: np.sum(np.where(valid, np.where(valid[:, None], a, 0.0) @ w, 0.0)))
+    np.testing.assert_array_equal(before(np.ones(2), a, valid), [2.0, 3.0])
+
+
 @row("`max`, `min` of several")
 @pytest.mark.parametrize("reduce", [np.max, np.min])
 def test_tied_elements_share_the_cotangent(reduce) -> None:

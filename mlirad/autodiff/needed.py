@@ -1,0 +1,110 @@
+"""Which values every element is needed of, so that no cotangent of theirs is zero for want of a use.
+
+Reads: a function of func, scf and nd ops, and its activity. Writes: nothing. Gives: a set of live values.
+
+    %v = nd.mul %x, %l             not needed everywhere: only the select uses it
+    %y = nd.select %c, %v, %z      needed, if it is what the function returns
+
+The others' cotangents may hold exact zeros where no output depends on the element. The adjoint does not let these meet
+an infinite factor. A zero in the cotangent of a value that is needed is one by its value, and IEEE's product is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xdsl.dialects import func, scf
+from xdsl.ir import Block, SSAValue
+
+from mlirad.autodiff.activity import Activity
+from mlirad.autodiff.carries import Loop, block_of, branches, yields
+from mlirad.autodiff.final import FinalArrays
+from mlirad.autodiff.updates import equal_read
+from mlirad.dialect.indexing import InsertOp, InsertSliceOp
+from mlirad.dialect.op import NdOp
+
+Use = tuple[SSAValue, tuple[SSAValue, ...]]
+"""A value, and others: if all of these are needed everywhere, so is the value."""
+
+
+def needed(function: func.FuncOp, activity: Activity, outs: Sequence[SSAValue]) -> frozenset[SSAValue]:
+    """The live values that a path of whole uses connects with one of `outs`, whose cotangents have no such zeros.
+
+    The greatest set in which each value, but for outs, has a use that leaves no element out: the carry of a loop may
+    be needed because its next trip needs it.
+    """
+    live = activity.live
+    block = function.body.block
+    uses = [use for use in _uses(block, FinalArrays(block)) if use[0] in live and live.issuperset(use[1])]
+    remaining = dict.fromkeys(live, 0)
+    of_member: dict[SSAValue, list[int]] = {}
+    for number, (value, by) in enumerate(uses):
+        remaining[value] += 1
+        for member in by:
+            of_member.setdefault(member, []).append(number)
+    kept, gone = set(outs), set[int]()
+    pending = [value for value, count in remaining.items() if count == 0 and value not in kept]
+    needless = set(pending)
+    while pending:
+        for number in of_member.get(pending.pop(), ()):
+            value = uses[number][0]
+            if number in gone:
+                continue
+            gone.add(number)
+            remaining[value] -= 1
+            if remaining[value] == 0 and value not in kept:
+                needless.add(value)
+                pending.append(value)
+    return live - needless
+
+
+def _uses(block: Block, finals: FinalArrays) -> Iterator[Use]:
+    """The whole uses in a block and in those inside; of a value from outside a region, none: it may not be reached."""
+    for op in block.ops:
+        match op:
+            case NdOp():
+                yield from (use for use in _uses_by(op, finals) if block_of(use[0]) is block)
+            case scf.ForOp() | scf.WhileOp():
+                loop = Loop(op)
+                for carry in loop.carries:
+                    after = (carry.arg, carry.result)
+                    if block_of(carry.init) is block:
+                        yield carry.init, after
+                    if block_of(carry.yielded) is loop.body:
+                        yield carry.yielded, after
+                yield from _uses(loop.body, finals)
+            case scf.IfOp():
+                both = branches(op)
+                ends = [list(zip(yields(each), ((result,) for result in op.results), strict=True)) for each in both]
+                for branch, end in zip(both, ends, strict=True):
+                    yield from (use for use in end if block_of(use[0]) is branch)
+                    yield from _uses(branch, finals)
+                one, other = (_captured(each, block, end, finals) for each, end in zip(both, ends, strict=True))
+                yield from (
+                    (v, (*then, *or_else)) for v in one if v in other for then in one[v] for or_else in other[v]
+                )
+            case _:
+                pass
+
+
+def _captured(
+    branch: Block, outside: Block, end: Sequence[Use], finals: FinalArrays
+) -> dict[SSAValue, list[tuple[SSAValue, ...]]]:
+    """By value of the block `outside`: what uses it whole in a branch."""
+    found: dict[SSAValue, list[tuple[SSAValue, ...]]] = {}
+    inside = (use for op in branch.ops if isinstance(op, NdOp) for use in _uses_by(op, finals))
+    for value, by in (*end, *inside):
+        if block_of(value) is outside:
+            found.setdefault(value, []).append(by)
+    return found
+
+
+def _uses_by(op: NdOp, finals: FinalArrays) -> Iterator[Use]:
+    """The whole uses that an op makes of its operands."""
+    results = tuple(op.results)
+    yield from ((operand, results) for index, operand in enumerate(op.operands) if index not in op.partial)
+    if isinstance(op, InsertOp) and (home := finals.home(op.value)) is not None:
+        yield op.value, home[:1]
+    if isinstance(op, InsertOp | InsertSliceOp) and (read := equal_read(op)) is not None:
+        # What is overwritten is needed too, by what has read it just before.
+        yield op.t, (*results, read)
