@@ -55,6 +55,8 @@ def _cache(action: str) -> int:
         return 0
     store = Store(root)
     print(root)
+    if (why := store.refusal()) is not None:
+        print(f"not used: {why}")
     if action == "clear":
         print(f"{store.clear()} entries removed")
         return 0

@@ -12,8 +12,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import itertools
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.frontend.captures import UNREACHABLE, Guard, Presence, keys_of
+from mlirad.frontend.captures import UNREACHABLE, Capture, Guard, Presence, keys_of
 from mlirad.frontend.captures import Path as Place
 from mlirad.frontend.interface import Interface, Reliance
 from mlirad.jit.portable import NotPortable, Objects, key_of
@@ -35,7 +37,23 @@ from mlirad.targets.target import Artifact, Target
 
 MAX_VARIANTS = 8
 """How many entries of one source and signature are kept: they differ in static values and in guards."""
+MAX_DEPTH = 500
+"""How deep JSON may be nested in an entry: reading it takes the native stack."""
+_NONSENSE = (
+    NotPortable,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    AssertionError,
+    SyntaxError,  # of the name of a dtype
+)
+"""What comes of reading an entry that is whole and yet says what no entry of ours says."""
 _PACKAGE = Path(__file__).parents[1]
+_STRING = re.compile(rb'"[^"\\\\]*(?:\\\\.[^"\\\\]*)*"', re.DOTALL)
+_NO_BRACKETS = bytes(each for each in range(256) if each not in b"[]{}")
 _FIELDS = [each.name for each in dataclasses.fields(Interface) if each.name != "guards"]
 
 
@@ -84,7 +102,7 @@ class DiskCache:
         objects = Objects()
         try:
             request = [objects.encode(function), objects.encode(asked)]
-        except NotPortable:
+        except (NotPortable, RecursionError):  # of containers within containers
             return None
         listed = [[name, repr(value)] for name, value in dataclasses.asdict(options).items() if name != "cache"]
         return Wanted(key_of(["specialisation", *self._base, listed, *request, shared]), objects)
@@ -95,8 +113,8 @@ class DiskCache:
             content = self.store.get(name := f"{wanted.key}-{number}")
             if content is None:
                 continue
-            with contextlib.suppress(NotPortable, LookupError, TypeError, ValueError, AttributeError):
-                entry = json.loads(content)
+            with contextlib.suppress(*_NONSENSE):
+                entry = _parsed(content)
                 known = _read(entry, wanted.objects.copy(), leaves)
                 if known is None:
                     continue
@@ -118,7 +136,7 @@ class DiskCache:
         """Keep a specialisation whose object code is the entry `code`; whether that was possible."""
         try:
             entry = _written(wanted.objects.copy(), interface, reliance, static)
-        except NotPortable:
+        except (NotPortable, RecursionError):
             return False
         entry["object"] = code
         content = json.dumps(entry, separators=(",", ":")).encode()
@@ -163,7 +181,7 @@ class DiskCache:
     def _load(self, name: str, code: bytes) -> Artifact | None:
         try:
             return self.target.load(code, self.code)
-        except (RuntimeError, OSError, LookupError, ValueError):
+        except (RuntimeError, OSError, *_NONSENSE):
             self.store.drop(name)
             return None
 
@@ -196,6 +214,16 @@ def _written(
     return {"static": known, "guards": guards, "interface": described, "sharing": objects.sharing()}
 
 
+def _parsed(content: bytes) -> Any:
+    """JSON that is not nested too deeply. Raises ValueError."""
+    outside_strings = _STRING.sub(b"", content)
+    brackets = outside_strings.translate(None, _NO_BRACKETS)
+    depths = itertools.accumulate(1 if each in b"[{" else -1 for each in brackets)
+    if max(depths, default=0) > MAX_DEPTH:
+        raise ValueError("the entry is nested too deeply")
+    return json.loads(content)
+
+
 def _plain_dict(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else value
 
@@ -221,7 +249,14 @@ def _read(entry: Any, objects: Objects, leaves: Sequence[Any]) -> tuple[Interfac
         return None
     described = [objects.decode(each) for each in entry["interface"]]
     interface = Interface(**dict(zip(_FIELDS, described, strict=True)), guards=tuple(guards))
-    return (interface, static) if all(each.holds() for each in interface.captures) else None
+    return (interface, static) if all(map(_holds, interface.captures)) else None
+
+
+def _holds(asked: Guard | Capture) -> bool:
+    try:
+        return asked.holds()
+    except Exception:  # noqa: BLE001 - a property of the user's may raise anything, and may be asked for nothing now
+        return False
 
 
 def _found(objects: Objects, path: Place, keys: Any, wanted: Any) -> Guard | None:
@@ -229,7 +264,9 @@ def _found(objects: Objects, path: Place, keys: Any, wanted: Any) -> Guard | Non
     presence = next((each for each in Presence if objects.encode(each) == wanted), None)
     if presence is not None:
         guard = Guard(path, presence)
-        return guard if guard.holds() else None
+        return guard if _holds(guard) else None
+    if not _holds(Guard(path, Presence.HERE)):
+        return None
     with contextlib.suppress(NotPortable, *UNREACHABLE):
         value = path.fetch()
         found = value if keys is None else type(value)

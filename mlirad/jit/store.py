@@ -1,7 +1,8 @@
 """Entries on disk: bytes under a name, each sealed by a checksum. What is damaged, foreign or unreadable is no entry.
 
-Reads and writes: one directory, which other processes use at the same time. Leaves: whole entries, or none: an entry
-is written beside its place and then moved there. No error of the file system gets out: the worst is a missing entry.
+Reads and writes: one directory, which other processes use at the same time; none that other users may write. Leaves:
+whole entries, or none: an entry is written beside its place and then moved there. No error of the file system gets out:
+the worst is a missing entry.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 import stat
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,6 +70,23 @@ class Store:
         self.limit = limit
         self._lock = threading.Lock()
         self._size: int | None = None  # of all entries, as far as this process knows
+        self._has_warned = False
+
+    def refusal(self) -> str | None:
+        """Why nothing is read from the directory, nor written there; None if it is trusted, or not there yet."""
+        try:
+            status = os.stat(self.root)
+        except OSError:
+            return None
+        return _why_not_trusted(status) if stat.S_ISDIR(status.st_mode) else None
+
+    def _is_trusted(self) -> bool:
+        """Whether only the user can put code here. The user is told where that is not so."""
+        why = self.refusal()
+        if why is not None and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(f"mlirad keeps no code in {self.root}, and runs none from there: {why}", stacklevel=2)
+        return why is None
 
     def get(self, name: str) -> bytes | None:
         """The content of an entry, which is thereby used. A damaged one is removed."""
@@ -86,7 +105,7 @@ class Store:
     def put(self, name: str, content: bytes) -> bool:
         """Write an entry, in place of one of that name; whether that worked."""
         data = sealed(name, content)
-        if len(data) > self.limit:
+        if len(data) > self.limit or not self._is_trusted():
             return False
         partial = self.root / f"{name}.{os.getpid()}.{next(_partials)}{_PARTIAL}"
         try:
@@ -182,13 +201,16 @@ class Store:
             return os.open(path, flags, 0o600)
 
     def _read(self, path: Path) -> bytes | None:
-        """A regular file of our own (or the administrator's): code by somebody else is not run."""
+        """A regular file that only the user, or the administrator, can have written: other code is not run."""
+        if not self._is_trusted():
+            return None
         try:
             # Not blocking: a named pipe would wait for somebody to write to it.
             with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
                 status = os.fstat(file.fileno())
-                owners = (os.getuid(), 0) if hasattr(os, "getuid") else (status.st_uid,)
-                if not stat.S_ISREG(status.st_mode) or status.st_uid not in owners or status.st_size > self.limit:
+                if not stat.S_ISREG(status.st_mode) or status.st_size > self.limit:
+                    return None
+                if _why_not_trusted(status) is not None:
                     return None
                 return file.read()
         except OSError:
@@ -206,6 +228,25 @@ class Store:
                                 yield Path(each.path), status
         except OSError:
             return
+
+
+def _why_not_trusted(status: os.stat_result) -> str | None:
+    """Why another user may have written a file, or into a directory; None if only this one and the administrator can.
+
+    A group that may write is the user's own where it has the user's number, as most systems give every user one.
+    """
+    if not hasattr(os, "getuid"):
+        return None
+    if status.st_uid not in (os.getuid(), 0):
+        return "it belongs to another user; set MLIRAD_CACHE_DIR to a directory of yours"
+    is_sticky_directory = stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX)
+    if is_sticky_directory:
+        return None  # as /tmp: nobody can put a file in the place of another user's, and those are not read
+    is_own_group = status.st_gid == os.getgid() == os.getuid()
+    if status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and not is_own_group):
+        mode = stat.S_IMODE(status.st_mode)
+        return f"other users may write there (mode {mode:o}); chmod go-w, or set MLIRAD_CACHE_DIR to another directory"
+    return None
 
 
 def _remove(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import errno
 import json
@@ -10,11 +11,12 @@ import os
 import pickle
 import random
 import signal
+import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -25,11 +27,14 @@ import pytest
 import mlirad
 from mlirad import cli
 from mlirad.frontend import build as frontend
+from mlirad.frontend.captures import Guard
+from mlirad.frontend.captures import Path as Place
 from mlirad.jit import disk_cache, specialization, store
 from mlirad.jit.portable import NotPortable, Objects
 from mlirad.jit.store import MAGIC, Store
 from mlirad.options import Environment
 from mlirad.targets.cpu import engine
+from mlirad.targets.target import find_target
 
 X = np.array([0.5, -1.25, 2.0])
 
@@ -735,6 +740,141 @@ def test_an_entry_that_says_nonsense_is_removed(root, built) -> None:
     assert len(built) == 6
     check()
     assert len(built) == 6
+
+
+def mutated(rng: random.Random, data: Any, depth: int = 0) -> Any:
+    """JSON with one value in it replaced by another one."""
+    if isinstance(data, dict | list) and data and rng.random() < 0.9:
+        made = copy.copy(data)
+        key = rng.choice(list(made) if isinstance(made, dict) else range(len(made)))
+        made[key] = mutated(rng, made[key], depth + 1)
+        return made
+    kinds = ["tuple", "set", "dict", "object", "enum", "path", "record", "range", "int", "complex", "bytes", "numpy"]
+    kinds += ["dtype", "global", "module", "bool", "float", "...", "kernel", "partial"]
+    values = [None, 0, -1, 10**30, 0.5, "", "nan", "numpy", "f(", "(2,2)i4,(", "O", "x" * 50, [], {}, [[]], {"a": []}]
+    values += [
+        [rng.choice(kinds), *rng.choices([0, 1, -5, "a", "<f8", "ff", [], [["a"]], {}, None], k=rng.randint(0, 3))]
+    ]
+    return rng.choice(values)
+
+
+@pytest.mark.parametrize("seed", range(8 if os.environ.get("MLIRAD_FULL") else 1))
+def test_no_entry_makes_the_reader_fail(seed: int, root) -> None:
+    """Entries that are whole, and say what none of ours says: as if there were none, or right by chance."""
+    rng = random.Random(seed)
+    box = {"scale": 2.0}
+    kernels = [(mlirad.jit(fresh(function)), make) for function, make in CASES[:8]]
+    kernels.append((mlirad.jit(lambda x: x * box["scale"]), lambda: (X,)))
+    for kernel, make in kernels:
+        kernel(*make())
+    kept = disk_cache.disk_cache(kernels[0][0].options, find_target("cpu"))
+    assert kept is not None
+    names = [path.name.removesuffix(".entry") for path in entries(root) if "-" in path.name]
+    told = [json.loads(Store(root).get(name) or b"") for name in names]
+    assert len(told) == len(kernels)
+    for kernel, make in kernels:
+        wanted = kept.wanted(kernel.__mlirad_function__, kernel.signatures[0], kernel.options)
+        assert wanted is not None
+        for _ in range(60):
+            Store(root).put(f"{wanted.key}-0", json.dumps(mutated(rng, rng.choice(told))).encode())
+            kept.find(wanted, list(make()))
+
+
+@pytest.mark.parametrize("limit", [1000, 1_000_000])
+def test_an_entry_that_is_nested_deeply_is_removed(limit: int, root, built) -> None:
+    check()
+    (path,) = [each for each in entries(root) if "-" in each.name]
+    name = path.name.removesuffix(".entry")
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit)
+    try:
+        for opening, closing in (("[", "]"), ('{"static":["tuple",[', "]]}")):
+            for depth in (100, 600, 200_000):
+                wrong = '["]]]]", "\\"}}", ' + opening * depth + "0" + closing * depth + "]"
+                assert Store(root).put(name, wrong.encode())
+                with pytest.raises(ValueError) if depth > 500 else nullcontext():
+                    disk_cache._parsed(wrong.encode())
+                check()
+                assert Store(root).get(name) != wrong.encode()
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def test_arguments_that_are_nested_deeply(root) -> None:
+    for depth in (3, 40):
+        nested: Any = X
+        for _ in range(depth):
+            nested = (nested,)
+
+        def f(x):
+            while isinstance(x, tuple):
+                x = x[0]
+            return x + 1.0
+
+        for _ in range(2):
+            same(mlirad.jit(fresh(f))(nested), X + 1.0)
+
+
+PROPERTY = """class C:
+    ok = True
+    @property
+    def a(self):
+        if self.ok:
+            return 2.0
+        raise ZeroDivisionError("no")
+c = C()
+def f(x, kind):
+    return x * c.a if kind == "a" else x
+"""
+
+
+def test_a_property_that_raises_is_not_asked_in_vain(session) -> None:
+    """What other entries of a function rely on may be gone, and asking for it may raise anything."""
+    space = session.run(PROPERTY)
+    guard = Guard(Place(space["f"], "c", (("attribute", "a"),)), 2.0)
+    objects = Objects()
+    objects.encode(space["f"])
+    assert disk_cache._found(objects, guard.path, None, objects.encode(2.0)) is not None
+    space["C"].ok = False
+    assert disk_cache._found(objects, guard.path, None, objects.encode(2.0)) is None
+
+
+# Who may write there.
+
+ME, OTHER = 1000, 1001
+MODES = [
+    (0o700, ME, ME, True), (0o755, ME, ME, True), (0o775, ME, ME, True), (0o775, ME, OTHER, False),
+    (0o777, ME, ME, False), (0o702, ME, ME, False), (0o700, OTHER, ME, False), (0o755, 0, 0, True),
+    (0o1777, 0, 0, True), (0o1777, OTHER, OTHER, False), (0o777, 0, 0, False), (0o770, 0, OTHER, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("mode", "user", "group", "is_trusted"), MODES)
+def test_directories_that_are_trusted(mode: int, user: int, group: int, is_trusted: bool, monkeypatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: ME)
+    monkeypatch.setattr(os, "getgid", lambda: ME)
+    status = os.stat_result((stat.S_IFDIR | mode, 0, 0, 0, user, group, 0, 0, 0, 0))
+    assert (store._why_not_trusted(status) is None) is is_trusted
+
+
+def test_a_directory_that_others_may_write_is_not_used(root, built, capsys) -> None:
+    check()
+    (kept,) = [each for each in entries(root) if "-" in each.name]
+    before = {path: path.read_bytes() for path in entries(root)}
+    root.chmod(0o777)
+    disk_cache._store.cache_clear()
+    with pytest.warns(UserWarning, match=r"keeps no code in .*cache, and runs none from there.*chmod go-w") as warned:
+        [check() for _ in range(2)]
+    assert len(built) == 3 and len(warned) == 1
+    assert {path: path.read_bytes() for path in entries(root)} == before
+    cli.main(["cache"])
+    assert "not used: other users may write there (mode 777)" in capsys.readouterr().out
+    root.chmod(0o700)
+    check()
+    assert len(built) == 3
+    kept.chmod(0o666)  # somebody may have written it
+    check()
+    assert len(built) == 4
 
 
 # The file system's errors.
