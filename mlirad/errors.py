@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mlirad.location import SourceLocation
 
+_CALLS = 6
+"""How many calls on the way to a place are shown."""
 
-def format_located(message: str, location: SourceLocation | None, hint: str | None = None) -> str:
-    """`file:line:col: message`, the source line, a caret, and what to write instead."""
+
+def format_located(
+    message: str, location: SourceLocation | None, hint: str | None = None, callers: Sequence[SourceLocation] = ()
+) -> str:
+    """`file:line:col: message`, the source line, a caret, the calls that lead there, and what to write instead."""
     text = message if location is None else f"{location}: {message}"
-    if location is not None and (line := location.source_line()) is not None:
-        text += f"\n    {line}\n    {location.caret_line(line)}"
+    text += _shown(location)
+    shown = callers if len(callers) <= _CALLS else [*callers[: _CALLS - 2], None, *callers[-2:]]
+    for caller in shown:
+        text += "\n  ..." if caller is None else f"\n  called from {caller}{_shown(caller)}"
     if hint is not None:
         text += f"\n  help: {hint}"
     return text
 
 
+def _shown(location: SourceLocation | None) -> str:
+    line = None if location is None else location.source_line()
+    return "" if location is None or line is None else f"\n    {line}\n    {location.caret_line(line)}"
+
+
 class CompileError(Exception):
     """What the compiler refuses, with the place in the user's source and, where there is one, what to write instead.
 
-    Attributes: `message`, `hint`, `filename`, `lineno`, `col_offset` (None, None, None where the place is unknown).
+    Attributes: `message`, `hint`, `filename`, `lineno`, `col_offset` (None, None, None where the place is unknown);
+    `callers`: where the functions that lead to the place are called, the innermost call first.
     """
 
     def __init__(self, message: str, location: SourceLocation | None = None, hint: str | None = None):
@@ -26,6 +41,7 @@ class CompileError(Exception):
         self.message = message
         self.location = location
         self.hint = hint
+        self.callers: list[SourceLocation] = []
 
     @property
     def filename(self) -> str | None:
@@ -46,7 +62,7 @@ class CompileError(Exception):
         return self
 
     def __str__(self) -> str:
-        return format_located(self.message, self.location, self.hint)
+        return format_located(self.message, self.location, self.hint, self.callers)
 
 
 class UnsupportedSyntaxError(CompileError):

@@ -19,6 +19,7 @@ from mlirad.dialect.expr import Expr, constant, where
 from mlirad.errors import StaticIndexError, StaticOverflowError, StaticZeroDivisionError
 from mlirad.frontend import layout, view_functions
 from mlirad.frontend.fancy import Fancy
+from mlirad.frontend.hints import did_you_mean
 from mlirad.frontend.indexing import compose, is_basic
 from mlirad.frontend.merge import kind_of, renumbered
 from mlirad.frontend.promotion import numpys_refusal
@@ -133,7 +134,8 @@ class Access(Fancy):
             assert viewed is not None
             return viewed
         if not hasattr(np.ndarray, name):
-            raise self.refusal(f"an array has no attribute {name!r}")
+            known = [each for each in dir(np.ndarray) if not each.startswith("_")]
+            raise self.refusal(f"an array has no attribute {name!r}", did_you_mean(name, known, ".{}"))
         if not callable(getattr(np.ndarray, name)):
             raise self.refusal(f"the array attribute {name!r} is not compiled")
         return Bound(array, name)
@@ -150,6 +152,9 @@ class Access(Fancy):
             return Static(static[name]) if name != "shape" else Tuple(())
         if name in ("T", "real"):
             return number
+        if not hasattr(np.float64, name):
+            known = [each for each in dir(np.float64) if not each.startswith("_")]
+            raise self.refusal(f"a NumPy number has no attribute {name!r}", did_you_mean(name, known, ".{}"))
         return Bound(number, name)
 
     def selection_attribute(self, selection: Selected, name: str) -> Value:

@@ -72,6 +72,7 @@ class NeedStaticLeaves(Exception):
         self.leaves = leaves
         self.why = why
         self.location = location
+        self.callers: list[SourceLocation] = []
 
 
 class Interpreter(Loops, Transforms, BuiltinCalls, Objects):
@@ -117,14 +118,21 @@ def build(
                 loops |= {origin for origin in need.origins if isinstance(origin, tuple) and origin[0] == INLINED}
                 leaves = {origin[1] for origin in need.origins if isinstance(origin, tuple) and origin[0] == "argument"}
                 if DATA in need.origins or not (loops - set(unrolled) or leaves):
-                    raise _from_data(need) from None
+                    raise _called_like(need, _from_data(need)) from None
                 if loops - set(unrolled):
                     unrolled |= dict.fromkeys(loops, f"{need.what} depends on it")
                     found = Found(captures=found.captures, roots=found.roots)
                     continue
-                raise NeedStaticLeaves(frozenset(leaves), str(need), _place(need)) from None
+                asked = NeedStaticLeaves(frozenset(leaves), str(need), _place(need))
+                raise _called_like(need, asked) from None
             except PoisonUsed as used:
-                raise _used(used.poison, _place(used)) from None
+                raise _called_like(used, _used(used.poison, _place(used))) from None
+
+
+def _called_like(cause: Exception, error: Exception) -> Exception:
+    """The error, with the calls that led to its cause."""
+    error.__dict__["callers"] = cause.__dict__.get("callers", [])
+    return error
 
 
 def _from_data(need: NeedStatic) -> CompileError:

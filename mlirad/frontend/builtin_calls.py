@@ -14,11 +14,12 @@ import numpy as np
 
 from mlirad.dialect.check import check
 from mlirad.errors import DTypeError
-from mlirad.frontend import numpy_calls, prelude, view_functions
+from mlirad.frontend import hints, numpy_calls, prelude, view_functions
 from mlirad.frontend.accumulation import Accumulation, writer
 from mlirad.frontend.calls import Calls
 from mlirad.frontend.iteration import Iteration
 from mlirad.frontend.merge import kind_of
+from mlirad.frontend.promotion import numpys_refusal
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import Bound, Closure, Entry, Lazy, Object, Ref, Static, Tuple, Value
@@ -157,6 +158,8 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
     def builtin_isinstance(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         kinds = self.static(args[1], "the classes of isinstance")
         value = self.use(args[0])
+        with numpys_refusal():
+            isinstance(None, kinds)
         match value:
             case Static():
                 return Static(isinstance(value.value, kinds))
@@ -207,13 +210,19 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         return Static(not isinstance(value, Ref | Traced | Tuple | Object | Lazy))
 
     def builtin_getattr(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
-        name = self.static(args[1], "the name of an attribute")
+        name = self.name_of_attribute(args[1])
         if len(args) == 3 and not self.is_there(args[0], name):
             return args[2]
         return self.attribute(args[0], name)
 
     def builtin_hasattr(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
-        return Static(self.is_there(args[0], self.static(args[1], "the name of an attribute")))
+        return Static(self.is_there(args[0], self.name_of_attribute(args[1])))
+
+    def name_of_attribute(self, value: Value) -> str:
+        name = self.static(value, "the name of an attribute")
+        if not isinstance(name, str):
+            raise DTypeError(f"attribute name must be string, not '{type(name).__name__}'", self.location)
+        return name
 
     def is_there(self, value: Value, name: str) -> bool:
         """Whether a value has an attribute."""
@@ -226,9 +235,6 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             entry = self.entry(value)
             return hasattr(entry.kind, name) or (entry.kind not in (list, dict) and name in entry.keys)
         raise self.refusal(f"whether {kind_of(value)} has an attribute is not compiled")
-
-    def builtin_print(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
-        raise self.refusal("print is not compiled", "return the value, or run kernel.numpy under a debugger")
 
     def builtin_slice_object(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         parts = (Static(None), args[0], Static(None)) if len(args) == 1 else (*args, Static(None))[:3]
@@ -268,7 +274,8 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             if viewed is not None:
                 return viewed
         if name in ("sort", "partition", "resize", "put", "itemset", "setfield", "byteswap", "setflags"):
-            raise self.refusal(f"the method {name!r} changes the array in place, and is not compiled", f"use np.{name}")
+            hint = hints.replacement(f"np.{name}")
+            raise self.refusal(f"the method {name!r} changes the array in place, and is not compiled", hint)
         strides = self.elementwise_strides(array) if name in ("astype", "clip") else None
         result = self.numpy_method(self.read(array), name, args, kwargs, strides)
         if strides is None and name not in ("copy", "dot") and "out" not in kwargs and isinstance(result, Ref):
@@ -389,7 +396,6 @@ _BUILTINS: dict[Any, Callable[[BuiltinCalls, tuple[Value, ...], Keywords], Value
     callable: BuiltinCalls.builtin_callable,
     getattr: BuiltinCalls.builtin_getattr,
     hasattr: BuiltinCalls.builtin_hasattr,
-    print: BuiltinCalls.builtin_print,
     slice: BuiltinCalls.builtin_slice_object,
     dataclasses.replace: BuiltinCalls.builtin_replace,
 }

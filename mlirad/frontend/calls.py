@@ -17,10 +17,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mlirad.errors import DTypeError
-from mlirad.frontend import layout, numpy_calls, prelude, view_functions
+from mlirad.errors import CompileError, DTypeError
+from mlirad.frontend import hints, layout, numpy_calls, prelude, view_functions
 from mlirad.frontend.captures import Path
-from mlirad.frontend.core import RESULT, Bottom, Exit
+from mlirad.frontend.core import RESULT, Bottom, Exit, PoisonUsed
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.objects import Objects
 from mlirad.frontend.recursion import Recursions, Site
@@ -74,6 +74,7 @@ class Calls(Statements, Objects, Recursions):
 
     def _call(self, node: ast.Call) -> Value:
         self.push(self.expression(node.func))
+        self.require_value(self.top())
         positional = self.items_of(node.args)
         self.push(*positional)
         keywords: list[str] = []
@@ -88,6 +89,13 @@ class Calls(Statements, Objects, Recursions):
         named = dict(zip(keywords, self.pop_many(len(keywords)), strict=True))
         positional = self.pop_many(len(positional))
         return self.call(self.pop(), positional, named)
+
+    def require_value(self, function: Value) -> None:
+        """Refuse what is called for its effect, before its arguments: they may be compiled even less."""
+        called = function.value if isinstance(function, Static) else getattr(function, "function", None)
+        hint = hints.of_effect(called)
+        if called is not None and hint is not None:
+            raise self.refusal(f"{called.__name__} is not compiled", hint)
 
     def call(self, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
         function = self.use(function)
@@ -274,7 +282,13 @@ class Calls(Statements, Objects, Recursions):
         name = getattr(node, "name", "<lambda>")
         bound = dict(sorted(self.bound_arguments(node.args, name, args, kwargs, default).items()))
         state, block = self.state.fork(), self.current_block
-        return self.entered(Site(node, source, parent, bound, state, block, block.last_op))
+        caller = self.location if self.active and source.filename != prelude.__file__ else None
+        try:
+            return self.entered(Site(node, source, parent, bound, state, block, block.last_op))
+        except (CompileError, NeedStatic, PoisonUsed) as error:
+            if caller is not None:
+                error.__dict__.setdefault("callers", []).append(caller)
+            raise
 
     def run_body(self, node: FunctionNode, number: int) -> Value:
         if isinstance(node, ast.Lambda):

@@ -7,7 +7,6 @@ view_functions.py.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +18,7 @@ import numpy as np
 from mlirad.dialect.op import spelled
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend import (
+    hints,
     masked,
     numpy_creation,
     numpy_elementwise,
@@ -70,8 +70,8 @@ def call(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = 
 def method(name: str) -> Implementation:
     """A method of arrays and NumPy scalars, as a function for `call`. Raises UnsupportedSyntaxError."""
     if name not in _METHODS:
-        alike = difflib.get_close_matches(name, _METHODS, n=1, cutoff=0.75)
-        hint = _HINTS.get(f"np.{name}") or (f".{alike[0]}() is" if alike else None)
+        is_there = hasattr(np.ndarray, name)
+        hint = hints.replacement(f"np.{name}") if is_there else hints.did_you_mean(name, _METHODS, ".{}()")
         raise UnsupportedSyntaxError(f"the method .{name}() is not supported", hint=hint)
     return _METHODS[name]
 
@@ -148,35 +148,14 @@ def _check_arguments(function: Any, made: Implementation, args: Sequence[Any], k
 
 # --- what is refused --------------------------------------------------------------------------------------------
 
-_HINTS = {
-    "np.prod": "write a loop",
-    "np.cumsum": "write a loop",
-    "np.cumprod": "write a loop",
-    "np.sort": "sort before the call, outside",
-    "np.argsort": "sort before the call, outside",
-    "np.nonzero": "use np.where(condition, x, y)",
-    "np.linalg.norm": "write np.sqrt(np.sum(x * x))",
-    "np.round": "use np.where and //",
-    "np.floor": "write x // 1",
-    "math.floor": "write int(x // 1)",
-    "math.ceil": "write -int(-x // 1)",
-    "round": "write int((x + 0.5) // 1)",
-    "math.hypot": "write math.sqrt(x * x + y * y)",
-    "np.hypot": "write np.sqrt(x * x + y * y)",
-    "print": "print after the call, outside",
-}
-
 
 def unsupported(function: Any) -> UnsupportedSyntaxError:
-    """The refusal of a function: with what to write instead, or what is spelled alike."""
+    """The refusal of a function, with what to write instead."""
     name = spelling(function)
     if name.startswith("np.random."):
         hint: str | None = "draw the random numbers outside, and pass them in"
     else:
-        hint = _HINTS.get(name)
-        alike = difflib.get_close_matches(name, supported_names(), n=1, cutoff=0.75)
-        if hint is None and alike:
-            hint = f"{alike[0]} is"
+        hint = hints.replacement(name)
     return UnsupportedSyntaxError(f"{name} is not supported", hint=hint)
 
 

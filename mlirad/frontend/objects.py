@@ -5,6 +5,7 @@ Reads: Python objects, through captures.Found. Writes: nothing but hidden argume
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import inspect
 from collections.abc import Hashable
@@ -15,6 +16,7 @@ import numpy as np
 
 from mlirad import tree
 from mlirad.errors import DTypeError
+from mlirad.frontend import numpy_calls
 from mlirad.frontend.captures import (
     Capture,
     Guard,
@@ -28,6 +30,7 @@ from mlirad.frontend.captures import (
 )
 from mlirad.frontend.core import Restart
 from mlirad.frontend.expressions import Expressions
+from mlirad.frontend.hints import did_you_mean
 from mlirad.frontend.layout import strides_of
 from mlirad.frontend.traced import of_array
 from mlirad.frontend.values import Alternative, Bound, Entry, Owner, Ref, Static, Tuple, Value
@@ -66,7 +69,8 @@ class Objects(Expressions):
         try:
             value = lookup(function, name)
         except NameError as error:
-            raise self.refusal(str(error), "define it before the function is compiled") from None
+            alike = did_you_mean(name, [*self.frame.scope.local, *function.__globals__, *dir(builtins)])
+            raise self.refusal(str(error), alike or "define it before the function is compiled") from None
         return self.object_value(value, self.found.root(function, name))
 
     def object_value(self, value: Any, path: Path | None) -> Value:
@@ -154,7 +158,7 @@ class Objects(Expressions):
         try:
             found = getattr(value, name)
         except AttributeError as error:
-            raise self.refusal(str(error)) from None
+            raise self.refusal(str(error), self.spelled_alike(value, name)) from None
         self.tell(owner, name)
         if isinstance(value, _DERIVED):
             return Bound(owner, name) if callable(found) else self.object_value(found, None)
@@ -167,6 +171,14 @@ class Objects(Expressions):
         if isinstance(found, BuiltinMethodType) and getattr(value, name) is not found:
             return Static(found)  # a new object each time that it is asked for
         return self.object_value(found, path)
+
+    @staticmethod
+    def spelled_alike(value: Any, name: str) -> str | None:
+        """The hint for an attribute that is not there: one of a function that is compiled, if there is one."""
+        prefix = value.__name__.replace("numpy", "np", 1) if isinstance(value, ModuleType) else ""
+        compiled = [each.rpartition(".") for each in numpy_calls.supported_names()] if prefix else []
+        own = [each for each in dir(value) if not each.startswith("_")]
+        return did_you_mean(name, [*(short for home, _, short in compiled if home == prefix), *own], f"{prefix}.{{}}")
 
     def has_attribute(self, owner: Static, name: str) -> bool:
         found = hasattr(owner.value, name)

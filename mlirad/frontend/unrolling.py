@@ -16,6 +16,7 @@ from mlirad.frontend.iteration import Iteration
 from mlirad.frontend.scope import Names
 from mlirad.frontend.traced import NeedStatic, Traced
 from mlirad.frontend.values import Lazy, Object, Static, Tuple, Value, inside
+from mlirad.slow_compilations import note_copy
 
 # A loop is unrolled into this many copies of its body at most.
 UNROLL_LIMIT = 200
@@ -77,6 +78,7 @@ class Unrolling(Iteration, Calls):
     def unrolled_from(self, loop: Loop, trip: int, reason: Reason) -> Outcome:
         """The iterations from number `trip` on, and the else clause."""
         while self.is_another(loop, trip, reason):
+            note_copy(self.frame.source.location(loop.node), reason.why)
             if loop.bind is not None:
                 loop.bind(Static(trip))
             outcome = self.block(loop.node.body)

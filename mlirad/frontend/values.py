@@ -407,8 +407,10 @@ def kind_of(value: Value) -> str:
             return "a list or dict"
         case Closure() | Bound() | Partial() | Transformed():
             return "a function"
+        case Lazy() if value.kind is iter:
+            return "a generator"
         case Lazy():
-            return f"a {value.kind.__name__}"
+            return f"{'an' if value.kind is enumerate else 'a'} {value.kind.__name__}"
         case Selected():
             return "a masked selection"
         case Maybe():

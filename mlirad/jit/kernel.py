@@ -108,7 +108,7 @@ class Kernel(NativelyCallable):
             if self._plans is not None:
                 self._hits_before = self._plans.hits
             return specialization(leaves)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             if Environment.read().full_traceback:
                 raise
             # The message has the user's place; the compiler's own frames would only bury it.

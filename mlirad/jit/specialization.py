@@ -27,8 +27,9 @@ from mlirad.jit.fast_calls import recipe_for
 from mlirad.jit.results import Pullback, Returned, dtypes_of
 from mlirad.options import Environment, Options
 from mlirad.replaced import require_originals
-from mlirad.requests import Jvp, definition_of
+from mlirad.requests import Jvp, definition_of, name_of
 from mlirad.signature import ArrayLeaf, Layout, ScalarLeaf, Signature, StaticLeaf
+from mlirad.slow_compilations import watched
 from mlirad.targets.calls import CallPlan
 from mlirad.targets.target import Artifact, find_target
 
@@ -308,7 +309,9 @@ def build_for(
         except NeedStaticLeaves as need:
             unknown = {number: leaves[number] for number in need.leaves}
             if any(not isinstance(signature.leaves[number], ScalarLeaf) for number in unknown):
-                raise CompileError(need.why, need.location) from None
+                refusal = CompileError(need.why, need.location)
+                refusal.callers = need.callers
+                raise refusal from None
             signature = signature.with_static(unknown)
 
 
@@ -440,7 +443,7 @@ def _made_and_kept(
     kept = disk_cache(options, find_target(options.target, **options.for_target))
     is_kept = kept is not None and (bool(shared) or not is_aliased)
     wanted = kept.wanted(function, asked, options, shared) if kept is not None and is_kept else None
-    with collect_rarely():
+    with watched(name_of(function)), collect_rarely():
         made = make()
         specialization, code = _finish(function, asked, options, made, made[0].module, is_aliased)
     if kept is None or wanted is None or code is None:

@@ -30,6 +30,7 @@ ROWS: tuple[frozenset[str], ...] = (
             "raised",
             "replaced",
             "requests",
+            "slow_compilations",
             "threads",
         }
     ),

@@ -156,3 +156,35 @@ def two_masks(x, y):
 # CHECK-NEXT:     x[x > 0] = y[y > 0]
 # CHECK-NEXT:     ^~~~~~~~
 refuse(two_masks, np.ones(9), np.ones(9))
+
+
+def helper(x):
+    return np.log1p(x)
+
+
+def calls_a_helper(x):
+    y = x * 2.0
+    return helper(y)
+
+
+# CHECK-LABEL: UnsupportedSyntaxError
+# CHECK-NEXT: errors.py:[[# @LINE - 9]]:12: np.log1p is not supported
+# CHECK-NEXT:     return np.log1p(x)
+# CHECK-NEXT:            ^~~~~~~~~~~
+# CHECK-NEXT:   called from {{.*}}errors.py:[[# @LINE - 7]]:12
+# CHECK-NEXT:     return helper(y)
+# CHECK-NEXT:            ^~~~~~~~~
+# CHECK-NEXT:   help: write np.log(1.0 + x)
+refuse(calls_a_helper, np.ones(9))
+
+
+def misspelled(x):
+    return np.sni(x)
+
+
+# CHECK-LABEL: UnsupportedSyntaxError
+# CHECK-NEXT: errors.py:[[# @LINE - 4]]:12: module 'numpy' has no attribute 'sni'
+# CHECK-NEXT:     return np.sni(x)
+# CHECK-NEXT:            ^~~~~~
+# CHECK-NEXT:   help: did you mean np.sin?
+refuse(misspelled, np.ones(9))

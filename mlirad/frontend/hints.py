@@ -1,0 +1,112 @@
+"""What to write instead: of functions that are not compiled, and of names that are not there.
+
+Reads: names. Writes: nothing. Gives: hints. A name that exists is no typo, however much it looks like another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+REPLACEMENTS: Mapping[str, str] = {
+    "np.prod": "write a loop",
+    "np.cumsum": "write a loop",
+    "np.cumprod": "write a loop",
+    "np.sort": "sort before the call, outside",
+    "np.partition": "sort before the call, outside",
+    "np.argsort": "sort before the call, outside",
+    "np.nonzero": "use np.where(condition, x, y)",
+    "np.linalg.norm": "write np.sqrt(np.sum(x * x))",
+    "np.round": "use np.where and //",
+    "np.around": "use np.where and //",
+    "np.floor": "write x // 1",
+    "np.ceil": "write -(-x // 1)",
+    "np.fix": "write np.where(x < 0, -(-x // 1), x // 1)",
+    "np.trunc": "write np.where(x < 0, -(-x // 1), x // 1)",
+    "np.log1p": "write np.log(1.0 + x), which is less exact for small x",
+    "np.expm1": "write np.exp(x) - 1.0, which is less exact for small x",
+    "np.logaddexp": "write m + np.log(np.exp(x - m) + np.exp(y - m)), m = np.maximum(x, y)",
+    "np.fmax": "use np.maximum, and np.where for nan",
+    "np.fmin": "use np.minimum, and np.where for nan",
+    "np.nansum": "write np.sum(np.where(np.isnan(x), 0.0, x))",
+    "np.nan_to_num": "write np.where(np.isnan(x), 0.0, x)",
+    "np.average": "write np.sum(w * x) / np.sum(w)",
+    "np.cross": "write its components: a[1] * b[2] - a[2] * b[1], ...",
+    "np.kron": "write (a[:, None, :, None] * b[None, :, None, :]).reshape(...)",
+    "np.gradient": "write the differences of slices: (y[2:] - y[:-2]) / (2 * h)",
+    "np.interp": "find the interval in a loop, and interpolate there",
+    "np.divmod": "write x // y and x % y",
+    "np.fmod": "write x - y * np.where(x / y < 0, -(-(x / y) // 1), (x / y) // 1)",
+    "np.hypot": "write np.sqrt(x * x + y * y)",
+    "np.exp2": "write 2.0 ** x",
+    "np.cbrt": "write np.sign(x) * np.abs(x) ** (1.0 / 3.0)",
+    "np.split": "write the slices",
+    "np.array_split": "write the slices",
+    "np.allclose": "write np.all(np.abs(x - y) <= tolerance)",
+    "np.array_equal": "write np.all(x == y)",
+    "math.floor": "write int(x // 1)",
+    "math.ceil": "write -int(-x // 1)",
+    "math.hypot": "write math.sqrt(x * x + y * y)",
+    "math.fsum": "use sum",
+    "math.log1p": "write math.log(1.0 + x), which is less exact for small x",
+    "math.expm1": "write math.exp(x) - 1.0, which is less exact for small x",
+    "round": "write int((x + 0.5) // 1)",
+}
+"""Functions that are not compiled, and what does the same."""
+
+
+_SHOWING = "return the value, or run kernel.numpy under a debugger"
+_EFFECTS: Mapping[Any, str] = {
+    print: _SHOWING,
+    breakpoint: _SHOWING,
+    input: "read it before the call, outside",
+    open: "read and write files outside",
+    exec: "write the code out",
+    eval: "write the code out",
+}
+_MODULES_OF_EFFECTS = {"logging": "log before or after the call", "warnings": "warn before or after the call"}
+
+
+def of_effect(function: Any) -> str | None:
+    """What to do in place of calling a function that is called for its effect only, whatever its arguments are."""
+    home = getattr(function, "__module__", None)
+    if isinstance(home, str) and isinstance(function, FunctionType | BuiltinFunctionType):
+        own = _EFFECTS.get(function) if home in ("builtins", "io", "_io") else None
+        return own or _MODULES_OF_EFFECTS.get(home.split(".")[0].lstrip("_"))
+    return None
+
+
+def replacement(name: str) -> str | None:
+    """What to write in place of a function, as users spell it."""
+    return REPLACEMENTS.get(name)
+
+
+def closest(name: str, candidates: Iterable[str]) -> str | None:
+    """The name that a misspelled one stands for, if one is near enough; the first of several that are equally near."""
+    limit = 1 if len(name) < 5 else 2
+    found = [(distance, other) for other in candidates if (distance := _distance(name, other, limit)) <= limit]
+    return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def did_you_mean(name: str, candidates: Iterable[str], spelled: str = "{}") -> str | None:
+    """The hint for a name that is not there."""
+    found = closest(name, candidates)
+    return None if found is None else f"did you mean {spelled.format(found)}?"
+
+
+def _distance(x: str, y: str, limit: int) -> int:
+    """How many letters are missing, added, wrong or in the wrong order, counted up to beyond `limit`."""
+    if abs(len(x) - len(y)) > limit:
+        return limit + 1
+    before, row = [0] * (len(y) + 1), list(range(len(y) + 1))
+    for i, letter in enumerate(x):
+        older, before, row = before, row, [i + 1]
+        for j, other in enumerate(y):
+            best = min(before[j + 1] + 1, row[j] + 1, before[j] + (letter != other))
+            if i and j and letter == y[j - 1] and x[i - 1] == other:
+                best = min(best, older[j - 1] + 1)
+            row.append(best)
+        if min(row) > limit:
+            return limit + 1
+    return row[-1]

@@ -1,0 +1,86 @@
+"""A compilation that takes long says what it is unrolling: on stderr, once.
+
+Reads: the clock, and what the frontend notes of loops. Writes: stderr. Leaves: no thread behind.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from mlirad.errors import format_located
+from mlirad.location import SourceLocation
+
+PATIENCE = 5.0
+"""Seconds."""
+_SHOWN = 3
+_HINT = "put what the loop carries into arrays of a fixed shape, so that it stays a loop"
+
+
+@dataclass
+class Unrolled:
+    """A loop that is unrolled: why, and into how many copies of its body so far."""
+
+    why: str
+    copies: int = 0
+
+
+@dataclass
+class Compilation:
+    """What is compiled, and the loops that have been unrolled."""
+
+    name: str
+    loops: dict[SourceLocation, Unrolled] = field(default_factory=dict)
+    is_late: bool = False
+    is_told: bool = False
+
+    def tell(self) -> None:
+        """It takes long. Where nothing is unrolled yet, what will be is told when it is."""
+        self.is_late = True
+        report = self.report()
+        if report is not None and not self.is_told and sys.stderr is not None:
+            self.is_told = True
+            print(report, file=sys.stderr, flush=True)
+
+    def report(self) -> str | None:
+        """What takes long; None where no loop is unrolled."""
+        most = sorted(self.loops.copy().items(), key=lambda loop: -loop[1].copies)[:_SHOWN]
+        if not most:
+            return None
+        told = [
+            format_located(
+                f"this loop is unrolled because {each.why} (copies of its body so far: {each.copies})", place
+            )
+            for place, each in most
+        ]
+        return "\n".join([f"mlirad: compiling {self.name} takes more than {PATIENCE:g} s", *told, f"  help: {_HINT}"])
+
+
+_own = threading.local()
+
+
+@contextmanager
+def watched(name: str) -> Iterator[None]:
+    """The compilation of a function is in here."""
+    before = getattr(_own, "compilation", None)
+    _own.compilation = made = Compilation(name)
+    timer = threading.Timer(PATIENCE, made.tell)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        _own.compilation = before
+
+
+def note_copy(place: SourceLocation | None, why: str) -> None:
+    """Another copy of a loop's body is about to be made."""
+    compilation = getattr(_own, "compilation", None)
+    if compilation is not None and place is not None:
+        compilation.loops.setdefault(place, Unrolled(why)).copies += 1
+        if compilation.is_late and not compilation.is_told:
+            compilation.tell()
