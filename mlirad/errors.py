@@ -9,6 +9,15 @@ from mlirad.location import SourceLocation
 _CALLS = 6
 """How many calls on the way to a place are shown."""
 
+DEVIATIONS, FUNCTIONS = "docs/deviations.md", "docs/functions.md"
+"""Pages of the documentation that refusals name."""
+
+
+def _order(location: SourceLocation | None) -> tuple[bool, str, int, int]:
+    if location is None:
+        return True, "", 0, 0
+    return False, location.filename, location.lineno, location.col_offset
+
 
 def format_located(
     message: str, location: SourceLocation | None, hint: str | None = None, callers: Sequence[SourceLocation] = ()
@@ -33,15 +42,23 @@ class CompileError(Exception):
     """What the compiler refuses, with the place in the user's source and, where there is one, what to write instead.
 
     Attributes: `message`, `hint`, `filename`, `lineno`, `col_offset` (None, None, None where the place is unknown);
-    `callers`: where the functions that lead to the place are called, the innermost call first.
+    `callers`: where the functions that lead to the place are called, the innermost call first; `page`: the page of the
+    documentation that tells more, if there is one.
     """
 
-    def __init__(self, message: str, location: SourceLocation | None = None, hint: str | None = None):
+    def __init__(
+        self,
+        message: str,
+        location: SourceLocation | None = None,
+        hint: str | None = None,
+        page: str | None = None,
+    ):
         super().__init__(message)
         self.message = message
         self.location = location
         self.hint = hint
         self.callers: list[SourceLocation] = []
+        self.page = page
 
     @property
     def filename(self) -> str | None:
@@ -62,7 +79,8 @@ class CompileError(Exception):
         return self
 
     def __str__(self) -> str:
-        return format_located(self.message, self.location, self.hint, self.callers)
+        text = format_located(self.message, self.location, self.hint, self.callers)
+        return text if self.page is None else f"{text}\n  see:  {self.page}"
 
 
 class UnsupportedSyntaxError(CompileError):
@@ -82,7 +100,26 @@ class DifferentiationError(CompileError, TypeError):
 
 
 class TargetError(CompileError):
-    """A target that does not exist, or a module that a target cannot take."""
+    """A target that does not exist, or a module that a target cannot take.
+
+    Attribute `others`: the problems that come after this one in the source.
+    """
+
+    others: Sequence[TargetError] = ()
+
+    @classmethod
+    def of_all(cls, problems: Sequence[TargetError]) -> TargetError:
+        """One error that tells of all problems, in the order of the source; those without a place come last."""
+        found: dict[tuple[str, str], TargetError] = {}
+        for each in problems:
+            found.setdefault((str(each.location), each.message), each)
+        first, *others = sorted(found.values(), key=lambda each: _order(each.location))
+        made = cls(first.message, first.location, first.hint, first.page)
+        made.others = tuple(others)
+        return made
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), *map(str, self.others)])
 
 
 class StaticValueError(CompileError, ValueError):

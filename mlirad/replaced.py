@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy._core as core
 
-from mlirad.errors import UnsupportedSyntaxError
+from mlirad.errors import FUNCTIONS, UnsupportedSyntaxError
 from mlirad.location import SourceLocation
 
 _NOT_THERE = object()
@@ -45,4 +45,5 @@ def require_originals(location: SourceLocation | None) -> None:
                     f"{_SHORT[module]}.{name} {told}, and the compiler needs the function that was there",
                     location,
                     "put it back while functions are compiled, and call the other one by a name of its own",
+                    FUNCTIONS,
                 )

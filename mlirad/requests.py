@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -42,6 +43,23 @@ class Request:
     def __name__(self) -> str:
         return f"{type(self).__qualname__.lower()}({name_of(self.function)})"
 
+    @property
+    def transformed(self) -> Any:
+        """The function that the transform is of, or the innermost one is."""
+        inner = plain(self.function)
+        return inner.transformed if isinstance(inner, Request) else inner
+
+    @property
+    def signature(self) -> inspect.Signature | None:
+        """How it is called; None where it is called as its function is."""
+        inner = plain(self.function)
+        return inner.signature if isinstance(inner, Request) else None
+
+    @property
+    def summary(self) -> str:
+        """What it computes, in a sentence."""
+        return f"{self.__name__}, a transform of {name_of(self.transformed)}."
+
 
 @dataclass(frozen=True, eq=False)
 class Grad(Request):
@@ -55,10 +73,30 @@ class Grad(Request):
     has_aux: bool = False
     with_value: bool = False
 
+    @property
+    def __name__(self) -> str:
+        return f"{'value_and_grad' if self.with_value else 'grad'}({name_of(self.function)})"
+
+    @property
+    def summary(self) -> str:
+        one = isinstance(self.argnums, int)
+        listed = str(self.argnums) if isinstance(self.argnums, int) else ", ".join(map(str, self.argnums))
+        what = "The value and the gradient" if self.with_value else "The gradient"
+        return f"{what} of {name_of(self.function)} with respect to argument{'' if one else 's'} {listed}."
+
 
 @dataclass(frozen=True, eq=False)
 class Jvp(Request):
     """Called with (primals, tangents), two tuples; gives (out, tangent of out)."""
+
+    @property
+    def signature(self) -> inspect.Signature:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(name, kind) for name in ("primals", "tangents")])
+
+    @property
+    def summary(self) -> str:
+        return f"The value of {name_of(self.function)} and its derivative along tangents."
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +104,10 @@ class Vjp(Request):
     """Called with the primals; gives out and what the pullback needs. has_aux: the function returns (out, aux)."""
 
     has_aux: bool = False
+
+    @property
+    def summary(self) -> str:
+        return f"The value of {name_of(self.function)} and its pullback."
 
 
 def plain(function: Any) -> Any:

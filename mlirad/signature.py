@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mlirad import tree
+from mlirad.errors import DEVIATIONS
 
 
 class Layout(Enum):
@@ -143,7 +144,9 @@ def leaf_of(value: Any) -> LeafSpec:
         dtype = _required_dtype(value.dtype)
         if not is_plain_array(value):
             kind = type(value).__name__
-            raise TypeError(f"{kind} is a subclass of ndarray that means something else by it; use np.asarray(x)")
+            raise TypeError(
+                f"{kind} is a subclass of ndarray that means something else by it; use np.asarray(x) (see {DEVIATIONS})"
+            )
         return ArrayLeaf(dtype, value.shape, layout_of(value), not value.flags.writeable)
     if isinstance(value, np.generic):
         return ScalarLeaf(_required_dtype(value.dtype), weak=False)

@@ -20,7 +20,7 @@ from xdsl.ir import Block
 from mlirad.dialect import types
 from mlirad.dialect.check import check
 from mlirad.dialect.expr import Expr, building, constant, insert, insertion_point, swap_location, where
-from mlirad.errors import CompileError, UnsupportedSyntaxError
+from mlirad.errors import DEVIATIONS, CompileError, UnsupportedSyntaxError
 from mlirad.frontend import known, prelude, sizes, views
 from mlirad.frontend.assignment import assignable
 from mlirad.frontend.captures import Found
@@ -167,8 +167,8 @@ class Core(ABC):
         """Ops and errors in here come from `node`."""
         return _At(self, node)
 
-    def refusal(self, message: str, hint: str | None = None) -> UnsupportedSyntaxError:
-        return UnsupportedSyntaxError(message, self.location, hint)
+    def refusal(self, message: str, hint: str | None = None, page: str | None = None) -> UnsupportedSyntaxError:
+        return UnsupportedSyntaxError(message, self.location, hint, page)
 
     def failed(self, error: str, message: str) -> Bottom:
         """What is raised at run time, certainly, is emitted; what follows is dead, so the result is to be raised."""
@@ -310,7 +310,7 @@ class Core(ABC):
         """The refusal of an object of which it is not known whether it is still the same at the next call."""
         kind = type(value).__name__
         hint = "take numbers, arrays, lists, dicts and tuples out of it first, or read its attributes"
-        return self.refusal(f"what an object of class {kind} holds may be changed between calls", hint)
+        return self.refusal(f"what an object of class {kind} holds may be changed between calls", hint, DEVIATIONS)
 
     def result(self, value: Any, strides: tuple[int, ...] | None = None) -> Value:
         """What a NumPy function gave, as a value: arrays are fresh."""

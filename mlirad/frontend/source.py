@@ -18,7 +18,7 @@ from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType
 from typing import Any
 
-from mlirad.errors import UnsupportedSyntaxError
+from mlirad.errors import FUNCTIONS, UnsupportedSyntaxError
 from mlirad.frontend.codes import asserts_in, codes_in, has_rewritten_asserts, meaning, meaning_outside
 from mlirad.frontend.private_names import mangle
 from mlirad.frontend.scope import nodes_in, parameter_names
@@ -73,13 +73,13 @@ def source_of(function: FunctionType) -> Source:
             return Source(code.co_filename, found[0], function, code, found[1])
     if not linecache.getlines(code.co_filename, function.__globals__):
         why, hint = why_there_is_none(function)
-        raise UnsupportedSyntaxError(why, None, hint)
+        raise UnsupportedSyntaxError(why, None, hint, FUNCTIONS)
     hint = (
         "if the file was changed after it was imported, reload the module or restart Python; if a decorator or an "
         "import hook rewrites functions, leave this one out"
     )
     why = f"what Python runs as {name} is not what its source says: the source, or the function's code, has changed"
-    raise UnsupportedSyntaxError(why, location, hint)
+    raise UnsupportedSyntaxError(why, location, hint, FUNCTIONS)
 
 
 def _found_in(text: str, code: CodeType, loader: SourceFileLoader | None) -> tuple[FunctionNode, bool] | None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mlirad import tree
+from mlirad.errors import DEVIATIONS
 from mlirad.jit.aliasing import is_without_overlap, overlapping
 
 Fetch = Callable[[], Any]
@@ -44,7 +45,9 @@ def check_written(inputs: Sequence[Input], values: Sequence[Any], written: Seque
         array = values[number]
         if array.flags.c_contiguous or not array.size or is_without_overlap(array):
             continue
-        raise ValueError(f"{inputs[number].name} is written, and some of its elements share memory; copy it first")
+        raise ValueError(
+            f"{inputs[number].name} is written, and some of its elements share memory; copy it first (see {DEVIATIONS})"
+        )
 
 
 def free_to_take(values: Sequence[Any], donated: Sequence[int]) -> Sequence[Any]:
@@ -68,7 +71,7 @@ def require_separate(args: Sequence[Any], kwargs: Mapping[str, Any], around: Ite
                 kind = type(container).__name__
                 raise ValueError(
                     f"a {kind} in argument {name!r} is passed twice, or used from around the function, which changes "
-                    f"it and is differentiated; pass a copy of it"
+                    f"it and is differentiated; pass a copy of it (see {DEVIATIONS})"
                 )
             seen.add(id(container))
 

@@ -68,12 +68,8 @@ class Kernel(NativelyCallable):
 
     def __init__(self, function: Callable[..., Any] | requests.Request, compile_options: Options):
         self.__mlirad_function__: Any = requests.plain(function)
-        if isinstance(self.__mlirad_function__, FunctionType):
-            # First of all: of a function that wraps a kernel it copies what belongs to that kernel.
-            functools.update_wrapper(self, self.__mlirad_function__)
-            vars(self).pop("as_sent", None)
-        else:
-            self.__name__ = self.__qualname__ = requests.name_of(function)
+        # First of all: of a function that wraps a kernel it copies what belongs to that kernel.
+        self._describe(self.__mlirad_function__)
         self._fast: object = None
         self._plans: PlanTable | None = None
         self.options = compile_options
@@ -89,12 +85,26 @@ class Kernel(NativelyCallable):
             self.__mlirad_function__, requests.Request
         )
 
+    def _describe(self, function: Any) -> None:
+        """Take over the function's names, its documentation and, through `__wrapped__`, its signature."""
+        if isinstance(function, FunctionType):
+            functools.update_wrapper(self, function)
+            vars(self).pop("as_sent", None)
+            return
+        self.__name__ = self.__qualname__ = requests.name_of(function)
+        self.__wrapped__ = inner = self.numpy
+        self.__module__ = getattr(inner, "__module__", None) or type(inner).__module__
+        self.__doc__ = inner.__doc__
+        if isinstance(function, requests.Request):
+            self.__doc__ = f"{function.summary}\n\n{inner.__doc__}" if inner.__doc__ else function.summary
+            if (called := function.signature) is not None:
+                self.__signature__ = called
+
     @property
     def numpy(self) -> Callable[..., Any]:
-        """The undecorated function. Raises AttributeError of a transform, which has none."""
-        if isinstance(self.__mlirad_function__, requests.Request):
-            raise AttributeError(f"{self.__name__} has no plain NumPy function")
-        return self.__mlirad_function__
+        """The undecorated function. Of a transform it is the plain function that was transformed."""
+        function = self.__mlirad_function__
+        return function.transformed if isinstance(function, requests.Request) else function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # Only what fits no plan comes here, once there are plans.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlirad import forking, tree
-from mlirad.errors import CompileError
+from mlirad.errors import DEVIATIONS, CompileError
 from mlirad.frontend.captures import Capture
 from mlirad.frontend.interface import Interface
 from mlirad.frontend.results import ResidualsResult
@@ -274,7 +274,7 @@ class Specialization:
         return ValueError(
             f"{self.inputs[first].name} is written by the function and shares memory with {names}, and they are not "
             f"views of one of them, as far as it is known; pass a copy of one of them, or the whole array and slice it "
-            f"in the function"
+            f"in the function (see {DEVIATIONS})"
         )
 
     def _with_pullback(self, results: Sequence[Any]) -> Sequence[Any]:

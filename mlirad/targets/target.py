@@ -155,12 +155,10 @@ class Target(ABC):
         """What object code depends on besides the module: versions, host, options. Part of a cache's key."""
 
     def require(self, module: ModuleOp) -> None:
-        """Raise one TargetError that tells of all problems; it carries the place of the first."""
+        """Raise one TargetError that tells of all problems in the order of the source; its place is the first's."""
         problems = self.check(module)
         if problems:
-            first = problems[0]
-            text = "".join(f"\n{problem}" for problem in problems[1:])
-            raise TargetError(first.message + text, first.location, first.hint)
+            raise TargetError.of_all(problems)
 
 
 def target_names() -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from xdsl.parser import Parser
 
 from mlirad.dialect.nd import Nd
 from mlirad.errors import TargetError
+from mlirad.location import SourceLocation
 from mlirad.targets.cpu import CpuTarget
 from mlirad.targets.target import Stage, find_target, target_names
 
@@ -107,6 +109,37 @@ def test_check_tells_of_all_problems_at_once(parse) -> None:
     assert "f16" in message
     assert "user.py:4:9" in message
     assert "i128" in message
+
+
+def test_problems_are_told_in_the_order_of_the_source(tmp_path) -> None:
+    text = "".join(f"line {number} of the program\n" for number in range(1, 10))
+    (tmp_path / "user.py").write_text(text)
+    file = str(tmp_path / "user.py")
+
+    def problem(line: int | None, message: str, hint: str | None = None) -> TargetError:
+        return TargetError(message, None if line is None else SourceLocation(file, line, 5, line, 6), hint)
+
+    class Critic(CpuTarget):
+        def check(self, module: Any) -> list[TargetError]:
+            return [
+                problem(7, "no seven"),
+                problem(None, "nothing at all"),
+                problem(2, "no two", "write 3"),
+                problem(7, "no seven"),
+                problem(7, "nor that"),
+                problem(4, "no four"),
+            ]
+
+    with pytest.raises(TargetError) as caught:
+        Critic().require(None)  # type: ignore[arg-type]
+    error = caught.value
+    assert (error.message, error.lineno, error.hint) == ("no two", 2, "write 3")
+    assert [each.message for each in error.others] == ["no four", "no seven", "nor that", "nothing at all"]
+    expected = []
+    for line, message in ((2, "no two"), (4, "no four"), (7, "no seven"), (7, "nor that")):
+        expected += [f"{file}:{line}:6: {message}", f"    line {line} of the program", "         ^"]
+        expected += ["  help: write 3"] if line == 2 else []
+    assert str(error).splitlines() == [*expected, "nothing at all"]
 
 
 def test_nothing_to_complain_about(parse) -> None:

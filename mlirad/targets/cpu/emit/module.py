@@ -46,8 +46,7 @@ def emit_llvm(module: ModuleOp, *, vector_bits: int = 256) -> str:
     ops = ops_in(module)
     problems = list(unknown_ops(ops))
     if problems:
-        first = problems[0]
-        raise TargetError("\n".join([first.message, *map(str, problems[1:])]), first.location)
+        raise TargetError.of_all(problems)
     defined = [op for op in module.ops if isinstance(op, func.FuncOp) and op.body.blocks]
     functions = {op.sym_name.data: op for op in defined if LEAF not in op.attributes}
     leaves = {op.sym_name.data: op for op in defined if LEAF in op.attributes}
