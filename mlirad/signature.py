@@ -134,12 +134,36 @@ def layout_of(array: np.ndarray) -> Layout:
     return Layout.C if flags.c_contiguous else Layout.F if flags.f_contiguous else Layout.STRIDED
 
 
+def as_passed(value: Any) -> Any:
+    """A leaf as code takes it: of an object that stands for an array (`__array_interface__`, `__dlpack__`) the array,
+    which is the same memory.
+
+    Raises TypeError for an array that is not in the memory of the processor.
+    """
+    if isinstance(value, np.ndarray | np.generic | type):
+        return value
+    if hasattr(value, "__array_interface__"):
+        return np.asarray(value)
+    if not hasattr(value, "__dlpack__"):
+        return value
+    kind = type(value).__name__
+    try:
+        array = np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise TypeError(f"an object of class {kind} cannot be passed as an array: {error}") from None
+    # DLPack has long had no word for what may be written; where the object itself gives the same memory, it has.
+    other = np.asarray(value) if not array.flags.writeable and hasattr(value, "__array__") else array
+    is_same = other.__array_interface__["data"][0] == array.__array_interface__["data"][0]
+    return other if is_same and (other.shape, other.strides) == (array.shape, array.strides) else array
+
+
 def leaf_of(value: Any) -> LeafSpec:
     """What the code depends on of a leaf.
 
     Raises TypeError for what cannot be compiled: dtypes other than bool, intN, uintN, float32 and float64, and
     byte-swapped arrays, and subclasses of ndarray with operators of their own.
     """
+    value = as_passed(value)
     if isinstance(value, np.ndarray):
         dtype = _required_dtype(value.dtype)
         if not is_plain_array(value):
@@ -225,6 +249,7 @@ def _key(value: Any, leaves: list[Any]) -> Hashable:
     inner = tree.children(value)
     if inner is not None:
         return kind, inner[0], *[_key(item, leaves) for item in inner[1]]
+    value = as_passed(value)
     leaves.append(value)
     if isinstance(value, np.ndarray):
         kind = np.ndarray if is_plain_array(value) else kind

@@ -19,6 +19,7 @@ from mlirad.frontend.accumulation import Accumulation, writer
 from mlirad.frontend.calls import Calls
 from mlirad.frontend.iteration import Iteration
 from mlirad.frontend.merge import kind_of
+from mlirad.frontend.out_arguments import method_with_out_named
 from mlirad.frontend.promotion import numpys_refusal
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Traced
@@ -290,13 +291,15 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         kwargs: Keywords,
         strides: tuple[int, ...] | None = None,
     ) -> Value:
-        kwargs = dict(kwargs)
+        args, kwargs = method_with_out_named(name, args, kwargs)
         out = kwargs.pop("out", None)
         operands = [self.operand(arg) for arg in args]
         named = {key: self.operand(value) for key, value in kwargs.items()}
         function = numpy_calls.method(name)
         result = self.computed(lambda: numpy_calls.call(function, (receiver, *operands), named), strides)
-        return result if out is None else self.stored(function, result, out)
+        if out is None or (isinstance(out, Static) and out.value is None):
+            return result
+        return self.stored(function, result, out)
 
     def changed_list(self, target: Object, items: Sequence[Value]) -> Value:
         entry = self.entry(target)

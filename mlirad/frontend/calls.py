@@ -18,11 +18,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mlirad.errors import CompileError, DTypeError
-from mlirad.frontend import hints, layout, numpy_calls, prelude, view_functions
+from mlirad.frontend import hints, layout, numpy_calls, numpy_creation, prelude, view_functions
 from mlirad.frontend.captures import Path
 from mlirad.frontend.core import RESULT, Bottom, Exit, PoisonUsed
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.objects import Objects
+from mlirad.frontend.out_arguments import with_out_named
 from mlirad.frontend.recursion import Recursions, Site
 from mlirad.frontend.scope import always_leaves
 from mlirad.frontend.source import FunctionNode, Source, source_of
@@ -176,7 +177,7 @@ class Calls(Statements, Objects, Recursions):
                 return viewed
         if not numpy_calls.is_supported(function):
             return None
-        kwargs = dict(kwargs)
+        args, kwargs = with_out_named(function, args, kwargs)
         out = kwargs.pop("out", None)
         operands = [self.operand(arg) for arg in args]
         named = {name: self.operand(value) for name, value in kwargs.items()}
@@ -238,7 +239,7 @@ class Calls(Statements, Objects, Recursions):
         if not is_static((operands, named)):
             if function in _OPERATORS:
                 return self.computed(lambda: function(*operands))
-            if module in ("numpy", "math"):
+            if module in ("numpy", "math") and function not in numpy_creation.OF_SIZES:
                 raise refusal
             raise NeedStatic(origins_of(operands, list(named.values())), f"an argument of {refusal.message.split()[0]}")
         return self.computed(lambda: function(*operands, **named))

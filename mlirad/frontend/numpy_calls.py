@@ -197,6 +197,10 @@ _MADE: Mapping[Any, Implementation] = {
     np.ones_like: numpy_creation.ones_like,
     np.empty_like: numpy_creation.zeros_like,
     np.full_like: numpy_creation.full_like,
+    np.eye: numpy_creation.eye,
+    np.identity: numpy_creation.identity,
+    np.tri: numpy_creation.tri,
+    np.ndarray: numpy_creation.ndarray,
 }
 
 _FUNCTIONS: Mapping[Any, Implementation] = {

@@ -14,7 +14,8 @@ import numpy as np
 from mlirad.dialect import types
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.constant import STORED, counted
-from mlirad.dialect.expr import Expr, constant, where
+from mlirad.dialect.expr import Expr, apply, constant, where
+from mlirad.dialect.movement import broadcast
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend import promotion
 from mlirad.frontend.assignment import as_array_of, assignable
@@ -37,6 +38,12 @@ from mlirad.frontend.traced import (
     stand_in,
 )
 from mlirad.frontend.views import View, put
+
+OF_SIZES = (
+    *(np.tril_indices, np.triu_indices, np.diag_indices, np.indices),
+    *(np.bartlett, np.blackman, np.hamming, np.hanning, np.kaiser),
+)
+"""Functions of sizes that NumPy runs while a function is compiled: the sizes become known."""
 
 
 def shape_from(shape: Any, what: str) -> tuple[int, ...]:
@@ -104,6 +111,43 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", *, s
     return _full(sizes, fill_value, dtype, order)
 
 
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C") -> Traced:
+    return _by_place(np.eye, np.equal, N, M, k, dtype, order)
+
+
+def identity(n: Any, dtype: Any = None) -> Traced:
+    return _by_place(np.eye, np.equal, n, None, 0, float if dtype is None else dtype, "C")
+
+
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Traced:
+    return _by_place(np.tri, np.greater_equal, N, M, k, dtype, "C")
+
+
+def _by_place(
+    function: Callable[..., Any], relation: np.ufunc, N: Any, M: Any, k: Any, dtype: Any, order: str
+) -> Traced:
+    """Ones where `row + k` stands in this relation to the column."""
+    _check_order(order)
+    require_static((N, M, dtype), f"the shape of np.{function.__name__}")
+    name = dtype_of(dtype)
+    with numpys_refusal():
+        rows, columns = operator.index(N), operator.index(N if M is None else M)
+        shape = np.broadcast_to(np.empty(()), (max(rows, 0), max(columns, 0))).shape
+        if is_static(k) and (rows < 0 or columns < 0 or rows * columns <= STORED**2):
+            return of_array(function(rows, columns, k, dtype=name))
+    down = broadcast(counted(rows), [0], shape)
+    along = broadcast(counted(columns), [1], shape)
+    offset = in_type(as_operand(k), np.dtype(np.int64), ())
+    return Traced(cast_expr(apply(relation, down + stretched(offset, shape), along), types.from_dtype(name)))
+
+
+def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: Any = 0, strides: Any = None) -> Traced:
+    """`np.ndarray(shape)`: as np.empty."""
+    if buffer is not None or strides is not None or not is_static(offset) or offset != 0:
+        raise UnsupportedSyntaxError("np.ndarray is supported with a shape and a dtype only", hint="use np.empty")
+    return zeros(shape, dtype)
+
+
 def arange(*args: Any, dtype: Any = None) -> Traced:
     require_static((args, dtype), "the length of np.arange")
     with numpys_refusal():
@@ -117,8 +161,11 @@ def arange(*args: Any, dtype: Any = None) -> Traced:
     return Traced(stretched(first, shape) + cast_expr(counted(numbers.size), element) * stretched(step, shape))
 
 
-def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True) -> Traced:
+def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, *, dtype: Any = None) -> Traced:
     """As NumPy computes it: start + step * (0, 1, ...), and the last one is `stop` exactly."""
+    if dtype is not None:
+        asked, spread = dtype_of(dtype), linspace(start, stop, num, endpoint)
+        return cast(spread // 1.0 if asked.kind in "iu" else spread, asked)
     require_static((num, endpoint), "the length of np.linspace")
     if is_static((start, stop)):
         with numpys_refusal():

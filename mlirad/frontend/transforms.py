@@ -8,9 +8,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
+
+import numpy as np
 
 from mlirad.dialect import types
+from mlirad.dialect.check import check
 from mlirad.dialect.expr import Expr, constant, insert
 from mlirad.dialect.request import ForwardOp, JvpOp, PullbackOp, RequestOp, VjpOp
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
@@ -75,12 +78,47 @@ class Transforms(Outlining, Calls):
         if isinstance(leaf, Ref | Traced) and leaf.dtype.kind == "f":
             return leaf
         dtype = f"of dtype {leaf.dtype}" if isinstance(leaf, Ref | Traced) else kind_of(leaf)
-        hint = "pass floats: 3.0 for 3, x.astype(float) for x" if isinstance(leaf, Ref | Traced) else None
-        hint = hint or "differentiate with respect to the other arguments (argnums=), or close over this one"
+        hint = "leave it out of argnums= if it is a count, an index or a shape; if it is a quantity, pass "
+        if not isinstance(leaf, Ref | Traced):
+            hint = "differentiate with respect to the other arguments (argnums=), or close over this one"
+        else:
+            hint += "x.astype(float)" if leaf.shape else "a float: 3.0 for 3"
         raise DifferentiationError(f"{what} is {dtype}, and only floats have derivatives", self.location, hint)
 
     def activated(self, value: Value, what: str) -> Value:
         return self.mapped(value, lambda leaf: self.differentiable(leaf, what), self.owner_of_copy)
+
+    def active_where_possible(self, value: Value) -> Value:
+        """A primal of jvp or vjp: what has no derivative in it stays as it is."""
+
+        def active(leaf: Value) -> Value:
+            number = self.as_number(self.use(leaf))
+            return number if has_derivative(number) else leaf
+
+        return self.mapped(value, active, self.owner_of_copy)
+
+    def active_numbers(self, outlined: Outlined, primals: Sequence[Value]) -> tuple[int, ...]:
+        """The callee's arguments that the leaves of the primals are, where these have derivatives."""
+        leaves = [leaf for primal in primals for leaf in self.leaves(primal)]
+        pairs = zip(outlined.inputs, leaves, strict=True)
+        return tuple(number for number, leaf in pairs if number is not None and has_derivative(leaf))
+
+    def require_active(self, wrt: Sequence[int], primals: Sequence[Value], name: str) -> None:
+        """Some primal has a derivative: it is a mistake if none has."""
+        if not wrt and primals:
+            raise DifferentiationError(
+                f"no argument of {name} is of floats, and only floats have derivatives", self.location, "pass 3.0 for 3"
+            )
+
+    def require_no_tangent(self, tangent: Value, leaf: Value) -> None:
+        """The tangent of what has no derivative is None, or 0 of a number."""
+        tangent = self.use(tangent)
+        if isinstance(tangent, Static) and (tangent.value is None or is_zero(tangent.value)):
+            return
+        message = f"the tangent of {kind_of(leaf)}, which has no derivative, is None"
+        if not isinstance(tangent, Traced):
+            raise DTypeError(message, self.location)
+        check(tangent.scalar == 0, "ValueError", message)
 
     def numbers_of(self, outlined: Outlined, args: Sequence[Value], chosen: Sequence[int]) -> list[int]:
         """The callee's arguments that the leaves of the chosen arguments are."""
@@ -194,15 +232,19 @@ class Transforms(Outlining, Calls):
         named = dict(zip(("primals", "tangents"), args, strict=False)) | kwargs
         if set(named) != {"primals", "tangents"} or len(args) > 2:
             raise DTypeError("jvp takes a function, a tuple of primals, and a tuple of tangents", self.location)
-        primals = self.elements(named["primals"])
-        primals = tuple(self.activated(x, f"argument {k} of {name}") for k, x in enumerate(primals))
+        primals = tuple(self.active_where_possible(x) for x in self.elements(named["primals"]))
         given = [leaf for x in self.elements(named["tangents"]) for leaf in self.leaves(x)]
         leaves = [leaf for primal in primals for leaf in self.leaves(primal)]
         if len(given) != len(leaves):
             raise ShapeError(f"jvp of {name}: {len(leaves)} primals and {len(given)} tangents", self.location)
-        others = [self.converted(tangent, leaf) for tangent, leaf in zip(given, leaves, strict=True)]
+        pairs = list(zip(given, leaves, strict=True))
+        others = [self.converted(tangent, leaf) for tangent, leaf in pairs if has_derivative(leaf)]
+        for tangent, leaf in pairs:
+            if not has_derivative(leaf):
+                self.require_no_tangent(tangent, leaf)
         outlined = self.outline(function, primals, {})
-        wrt = [number for number in outlined.inputs if number is not None]
+        wrt = self.active_numbers(outlined, primals)
+        self.require_active(wrt, primals, name)
         outs = [k for k, leaf in enumerate(outlined.leaves) if leaf.dtype.kind == "f"]
         results = self.request(JvpOp, outlined, others, wrt, outs)
         out = self.rebuilt(outlined.result, results)
@@ -227,6 +269,9 @@ class Transforms(Outlining, Calls):
         """A tangent or cotangent, of the shape and dtype of `like`."""
         assert isinstance(like, Ref | Traced)
         operand = self.operand(value)
+        if operand is None:
+            hint = "pass zeros; None is the tangent of what has no derivative"
+            raise DTypeError(f"a tangent or cotangent of {kind_of(like)} is None", self.location, hint)
         shape = operand.shape if isinstance(operand, Traced) else ()
         if pattern(shape) != pattern(like.shape):
             raise ShapeError(f"a tangent or cotangent of shape {shape} for shape {like.shape}", self.location)
@@ -242,9 +287,10 @@ class Transforms(Outlining, Calls):
             raise self.refusal(
                 f"vjp of {name} with the keyword {next(iter(kwargs))!r}", "pass the arguments by position"
             )
-        primals = Tuple(tuple(self.activated(arg, f"argument {k} of {name}") for k, arg in enumerate(args)))
+        primals = Tuple(tuple(self.active_where_possible(arg) for arg in args))
         outlined = self.outline(function, primals.items, {})
-        wrt = tuple(number for number in outlined.inputs if number is not None)
+        wrt = self.active_numbers(outlined, primals.items)
+        self.require_active(wrt, primals.items, name)
         result = self.require_pair(outlined, name)[0] if request.has_aux else outlined.result
         # The leaves of the value come before those of the aux.
         leaves = outlined.leaves[: sum(1 for _ in self.result_leaves(result))]
@@ -271,4 +317,16 @@ class Transforms(Outlining, Calls):
         others = [self.converted(*traced[k]).value for k in request.outs]
         op = PullbackOp.of(request.outlined.callee, [function.residuals.value], others, request.wrt, request.outs)
         results = iter([Expr(result) for result in insert(op).results])
-        return self.mapped(request.primals, lambda leaf: self.cotangent(leaf, next(results)))
+
+        def pulled(leaf: Value) -> Value:
+            return self.cotangent(leaf, next(results)) if has_derivative(leaf) else Static(None)
+
+        return self.mapped(request.primals, pulled)
+
+
+def has_derivative(leaf: Value) -> TypeGuard[Ref | Traced]:
+    return isinstance(leaf, Ref | Traced) and leaf.dtype.kind == "f"
+
+
+def is_zero(value: Any) -> bool:
+    return isinstance(value, int | float | np.number | np.bool_) and value == 0

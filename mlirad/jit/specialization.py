@@ -28,7 +28,7 @@ from mlirad.jit.results import Pullback, Returned, dtypes_of
 from mlirad.options import Environment, Options
 from mlirad.replaced import require_originals
 from mlirad.requests import Jvp, definition_of, name_of
-from mlirad.signature import ArrayLeaf, Layout, ScalarLeaf, Signature, StaticLeaf
+from mlirad.signature import ArrayLeaf, Layout, ScalarLeaf, Signature, StaticLeaf, as_passed
 from mlirad.slow_compilations import watched
 from mlirad.targets.calls import CallPlan
 from mlirad.targets.target import Artifact, find_target
@@ -51,7 +51,9 @@ if TYPE_CHECKING:
 
 def leaves_of(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     """The leaves of a call's arguments, in the order of the signature's."""
-    return tree.flatten_up_to(signature.structure, (tuple(args), dict(kwargs)))
+    leaves = tree.flatten_up_to(signature.structure, (tuple(args), dict(kwargs)))
+    pairs = zip(signature.leaves, leaves, strict=True)
+    return [as_passed(leaf) if isinstance(spec, ArrayLeaf) else leaf for spec, leaf in pairs]
 
 
 _PYTHON_INT = ScalarLeaf(np.dtype(np.int64), weak=True)

@@ -150,6 +150,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     """(out, tangent of out): `function` at `primals`, and its derivative along `tangents`, in one forward sweep.
 
     primals, tangents: tuples of the same structure, shapes and dtypes. Raises TypeError or ValueError if they differ.
+    Integers and whatever else has no derivative may be among the primals; their tangent is None (or 0 of a number).
     """
     return kernel_of(requests.Jvp(requests.plain(_callable(function))), _inherited(function))(
         tuple(primals), tuple(tangents)
@@ -164,6 +165,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     A cotangent has the structure, shapes and dtypes of out. With has_aux the function returns (out, aux), and the
     result is (out, pullback, aux).
 
-    Raises mlirad.DifferentiationError (a TypeError) for primals that are not of floats.
+    Integers and whatever else has no derivative may be among the primals; their cotangent is None. Raises
+    mlirad.DifferentiationError (a TypeError) where no primal is of floats.
     """
     return kernel_of(requests.Vjp(requests.plain(_callable(function)), has_aux), _inherited(function))(*primals)

@@ -365,3 +365,20 @@ def test_a_message_has_room_for_two_numbers() -> None:
         refuse(*args)
     with pytest.raises(ValueError, match=r": \{x\} 1 2.5 \{c\}"):
         mlirad.jit(refuse)(*args)
+
+
+@row("an argument that is no array but stands for one")
+def test_what_stands_for_an_array_is_the_array() -> None:
+    class Doubled:
+        def __init__(self, array):
+            self.__array_interface__ = array.__array_interface__
+            self.array = array
+
+        def __mul__(self, other):
+            return 2 * self.array * other
+
+    def tripled(x):
+        return x * 3.0
+
+    x = np.arange(3.0)
+    assert np.array_equal(tripled(Doubled(x)), 6 * x) and np.array_equal(mlirad.jit(tripled)(Doubled(x)), 3 * x)
