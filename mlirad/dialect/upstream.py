@@ -22,6 +22,7 @@ from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.dialects.linalg.ops import CopyOp, FillOp, GenericOp, YieldOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect import types
 from mlirad.dialect.expr import building, insert
@@ -197,9 +198,10 @@ def reshaped(x: SSAValue, shape: Sequence[int]) -> SSAValue:
     owner = x.owner
     if isinstance(owner, tensor.ExtractSliceOp) and len(owner.static_sizes) == len(source) and _is_drop(source, target):
         type = types.tensor(target, element)
-        return insert(
-            tensor.ExtractSliceOp.create(operands=owner.operands, result_types=[type], properties=owner.properties)
-        ).result
+        slice_ = tensor.ExtractSliceOp.create(operands=owner.operands, result_types=[type], properties=owner.properties)
+        # Beside its owner: here, the array may have been overwritten, and the version that is read would be copied.
+        with building(InsertPoint.after(owner)):
+            return insert(slice_).result
     if -1 in target:
         groups = _thin_groups(source, target)
         lengths = unknown_sizes(x) if len(groups) < len(target) else []

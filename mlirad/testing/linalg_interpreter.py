@@ -150,6 +150,22 @@ _CONVERSIONS = (
 )
 
 
+def is_scalar(op: Operation) -> bool:
+    """Whether an op computes a number from numbers."""
+    return type(op) in _FUNCTIONS or isinstance(op, (arith.CmpiOp, arith.CmpfOp, *_CONVERSIONS))
+
+
+def scalar(op: Operation, operands: Sequence[Value]) -> Value:
+    """The number that such an op computes."""
+    if isinstance(op, arith.CmpiOp):
+        return _compare_integers(op, operands[0], operands[1])
+    if isinstance(op, arith.CmpfOp):
+        return _compare_floats(op, operands[0], operands[1])
+    if isinstance(op, _CONVERSIONS):
+        return _convert(op, operands[0])
+    return _dtype(op.results[0].type).type(_FUNCTIONS[type(op)](*operands))
+
+
 class _Run:
     def __init__(self, module: ModuleOp):
         self.module = module
@@ -175,16 +191,11 @@ class _Run:
         return ()
 
     def _op(self, op: Operation, operands: Sequence[Value], environment: Environment) -> Sequence[Value]:
-        function = _FUNCTIONS.get(type(op))
-        if function is not None:
-            return [_dtype(op.results[0].type).type(function(*operands))]
+        if is_scalar(op):
+            return [scalar(op, operands)]
         match op:
             case arith.ConstantOp():
                 return [_constant(op)]
-            case arith.CmpiOp():
-                return [_compare_integers(op, operands[0], operands[1])]
-            case arith.CmpfOp():
-                return [_compare_floats(op, operands[0], operands[1])]
             case scf.ForOp():
                 return self._for(op, operands, environment)
             case scf.WhileOp():
@@ -198,8 +209,6 @@ class _Run:
                 return self._generic(op, operands, environment)
             case IndexOp():
                 return [np.int64(self.point[op.dim.value.data])]
-            case _ if isinstance(op, _CONVERSIONS):
-                return [_convert(op, operands[0])]
         return _tensor_op(op, operands)
 
     def _for(self, op: scf.ForOp, operands: Sequence[Value], environment: Environment) -> Sequence[Value]:

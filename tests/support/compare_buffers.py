@@ -46,9 +46,11 @@ def argument_number(attributes: builtin.DictionaryAttr | None, name: str) -> int
     return number.value.data if isinstance(number, IntegerAttr) else None
 
 
-def run_bufferized(module: ModuleOp, args: Sequence[Any], seed: int = 0) -> tuple[list[Any], Machine]:
+def run_bufferized(
+    module: ModuleOp, args: Sequence[Any], seed: int = 0, kind: type[Machine] = Machine
+) -> tuple[list[Any], Machine]:
     """All results of the function, those in arguments included, and the machine that ran it."""
-    machine = Machine(module, seed)
+    machine = kind(module, seed)
     function = machine.function
     attributes = list(function.arg_attrs or [None] * len(function.args))
     results: dict[int, Any] = {}
