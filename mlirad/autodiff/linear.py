@@ -116,9 +116,14 @@ def induction(value: BlockArgument) -> tuple[SSAValue, int] | None:
     loop = Loop(op)
     for carry in loop.carries:
         step = carry.yielded.owner
-        if carry.arg is value and isinstance(step, AddOp) and value in (step.x, step.y):
+        if carry.arg is not value:
+            continue
+        if isinstance(step, AddOp) and value in (step.x, step.y):
             by = constant_value(step.y if step.x is value else step.x)
             return None if by is None else (carry.init, by)
+        if isinstance(step, SubOp) and step.x is value:
+            by = constant_value(step.y)
+            return None if by is None else (carry.init, -by)
     return None
 
 

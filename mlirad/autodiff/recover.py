@@ -225,7 +225,10 @@ def _cost(op: Operation) -> float:
 
 
 def _elements(value: SSAValue) -> int:
-    return prod(UNKNOWN_SIZE if size < 0 else size for size in types.shape(value.type))
+    """How many elements a value has: as many as there can be, or a guess."""
+    shape = types.shape(value.type)
+    bound = element_bound(value) if -1 in shape else None
+    return prod(UNKNOWN_SIZE if size < 0 else size for size in shape) if bound is None else bound
 
 
 def _not_built(*_: object) -> SSAValue:

@@ -128,7 +128,7 @@ def is_nonzero(value: SSAValue) -> bool:
     return isinstance(owner, ConstantOp) and bool((np.abs(owner.reference()) > 0).all())
 
 
-@op()
+@op(cost=0)
 class FullOp(PureOp):
     """An array of one number; the operands after it are its unknown sizes, in order."""
 

@@ -234,3 +234,84 @@ def test_the_work_of_a_gradient_grows_as_that_of_its_function(idiom) -> None:
 def work(function: Any, n: int) -> int:
     a = np.random.default_rng(0).normal(size=(n, W))
     return work_of(parse(function.lower(a).as_text("bufferized")), [a])
+
+
+def traced_shift(y, n, w):
+    for _ in range(10):
+        y[1:n] = 2.0 * y[0 : n - 1]
+    return np.sum(y * y)
+
+
+def traced_average(y, n, w):
+    for _ in range(10):
+        y[1 : n - 1] = 0.5 * (y[0 : n - 2] + y[2:n]) - 1.0
+    return np.sum(y * y)
+
+
+def traced_weights(y, n, w):
+    for _ in range(10):
+        y[1:n] = w[1:n] * y[0 : n - 1] / 3.0
+    return np.sum(y * y)
+
+
+def traced_factor(y, n, w):
+    for k in range(10):
+        y[1:n] += w[k] * y[0 : n - 1]
+    return np.sum(y * y)
+
+
+def traced_window(y, n, w):
+    for i in range(1, n):
+        y[i : i + 3] = 2.0 * y[i - 1 : i + 2]
+    return np.sum(y * y)
+
+
+def triangle(y, n, w):
+    for i in range(2, n):
+        y[1:i] = -2.0 * y[0 : i - 1]
+    return np.sum(y * y)
+
+
+def data_bounds(y, n, w):
+    for i in range(1, n):
+        m = int(w[i] * 4.0) + 1
+        y[0:m] = 2.0 * y[m : 2 * m]
+    return np.sum(y * y)
+
+
+def traced_rows(y, n, w):
+    A = np.outer(w, y)
+    for i in range(1, n):
+        A[i, :i] = 3.0 * A[i - 1, 1 : i + 1] - A[i, :i]
+    return np.sum(A * A)
+
+
+def new_array(y, n, w):
+    for _ in range(10):
+        z = np.zeros(n)
+        z[1:] = 2.0 * y[0 : n - 1]
+        y[0:n] = z
+    return np.sum(y * y)
+
+
+def chosen(y, n, w):
+    for k in range(10):
+        y[1:n] = np.where(w[1:n] > 0.5, 2.0 * y[0 : n - 1], 0.0)
+    return np.sum(y * y)
+
+
+def while_bound(y, n, w):
+    while n > 2:
+        y[1:n] = 2.0 * y[0 : n - 1]
+        n -= 1
+    return np.sum(y * y)
+
+
+LINEAR = (traced_shift, traced_average, traced_weights, traced_factor, traced_window, triangle, data_bounds, traced_rows,
+          new_array, chosen, while_bound)  # fmt: skip
+
+
+@pytest.mark.parametrize("loop", LINEAR, ids=lambda loop: loop.__name__)
+def test_linear_loops_have_no_tape(loop) -> None:
+    lowered = mlirad.grad(loop).lower(np.ones(40), 20, np.linspace(0.1, 1.0, 40))
+    assert "ad.tape" not in lowered.as_text("optimized")
