@@ -307,8 +307,10 @@ def while_bound(y, n, w):
     return np.sum(y * y)
 
 
-LINEAR = (traced_shift, traced_average, traced_weights, traced_factor, traced_window, triangle, data_bounds, traced_rows,
-          new_array, chosen, while_bound)  # fmt: skip
+LINEAR = (
+    traced_shift, traced_average, traced_weights, traced_factor, traced_window, triangle, data_bounds, traced_rows,
+    new_array, chosen, while_bound,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("loop", LINEAR, ids=lambda loop: loop.__name__)
