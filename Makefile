@@ -7,7 +7,7 @@ FIRST ?= 0
 COUNT ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help install test filecheck lint format types check full fuzz endurance demo examples bench clean
+.PHONY: help install test filecheck lint format types check full fuzz purity endurance demo examples bench clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -45,6 +45,9 @@ fuzz: ## random programs against NumPy and differences; FIRST=seed COUNT=seeds; 
 	$(PYTHON) -m mlirad.testing.programs --how tensor --no-derivatives --first $(FIRST) --count $(COUNT) --log build/fuzz/tensor.jsonl
 	$(PYTHON) -m mlirad.testing.programs --how native --no-derivatives --first $(FIRST) --count $$(( $(COUNT) / 10 )) --log build/fuzz/native.jsonl
 	$(PYTHON) -m mlirad.testing.programs --how native --first $(FIRST) --count $$(( $(COUNT) / 25 )) --log build/fuzz/derivatives.jsonl
+
+purity: ## call every public callable in a kernel; the summary goes to docs/verification/purity.md
+	$(PYTHON) tests/support/purity_walk.py --page docs/verification/purity.md
 
 endurance: ## threads, forks and processes, COUNT rounds of each scenario
 	$(PYTHON) benchmarks/endurance.py $(COUNT)

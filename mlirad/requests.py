@@ -6,6 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from inspect import getattr_static
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -125,7 +126,7 @@ def transform_of(function: Any) -> Callable[..., Request] | None:
     """The request that a transform stands for; None for what is no transform."""
     if isinstance(function, type) and issubclass(function, Request):
         return function
-    marked, request = getattr(function, "__mlirad_transform__", (None, None))
+    marked, request = getattr_static(function, "__mlirad_transform__", (None, None))
     return request if marked is function else None  # `functools.wraps` copies the mark
 
 

@@ -57,7 +57,7 @@ class StaticLeaf:
         value = self.value
         # 1, 1.0 and True are equal in Python, -0.0 and 0.0 too, and nan is not: floats are compared by their text.
         if isinstance(value, float | np.floating):
-            return type(value), repr(value)
+            return type(value), text_of_number(value)
         return type(value), id(value) if not self.is_declared and may_change(value) else value
 
     def __eq__(self, other: object) -> bool:
@@ -84,6 +84,14 @@ NUMBERS = (int, float, complex, np.generic)
 COMPARABLE = (str, bytes, tuple, range, slice, np.dtype)
 
 
+def text_of_number(value: Any) -> str:
+    """The text of one of NUMBERS, of which no two are alike; that of a derived class may say anything."""
+    if isinstance(value, np.generic):
+        return f"{value.dtype.str} {value.tobytes().hex()}"
+    kinds: tuple[Any, ...] = (int, float, complex)
+    return next(kind.__repr__(value) for kind in kinds if isinstance(value, kind))
+
+
 def is_same_static(a: Any, b: Any) -> bool:
     """Whether two objects known at compile time are the same to the code."""
     if a is b:
@@ -91,7 +99,7 @@ def is_same_static(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, NUMBERS):
-        return repr(a) == repr(b)
+        return text_of_number(a) == text_of_number(b)
     if isinstance(a, tuple):
         return len(a) == len(b) and all(is_same_static(x, y) for x, y in zip(a, b, strict=True))
     return isinstance(a, COMPARABLE) and a == b

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import inspect
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,8 @@ from mlirad.frontend.values import (
     Tuple,
     Value,
 )
+
+_signature = lru_cache(256)(inspect.signature)
 
 # What Python raises where compiled code raises it when, and only if, it gets there.
 RUNTIME_ERRORS = (ZeroDivisionError, IndexError, OverflowError, KeyError, ValueError)
@@ -169,6 +173,10 @@ class Access(Fancy):
 
     def viewed(self, array: Ref, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Ref | None:
         """A view of an array, by a view function; None where NumPy makes a copy."""
+        try:
+            _signature(function).bind(None, *args, **kwargs)
+        except TypeError as error:
+            raise self.refusal(f"this view of an array is not compiled with these arguments: {error}") from None
         views = [function(alternative.view, *args, **kwargs) for alternative in array.alternatives]
         if all(view is None for view in views):
             if any(layout.is_unknown(alternative.view) for alternative in array.alternatives):

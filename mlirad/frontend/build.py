@@ -32,6 +32,7 @@ from mlirad.frontend.layout import strides_of
 from mlirad.frontend.loops import Loops
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.objects import Objects
+from mlirad.frontend.purity import SetCopy
 from mlirad.frontend.recursion import INLINED, Calling
 from mlirad.frontend.results import (
     ArgumentAlias,
@@ -348,7 +349,7 @@ class Build:
                     specs.append(arrays.leaf(number, leaf))
                 case Pullback():
                     specs.append(self.pullback(leaf))
-                case Static():
+                case Static() if not isinstance(leaf.value, SetCopy):
                     specs.append(StaticResult(leaf.value))
                 case _:
                     raise machine.refusal(

@@ -14,11 +14,12 @@ import numpy as np
 
 from mlirad.dialect.check import check
 from mlirad.errors import DTypeError
-from mlirad.frontend import hints, numpy_calls, prelude, view_functions
+from mlirad.frontend import hints, numpy_calls, prelude, purity, view_functions
 from mlirad.frontend.accumulation import Accumulation, writer
 from mlirad.frontend.calls import Calls
-from mlirad.frontend.iteration import Iteration
+from mlirad.frontend.iteration import DICT_ITEMS, DICT_KEYS, DICT_VALUES, Iteration
 from mlirad.frontend.merge import kind_of
+from mlirad.frontend.operator_calls import OPERATORS
 from mlirad.frontend.out_arguments import method_with_out_named
 from mlirad.frontend.promotion import numpys_refusal
 from mlirad.frontend.selection import Selected
@@ -36,7 +37,7 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
     def call_builtin(self, function: Any, args: Arguments, kwargs: Keywords) -> Value | None:
         """A builtin that works on the structure of its arguments; None where it is something else."""
         try:
-            handler = _BUILTINS.get(function)
+            handler = _BUILTINS.get(function) or OPERATORS.get(function)
         except TypeError:  # not hashable
             return None
         if handler is not None:
@@ -162,7 +163,7 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         with numpys_refusal():
             isinstance(None, kinds)
         match value:
-            case Static():
+            case Static() if not isinstance(value.value, purity.SetCopy):
                 return Static(isinstance(value.value, kinds))
             case Ref() | Selected():
                 return Static(issubclass(np.ndarray, kinds))
@@ -172,7 +173,7 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
                 return Static(issubclass(value.kind, kinds))
             case Object():
                 return Static(issubclass(self.entry(value).kind, kinds))
-            case Closure() | Lazy() if (kind := self.class_of(value)) is not None:
+            case Closure() | Lazy() | Static() if (kind := self.class_of(value)) is not None:
                 return Static(issubclass(kind, kinds))
         raise self.refusal(f"isinstance of {kind_of(value)} is not compiled")
 
@@ -189,7 +190,7 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         """The class that Python sees; None where there is no telling."""
         match value:
             case Static():
-                return type(value.value)
+                return set if isinstance(value.value, purity.SetCopy) else type(value.value)
             case Ref() | Selected():
                 return np.ndarray
             case Traced():
@@ -253,14 +254,17 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
                 return self.numpy_method(receiver, name, args, kwargs)
             case Object():
                 table = _DICT_METHODS if self.entry(receiver).kind is dict else _LIST_METHODS
+                if name == "update" and table is _DICT_METHODS:
+                    return self.dict_update(receiver, tuple(args), kwargs)
                 if name in table:
+                    self.none_of(kwargs, f"the method {name!r}")
                     return table[name](self, receiver, tuple(args))
             case Tuple() if name in ("index", "count"):
                 items = self.static(receiver, "the items of a tuple")
                 operands = [self.static(arg, "what is looked for") for arg in args]
                 return self.computed(lambda: getattr(items, name)(*operands))
             case Static():
-                return self.evaluated_now(getattr(receiver.value, name), args, kwargs)
+                return self.evaluated_now(getattr(receiver.value, name), args, kwargs)  # see attribute_of_object
         raise self.refusal(f"the method {name!r} of {kind_of(receiver)} is not compiled")
 
     def array_method(self, array: Ref, name: str, args: tuple[Value, ...], kwargs: Keywords) -> Value:
@@ -336,12 +340,10 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             return entry.items[entry.keys.index(key)]
         return args[1] if len(args) > 1 else Static(None)
 
-    def dict_items(self, target: Object, args: tuple[Value, ...]) -> Value:
-        entry = self.entry(target)
-        return Tuple(tuple(Tuple((Static(key), value)) for key, value in zip(entry.keys, entry.items, strict=True)))
-
-    def dict_update(self, target: Object, args: tuple[Value, ...]) -> Value:
-        self.change(target, self.united(self.entry(target), self.dict_entry(args[0])))
+    def dict_update(self, target: Object, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        for entry in (*map(self.dict_entry, args), Entry(dict, tuple(kwargs), tuple(kwargs.values()))):
+            if entry.items:
+                self.change(target, self.united(self.entry(target), entry))
         return Static(None)
 
     def dict_pop(self, target: Object, args: tuple[Value, ...]) -> Value:
@@ -368,11 +370,10 @@ _LIST_METHODS: dict[str, _ListMethod] = {
 }
 
 _DICT_METHODS: dict[str, _ListMethod] = {
-    "keys": lambda self, x, args: Tuple(tuple(Static(key) for key in self.entry(x).keys)),
-    "values": lambda self, x, args: Tuple(self.entry(x).items),
-    "items": BuiltinCalls.dict_items,
+    "keys": lambda self, x, args: Lazy(DICT_KEYS, (x,)),
+    "values": lambda self, x, args: Lazy(DICT_VALUES, (x,)),
+    "items": lambda self, x, args: Lazy(DICT_ITEMS, (x,)),
     "get": BuiltinCalls.dict_get,
-    "update": BuiltinCalls.dict_update,
     "pop": BuiltinCalls.dict_pop,
     "copy": lambda self, x, args: self.new_object(dataclasses.replace(self.entry(x), borrowed=None)),
 }

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
-import operator
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache, partial, reduce, wraps
@@ -18,9 +17,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mlirad.errors import CompileError, DTypeError
-from mlirad.frontend import hints, layout, numpy_calls, numpy_creation, prelude, view_functions
+from mlirad.frontend import hints, layout, numpy_calls, numpy_creation, prelude, purity, view_functions
 from mlirad.frontend.captures import Path
 from mlirad.frontend.core import RESULT, Bottom, Exit, PoisonUsed
+from mlirad.frontend.hidden_state import is_of_hidden_state
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.objects import Objects
 from mlirad.frontend.out_arguments import with_out_named
@@ -34,6 +34,7 @@ from mlirad.frontend.values import (
     Bound,
     Closure,
     Entry,
+    Lazy,
     Object,
     Partial,
     Pullback,
@@ -44,19 +45,16 @@ from mlirad.frontend.values import (
     Value,
 )
 from mlirad.requests import Request, plain, transform_of
-from mlirad.signature import may_change
 
-_STATIC_MODULES = ("builtins", "math", "numpy", "operator", "_operator", "cmath")
 # Modules whose callable objects are no functions of the user.
 _OWN = ("numpy", "mlirad", "functools")
-# Of the operator module, what changes none of its operands.
-_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "neg", "pos")
-_OPERATORS = tuple(getattr(operator, name) for name in _ARITHMETIC)
-_IMPURE = (print, input, open, exec, eval, id, hash, globals, locals, vars, dir)
 
 
 class Calls(Statements, Objects, Recursions):
     """`call(function, args, kwargs)`."""
+
+    @abstractmethod
+    def elements(self, value: Value) -> tuple[Value, ...]: ...
 
     @abstractmethod
     def call_builtin(self, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None: ...
@@ -142,6 +140,8 @@ class Calls(Statements, Objects, Recursions):
         if made is not None:
             return made
         if isinstance(callee, FunctionType) and (callee.__module__ or "").split(".")[0] != "numpy":
+            if is_of_hidden_state(callee):
+                raise numpy_calls.unsupported(callee)
             return self.inline_function(callee, args, kwargs)
         special = inspect.getattr_static(type(callee), "__call__", None)
         if isinstance(special, FunctionType) and type(callee).__module__.split(".")[0] not in _OWN:
@@ -149,10 +149,8 @@ class Calls(Statements, Objects, Recursions):
             return self.inline_function(special, (function, *args), kwargs)
         if isinstance(callee, type) and dataclasses.is_dataclass(callee):
             return self.construct(callee, args, kwargs)
-        fields = getattr(callee, "_fields", None)
-        if fields is not None and isinstance(callee, type) and issubclass(callee, tuple):
-            self.found.used[callee] = None
-            return Tuple(tuple(self.arguments_of_fields(fields, callee, args, kwargs).values()), callee)
+        if isinstance(callee, type) and issubclass(callee, tuple) and hasattr(callee, "_fields"):
+            return self.construct_named(callee, args, kwargs)
         return self.evaluated_now(callee, args, kwargs)
 
     def partial_of(self, value: partial, path: Path | None) -> Partial:
@@ -227,22 +225,19 @@ class Calls(Statements, Objects, Recursions):
         return out
 
     def evaluated_now(self, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-        """A function of the standard library or NumPy on static arguments is evaluated by the compiler."""
-        module = (getattr(function, "__module__", None) or type(function).__module__).split(".")[0]
-        if may_change(getattr(function, "__self__", None)):
-            raise self.changing(function.__self__)
-        refusal = numpy_calls.unsupported(function)
-        if module not in _STATIC_MODULES or function in _IMPURE or "random" in refusal.message:
-            raise refusal
+        """A pure function of Python or NumPy on constants is evaluated by the compiler; any other is refused."""
+        if not purity.is_pure(function):
+            raise numpy_calls.unsupported(function)
+        if args and isinstance(args[0], Lazy) and purity.takes_iterables(function):
+            args = (Tuple(self.elements(args[0])), *args[1:])
         operands = [self.operand(arg) for arg in args]
         named = {key: self.operand(value) for key, value in kwargs.items()}
+        name = numpy_calls.spelling(function)
         if not is_static((operands, named)):
-            if function in _OPERATORS:
-                return self.computed(lambda: function(*operands))
-            if module in ("numpy", "math") and function not in numpy_creation.OF_SIZES:
-                raise refusal
-            raise NeedStatic(origins_of(operands, list(named.values())), f"an argument of {refusal.message.split()[0]}")
-        return self.computed(lambda: function(*operands, **named))
+            if name.startswith(("np.", "math.")) and function not in numpy_creation.OF_SIZES:
+                raise numpy_calls.unsupported(function)
+            raise NeedStatic(origins_of(operands, list(named.values())), f"an argument of {name}")
+        return self.computed(lambda: numpy_calls.evaluated(function, operands, named))
 
     # Functions written in Python.
 
@@ -355,12 +350,20 @@ class Calls(Statements, Objects, Recursions):
     # Dataclasses and named tuples.
 
     def construct(self, kind: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-        if "__post_init__" in dir(kind) or not kind.__dataclass_params__.init:  # type: ignore[attr-defined]
+        if hasattr(kind, "__post_init__") or not _is_made_plainly(kind):
             raise self.refusal(f"{kind.__name__} runs code of its own when it is made", "make it outside")
         self.found.used[kind] = None
         names = [field.name for field in dataclasses.fields(kind)]
         found = self.arguments_of_fields(names, kind, args, kwargs)
         return self.new_object(Entry(kind, tuple(found), tuple(found.values())))
+
+    def construct_named(self, kind: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+        """A named tuple."""
+        if "_tuple_new" not in getattr(kind.__new__, "__globals__", ()):
+            raise self.refusal(f"{kind.__name__} runs code of its own when it is made", "make it outside")
+        self.found.used[kind] = None
+        fields: Sequence[str] = kind._fields  # type: ignore[attr-defined]
+        return Tuple(tuple(self.arguments_of_fields(fields, kind, args, kwargs).values()), kind)
 
     def arguments_of_fields(
         self, names: Sequence[str], kind: type, args: Sequence[Value], kwargs: dict[str, Value]
@@ -372,14 +375,37 @@ class Calls(Statements, Objects, Recursions):
             if any(field.default_factory is not dataclasses.MISSING and field.name not in given for field in fields):
                 raise self.refusal(f"a default factory of {kind.__name__} is not compiled", "give the field")
             defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}
+            where = {name: Path(kind, "", (*_FIELDS, ("item", name), ("attribute", "default"))) for name in defaults}
+        else:
+            where = {name: Path(kind, "", (("attribute", "_field_defaults"), ("item", name))) for name in defaults}
         found: dict[str, Value] = {}
         for name in names:
             if name not in given and name not in defaults:
                 raise DTypeError(f"{kind.__name__}() is missing the argument {name!r}", self.location)
-            found[name] = given[name] if name in given else self.object_value(defaults[name], None)
+            found[name] = given[name] if name in given else self.object_value(defaults[name], where[name])
         if len(args) > len(names) or set(kwargs) - set(names):
             raise DTypeError(f"{kind.__name__}() takes {', '.join(names)}", self.location)
         return found
+
+
+_FIELDS = (("attribute", "__dataclass_fields__"),)
+
+
+def _is_made_plainly(kind: type) -> bool:
+    """Whether making an object of a dataclass stores its fields, and runs no code that somebody has written."""
+    generated = [
+        kind.__setattr__ is object.__setattr__ or _is_generated(kind.__setattr__),
+        _is_generated(kind.__init__),
+        kind.__new__ is object.__new__,
+        type(kind).__call__ is type.__call__,
+    ]
+    return all(generated)
+
+
+def _is_generated(function: Any) -> bool:
+    """Whether the module dataclasses has written a method."""
+    code = getattr(function, "__code__", None)
+    return code is not None and code.co_qualname.startswith("__create_fn__")
 
 
 @cache

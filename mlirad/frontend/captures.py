@@ -117,7 +117,9 @@ class Guard:
         except UNREACHABLE:
             return self.value is Presence.NOT_HERE
         if self.keys is not None:
-            return type(value) is self.value and keys_of(value) == self.keys
+            keys = keys_of(value)
+            is_same = is_same_static(keys, self.keys) if isinstance(keys, tuple) else keys == self.keys
+            return type(value) is self.value and is_same
         if self.code is not None:
             return value.__code__ is self.code
         return self.value is Presence.HERE or is_same_static(value, self.value)
@@ -190,7 +192,7 @@ def keys_of(value: Any) -> Hashable:
     if isinstance(value, dict):
         return tuple(value)
     if isinstance(value, set):
-        return frozenset(value)
+        return frozenset((type(item), item) for item in value)
     if dataclasses.is_dataclass(value):
         return tuple(each.name for each in dataclasses.fields(value))
     return len(value)
@@ -208,9 +210,3 @@ def is_settled(value: Any) -> bool:
 def is_in_settled(module: str | None) -> bool:
     """Whether a module of that name is settled."""
     return (module or "").split(".")[0] in _SETTLED
-
-
-def path_of_itself(value: Any) -> Path | None:
-    """The path to an object that nobody puts another one in the place of; None where its attributes never change."""
-    home = getattr(value, "__module__", None) or type(value).__module__
-    return None if is_in_settled(str(home)) else Path(value, "")

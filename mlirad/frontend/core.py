@@ -21,7 +21,7 @@ from mlirad.dialect import types
 from mlirad.dialect.check import check
 from mlirad.dialect.expr import Expr, building, constant, insert, insertion_point, swap_location, where
 from mlirad.errors import DEVIATIONS, CompileError, UnsupportedSyntaxError
-from mlirad.frontend import known, prelude, sizes, views
+from mlirad.frontend import known, prelude, purity, sizes, views
 from mlirad.frontend.assignment import assignable
 from mlirad.frontend.captures import Found
 from mlirad.frontend.columns import Columns, discard, emit_if
@@ -34,7 +34,6 @@ from mlirad.frontend.traced import DATA, NeedStatic, Traced, of_array, require_s
 from mlirad.frontend.values import Alternative, Closure, Entry, Maybe, Object, Poison, Ref, Static, Tuple, Value
 from mlirad.frontend.views import View
 from mlirad.location import SourceLocation
-from mlirad.signature import may_change
 
 
 class Exit(IntEnum):
@@ -288,7 +287,7 @@ class Core(ABC):
         value = self.use(value)
         match value:
             case Static():
-                if may_change(value.value):
+                if not purity.is_constant(value.value):
                     raise self.changing(value.value)
                 return value.value
             case Traced() | Selected():
@@ -309,6 +308,8 @@ class Core(ABC):
     def changing(self, value: Any) -> UnsupportedSyntaxError:
         """The refusal of an object of which it is not known whether it is still the same at the next call."""
         kind = type(value).__name__
+        if isinstance(value, Iterator):
+            return self.refusal(f"an iterator ({kind}) is used up by the first call", "make a list of it outside")
         hint = "take numbers, arrays, lists, dicts and tuples out of it first, or read its attributes"
         return self.refusal(f"what an object of class {kind} holds may be changed between calls", hint, DEVIATIONS)
 
@@ -319,7 +320,8 @@ class Core(ABC):
         if isinstance(value, Selected):
             return value
         if isinstance(value, tuple):
-            return Tuple(tuple(self.result(item) for item in value))
+            kind = type(value) if hasattr(type(value), "_fields") else tuple
+            return Tuple(tuple(self.result(item) for item in value), kind)
         if isinstance(value, list):
             return self.new_list(self.result(item) for item in value)
         if isinstance(value, dict):

@@ -15,7 +15,8 @@ import numpy as np
 
 from mlirad.dialect.expr import apply
 from mlirad.dialect.movement import reshape
-from mlirad.errors import StaticValueError
+from mlirad.errors import StaticValueError, UnsupportedSyntaxError
+from mlirad.frontend import purity
 from mlirad.frontend.comprehensions import Comprehensions
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.selection import Selected
@@ -102,6 +103,10 @@ class Expressions(Comprehensions):
                 return combined
         function = BINARY[type(op)]
         a, b = self.operand(left), self.operand(right)
+        if any(isinstance(x, purity.SetCopy) for x in (a, b)):
+            raise self.refusal("operators of sets are not compiled", "compute the set outside, or use a frozenset")
+        if isinstance(op, ast.Mod) and isinstance(a, str) and is_static(b) and not purity.has_plain_operands(a, b):
+            raise self.untold(b)
         strides = self.elementwise_strides(left, right) if not isinstance(op, ast.MatMult) else None
         return self.computed(lambda: function(a, b), strides)
 
@@ -132,14 +137,17 @@ class Expressions(Comprehensions):
         return Entry(dict, tuple(items), tuple(items.values()))
 
     def _unaryop(self, node: ast.UnaryOp) -> Value:
-        value = self.expression(node.operand)
-        if isinstance(node.op, ast.Not):
+        return self.unary(node.op, self.expression(node.operand))
+
+    def unary(self, op: ast.unaryop, value: Value) -> Value:
+        """`op value`, evaluated."""
+        if isinstance(op, ast.Not):
             truth = self.truth(value)
             if isinstance(truth, bool):
                 return Static(not truth)
             return Traced(apply(np.logical_not, truth.expr), weak=True, origins=truth.origins)
         operand = self.operand(value)
-        function = _UNARY[type(node.op)]
+        function = _UNARY[type(op)]
         return self.computed(lambda: function(operand), self.elementwise_strides(value))
 
     # Truth.
@@ -363,10 +371,21 @@ class Expressions(Comprehensions):
             raise self.refusal("a text with a number in it that only the run knows is not compiled", hint)
         value = require_static(operand, "a formatted value")
         spec = self.text(part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ""
-        value = {"s": str, "r": repr, "a": ascii}.get(chr(part.conversion) if part.conversion > 0 else "", lambda x: x)(
-            value
-        )
-        return format(value, spec)
+        if part.conversion > 0:
+            value = self.text_of(value, {"s": str, "r": repr, "a": ascii}[chr(part.conversion)])
+        return self.text_of(value, format, spec)
+
+    def text_of(self, value: Any, function: Callable[..., str], *rest: str) -> str:
+        """str(), repr() or format() of a constant."""
+        text = purity.text_of(value, function, *rest)
+        if text is None:
+            raise self.untold(value)
+        return text
+
+    def untold(self, value: Any) -> UnsupportedSyntaxError:
+        """The refusal of a text that depends on more than the value."""
+        kind = type(value).__name__
+        return self.refusal(f"the text of an object of class {kind} is not the same at any time", "make it outside")
 
 
 def is_no_number(value: Any) -> bool:

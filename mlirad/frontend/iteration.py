@@ -27,6 +27,9 @@ from mlirad.frontend.values import Alternative, Lazy, Object, Ref, Static, Tuple
 _INT64 = np.dtype(np.int64)
 _SEQUENCES = (str, range, tuple, bytes)
 
+DICT_KEYS, DICT_VALUES, DICT_ITEMS = type({}.keys()), type({}.values()), type({}.items())
+"""The views of a dict: `Lazy` values of these kinds are of what is in it when they are looked at."""
+
 
 class Iteration(Expressions):
     """`length(iterable)`, `element(iterable, index)`, and `elements(iterable)` where the length is static."""
@@ -183,6 +186,12 @@ class Iteration(Expressions):
             length = self.length(inner)
             last = Traced(length.expr - 1, True, False, length.origins) if isinstance(length, Traced) else length - 1
             return self.element(inner, self.number_of_range(last, -1, operand))
+        if iterable.kind in (DICT_VALUES, DICT_ITEMS):
+            source = iterable.parts[0]
+            assert isinstance(source, Object)
+            entry, position = self.entry(source), self.static(index, "the index of an item of a dict")
+            item = entry.items[position]
+            return item if iterable.kind is DICT_VALUES else Tuple((Static(entry.keys[position]), item))
         return self.element(iterable.parts[0], index)
 
     def number_of_range(self, start: Any, step: Any, index: Any) -> Value:

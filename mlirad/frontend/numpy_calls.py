@@ -11,6 +11,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
+from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, MethodType, ModuleType, WrapperDescriptorType
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,11 @@ from mlirad.frontend import (
     numpy_selection,
     numpy_shapes,
     operators,
+    purity,
     ufunc_methods,
     view_functions,
 )
+from mlirad.frontend.hidden_state import CALLABLES, hint_of
 from mlirad.frontend.promotion import numpys_refusal
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Traced, as_traced, is_static, of_array, shape_of, visible, visible_shape
@@ -62,9 +65,19 @@ def call(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = 
         return masked.call(function, made, args, kwargs, spelling(function))
     if is_static((list(args), dict(kwargs))) and function not in _MADE:
         with numpys_refusal(), np.errstate(all="ignore"):
-            return _as_constants(function(*args, **kwargs))
+            return _as_constants(evaluated(function, args, kwargs))
     _check_arguments(function, made, args, kwargs)
     return made(*args, **kwargs)
+
+
+def evaluated(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What a pure function gives for constants. Raises UnsupportedSyntaxError where the result might not be the same at
+    the next call, or in another process."""
+    result = function(*args, **kwargs) if purity.is_pure_call(function, tuple(args), dict(kwargs)) else NotImplemented
+    if result is NotImplemented or not purity.is_result(result):
+        hint = "compute it outside, and pass the result in"
+        raise UnsupportedSyntaxError(f"{spelling(function)} of these arguments is not the same at any time", hint=hint)
+    return result
 
 
 def method(name: str) -> Implementation:
@@ -152,28 +165,44 @@ def _check_arguments(function: Any, made: Implementation, args: Sequence[Any], k
 def unsupported(function: Any) -> UnsupportedSyntaxError:
     """The refusal of a function, with what to write instead."""
     name = spelling(function)
-    if name.startswith("np.random."):
-        hint: str | None = "draw the random numbers outside, and pass them in"
-    else:
-        hint = hints.replacement(name)
+    hint = hint_of(function) or hints.replacement(name)
     return UnsupportedSyntaxError(f"{name} is not supported", hint=hint)
 
 
 def spelling(function: Any) -> str:
     """How users write a function: np.sum, math.exp, abs."""
-    name = getattr(function, "__name__", None) or repr(function)
+    name = getattr(function, "__name__", None) if isinstance(function, _NAMED) else None
+    if name is None:
+        return f"an object of class {type(function).__name__}"
     for prefix, module in (("np", np), ("np.linalg", np.linalg), ("np.random", np.random), ("math", math)):
         if _is_of(module, name, function):
             return f"{prefix}.{name}"
     owner = getattr(function, "__self__", None)
     if isinstance(owner, np.random.Generator | np.random.RandomState):
         return f"np.random.{name}"
+    if isinstance(owner, type):
+        return f"{owner.__name__}.{name}"
+    home = getattr(owner, "__name__", None) if isinstance(owner, ModuleType) else getattr(function, "__module__", None)
+    if home in _SPELLED_WHOLE:
+        return f"{_SPELLED_WHOLE[home]}.{name}"
     return f"np.{owner.__name__}.{name}" if isinstance(owner, np.ufunc) else name
 
 
 def _is_of(module: Any, name: str, function: Any) -> bool:
     found = getattr(module, name, None)
-    return found is function or (found is not None and found == function)
+    return found is function or (isinstance(function, BuiltinFunctionType) and found == function)
+
+
+# What has a name of its own; to ask another object for one might run code of the user's.
+_NAMED = (
+    *(type, FunctionType, BuiltinFunctionType, MethodType, MethodDescriptorType, WrapperDescriptorType),
+    *(np.ufunc, *CALLABLES),
+)
+_SPELLED_WHOLE = {name: name for name in ("time", "random", "itertools", "functools")} | {
+    "_operator": "operator",
+    "_functools": "functools",
+    "posix": "os",
+}
 
 
 @cache

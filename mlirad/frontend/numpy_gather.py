@@ -40,13 +40,23 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Traced:
 
 def _index(indices: Any) -> np.ndarray | Traced:
     """Integers, of any rank."""
-    index = as_array(indices)
+    index = _as_array(indices)
     if index is None:
         operand = as_operand(indices)
         index = operand if isinstance(operand, Traced) else np.asarray(operand)
     if index.dtype.kind not in "iu":
-        raise StaticIndexError("arrays used as indices must be of integer type")
+        text = f"an index array of dtype {index.dtype} is not compiled here"
+        raise UnsupportedSyntaxError(text, hint="convert it first: .astype(int)")
     return index
+
+
+def _as_array(indices: Any) -> np.ndarray | Traced | None:
+    """As `as_array`, where other dtypes are no IndexError: NumPy's functions convert some of them."""
+    try:
+        return as_array(indices)
+    except StaticIndexError:
+        hint = "convert it first: .astype(int)"
+        raise UnsupportedSyntaxError("an index array that is not of integers is not compiled here", hint=hint) from None
 
 
 def _in_shape(index: np.ndarray | Traced, shape: tuple[int, ...]) -> np.ndarray | Traced:
@@ -100,7 +110,7 @@ def ix_(*sequences: Any) -> tuple[Any, ...]:
     """An open mesh: sequence number k along axis k."""
     meshed: list[Any] = []
     for number, sequence in enumerate(sequences):
-        index = as_array(sequence)
+        index = _as_array(sequence)
         if index is None or index.ndim != 1:
             raise StaticValueError("Cross index must be 1 dimensional")
         if index.dtype.kind == "b":

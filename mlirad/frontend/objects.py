@@ -8,7 +8,8 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import inspect
-from collections.abc import Hashable
+from abc import abstractmethod
+from collections.abc import Hashable, Sequence
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from mlirad import tree
 from mlirad.errors import DTypeError
-from mlirad.frontend import numpy_calls
+from mlirad.frontend import numpy_calls, purity
 from mlirad.frontend.captures import (
     Capture,
     Guard,
@@ -26,7 +27,6 @@ from mlirad.frontend.captures import (
     is_settled,
     keys_of,
     lookup,
-    path_of_itself,
 )
 from mlirad.frontend.core import Restart
 from mlirad.frontend.expressions import Expressions
@@ -48,8 +48,10 @@ def is_container(value: Any) -> bool:
     return type(value) in (list, dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type))
 
 
-_DERIVED = (str, bytes, tuple, range, slice, np.dtype, np.generic, int, float)
-"""Of these, attributes follow from the value, if nobody has derived a class from theirs."""
+def _path_of_itself(value: Any) -> Path | None:
+    """The path to an object that nobody puts another one in the place of; None where its attributes never change."""
+    home = (value if isinstance(value, type | FunctionType | BuiltinMethodType) else type(value)).__module__
+    return None if is_in_settled(str(home)) and purity.is_constant(value) else Path(value, "")
 
 
 def _is_told(owner: Static) -> bool:
@@ -58,7 +60,7 @@ def _is_told(owner: Static) -> bool:
     if isinstance(value, ModuleType):
         return owner.path is not None or is_settled(value)
     kind = value if isinstance(value, type) else type(value)
-    return is_in_settled(kind.__module__) or (owner.path is not None and not isinstance(value, _DERIVED))
+    return is_in_settled(kind.__module__) or owner.path is not None
 
 
 class Objects(Expressions):
@@ -79,12 +81,12 @@ class Objects(Expressions):
             return self.result(of_array(value)) if path is None else self.captured(value, path)
         if isinstance(value, MethodType):
             return self.method(value, path)
-        path = path or path_of_itself(value)
+        path = path or _path_of_itself(value)
         if is_container(value):
             return self.container(value, path)
         if type(value) is set:
             self.guard_keys(value, path or Path(value, ""))
-            return Static(frozenset(value))
+            return Static(purity.SetCopy(value))
         if isinstance(value, tuple) and tree.children(value) is not None:
             self.guard_keys(value, path)
             items = (self.object_value(x, self.step(path, "item", i)) for i, x in enumerate(value))
@@ -155,12 +157,18 @@ class Objects(Expressions):
 
     def attribute_of_object(self, owner: Static, name: str) -> Value:
         value = owner.value
+        is_settled_value = purity.is_settled_instance(value)
+        if not is_settled_value and not isinstance(value, type):
+            stored = purity.class_attribute(type(value), name)
+            if isinstance(stored, property):
+                return self.property_of(owner, type(value), name, stored)
+        self.require_plain(value, name)
         try:
             found = getattr(value, name)
         except AttributeError as error:
             raise self.refusal(str(error), self.spelled_alike(value, name)) from None
         self.tell(owner, name)
-        if isinstance(value, _DERIVED):
+        if is_settled_value and not isinstance(value, np.ufunc):
             return Bound(owner, name) if callable(found) else self.object_value(found, None)
         path = None if owner.path is None else owner.path.then("attribute", name)
         if is_settled(value):
@@ -177,10 +185,30 @@ class Objects(Expressions):
         """The hint for an attribute that is not there: one of a function that is compiled, if there is one."""
         prefix = value.__name__.replace("numpy", "np", 1) if isinstance(value, ModuleType) else ""
         compiled = [each.rpartition(".") for each in numpy_calls.supported_names()] if prefix else []
-        own = [each for each in dir(value) if not each.startswith("_")]
+        names = dir(value) if isinstance(value, type | ModuleType) else object.__dir__(value)
+        own = [each for each in names if not each.startswith("_")]
         return did_you_mean(name, [*(short for home, _, short in compiled if home == prefix), *own], f"{prefix}.{{}}")
 
+    def property_of(self, owner: Value, kind: type, name: str, stored: property) -> Value:
+        """A property is a call of its function, which is compiled."""
+        if not isinstance(stored.fget, FunctionType):
+            raise self.refusal(f"the attribute {name!r} of {kind.__name__} is not compiled", "read it outside")
+        self.guard(Path(kind, "", (("attribute", name), ("attribute", "fget"))), stored.fget)
+        return self.call(Static(stored.fget), (owner,), {})
+
+    @abstractmethod
+    def call(self, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value: ...
+
+    def require_plain(self, value: Any, name: str) -> None:
+        """Refuse an attribute that Python code would compute: the compiler runs none."""
+        if not purity.is_settled_instance(value) and purity.runs_code(value, name):
+            what = value.__name__ if isinstance(value, type | ModuleType) else type(value).__name__
+            raise self.refusal(
+                f"the attribute {name!r} of {what} is computed when it is read", "read it outside, and pass it in"
+            )
+
     def has_attribute(self, owner: Static, name: str) -> bool:
+        self.require_plain(owner.value, name)
         found = hasattr(owner.value, name)
         self.tell(owner, name)
         self.guard(self.step(owner.path, "attribute", name), Presence.HERE if found else Presence.NOT_HERE)
@@ -193,13 +221,17 @@ class Objects(Expressions):
 
     def attribute_of_class(self, value: Value, kind: type, name: str) -> Value:
         """A method or class attribute of a dataclass or named tuple."""
+        stored = purity.class_attribute(kind, name)
+        if isinstance(stored, property):
+            return self.property_of(value, kind, name, stored)
+        self.require_plain(kind, name)
         found = getattr(kind, name, None)
         path = Path(kind, "", (("attribute", name),))
         if isinstance(found, FunctionType):
             self.guard(path, found)
             is_static = isinstance(inspect.getattr_static(kind, name), staticmethod)
             return Static(found) if is_static else Bound(value, name, found)
-        if found is None or isinstance(found, property) or callable(found):
+        if found is None or callable(found):
             raise self.refusal(f"the attribute {name!r} of {kind.__name__} is not compiled")
         return self.object_value(found, path)
 

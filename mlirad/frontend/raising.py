@@ -18,6 +18,7 @@ from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast
 from mlirad.dialect.expr import Expr, constant
 from mlirad.errors import UnsupportedSyntaxError
+from mlirad.frontend import purity
 from mlirad.frontend.core import Bottom, Exit, Outcome, PoisonUsed
 from mlirad.frontend.expressions import Expressions
 from mlirad.frontend.traced import NeedStatic, Traced
@@ -142,8 +143,11 @@ class Raising(Expressions):
         if known is None or isinstance(known.value, np.ndarray):
             message.write(f"{{{ast.unparse(node)}}}")
             return
-        shown = {"s": str, "r": repr, "a": ascii}.get(conversion, lambda x: x)(known.value)
-        message.write(format(shown, spec))
+        shown = known.value
+        if conversion:
+            shown = purity.text_of(shown, {"s": str, "r": repr, "a": ascii}[conversion])
+        text = None if shown is None and conversion else purity.text_of(shown, format, spec)
+        message.write(f"{{{ast.unparse(node)}}}" if text is None else text)
 
     def tried(self, node: ast.expr) -> Value | None:
         """The value of an expression in a message; None where it is not compiled."""

@@ -365,6 +365,11 @@ class Statements(Matching, Raising, Imports):
             items = entry.items + self.elements(right)
             self.change(current, dataclasses.replace(entry, keys=tuple(range(len(items))), items=items))
             return current
+        if isinstance(current, Object) and isinstance(op, ast.Mult) and self.entry(current).kind is list:
+            entry = self.entry(current)
+            items = entry.items * int(self.static(right, "how often a list is repeated"))
+            self.change(current, dataclasses.replace(entry, keys=tuple(range(len(items))), items=items))
+            return current
         if isinstance(current, Object) and isinstance(op, ast.BitOr):
             self.change(current, self.united(self.entry(current), self.dict_entry(right)))
             return current

@@ -22,7 +22,7 @@ from mlirad.frontend.traced import Traced
 from mlirad.frontend.views import View
 from mlirad.location import SourceLocation
 from mlirad.requests import Request
-from mlirad.signature import COMPARABLE, NUMBERS
+from mlirad.signature import COMPARABLE, NUMBERS, text_of_number
 
 if TYPE_CHECKING:
     from mlirad.frontend.captures import Path
@@ -344,8 +344,11 @@ def describe(
     `number` of cells and objects."""
     match value:
         case Static():
-            comparable = isinstance(value.value, NUMBERS + COMPARABLE)
-            return ("static", type(value.value), repr(value.value) if comparable else id(value.value))
+            known = value.value
+            if isinstance(known, NUMBERS):
+                return ("static", type(known), text_of_number(known))
+            is_comparable = type(known) in COMPARABLE or isinstance(known, np.dtype)
+            return ("static", type(known), repr(known) if is_comparable else id(known))
         case Traced():
             return ("number", name(value.expr.value), value.weak, value.zero_d, value.origins)
         case Ref():
@@ -400,6 +403,8 @@ def kind_of(value: Value) -> str:
         case Static():
             if isinstance(value.value, str) or value.value is None:
                 return repr(value.value)
+            if isinstance(value.value, frozenset):
+                return "a set"
             return f"the {type(value.value).__name__} {value.value!r}"
         case Tuple():
             return f"a {value.kind.__name__} of {len(value.items)}"

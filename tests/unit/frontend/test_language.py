@@ -277,6 +277,8 @@ def test_code_without_a_source_is_refused() -> None:
 class Kernel:
     """What `mlirad.jit` gives, as far as the frontend is concerned."""
 
+    __mlirad_function__: Any = None
+
     def __init__(self, function: Callable[..., Any]):
         self.__mlirad_function__ = function
 

@@ -1,0 +1,65 @@
+"""What to write instead of a callable whose result depends on more than its arguments.
+
+Reads: callables. Writes: nothing. Leaves: hints. What may be called is decided in purity.py; this is for messages only.
+"""
+
+from __future__ import annotations
+
+import random
+from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+CALLABLES = (BuiltinMethodType, type(np.sum), type(np.random.rand), type(np.random.Generator.normal))
+"""The classes of functions that are not written in Python: to ask one for its name runs no code of the user's."""
+
+_RANDOM = "draw the random numbers outside, and pass them in"
+_CLOCK = "read the clock outside, and pass the number in"
+_FILE = "read the file outside, and pass the array in"
+_LOOP = "write a loop that calls the function"
+_OUTSIDE = "do it outside, and pass what is needed in"
+_ITERATOR = "write a for loop, or a list"
+
+_HINTS: dict[Any, str] = {
+    **dict.fromkeys((np.load, np.loadtxt, np.genfromtxt, np.fromfile, np.memmap, open), _FILE),
+    **dict.fromkeys((np.vectorize, np.frompyfunc, np.piecewise, np.apply_along_axis, np.apply_over_axes), _LOOP),
+    **dict.fromkeys((np.fromfunction, np.fromiter, filter), _LOOP),
+    **dict.fromkeys((iter, next, np.nditer, np.ndindex, np.ndenumerate), _ITERATOR),
+    **dict.fromkeys((np.seterr, np.geterr, np.errstate, np.set_printoptions, np.get_printoptions), _OUTSIDE),
+}
+_OF_MODULES = {"random": _RANDOM, "time": _CLOCK, "datetime": _CLOCK, "os": _OUTSIDE, "posix": _OUTSIDE}
+_OF_MODULES |= {"itertools": _ITERATOR, "numpy.random": _RANDOM, "secrets": _RANDOM}
+_GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
+
+
+def hint_of(function: Any) -> str | None:
+    """What to do instead of a call that the compiler cannot make; None for what has no hidden state."""
+    owner = getattr(function, "__self__", None) if isinstance(function, (*CALLABLES, MethodType)) else None
+    if isinstance(owner, _GENERATORS) or isinstance(function, _GENERATORS):
+        return _RANDOM
+    if isinstance(function, np.vectorize):
+        return _LOOP
+    if isinstance(owner, type) and owner.__module__ == "datetime":
+        return _CLOCK
+    home = owner.__name__ if isinstance(owner, ModuleType) else _home(function)
+    if home.startswith("numpy.random"):
+        return _RANDOM
+    try:
+        return _HINTS.get(function) or _OF_MODULES.get(home)
+    except TypeError:  # not hashable
+        return _OF_MODULES.get(home)
+
+
+def _home(function: Any) -> str:
+    is_named = isinstance(function, (type, FunctionType, *CALLABLES))
+    found = getattr(function if is_named else type(function), "__module__", None)
+    return found if isinstance(found, str) else ""
+
+
+def is_of_hidden_state(function: FunctionType) -> bool:
+    """Whether a function written in Python belongs to a module whose calls have hidden state.
+
+    They are refused where they are called: a refusal inside their own code would say less.
+    """
+    return function.__module__ in ("random", "secrets", "os", "time", "datetime", "functools")

@@ -1,0 +1,119 @@
+"""The functions of the module operator: each is the operator that it is named after.
+
+Reads: values. Writes: ops, and what the operators in place write. Leaves: values.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.values import Object, Static, Tuple, Value
+
+if TYPE_CHECKING:
+    from mlirad.frontend.builtin_calls import BuiltinCalls
+
+_Args = tuple[Value, ...]
+Handler = Callable[["BuiltinCalls", _Args, dict[str, Value]], Value]
+
+_BINARY: Mapping[str, ast.operator] = {
+    "add": ast.Add(),
+    "sub": ast.Sub(),
+    "mul": ast.Mult(),
+    "truediv": ast.Div(),
+    "floordiv": ast.FloorDiv(),
+    "mod": ast.Mod(),
+    "pow": ast.Pow(),
+    "matmul": ast.MatMult(),
+    "and": ast.BitAnd(),
+    "or": ast.BitOr(),
+    "xor": ast.BitXor(),
+    "lshift": ast.LShift(),
+    "rshift": ast.RShift(),
+}
+_COMPARE: Mapping[Any, ast.cmpop] = {
+    operator.lt: ast.Lt(),
+    operator.le: ast.LtE(),
+    operator.eq: ast.Eq(),
+    operator.ne: ast.NotEq(),
+    operator.ge: ast.GtE(),
+    operator.gt: ast.Gt(),
+    operator.is_: ast.Is(),
+    operator.is_not: ast.IsNot(),
+}
+_UNARY: Mapping[Any, ast.unaryop] = {
+    operator.neg: ast.USub(),
+    operator.pos: ast.UAdd(),
+    operator.invert: ast.Invert(),
+    operator.inv: ast.Invert(),
+    operator.not_: ast.Not(),
+}
+
+
+def _taking(count: int, handler: Callable[..., Value]) -> Handler:
+    def handle(machine: BuiltinCalls, args: _Args, kwargs: dict[str, Value]) -> Value:
+        machine.none_of(kwargs, "a function of the module operator")
+        if len(args) != count:
+            raise machine.refusal(f"this function of the module operator takes {count} arguments, not {len(args)}")
+        return handler(machine, *args)
+
+    return handle
+
+
+def _set_item(machine: BuiltinCalls, base: Value, index: Value, value: Value) -> Value:
+    machine.set_item(base, index, value)
+    return Static(None)
+
+
+def _sequences(machine: BuiltinCalls, *values: Value) -> None:
+    for value in map(machine.use, values):
+        is_list = isinstance(value, Object) and machine.entry(value).kind is list
+        if not (is_list or isinstance(value, Tuple) or (isinstance(value, Static) and isinstance(value.value, str))):
+            raise machine.refusal(f"{kind_of(value)} cannot be concatenated by the module operator")
+
+
+def _concat(machine: BuiltinCalls, left: Value, right: Value) -> Value:
+    _sequences(machine, left, right)
+    return machine.binary(ast.Add(), left, right)
+
+
+def _iconcat(machine: BuiltinCalls, left: Value, right: Value) -> Value:
+    _sequences(machine, left, right)
+    return machine.in_place(ast.Add(), left, right)
+
+
+def _call(machine: BuiltinCalls, args: _Args, kwargs: dict[str, Value]) -> Value:
+    if not args:
+        raise machine.refusal("operator.call takes a function")
+    return machine.call(args[0], args[1:], kwargs)
+
+
+def _table() -> dict[Any, Handler]:
+    made: dict[Any, Handler] = {}
+    for name, op in _BINARY.items():
+        plain = f"{name}_" if name in ("and", "or") else name
+        made[getattr(operator, plain)] = _taking(2, lambda machine, a, b, op=op: machine.binary(op, a, b))
+        made[getattr(operator, f"i{name}")] = _taking(2, lambda machine, a, b, op=op: machine.in_place(op, a, b))
+    for function, op in _COMPARE.items():
+        made[function] = _taking(2, lambda machine, a, b, op=op: machine.compare(op, a, b))
+    for function, op in _UNARY.items():
+        made[function] = _taking(1, lambda machine, x, op=op: machine.unary(op, x))
+    made |= {
+        operator.abs: _taking(1, lambda machine, x: machine.call(Static(abs), (x,), {})),
+        operator.truth: _taking(1, lambda machine, x: machine.call(Static(bool), (x,), {})),
+        operator.index: _taking(1, lambda machine, x: machine.result(machine.integer(x))),
+        operator.contains: _taking(2, lambda machine, a, b: machine.compare(ast.In(), b, a)),
+        operator.getitem: _taking(2, lambda machine, a, b: machine.get_item(a, b)),
+        operator.setitem: _taking(3, _set_item),
+        operator.concat: _taking(2, _concat),
+        operator.iconcat: _taking(2, _iconcat),
+    }
+    if hasattr(operator, "call"):
+        made[operator.call] = _call
+    return made
+
+
+OPERATORS: Mapping[Any, Handler] = _table()
