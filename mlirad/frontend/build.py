@@ -11,6 +11,7 @@ import sys
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FunctionType as PythonFunction
 from typing import Any
 
 from xdsl.dialects import func
@@ -21,7 +22,7 @@ from mlirad import tree
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, insert, located
 from mlirad.errors import CompileError, UnsupportedSyntaxError
-from mlirad.frontend import known
+from mlirad.frontend import known, prelude
 from mlirad.frontend.aliases import Alias
 from mlirad.frontend.builtin_calls import BuiltinCalls
 from mlirad.frontend.captures import Capture, Found
@@ -148,6 +149,12 @@ def _used(poison: Poison, place: SourceLocation | None) -> CompileError:
 
 def _place(error: Exception) -> SourceLocation | None:
     return getattr(error, "location", None)
+
+
+def _is_of_the_compiler(value: Any) -> bool:
+    """Whether a constant stands for something that Python has another object for."""
+    of_prelude = isinstance(value, PythonFunction) and value.__module__ == prelude.__name__
+    return of_prelude or isinstance(value, SetCopy)
 
 
 @contextmanager
@@ -349,7 +356,7 @@ class Build:
                     specs.append(arrays.leaf(number, leaf))
                 case Pullback():
                     specs.append(self.pullback(leaf))
-                case Static() if not isinstance(leaf.value, SetCopy):
+                case Static() if not _is_of_the_compiler(leaf.value):
                     specs.append(StaticResult(leaf.value))
                 case _:
                     raise machine.refusal(

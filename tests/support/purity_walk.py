@@ -174,7 +174,7 @@ class Walk:
                 if given[1].lineno is None or "walk_" not in str(given[1]):
                     return Verdict(call, "no place", str(given[1]))
                 continue
-            if call.startswith("np.empty") and isinstance(wanted[1], np.ndarray):
+            if call.startswith(("np.empty", "np.ndarray")) and isinstance(wanted[1], np.ndarray):
                 wanted[1].fill(0)  # whatever the memory held
             found = self.compared(wanted, given)
             if found == "wrong" or not is_same(changes, [callables.observed(space), argument]):
