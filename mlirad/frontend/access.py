@@ -186,8 +186,7 @@ class Access(Fancy):
             raise self.refusal(
                 "this is a view of one of the arrays it may stand for, and a copy of another", ".copy() it"
             )
-        pairs = zip(array.alternatives, views, strict=True)
-        return self.distinct(Ref(tuple(Alternative(a.cell, view) for a, view in pairs), array.selector))
+        return self.distinct(array.seen_as(views, lambda view: function(view, *args, **kwargs)))
 
     def distinct(self, array: Ref) -> Ref:
         """The array, with alternatives that have become one view of one cell, at several starts, made one."""
@@ -296,7 +295,7 @@ class Access(Fancy):
     def part(self, array: Ref, position: Any) -> Ref:
         """The view `array[position]`, for a basic index."""
         try:
-            parts = [Alternative(a.cell, compose(a.view, position, self.boundscheck)) for a in array.alternatives]
+            parts = [compose(a.view, position, self.boundscheck) for a in array.alternatives]
         except RUNTIME_ERRORS as error:
             raise self.certain_error(error) from None
-        return self.distinct(Ref(tuple(parts), array.selector))
+        return self.distinct(array.seen_as(parts, lambda view: compose(view, position, boundscheck=False)))

@@ -14,11 +14,11 @@ from xdsl.ir import Block, SSAValue
 
 from mlirad.dialect.expr import Expr
 from mlirad.frontend.header import Skeleton
-from mlirad.frontend.origins import state_with_origins
+from mlirad.frontend.origins import mapped, state_with_origins
 from mlirad.frontend.sizes import shape_of
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Alternative, Object, Ref, Renaming, Value, describe, layouts
+from mlirad.frontend.values import Alternative, Object, Ref, Renaming, Value, describe, layouts, without_snapshots
 from mlirad.frontend.views import View
 
 # The names, in frame 0 of a called function's state, of the caller's cells and objects: whatever a loop calls them
@@ -48,7 +48,7 @@ class Seen:
             given[made] = value
             return made
 
-        own = state_with_origins(state, lambda _: origins).renamed(placeholder)
+        own = mapped(state_with_origins(state, lambda _: origins), without_snapshots).renamed(placeholder)
         skeleton = Skeleton.of(own)
         operands = tuple(given[value] for value in skeleton.values)
         return Seen(own, skeleton.description, skeleton.values, operands, skeleton.numbers)
@@ -97,7 +97,7 @@ class Ended:
         read: Callable[[Ref], Expr],
     ) -> Ended:
         """`state`: at the end, its operand the result. read: emits the contents of an array. Raises Ambiguous."""
-        state = state_with_origins(state, lambda _: origins)
+        state = mapped(state_with_origins(state, lambda _: origins), without_snapshots)
         own: dict[int, int] = {}
         contents: dict[int, Expr] = {}
         unclear: set[int] = set()

@@ -19,13 +19,13 @@ from xdsl.ir import Block
 
 from mlirad.dialect import types
 from mlirad.dialect.check import check
-from mlirad.dialect.expr import Expr, building, constant, insert, insertion_point, swap_location, where
+from mlirad.dialect.expr import Expr, building, constant, insert, insertion_point, swap_location
 from mlirad.errors import DEVIATIONS, CompileError, UnsupportedSyntaxError
 from mlirad.frontend import known, prelude, purity, sizes, views
 from mlirad.frontend.assignment import assignable
 from mlirad.frontend.captures import Found
 from mlirad.frontend.columns import Columns, discard, emit_if
-from mlirad.frontend.merge import Merge, Naming
+from mlirad.frontend.merge import Merge, Naming, contents_of
 from mlirad.frontend.scope import NONE, Names, Scope, scope_of
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.source import Source
@@ -246,11 +246,7 @@ class Core(ABC):
 
     def read(self, array: Ref) -> Traced:
         """The contents of an array, now."""
-        parts = [views.get(a.view, self.state.store[a.cell]) for a in array.alternatives]
-        result = parts[-1]
-        for index in range(len(parts) - 2, -1, -1):
-            assert array.selector is not None
-            result = where(array.selector == index, parts[index], result)
+        result = contents_of(array, self.state.store)
         return Traced(result, zero_d=not array.ndim, origins=frozenset({DATA}))
 
     def read_scalar(self, array: Ref) -> Traced:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, Block, SSAValue
@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from mlirad.dialect.expr import Expr
 from mlirad.frontend.columns import Columns, discard
 from mlirad.frontend.core import Exit, Outcome
-from mlirad.frontend.merge import Naming, describe_state
+from mlirad.frontend.merge import Naming, Pair, describe_state
 from mlirad.frontend.origins import Mark, Origins, mapped, resolved, state_with_origins
 from mlirad.frontend.scope import Names, assigned, may_leave, uses
 from mlirad.frontend.state import Place, State
@@ -63,7 +63,8 @@ class LoopNaming(Naming):
     """Numbers of the merged cells and objects of one loop's header: the same slot has the same number in every pass.
 
     by_identity: pair what was one thing before the loop first (the order of an if), and not by where it stands.
-    marks: of slots, and of the number of the iteration ("index").
+    kept: cells that some variable refers to all the time, and that were not written when that was first seen: they
+    stay what they are, whatever else refers to them. marks: of slots, and of the number of the iteration ("index").
     """
 
     used: Names = frozenset()
@@ -72,6 +73,7 @@ class LoopNaming(Naming):
     by_identity: bool = False
     numbers: dict[Hashable, int] = field(default_factory=dict)
     origin: dict[int, int | None] = field(default_factory=dict)
+    kept: frozenset[int] = frozenset()
     marks: dict[Hashable, Mark] = field(default_factory=dict)
 
     def mark(self, slot: Hashable) -> Mark:
@@ -87,15 +89,21 @@ class LoopNaming(Naming):
         self.numbers[self.by_identity, slot] = number
         return number
 
-    def same(self, left: dict[int, object], right: dict[int, object]) -> list[tuple[int, int]]:
-        if not self.by_identity:
-            return []
+    def same(self, left: Collection[int], right: Collection[int]) -> list[tuple[int, int]]:
         pairs = ((self.origin.get(number, number), number) for number in right)
         found: dict[int, int] = {}
         for a, b in pairs:
-            if a is not None and a in left and a not in found:
+            if a is not None and a in left and a not in found and (self.by_identity or a in self.kept):
                 found[a] = b
         return list(found.items())
+
+    def keep(self, pairs: Iterable[Pair], left: Mapping[int, Expr], right: Mapping[int, Expr]) -> None:
+        for _, a, b in pairs:
+            if isinstance(a, Ref) and isinstance(b, Ref):
+                before = {x.cell for x in a.alternatives}
+                after = [y.cell for y in b.alternatives]
+                same = [(self.origin.get(number, number), number) for number in after]
+                self.kept |= {x for x, y in same if x is not None and x in before and left[x].value is right[y].value}
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +185,7 @@ class Header:
         naming = dataclasses.replace(
             self.naming,
             origin={k: None if left is None else numbers.get(left, left) for k, left in self.naming.origin.items()},
+            kept=frozenset(numbers.get(each, each) for each in self.naming.kept),
         )
         state = self.state.renamed(lambda value: values.get(value, value))
         return Header(state, self.columns, naming, self.origins)
@@ -217,9 +226,34 @@ class Header:
         values = dict(zip(placeholders, arguments, strict=True))
         return with_own_numbers(self.state.renamed(lambda value: values.get(value, value)))
 
-    def after(self, results: Sequence[SSAValue]) -> State:
-        """The state after the loop, whose op has these results."""
-        return state_with_origins(self.bound_to(results), lambda origins: resolved(origins, self.origins))
+    def after(self, results: Sequence[SSAValue], last: Columns | None = None) -> State:
+        """The state after the loop, whose op has these results. last: what an iteration leaves, if there is one
+        certainly: an array that it chooses is known then."""
+        state = state_with_origins(self.bound_to(results), lambda origins: resolved(origins, self.origins))
+        if last is None:
+            return state
+        pairs = zip(self.slots(), results, strict=True)
+        chosen = {result: last.columns[slot].right for slot, result in pairs}
+
+        def known(value: Value) -> Value:
+            if isinstance(value, Ref) and value.selector is not None:
+                position = chosen.get(value.selector.value)
+                return _chosen(value, position, state.store) if isinstance(position, int) else value
+            if value.__class__ in SIMPLE:
+                return value
+            return with_parts(value, tuple(known(part) for part in parts_of(value)))
+
+        after = mapped(state, known)
+        after.store = state.store
+        return after
+
+
+def _chosen(array: Ref, position: int, store: dict[int, Expr]) -> Ref:
+    """The alternative that an array certainly is; what its cell holds has been carried as what the array holds."""
+    alternative, snapshot = array.alternatives[position], array.current(store)
+    if snapshot is not None and alternative.view.is_whole and snapshot.view.is_whole:
+        store[alternative.cell] = snapshot.contents
+    return Ref((alternative,))
 
 
 @dataclass(eq=False)

@@ -22,7 +22,8 @@ from mlirad.frontend.python_integers import converted, require_fit
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.selection import refusal as selection_refusal
 from mlirad.frontend.traced import NeedStatic, Traced, in_type, origins_of, visible
-from mlirad.frontend.values import Alternative, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values import Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.views import View
 
 _INT64 = np.dtype(np.int64)
 _SEQUENCES = (str, range, tuple, bytes)
@@ -209,13 +210,12 @@ class Iteration(Expressions):
     def row(self, array: Ref, index: Any) -> Ref:
         """array[index], the index being in range."""
         position: int | Expr = cast(index.scalar, types.I64) if isinstance(index, Traced) else int(index)
-        rows: list[Alternative] = []
-        for alternative in array.alternatives:
-            view = alternative.view
+
+        def row(view: View) -> View:
             starts = [position, *([0] * (view.ndim - 1))]
-            row = view.affine(range(1, view.ndim), starts, (1, *view.shape[1:]))
-            rows.append(Alternative(alternative.cell, row))
-        return self.distinct(Ref(tuple(rows), array.selector))
+            return view.affine(range(1, view.ndim), starts, (1, *view.shape[1:]))
+
+        return self.distinct(array.seen_as((row(each.view) for each in array.alternatives), row))
 
 
 def is_none(value: Value) -> bool:

@@ -263,7 +263,8 @@ class Loops(Fixpoints):
                 insert(YieldOp(*yields))
             one = constant(1, types.I64)
             op = _marked(insert(ForOp(zero.value, trips.value, one.value, inits, Region([made.block]))), loop)
-            self.state = header.after(op.results)
+            # A number of trips known here is not 0.
+            self.state = header.after(op.results, None if isinstance(length, Traced) else columns)
             return self.exhausted(loop)
         return self.emit_leaving(loop, header, made, trips, inits, yields)
 

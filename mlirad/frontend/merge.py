@@ -8,7 +8,7 @@ cannot be one value becomes a Poison, which refuses where it is used.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -16,6 +16,7 @@ from xdsl.ir import SSAValue
 
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, constant, where
+from mlirad.frontend import views
 from mlirad.frontend.columns import Columns, Operand
 from mlirad.frontend.joined_views import fillers, one_kind
 from mlirad.frontend.numbers import join_numbers
@@ -36,6 +37,7 @@ from mlirad.frontend.values import (
     Pullback,
     Ref,
     Renaming,
+    Snapshot,
     Static,
     Transformed,
     Tuple,
@@ -45,11 +47,15 @@ from mlirad.frontend.values import (
     kind_of,
     parts_of,
     with_parts,
+    without_snapshots,
 )
 from mlirad.frontend.views import View, safe_params
 from mlirad.frontend.widening import Widening
 from mlirad.location import SourceLocation
 from mlirad.signature import is_same_static
+
+# What corresponds on the two sides of a merge.
+Pair = tuple[Place, Value | None, Value | None]
 
 
 @dataclass
@@ -83,9 +89,12 @@ class Naming:
             return left
         return right if left is None and right is not None else self.fresh()
 
-    def same(self, left: dict[int, object], right: dict[int, object]) -> list[tuple[int, int]]:
+    def same(self, left: Collection[int], right: Collection[int]) -> list[tuple[int, int]]:
         """What is the same thing on both sides."""
         return [(number, number) for number in left if number in right]
+
+    def keep(self, pairs: Iterable[Pair], left: Mapping[int, Expr], right: Mapping[int, Expr]) -> None:
+        """Note which cells are to stay what they are; left, right: their contents."""
 
 
 @dataclass
@@ -103,6 +112,7 @@ class Merge:
     widening: Widening | None = None
     cells: Pairing = field(default_factory=Pairing)
     objects: Pairing = field(default_factory=Pairing)
+    store: dict[int, Expr] = field(default_factory=dict)
 
     def run(self) -> State:
         places = self.places()
@@ -110,6 +120,7 @@ class Merge:
         self.pair_objects(pairs)
         self.pair_cells(pairs)
         merged = State(live=self.merged_live())
+        self.store = merged.store
         for number, (a, b) in sorted(self.cells.sides.items()):
             left, right = self.contents(self.left, a), self.contents(self.right, b)
             present = left or right
@@ -141,7 +152,7 @@ class Merge:
 
     # Places of the two sides.
 
-    def places(self) -> list[tuple[Place, Value | None, Value | None]]:
+    def places(self) -> list[Pair]:
         left = dict(self.left.places()) if self.left else {}
         right = dict(self.right.places()) if self.right else {}
         ordered = [*left, *(place for place in right if place not in left)]
@@ -164,7 +175,7 @@ class Merge:
 
     def walk(
         self, place: Place, a: Value | None, b: Value | None, seen: set[tuple[int | None, int | None]]
-    ) -> Iterator[tuple[Place, Value | None, Value | None]]:
+    ) -> Iterator[Pair]:
         """The values that correspond to one another, from one place down through the heap."""
         a = a.value if isinstance(a, Maybe) else a
         b = b.value if isinstance(b, Maybe) else b
@@ -192,7 +203,7 @@ class Merge:
 
     def _walk_items(
         self, place: Place, a: Entry | None, b: Entry | None, seen: set[tuple[int | None, int | None]]
-    ) -> Iterator[tuple[Place, Value | None, Value | None]]:
+    ) -> Iterator[Pair]:
         if a and b and (a.kind, a.keys) != (b.kind, b.keys):
             yield from self._walk_items(place, a, None, seen)
             yield from self._walk_items(place, None, b, seen)
@@ -203,19 +214,17 @@ class Merge:
                 (*place, "item", index), items_a[index] if a else None, items_b[index] if b else None, seen
             )
 
-    def all_pairs(
-        self, places: list[tuple[Place, Value | None, Value | None]]
-    ) -> Iterator[tuple[Place, Value | None, Value | None]]:
+    def all_pairs(self, places: list[Pair]) -> Iterator[Pair]:
         """What corresponds, of all that refers to arrays and objects."""
         seen: set[tuple[int | None, int | None]] = set()
         for place, a, b in places:
             if a.__class__ not in _NUMBERS or b.__class__ not in _NUMBERS:
                 yield from self.walk(place, a, b, seen)
 
-    def pair_objects(self, pairs: list[tuple[Place, Value | None, Value | None]]) -> None:
+    def pair_objects(self, pairs: list[Pair]) -> None:
         left, right = self.left.heap if self.left else {}, self.right.heap if self.right else {}
         pairing = self.objects
-        for a, b in self.naming.same(dict(left), dict(right)):
+        for a, b in self.naming.same(left, right):
             pairing.add(a, b, self.naming.number(("object", "same", a), a, b))
         for place, a, b in pairs:
             if not isinstance(a, Object) or not isinstance(b, Object):
@@ -228,10 +237,11 @@ class Merge:
             if isinstance(b, Object) and b.number not in pairing.right:
                 pairing.add(None, b.number, self.naming.number(("object", place, "right"), None, b.number))
 
-    def pair_cells(self, pairs: list[tuple[Place, Value | None, Value | None]]) -> None:
+    def pair_cells(self, pairs: list[Pair]) -> None:
         left, right = self.left.store if self.left else {}, self.right.store if self.right else {}
         pairing = self.cells
-        for a, b in self.naming.same(dict(left), dict(right)):
+        self.naming.keep(pairs, left, right)
+        for a, b in self.naming.same(left, right):
             pairing.add(a, b, self.naming.number(("cell", "same", a), a, b))
         for place, a, b in pairs:
             if isinstance(a, Ref) and isinstance(b, Ref):
@@ -322,6 +332,7 @@ class Merge:
         value = a if a is not None else b
         assert value is not None
         pairing = (self.cells.left, self.objects.left) if a is not None else (self.cells.right, self.objects.right)
+        value = without_snapshots(value)
         slots = count()
         safe = fillers(value)
 
@@ -367,7 +378,31 @@ class Merge:
                 (b, right, self.columns.on_right),
             )
         ]
-        return Ref(alternatives, self.columns.request((place, "selector"), types.I64, selectors[0], selectors[1]))
+        selector = self.columns.request((place, "selector"), types.I64, selectors[0], selectors[1])
+        return Ref(alternatives, selector, self.snapshot(place, a, b, alternatives))
+
+    def snapshot(self, place: Place, a: Ref, b: Ref, alternatives: tuple[Alternative, ...]) -> Snapshot | None:
+        """What one of several arrays holds. A loop carries it, so that it selects an array where it writes one only."""
+        first = alternatives[0].view
+        if any(not each.view.is_static or each.view.strides != first.strides for each in alternatives):
+            return None
+        if not first.ndim or 0 in first.pattern:
+            return None
+        assert self.left is not None and self.right is not None
+        left, right = a.current(self.left.store), b.current(self.right.store)
+        if self.loop is None and left is None and right is None:
+            return None
+        view = View.of(first.shape, first.dtype, first.strides)
+        cells = tuple(self.store[each.cell] for each in alternatives)
+        if left is not None and right is not None and left.contents.value is right.contents.value:
+            if left.view.steps == right.view.steps and left.view.params == right.view.params:
+                return Snapshot(left.view, left.contents, cells)
+        contents = [
+            on_side(lambda ref=ref, store=state.store: contents_of(ref, store))
+            for ref, state, on_side in ((a, self.left, self.columns.on_left), (b, self.right, self.columns.on_right))
+        ]
+        carried = self.columns.request((place, "contents"), contents[0].type, contents[0], contents[1])
+        return Snapshot(view, carried, cells)
 
     @staticmethod
     def selector(ref: Ref, positions: list[int], on_side: Callable[[Callable[[], Expr]], Expr]) -> Operand:
@@ -473,6 +508,18 @@ def _unique(numbers: list[int]) -> list[int]:
 
 def _key_order(key: tuple[int, Hashable]) -> tuple[int, str]:
     return key[0], repr(key[1])
+
+
+def contents_of(array: Ref, store: Mapping[int, Expr]) -> Expr:
+    """The elements of an array, where the cells hold `store`."""
+    if (snapshot := array.current(store)) is not None:
+        return views.get(snapshot.view, snapshot.contents)
+    parts = [views.get(each.view, store[each.cell]) for each in array.alternatives]
+    result = parts[-1]
+    for index in range(len(parts) - 2, -1, -1):
+        assert array.selector is not None
+        result = where(array.selector == index, parts[index], result)
+    return result
 
 
 def renumbered(selector: Expr | None, positions: list[int]) -> Expr:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import SIMPLE, Alternative, Ref, Value, parts_of, with_parts
+from mlirad.frontend.values import SIMPLE, Ref, Value, parts_of, with_parts
 
 Origins = frozenset[Hashable]
 
@@ -35,8 +35,7 @@ def with_origins(value: Value, change: Callable[[Origins], Origins]) -> Value:
         if all(each.view.is_static for each in value.alternatives):
             return value
         views = [dataclasses.replace(each.view, origins=change(each.view.origins)) for each in value.alternatives]
-        pairs = zip(value.alternatives, views, strict=True)
-        return Ref(tuple(Alternative(each.cell, view) for each, view in pairs), value.selector)
+        return value.seen_as(views, lambda view: view)
     if value.__class__ in SIMPLE:
         return value
     return with_parts(value, tuple(with_origins(part, change) for part in parts_of(value)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -49,25 +49,46 @@ class Alternative:
 
 
 @dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The elements of an array that may be one of several, as one value: a view of `contents`, as long as the cells of
+    its alternatives hold `cells`."""
+
+    view: View
+    contents: Expr
+    cells: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Ref:
     """An array: one of `alternatives`, all of one shape and dtype; the i64 `selector` says which, of several.
 
-    No two alternatives are views of one cell by the same steps: such are one, whose starts are selected.
+    No two alternatives are views of one cell by the same steps: such are one, whose starts are selected. snapshot: its
+    elements without the selection, where they are known.
     """
 
     alternatives: tuple[Alternative, ...]
     selector: Expr | None = None
+    snapshot: Snapshot | None = None
 
     @property
     def shape(self) -> Shape:
         return self.alternatives[0].view.shape
 
-    def with_origins(self, origins: frozenset[Hashable]) -> Ref:
-        """The same array, whose traced sizes are said to come from `origins`."""
-        if all(each.view.is_static for each in self.alternatives):
-            return self
-        pairs = ((each.cell, dataclasses.replace(each.view, origins=origins)) for each in self.alternatives)
-        return Ref(tuple(Alternative(cell, view) for cell, view in pairs), self.selector)
+    def seen_as(self, views: Iterable[View], of_snapshot: Callable[[View], View | None]) -> Ref:
+        """The array with other views of its cells; of_snapshot: makes the same of the view of its snapshot."""
+        alternatives = tuple(Alternative(each.cell, view) for each, view in zip(self.alternatives, views, strict=True))
+        snapshot = self.snapshot
+        if snapshot is not None:
+            view = of_snapshot(snapshot.view)
+            snapshot = None if view is None else dataclasses.replace(snapshot, view=view)
+        return Ref(alternatives, self.selector, snapshot)
+
+    def current(self, store: Mapping[int, Expr]) -> Snapshot | None:
+        """The snapshot, if it is what the array holds now."""
+        if self.snapshot is None:
+            return None
+        pairs = zip(self.alternatives, self.snapshot.cells, strict=True)
+        return self.snapshot if all(store[each.cell].value is cell.value for each, cell in pairs) else None
 
     @property
     def pattern(self) -> Pattern:
@@ -307,13 +328,20 @@ class Renaming:
         params = tuple(self.expr(p) if isinstance(p, Expr) else p for p in view.params)
         return dataclasses.replace(view, params=params)
 
+    def snapshot(self, snapshot: Snapshot | None) -> Snapshot | None:
+        if snapshot is None:
+            return None
+        cells = tuple(self.expr(cell) for cell in snapshot.cells)
+        return Snapshot(self.view(snapshot.view), self.expr(snapshot.contents), cells)
+
     def value(self, value: Value) -> Value:
         match value:
             case Traced():
                 return self.traced(value)
             case Ref():
                 alternatives = tuple(Alternative(self.cell(a.cell), self.view(a.view)) for a in value.alternatives)
-                return Ref(alternatives, None if value.selector is None else self.expr(value.selector))
+                selector = None if value.selector is None else self.expr(value.selector)
+                return Ref(alternatives, selector, self.snapshot(value.snapshot))
             case Object():
                 return Object(self.object(value.number))
             case Pullback():
@@ -324,6 +352,15 @@ class Renaming:
                 return value
         parts = parts_of(value)
         return with_parts(value, tuple(self.value(part) for part in parts)) if parts else value
+
+
+def without_snapshots(value: Value) -> Value:
+    """The value with nothing known of what its arrays hold."""
+    if isinstance(value, Ref):
+        return value if value.snapshot is None else Ref(value.alternatives, value.selector)
+    if value.__class__ in SIMPLE:
+        return value
+    return with_parts(value, tuple(without_snapshots(part) for part in parts_of(value)))
 
 
 def inside(value: Value) -> Iterable[Value]:
@@ -356,7 +393,8 @@ def describe(
                 (number(a.cell), a.view.steps, _describe_params(a.view, name), a.view.origins)
                 for a in value.alternatives
             )
-            return ("array", arrays, None if value.selector is None else name(value.selector.value))
+            selector = None if value.selector is None else name(value.selector.value)
+            return ("array", arrays, selector, None if value.snapshot is None else name(value.snapshot.contents.value))
         case Object():
             return ("object", number(value.number))
         case Poison():
