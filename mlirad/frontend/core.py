@@ -134,6 +134,7 @@ class Core(ABC):
         self.found = found
         self.unrolled = unrolled
         self.headers: dict[Hashable, Any] = {}  # what loops carried when they were last met (loops.py)
+        self.marks: dict[Hashable, dict[Hashable, Any]] = {}  # origins of what loops carry (origins.py)
         self.stepwise: set[Hashable] = set()  # loops whose numbers are widened one by one (fixpoint.py)
         self.writes = 0  # how many there were so far
         self.changes_copies = False  # a function that is differentiated changes a list, dict or dataclass given to it

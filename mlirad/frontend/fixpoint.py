@@ -18,16 +18,17 @@ from mlirad.frontend import known
 from mlirad.frontend.collapse import collapsed
 from mlirad.frontend.columns import Columns
 from mlirad.frontend.core import Exit, Outcome, PoisonUsed
-from mlirad.frontend.header import Header, Loop, Pass, Skeleton
+from mlirad.frontend.header import Header, Loop, LoopNaming, Pass, Skeleton
 from mlirad.frontend.merge import Merge
 from mlirad.frontend.origins import dependent, resolved
 from mlirad.frontend.state import Place, State
 from mlirad.frontend.traced import NeedStatic
 from mlirad.frontend.unrolling import NoFixpoint, Unrolling
+from mlirad.frontend.values import Ref, kind_of
 from mlirad.frontend.widening import Widening
 
-# Passes that change which arrays are referred to: after so many a header is looked for in the other order, and after so
-# many more than there are places there is none.
+# Passes that change more than numbers, such as which arrays are referred to: after so many, a header is looked for in the
+# other order, and after so many more than there are places, there is none.
 PATIENCE, PASSES = 4, 8
 
 
@@ -38,13 +39,15 @@ class NotEntered(Exception):
 @dataclass
 class Search:
     """A fix-point under way. entry: the state before the loop. mark: the last op before it. places: where numbers are
-    carried although one iteration leaves them as they were. moves: how many passes found other arrays at places."""
+    carried although one iteration leaves them as they were. moves: how many passes have changed more than numbers;
+    moving: where the last one did."""
 
     loop: Loop
     entry: State
     mark: Operation | None
     places: frozenset[Place] = frozenset()
     moves: int = 0
+    passes: int = 0
     moving: set[Place] = field(default_factory=set)
 
     @property
@@ -52,8 +55,8 @@ class Search:
         return sum(1 for _ in self.entry.values())
 
     def note_moves(self, before: Header, after: Header) -> bool:
-        """Whether two headers refer to different arrays."""
-        old, new = before.arrays(), after.arrays()
+        """Whether two headers differ in more than numbers."""
+        old, new = before.apart_from_numbers(), after.apart_from_numbers()
         self.moving = {place for place in old.keys() | new.keys() if old.get(place) != new.get(place)}
         self.moves += bool(self.moving)
         return bool(self.moving)
@@ -127,14 +130,12 @@ class Fixpoints(Unrolling):
 
     def next_header(self, search: Search, header: Header, merged: Header) -> tuple[Header, Hashable]:
         """What the next pass begins with, and its description if it is to be compared."""
-        if not search.note_moves(header, merged):
-            return merged, merged.description()
-        is_last = header.naming.by_identity
-        if search.moves > PASSES + search.size:
-            raise NoFixpoint(_shared(search.moving))
-        if search.moves == PATIENCE and not is_last:
-            loop, entry = search.loop, search.entry
-            return Header.before(loop, entry, self.fresh, self.frame.number, by_identity=True), None
+        has_moved = search.note_moves(header, merged)
+        search.passes += 1
+        if search.moves > PASSES + search.size or search.passes > 4 * (PASSES + search.size):
+            raise NoFixpoint(_reason(search.moving, merged.state))
+        if has_moved and search.moves == PATIENCE and not header.naming.by_identity:
+            return Header.before(search.loop, search.entry, self.naming_of(search.loop, by_identity=True)), None
         return merged, merged.description()
 
     def drop(self, search: Search, made: Pass) -> None:
@@ -162,7 +163,12 @@ class Fixpoints(Unrolling):
             if old.description == skeleton.description:
                 header = found.moved(old, skeleton)
                 return header, header.description()
-        return Header.before(loop, entry, self.fresh, self.frame.number), None
+        return Header.before(loop, entry, self.naming_of(loop)), None
+
+    def naming_of(self, loop: Loop, by_identity: bool = False) -> LoopNaming:
+        # The marks are the same in every search, so that loops inside find what they have carried before.
+        marks = self.marks.setdefault(loop.key, {})
+        return LoopNaming(self.fresh, loop.used, loop.changed, self.frame.number, by_identity, marks=marks)
 
     # Groups of numbers.
 
@@ -210,8 +216,12 @@ class Fixpoints(Unrolling):
         return varying
 
 
-def _shared(places: set[Place]) -> str:
-    """Why a loop has no header: the names that refer to other arrays in every pass."""
-    names = sorted({str(place[2]) for place in places if place[0] == "frame" and not str(place[2]).startswith("$")})
-    listed = " and ".join(repr(name) for name in names[:3]) or "the items of a list"
-    return f"the arrays that {listed} may share cannot be followed"
+def _reason(places: set[Place], state: State) -> str:
+    """Why a loop has no header: the names that refer to something else in every pass."""
+    values = {str(place[2]): value for place, value in state.places() if place in places and place[0] == "frame"}
+    shared = sorted(name for name, value in values.items() if isinstance(value, Ref) and not name.startswith("$"))
+    if shared or not values:
+        listed = " and ".join(repr(name) for name in shared[:3]) or "the items of a list"
+        return f"the arrays that {listed} may share cannot be followed"
+    name, value = min(values.items())
+    return f"{name!r} is {kind_of(value)} made in it, another one in each iteration"

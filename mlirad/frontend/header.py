@@ -20,7 +20,18 @@ from mlirad.frontend.origins import Mark, Origins, mapped, resolved, state_with_
 from mlirad.frontend.scope import Names, assigned, may_leave, uses
 from mlirad.frontend.state import Place, State
 from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import SIMPLE, Object, Ref, Value, describe, inside, layouts, parts_of, with_parts
+from mlirad.frontend.values import (
+    SIMPLE,
+    Maybe,
+    Ref,
+    Static,
+    Value,
+    describe,
+    is_number,
+    layouts,
+    parts_of,
+    with_parts,
+)
 from mlirad.frontend.widening import Given, with_own_numbers
 
 # The slot that marks the number of the iteration.
@@ -172,10 +183,9 @@ class Header:
         return Header(mapped(state, marked), columns, naming, origins)
 
     @staticmethod
-    def before(loop: Loop, entry: State, fresh: Callable[[], int], frame: int, by_identity: bool = False) -> Header:
+    def before(loop: Loop, entry: State, naming: LoopNaming) -> Header:
         """The state before the loop, with nothing widened."""
         block = Block()
-        naming = LoopNaming(fresh, loop.used, loop.changed, frame, by_identity)
         return Header.of(entry, Columns(block, block, is_loop=True), naming, loop.key)
 
     def moved(self, old: Skeleton, new: Skeleton) -> Header:
@@ -193,15 +203,13 @@ class Header:
     def description(self) -> Hashable:
         return describe_state(self.state, self._name_of())
 
-    def arrays(self) -> dict[Place, Hashable]:
-        """What arrays and objects are referred to, and from where."""
+    def apart_from_numbers(self) -> dict[Place, Hashable]:
+        """What stands in each place, whatever the numbers are; and the contents of arrays."""
         name, state = self._name_of(), self.state
         items = ((("item", n, k), item) for n, entry in state.heap.items() for k, item in enumerate(entry.items))
-        found: dict[Place, Hashable] = {}
+        found: dict[Place, Hashable] = {("cell", cell): name(expr.value) for cell, expr in state.store.items()}
         for place, value in (*state.places(), *items):
-            references = tuple(describe(part, name) for part in inside(value) if isinstance(part, Ref | Object))
-            if references:
-                found[place] = references
+            found[place] = describe(_without_numbers(value), name)
         return found
 
     def _name_of(self) -> Callable[[SSAValue], Hashable]:
@@ -246,6 +254,16 @@ class Header:
         after = mapped(state, known)
         after.store = state.store
         return after
+
+
+def _without_numbers(value: Value) -> Value:
+    if isinstance(value, Maybe):
+        return _without_numbers(value.value)
+    if is_number(value):
+        return Static(None)
+    if value.__class__ in SIMPLE:
+        return value
+    return with_parts(value, tuple(_without_numbers(part) for part in parts_of(value)))
 
 
 def _chosen(array: Ref, position: int, store: dict[int, Expr]) -> Ref:
