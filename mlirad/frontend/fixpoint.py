@@ -27,8 +27,8 @@ from mlirad.frontend.unrolling import NoFixpoint, Unrolling
 from mlirad.frontend.values import Ref, kind_of
 from mlirad.frontend.widening import Widening
 
-# Passes that change more than numbers, such as which arrays are referred to: after so many, a header is looked for in the
-# other order, and after so many more than there are places, there is none.
+# Passes that change more than numbers, such as which arrays are referred to: after so many, a header is looked for in
+# the other order, and after so many more than there are places, there is none.
 PATIENCE, PASSES = 4, 8
 
 
@@ -220,6 +220,8 @@ def _reason(places: set[Place], state: State) -> str:
     """Why a loop has no header: the names that refer to something else in every pass."""
     values = {str(place[2]): value for place, value in state.places() if place in places and place[0] == "frame"}
     shared = sorted(name for name, value in values.items() if isinstance(value, Ref) and not name.startswith("$"))
+    if not places:
+        return "its numbers are of other types in each iteration"
     if shared or not values:
         listed = " and ".join(repr(name) for name in shared[:3]) or "the items of a list"
         return f"the arrays that {listed} may share cannot be followed"
