@@ -330,10 +330,9 @@ def _op_of(value: SSAValue) -> Operation:
 def _not_recoverable(values: Iterable[SSAValue]) -> DifferentiationError:
     owners = [value.owner for value in values if not types.is_static(value.type)]
     ops = [owner for owner in owners if isinstance(owner, Operation)]
-    names = ", ".join(sorted({op.name for op in ops}))
     place = types.from_location(ops[0].location) if ops else None
     return DifferentiationError(
-        f"the reverse of a loop needs an array again whose size has no bound that is known before the call, of {names}",
+        "the derivative needs this array again in every trip, and its size has no bound that is known before the call",
         place,
         "take a slice of an array whose shape is known",
     )

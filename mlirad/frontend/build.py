@@ -198,7 +198,11 @@ class Build:
                 value = None  # it certainly raises; what it would return does not matter, but what it wrote does
             machine.location = place
             structure, leaves = self.flattened(Static(None) if value is None else value)
-            specs = self.result_leaves(leaves)
+            try:
+                specs = self.result_leaves(leaves)
+            except NeedStatic as need:
+                need.__dict__.setdefault("location", machine.returned.get(name_of(self.function), place))
+                raise
             written, captures_written = self.written(raises=value is None)
             insert(func.ReturnOp(*(result.value for result in self.results)))
         written_keys = {**written, **{-1 - k: v for k, v in captures_written.items()}}

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mlirad.dialect import types
+from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.constant import STORED, counted
 from mlirad.dialect.expr import Expr, apply, constant, where
@@ -21,9 +22,10 @@ from mlirad.frontend import promotion
 from mlirad.frontend.assignment import as_array_of, assignable
 from mlirad.frontend.indexing import compose
 from mlirad.frontend.promotion import dtype_of, numpys_refusal
-from mlirad.frontend.sizes import Shape, stretched
+from mlirad.frontend.sizes import Dim, Shape, Size, stretched
 from mlirad.frontend.sizes import full as full_of
 from mlirad.frontend.traced import (
+    DATA,
     Number,
     Traced,
     as_operand,
@@ -46,11 +48,30 @@ OF_SIZES = (
 """Functions of sizes that NumPy runs while a function is compiled: the sizes become known."""
 
 
-def shape_from(shape: Any, what: str) -> tuple[int, ...]:
-    """The shape that users write: an int or a sequence of ints. Raises NeedStatic, and what NumPy raises."""
+def shape_from(shape: Any, what: str) -> Shape:
+    """The shape that users write: an int or a sequence of ints. Raises NeedStatic, and what NumPy raises.
+
+    A size that depends on data, which nothing can make known, is one that only the run knows.
+    """
+    entries = shape if isinstance(shape, tuple | list) else (shape,)
+    if any(DATA in origins_of(entry) for entry in entries):
+        return tuple(_run_size(entry, what) for entry in entries)
     require_static(shape, f"the shape of {what}")
     with numpys_refusal():
         return np.broadcast_to(np.empty(()), shape).shape if not _is_negative(shape) else np.empty(shape).shape
+
+
+def _run_size(entry: Any, what: str) -> Size:
+    if not isinstance(entry, Traced):
+        return shape_from(entry, what)[0]
+    if DATA not in entry.origins:
+        require_static(entry, f"the shape of {what}")
+    if entry.ndim or entry.kind is not int:
+        kind = "numpy.ndarray" if entry.ndim else "float" if entry.kind is float else "bool"
+        raise DTypeError(f"{kind!r} object cannot be interpreted as an integer")
+    size = cast_expr(entry.scalar, types.I64)
+    check(size >= 0, "ValueError", "negative dimensions are not allowed")
+    return Dim(size, entry.origins)
 
 
 def _is_negative(shape: Any) -> bool:
@@ -149,6 +170,8 @@ def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: Any = 0,
 
 
 def arange(*args: Any, dtype: Any = None) -> Traced:
+    if len(args) == 1 and isinstance(args[0], Traced) and DATA in args[0].origins and args[0].kind is int:
+        return _counted_by_data(args[0], dtype)
     require_static((args, dtype), "the length of np.arange")
     with numpys_refusal():
         numbers = np.arange(*args, dtype=dtype)
@@ -159,6 +182,12 @@ def arange(*args: Any, dtype: Any = None) -> Traced:
     first, step = (constant(number, element) for number in (numbers[0], (numbers[1:] - numbers[:-1])[0]))
     shape = numbers.shape
     return Traced(stretched(first, shape) + cast_expr(counted(numbers.size), element) * stretched(step, shape))
+
+
+def _counted_by_data(stop: Traced, dtype: Any) -> Traced:
+    asked = np.arange(2 if stop.weak else stop.dtype.type(2)).dtype if dtype is None else dtype_of(dtype)
+    length = cast_expr(stop.scalar, types.I64)
+    return Traced(cast_expr(counted(where(length > 0, length, 0)), types.from_dtype(asked)))
 
 
 def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, *, dtype: Any = None) -> Traced:

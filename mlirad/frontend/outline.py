@@ -165,13 +165,21 @@ class Outlining(SeparateCopies):
         finally:
             self.memory, self.captures_used = memory, used | self.captures_used
             self.writes_copies |= self.writes > writes
-        for leaf in self.result_leaves(result):
-            sizes.require_static(leaf.shape, f"the shape of what {name_of_value(function)} returns")
+        self.require_sizes(result, name_of_value(function))
         after, self.state = self.state, saved
         self.require_pure(before, after, name_of_value(function))
         callee, captured = self.callee(function, block, leaves)
         values = (*(operand.value for operand in operands), *captured)
         return Outlined(callee, values, inputs, result, tuple(self.result_leaves(result)))
+
+    def require_sizes(self, result: Any, name: str) -> None:
+        """What a function gives that is differentiated has shapes that are known."""
+        for leaf in self.result_leaves(result):
+            try:
+                sizes.require_static(leaf.shape, f"the shape of what {name} returns")
+            except sizes.NeedStatic as need:
+                need.__dict__.setdefault("location", self.returned.get(name, self.location))
+                raise
 
     def callee(self, function: Value, block: Block, leaves: Sequence[Expr]) -> tuple[func.FuncOp, list[SSAValue]]:
         """The function with this body, and what it takes, besides the arguments, from the code around it."""

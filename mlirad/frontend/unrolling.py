@@ -72,6 +72,8 @@ class Unrolling(Iteration, Calls):
             raise reason.unless_known(loop.length.origins, "the number of iterations of this loop")
         if loop.length is not None and loop.length > UNROLL_LIMIT and reason.why != KINDS:
             hint = "use arrays of a fixed shape in it, and numbers that keep their type"
+            if reason.why.startswith("the shape of"):
+                hint = "make one array of the largest shape before the loop, and use slices of it: work[:i]"
             raise self.refusal(f"this loop would be unrolled {loop.length} times because {reason.why}", hint)
         return self.unrolled_from(loop, 0, reason)
 

@@ -89,7 +89,7 @@ def integers(x, n):
 # CHECK-NEXT: errors.py:[[# @LINE - 4]]:16: argument 0 of inner is of dtype int64, and only floats have derivatives
 # CHECK-NEXT:     return x * Grad(inner)(n)
 # CHECK-NEXT:                ^~~~~~~~~~~~~~
-# CHECK-NEXT:   help: pass floats: 3.0 for 3, x.astype(float) for x
+# CHECK-NEXT:   help: leave it out of argnums= if it is a count, an index or a shape; if it is a quantity, pass a float
 refuse(integers, 1.0, 3)
 
 
@@ -128,9 +128,9 @@ def shapes_of_data(x):
 
 
 # CHECK-LABEL: UnsupportedSyntaxError
-# CHECK-NEXT: errors.py:[[# @LINE - 4]]:12: {{.*}} must be known at compile time, and it depends on
+# CHECK-NEXT: errors.py:[[# @LINE - 4]]:5: the shape of a result must be known at compile time, and it depends on
 # CHECK-NEXT:     return np.zeros(int(x[0]))
-# CHECK-NEXT:            ^~~~~~~~~~~~~~~~~~~
+# CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~
 # CHECK-NEXT:   help: use a mask, np.where, or an array of fixed size and a count
 refuse(shapes_of_data, np.ones(9))
 
