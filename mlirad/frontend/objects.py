@@ -201,7 +201,8 @@ class Objects(Expressions):
 
     def require_plain(self, value: Any, name: str) -> None:
         """Refuse an attribute that Python code would compute: the compiler runs none."""
-        if not purity.is_settled_instance(value) and purity.runs_code(value, name):
+        is_settled_value = purity.is_settled_instance(value) or is_settled(value)  # NumPy's modules have a __getattr__
+        if not is_settled_value and purity.runs_code(value, name):
             what = value.__name__ if isinstance(value, type | ModuleType) else type(value).__name__
             raise self.refusal(
                 f"the attribute {name!r} of {what} is computed when it is read", "read it outside, and pass it in"
