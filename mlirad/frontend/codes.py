@@ -50,7 +50,7 @@ def _parameters(code: CodeType) -> tuple[Hashable, ...]:
     flags = code.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
     count += bool(flags & CO_VARARGS) + bool(flags & CO_VARKEYWORDS)
     counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
-    return code.co_name, code.co_qualname, counts, flags, code.co_varnames[:count]
+    return code.co_name, counts, flags, code.co_varnames[:count]
 
 
 def _constant(value: object) -> Hashable:

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import ReferenceType, ref
 
 from mlirad.errors import FUNCTIONS, UnsupportedSyntaxError
 from mlirad.frontend.codes import asserts_in, codes_in, has_rewritten_asserts, meaning, meaning_outside
@@ -66,11 +67,9 @@ def source_of(function: FunctionType) -> Source:
     location = SourceLocation(code.co_filename, code.co_firstlineno)
     if code.co_flags & 0x2A0:  # generator, coroutine, async generator
         raise UnsupportedSyntaxError(f"{name} is a generator or a coroutine", location, "return an array or a list")
-    for text in texts_of(function):
-        found = _found_in(text, code, _loader_of(function))
-        if found is not None:
-            remember(code.co_filename, text)
-            return Source(code.co_filename, found[0], function, code, found[1])
+    found = _found(function)
+    if found is not None:
+        return Source(code.co_filename, found.node, function, code, found.has_asserts)
     if not linecache.getlines(code.co_filename, function.__globals__):
         why, hint = why_there_is_none(function)
         raise UnsupportedSyntaxError(why, None, hint, FUNCTIONS)
@@ -82,7 +81,52 @@ def source_of(function: FunctionType) -> Source:
     raise UnsupportedSyntaxError(why, location, hint, FUNCTIONS)
 
 
-def _found_in(text: str, code: CodeType, loader: SourceFileLoader | None) -> tuple[FunctionNode, bool] | None:
+class _Found(NamedTuple):
+    node: FunctionNode
+    has_asserts: bool
+    text: str
+
+
+_sources: dict[int, tuple[ReferenceType[CodeType], _Found]] = {}
+"""By id: code objects of two places may be equal. A file may change, and a function that was compiled from it stay."""
+
+
+def text_of(function: FunctionType) -> str | None:
+    """The text that a function was compiled from; None where it cannot be found."""
+    found = _found(function)
+    return None if found is None else found.text
+
+
+def _found(function: FunctionType) -> _Found | None:
+    code = function.__code__
+    found = _known(code)
+    if found is not None:
+        return found
+    for text in texts_of(function):
+        found = _found_in(text, code, _loader_of(function))
+        if found is not None:
+            remember(code.co_filename, text)
+            _know(code, found)
+            return found
+    return None
+
+
+def _known(code: CodeType) -> _Found | None:
+    reference, found = _sources.get(id(code), (None, None))
+    return found if reference is not None and reference() is code else None
+
+
+def _know(code: CodeType, found: _Found) -> None:
+    number = id(code)
+    _sources[number] = ref(code, lambda gone: _forget(number, gone)), found
+
+
+def _forget(number: int, gone: ReferenceType[CodeType]) -> None:
+    if (known := _sources.get(number)) is not None and known[0] is gone:
+        _sources.pop(number, None)
+
+
+def _found_in(text: str, code: CodeType, loader: SourceFileLoader | None) -> _Found | None:
     """The function in a text that compiles to the code, and whether its asserts are checked."""
     flags = code.co_flags & _FUTURE
     wanted = meaning(code)
@@ -90,14 +134,14 @@ def _found_in(text: str, code: CodeType, loader: SourceFileLoader | None) -> tup
     for optimize in (level, *({0, 1, 2} - {level})):
         node = _nearest(_compiled(code.co_filename, text, flags, optimize).get(wanted, ()), code, text)
         if node is not None:
-            return node, optimize == 0
+            return _Found(node, optimize == 0, text)
     if loader is not None:
         node = _nearest(_loaded(loader, code.co_filename, text).get(wanted, ()), code, text)
         if node is not None:
-            return node, level == 0
+            return _Found(node, level == 0, text)
     if has_rewritten_asserts(code):
         node = _of_rewritten(code, text, flags)
-        return None if node is None else (node, True)
+        return None if node is None else _Found(node, True, text)
     return None
 
 
@@ -146,9 +190,13 @@ def _functions(filename: str, text: str) -> tuple[FunctionNode, ...]:
 
 def _nearest(twins: Sequence[CodeType], code: CodeType, text: str) -> FunctionNode | None:
     """The function of a text that was compiled to one of the twins of a code: the one that has moved least."""
-    for twin in sorted(twins, key=lambda each: (abs(each.co_firstlineno - code.co_firstlineno), each.co_firstlineno)):
-        exact = [each for each in twins if list(each.co_positions()) == list(code.co_positions())]
-        node = _node_of(exact[0] if exact else twin, code.co_filename, text)
+
+    def distance(twin: CodeType) -> tuple[bool, bool, int]:
+        has_moved = list(twin.co_positions()) != list(code.co_positions())
+        return has_moved, twin.co_qualname != code.co_qualname, abs(twin.co_firstlineno - code.co_firstlineno)
+
+    for twin in sorted(twins, key=distance):
+        node = _node_of(twin, code.co_filename, text)
         if node is not None:
             return node
     return None

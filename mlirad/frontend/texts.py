@@ -11,7 +11,7 @@ import linecache
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
@@ -20,10 +20,22 @@ MOST_READ = 1 << 26
 """Bytes of a program that is read from standard input again."""
 
 _AT_THE_PROMPT = "write it into a file and import that, or use IPython, a notebook, or the prompt of Python 3.13"
+_FROM_ELSEWHERE = "to send a function of a notebook to another process, decorate it with @mlirad.jit"
 _FROM_A_STRING = (
     "write it into a file or a notebook cell; for a string that your program makes, compile(text, name, 'exec') with a "
     "name of its own, and set linecache.cache[name] = (len(text), None, text.splitlines(True), name)"
 )
+
+
+_received: dict[str, list[str]] = {}
+"""Texts by file name, from the processes that functions came from."""
+
+
+def receive(texts: Mapping[str, Sequence[str]]) -> None:
+    """Look for functions in these texts, too, which stand in no file here."""
+    for name, found in texts.items():
+        known = _received.setdefault(name, [])
+        known += [each for each in found if each not in known]
 
 
 def texts_of(function: FunctionType) -> Iterator[str]:
@@ -55,6 +67,7 @@ def _remembered(function: FunctionType) -> str:
 
 def _texts_elsewhere(code: CodeType) -> Iterator[str]:
     """Of code whose file name leads nowhere."""
+    yield from _received.get(code.co_filename, ())
     yield from _of_the_command_line()
     yield _of_standard_input()
     word = "lambda" if code.co_name == "<lambda>" else code.co_name
@@ -66,8 +79,9 @@ def _texts_elsewhere(code: CodeType) -> Iterator[str]:
             continue
         if entry[3] == code.co_filename:
             yield cell  # Python 3.13 remembers some texts by their code
-        if "run_cell_magic" in cell:
-            yield from (_as_cell(each) for each in _strings_in(cell) if word in each)
+        if "run_cell_magic" in cell or "run_line_magic" in cell:
+            given = (each for text in _strings_in(cell) if word in text for each in _without_options(text))
+            yield from map(_as_cell, given)
 
 
 def _of_the_command_line() -> Iterator[str]:
@@ -92,13 +106,20 @@ def _of_standard_input() -> str:
 
 @cache
 def _strings_in(cell: str) -> tuple[str, ...]:
-    """What a cell gives to its magics: `%%time` runs the rest of the cell under another file name."""
+    """What a cell gives to its magics: `%%time` and `%timeit` run text of the cell under other file names."""
     try:
         tree = ast.parse(cell)
     except SyntaxError:
         return ()
     constants = [each.value for each in ast.walk(tree) if isinstance(each, ast.Constant)]
     return tuple(each for each in constants if isinstance(each, str))
+
+
+def _without_options(text: str) -> Iterator[str]:
+    """What a magic is given, without its options: `%timeit -n 10 f(x)`."""
+    yield text
+    for count in range(1, 7 if text.lstrip().startswith("-") else 1):
+        yield text.split(None, count)[-1]
 
 
 def _as_cell(text: str) -> str:
@@ -116,10 +137,12 @@ def why_there_is_none(function: FunctionType) -> tuple[str, str]:
     if file == "<stdin>":
         why = "Python has read it from a pipe, which keeps nothing"
         return f"the source of {name} cannot be found: {why}", "save the program in a file, and run that"
+    if file.startswith("<ipython-input"):
+        return f"the source of {name} cannot be found: it was written in another process", _FROM_ELSEWHERE
     if file.startswith("<"):
         return f"the source of {name} cannot be found: it was made by exec or eval of a string", _FROM_A_STRING
     why = f"there is no file {file} here"
-    hint = "keep the .py file beside the .pyc; to send a function to another process, decorate it with @mlirad.jit"
+    hint = f"keep the .py file beside the .pyc; {_FROM_ELSEWHERE}"
     return f"the source of {name} cannot be found: {why}", hint
 
 

@@ -247,10 +247,17 @@ class Kernel(NativelyCallable):
         """A kernel is the name that it is found under, or what it is made of; it is compiled where it is called."""
         function = requests.importable(self.__mlirad_function__)
         if function is not self:
-            return _again, (function, self.options)
+            return _again, (function, self.options, *self._texts())
         if self.__module__ == "__main__" and protocol >= 4:
-            return _of_main, (self.as_sent, self.options)
+            return _of_main, (self.as_sent, self.options, *self._texts())
         return self.__qualname__
+
+    def _texts(self) -> list[dict[str, list[str]]]:
+        """What another process cannot read of the source, if there is such."""
+        from mlirad.jit.sent_source import texts_for
+
+        texts = texts_for(self.__mlirad_function__)
+        return [texts] if texts else []
 
     @functools.cached_property
     def as_sent(self) -> FunctionType:
@@ -280,8 +287,9 @@ class Kernel(NativelyCallable):
 _SENT = f".{Kernel.as_sent.attrname}"
 
 
-def _of_main(function: FunctionType, options: Options) -> Kernel:
+def _of_main(function: FunctionType, options: Options, texts: Mapping[str, Sequence[str]] | None = None) -> Kernel:
     """The kernel of `__main__` that was pickled: that of this process, if the function was found by its name."""
+    _receive(texts)
     name = function.__qualname__.removesuffix(_SENT)
     found = requests.found(function.__module__, name)
     if isinstance(found, Kernel) and found.as_sent is function:
@@ -290,8 +298,16 @@ def _of_main(function: FunctionType, options: Options) -> Kernel:
     return kernel_of(function, options)
 
 
-def _again(function: Any, options: Options) -> Kernel:
+def _receive(texts: Mapping[str, Sequence[str]] | None) -> None:
+    if texts is not None:
+        from mlirad.frontend.texts import receive
+
+        receive(texts)
+
+
+def _again(function: Any, options: Options, texts: Mapping[str, Sequence[str]] | None = None) -> Kernel:
     """The kernel that was pickled. One for each function, so that what is sent many times is compiled once."""
+    _receive(texts)
     plain = requests.plain(function)
     return kernel_of(plain, options) if isinstance(plain, FunctionType | requests.Request) else Kernel(plain, options)
 
