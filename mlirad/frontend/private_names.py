@@ -6,6 +6,14 @@ Reads and writes: an ast, in place. Leaves: no private name under its short spel
 from __future__ import annotations
 
 import ast
+import re
+
+_PRIVATE = re.compile(r"\b__\w*(?<!__)\b")
+
+
+def has_private_names(text: str) -> bool:
+    """Whether a text may mention one."""
+    return _PRIVATE.search(text) is not None
 
 
 def mangle(tree: ast.AST, owner: str | None = None) -> None:

@@ -14,14 +14,13 @@ import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.machinery import SourceFileLoader
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 from weakref import ReferenceType, ref
 
 from mlirad.errors import FUNCTIONS, UnsupportedSyntaxError
 from mlirad.frontend.codes import asserts_in, codes_in, has_rewritten_asserts, meaning, meaning_outside
-from mlirad.frontend.private_names import mangle
+from mlirad.frontend.private_names import has_private_names, mangle
 from mlirad.frontend.scope import nodes_in, parameter_names
 from mlirad.frontend.texts import texts_of, why_there_is_none
 from mlirad.location import SourceLocation, remember
@@ -103,7 +102,7 @@ def _found(function: FunctionType) -> _Found | None:
     if found is not None:
         return found
     for text in texts_of(function):
-        found = _found_in(text, code, _loader_of(function))
+        found = _found_in(text, code)
         if found is not None:
             remember(code.co_filename, text)
             _know(code, found)
@@ -126,7 +125,7 @@ def _forget(number: int, gone: ReferenceType[CodeType]) -> None:
         _sources.pop(number, None)
 
 
-def _found_in(text: str, code: CodeType, loader: SourceFileLoader | None) -> _Found | None:
+def _found_in(text: str, code: CodeType) -> _Found | None:
     """The function in a text that compiles to the code, and whether its asserts are checked."""
     flags = code.co_flags & _FUTURE
     wanted = meaning(code)
@@ -135,10 +134,6 @@ def _found_in(text: str, code: CodeType, loader: SourceFileLoader | None) -> _Fo
         node = _nearest(_compiled(code.co_filename, text, flags, optimize).get(wanted, ()), code, text)
         if node is not None:
             return _Found(node, optimize == 0, text)
-    if loader is not None:
-        node = _nearest(_loaded(loader, code.co_filename, text).get(wanted, ()), code, text)
-        if node is not None:
-            return _Found(node, level == 0, text)
     if has_rewritten_asserts(code):
         node = _of_rewritten(code, text, flags)
         return None if node is None else _Found(node, True, text)
@@ -157,15 +152,6 @@ def _compiled(filename: str, text: str, flags: int, optimize: int) -> Meanings:
         return {}
 
 
-@cache
-def _loaded(loader: SourceFileLoader, filename: str, text: str) -> Meanings:
-    """The same as an import hook compiles them, which may put in checks of its own."""
-    try:
-        return _by_meaning(loader.source_to_code(text.encode(), filename))
-    except SyntaxError:
-        return {}
-
-
 def _by_meaning(module: CodeType) -> Meanings:
     found: Meanings = {}
     for each in codes_in(module):
@@ -173,18 +159,11 @@ def _by_meaning(module: CodeType) -> Meanings:
     return found
 
 
-def _loader_of(function: FunctionType) -> SourceFileLoader | None:
-    """What the module was loaded by, if that compiles otherwise than Python does."""
-    spec = function.__globals__.get("__spec__")
-    loader = getattr(spec, "loader", None)
-    is_own = isinstance(loader, SourceFileLoader) and type(loader).source_to_code is not SourceFileLoader.source_to_code
-    return loader if is_own else None
-
-
 @cache
 def _functions(filename: str, text: str) -> tuple[FunctionNode, ...]:
     tree = ast.parse(text, filename)
-    mangle(tree)
+    if has_private_names(text):
+        mangle(tree)
     return tuple(node for node in nodes_in(tree) if isinstance(node, FunctionNode))
 
 

@@ -137,6 +137,8 @@ def why_there_is_none(function: FunctionType) -> tuple[str, str]:
     if file == "<stdin>":
         why = "Python has read it from a pipe, which keeps nothing"
         return f"the source of {name} cannot be found: {why}", "save the program in a file, and run that"
+    if file.startswith("<frozen"):
+        return f"the source of {name} cannot be found: it is built into Python", "write what it does"
     if file.startswith("<ipython-input"):
         return f"the source of {name} cannot be found: it was written in another process", _FROM_ELSEWHERE
     if file.startswith("<"):

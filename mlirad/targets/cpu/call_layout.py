@@ -5,6 +5,7 @@ Reads: nothing. Writes: nothing. Leaves: numbers.
 
 from __future__ import annotations
 
+import sys
 from enum import IntEnum
 
 CALL = "mlirad.call"
@@ -21,6 +22,7 @@ FLOAT_VALUE = CELL_CONTENT = STRUCT_BUFFER = 16
 ROOM_OF_TYPE, FLAGS_OF_TYPE = 56, 168
 FUNCTION_CODE = 48
 DICT_VERSION = 24  # a number that grows with each change
+VERSION_FLAGS = 0xFF if sys.version_info >= (3, 12) else 0  # its lowest bits, which say something else
 DATA, NDIM, DIMENSIONS, DTYPE, FLAGS = 16, 24, 32, 56, 64
 
 

@@ -75,9 +75,9 @@ def _has_versions() -> bool:
     space: dict[str, int] = {}
     versions: list[int] = []
     for change in (lambda: space.update(x=1), lambda: space.update(x=2), lambda: space.pop("x")):
-        versions.append(_word(id(space) + layout.DICT_VERSION))
+        versions.append(_word(id(space) + layout.DICT_VERSION) & ~layout.VERSION_FLAGS)
         change()
-    versions.append(_word(id(space) + layout.DICT_VERSION))
+    versions.append(_word(id(space) + layout.DICT_VERSION) & ~layout.VERSION_FLAGS)
     return versions[0] > 0 and all(a < b for a, b in itertools.pairwise(versions))
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import functools
-import importlib
+import importlib.machinery
+import importlib.util
 import linecache
 import math
 import operator
@@ -19,6 +22,7 @@ import numpy as np
 import pytest
 
 import mlirad
+from mlirad.frontend.codes import meaning
 from mlirad.jit.kernel import SLOW_CALLS
 
 X = np.array([1.0, 2.0, 3.0])
@@ -282,6 +286,111 @@ def test_every_difference_is_seen(saved: Saved, old: str, new: str) -> None:
         mlirad.jit(module.f)(X, 1.0)
     saved.save("# moved\n" + text.format(f"({old})"))
     assert mlirad.jit(module.f).lower(X, 1.0) is not None
+
+
+SUBJECT = """
+def f(x, y, n=3, *, k=2.0):
+    total = 0.0
+    for i in range(0, n):
+        if x[i] > y and (i < 2 or x[i] != 1.0):
+            total = total + x[i] * k - y / (1.0 + i)
+        elif x[i] <= 0.5:
+            total -= np.sin(x[i]) if i % 2 == 0 else np.cos(y)
+    inner = lambda a, b=n: -a * b + total ** 2
+    values = [inner(each) for each in (x[0], x[-1], y)]
+    return total, values, x[0:n:1].sum(), (1, 1.0, True, 0.0)[n % 4], {"a": total}["a"], not total, +k
+"""
+
+
+class Mutant(ast.NodeTransformer):
+    """One change of one node."""
+
+    def __init__(self, choose: random.Random, place: int):
+        self.choose, self.left = choose, place
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        self.left -= 1
+        changed = self.changed(node) if self.left == 0 else None
+        return self.generic_visit(node) if changed is None else ast.copy_location(changed, node)
+
+    def changed(self, node: ast.AST) -> ast.AST | None:
+        match node:
+            case ast.Constant():
+                return ast.Constant(self.choose.choice([0, 1, 2, -0.0, 0.0, 1.0, 0.5, True, False, "a", None]))
+            case ast.BinOp():
+                return ast.BinOp(node.right, self.choose.choice([ast.Add(), ast.Sub(), ast.Mult(), node.op]), node.left)
+            case ast.Compare():
+                return ast.Compare(node.left, [self.choose.choice([ast.Lt(), ast.GtE(), ast.Eq()])], node.comparators)
+            case ast.Name(ctx=ast.Load()):
+                return ast.Name(self.choose.choice(["x", "y", "n", "k", "total"]), ast.Load())
+            case ast.UnaryOp():
+                return node.operand
+            case ast.BoolOp():
+                return ast.BoolOp(self.choose.choice([ast.And(), ast.Or()]), node.values[::-1])
+            case ast.IfExp():
+                return ast.IfExp(node.test, node.orelse, node.body)
+            case ast.If():
+                return ast.If(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
+            case ast.Attribute():
+                return ast.Attribute(node.value, self.choose.choice(["sin", "cos", "sum", "max"]), ast.Load())
+            case ast.AugAssign():
+                return ast.AugAssign(node.target, ast.Add(), node.value)
+        return None
+
+
+def outcomes(text: str) -> Any:
+    space: dict[str, Any] = {"np": np, "__builtins__": builtins}
+    exec(compile(text, "<mutant>", "exec", dont_inherit=True), space)
+    found = []
+    for y in (0.25, 2.5, -1.0):
+        try:
+            found.append(repr(space["f"](np.array([1.0, 2.5, 0.25]), y, 3, k=2.0)))
+        except Exception as error:
+            found.append(repr(error))
+    return space["f"].__code__, found
+
+
+def test_texts_that_do_other_things_have_other_meanings() -> None:
+    """What two texts give is found by running them."""
+    choose = random.Random(0)
+    code, expected = outcomes(SUBJECT)
+    size = len(list(ast.walk(ast.parse(SUBJECT))))
+    differing = equal = 0
+    for _ in range(3000 if os.environ.get("MLIRAD_FULL") else 300):
+        tree = ast.fix_missing_locations(Mutant(choose, choose.randint(1, size)).visit(ast.parse(SUBJECT)))
+        text = ast.unparse(tree)
+        mutant, found = outcomes(text)
+        if found != expected:
+            differing += 1
+            assert meaning(mutant) != meaning(code), text
+        again, _ = outcomes("# moved\n\n" + text.replace("\n", "  # a comment\n"))
+        assert meaning(again) == meaning(mutant)
+        equal += meaning(mutant) == meaning(code)
+    assert differing > 80 and equal > 10
+
+
+def test_an_import_hook_that_rewrites_functions(saved: Saved) -> None:
+    """What it makes of a text may mean something else than the text."""
+
+    class Loader(importlib.machinery.SourceFileLoader):
+        def source_to_code(self, data: Any, path: Any, **options: Any) -> Any:
+            tree = ast.parse(data)
+            for node in ast.walk(tree):
+                if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+                    node.op = ast.FloorDiv()
+            return compile(tree, path, "exec", dont_inherit=True)
+
+    saved.save("def f(x):\n    return x / 2.0\n\ndef g(x):\n    return x * 2.0\n")
+    spec = importlib.util.spec_from_file_location(
+        "saved_module", saved.place, loader=Loader("saved_module", str(saved.place))
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.f(3.0) == 1.0
+    with pytest.raises(mlirad.CompileError, match="import hook rewrites functions"):
+        mlirad.jit(module.f)(3.0)
+    agree(mlirad.jit(module.g), 3.0)
 
 
 def has_asserts(x, n):

@@ -319,3 +319,42 @@ def test_only_functions_that_stand_in_no_file_are_sent_with_their_text() -> None
     assert list(texts_for(space["f"])) == ["<a sent cell>"]
     assert source_of(space["f"]).node.name == "f"  # type: ignore[union-attr]
     assert texts_for(mlirad.grad(space["f"]))["<a sent cell>"][0].startswith("h = lambda")
+
+
+# Whatever is installed.
+
+MODULES = ["statistics", "heapq", "textwrap", "numpy.lib._function_base_impl", "mlirad.frontend.source"]
+MORE_MODULES = [
+    "argparse",
+    "_pydecimal",
+    "inspect",
+    "typing",
+    "unittest.mock",
+    "zipfile",
+    "xdsl.ir.core",
+    "xdsl.parser.core",
+]
+
+
+@pytest.mark.parametrize("name", [*MODULES, *(pytest.param(each, marks=pytest.mark.full) for each in MORE_MODULES)])
+def test_every_function_of_a_module_is_found_where_it_is(name: str) -> None:
+    """Compiled by Python at some time, read from .pyc files, and equal to what the text compiles to here."""
+    module = importlib.import_module(name)
+    found = [each for each in functions_in(vars(module).values()) if each.__code__.co_filename == module.__file__]
+    assert len(found) > 5
+    for function in found:
+        node = source_of(function).node
+        lines = [node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))]
+        assert min(lines) == function.__code__.co_firstlineno
+        assert getattr(node, "name", "<lambda>").endswith(function.__code__.co_name)
+
+
+def functions_in(values: Any) -> list[FunctionType]:
+    found: list[FunctionType] = []
+    for value in values:
+        value = getattr(value, "__func__", getattr(value, "fget", value))
+        if isinstance(value, FunctionType) and not value.__code__.co_flags & 0x2A0:
+            found.append(value)
+        elif isinstance(value, type):
+            found += [each for each in functions_in(vars(value).values()) if isinstance(each, FunctionType)]
+    return found

@@ -17,6 +17,7 @@ from mlirad.targets.cpu.call_layout import (
     FUNCTION_CODE,
     NDIM,
     TYPE,
+    VERSION_FLAGS,
     Constant,
 )
 from mlirad.targets.cpu.machine.attempt import Attempt
@@ -54,6 +55,7 @@ class Checking(Attempt):
         total = self.variable(I64, self.i64(0))
         with self.counted(self.operand("a")) as k:
             version = self.load(self.element(self.operand("p"), k), DICT_VERSION, I64)
+            version = b.and_(version, self.i64(~VERSION_FLAGS))
             b.store(b.add(b.load(total, typ=I64), version), total)
         versions = b.load(total, typ=I64)
         self.pass_if(b.icmp_signed("==", versions, self.operand("c")))
