@@ -25,7 +25,7 @@ from mlirad.frontend import known, prelude, purity, sizes, views
 from mlirad.frontend.assignment import assignable
 from mlirad.frontend.captures import Found
 from mlirad.frontend.columns import Columns, discard, emit_if
-from mlirad.frontend.merge import Merge, Naming, contents_of
+from mlirad.frontend.merge import Merge, Naming, contents_of, kind_of
 from mlirad.frontend.scope import NONE, Names, Scope, scope_of
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.source import Source
@@ -300,7 +300,7 @@ class Core(ABC):
                     return dict(zip(entry.keys, items, strict=True))
                 if entry.kind is list:
                     return items
-        raise self.refusal("this cannot be an operand here")
+        raise self.refusal(f"{kind_of(value)} cannot be an operand here")
 
     def changing(self, value: Any) -> UnsupportedSyntaxError:
         """The refusal of an object of which it is not known whether it is still the same at the next call."""

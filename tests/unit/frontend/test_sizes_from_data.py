@@ -170,3 +170,32 @@ def test_refused_at_the_line() -> None:
             kernel(X)
         assert caught.value.lineno in lines and "nd." not in str(caught.value)
     assert mlirad.jit(needed_in_reverse)(X) == pytest.approx(needed_in_reverse(X), rel=1e-14)
+
+
+def test_a_long_loop_of_sizes_says_what_to_write() -> None:
+    def sizes(x):
+        total = 0.0
+        for i in range(300):
+            total += np.sum(np.full(i + 1, x[0]))
+        return total
+
+    with pytest.raises(
+        CompileError, match=r"unrolled 300 times because the shape of .*(.|\n)*use slices of it: work\[:i\]"
+    ):
+        mlirad.jit(sizes)(X)
+
+    def slices(x):
+        total, work = 0.0, np.full(300, x[0])
+        for i in range(300):
+            total += np.sum(work[: i + 1])
+        return total
+
+    assert mlirad.jit(slices)(X) == pytest.approx(sizes(X), rel=1e-13)
+
+
+def test_what_cannot_be_an_operand_is_named() -> None:
+    def filled(x):
+        return np.fromfunction(lambda i: i, 3)
+
+    with pytest.raises(CompileError, match=r"a function cannot be an operand here|np\.fromfunction is not"):
+        mlirad.jit(filled)(X)
