@@ -6,11 +6,12 @@ Reads: blocks of arith, math and linalg.index. Writes: the same ops on scalars o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import (
     AnyFloat,
+    Float32Type,
     Float64Type,
     IndexType,
     IntegerType,
@@ -81,6 +82,12 @@ class Combiner:
     def is_rounded(self) -> bool:
         """Whether long chains lose accuracy."""
         return self.op_class is arith.AddfOp
+
+    @property
+    def widened(self) -> Combiner:
+        """What partial results are combined with: sums of float32 are added up in float64."""
+        is_narrow = self.is_rounded and isinstance(self.element, Float32Type)
+        return replace(self, element=Float64Type()) if is_narrow else self
 
 
 def _neutral(op_class: type[Operation], element: Attribute) -> float:

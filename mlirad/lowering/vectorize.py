@@ -3,14 +3,14 @@
 Reads: nests and plans. Writes: scf, memref, vector and the body's ops. Leaves: the linalg op, which the caller erases.
 
 A sum's order is fixed by the sizes alone: `unroll` vectors of partial sums, then a balanced tree. Long sums restart
-their partial sums now and then, so that rounding errors grow slowly.
+their partial sums now and then, so that rounding errors grow slowly. Partial sums of float32 are added up in float64.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects import vector
+from xdsl.dialects import arith, vector
 from xdsl.ir import SSAValue
 
 from mlirad.lowering.loop_body import Body, Combiner, evaluate, index_lanes, select
@@ -18,8 +18,10 @@ from mlirad.lowering.loop_builder import Index, LoopBuilder, tree, vector_of
 from mlirad.lowering.loop_nest import Nest, Operand
 from mlirad.lowering.loop_plan import TILE, Plan
 
-_BLOCK = 256
-"""Steps after which partial sums restart."""
+_BLOCK, _NARROW_BLOCK = 256, 64
+"""Steps after which partial sums restart; those of float32 do so earlier."""
+_FEW_COLUMNS = 128
+"""So many columns at most are summed one group of vectors after the other, with all sums in registers."""
 
 Values = Sequence[SSAValue]
 Inner = Callable[[Values], Values]
@@ -124,16 +126,62 @@ class NestEmitter:
         if plan.vector is None or (isinstance(size, int) and size <= 2 * TILE):
             return self._along(plan.unroll, self._accumulate)
 
+        accumulate = self._accumulate
+        if None not in plan.combiners and self._is_narrow:
+            columns = self.nest.sizes[plan.vector]
+            if len(plan.reduced) == 1 and isinstance(columns, int) and columns <= _FEW_COLUMNS:
+                return self._along(plan.unroll, self._accumulate_blocks)
+            accumulate = self._accumulate_apart
+
         def strip(start: Index, _: Values) -> Values:
             self.bounds[rows] = start, builder.minimum(builder.add(start, TILE), size)
-            return self._along(plan.unroll, self._accumulate)
+            return self._along(plan.unroll, accumulate)
 
         return builder.loop(0, size, TILE, (), strip)
 
     def _accumulate(self, unroll: int, mask: SSAValue | None) -> None:
         """Reduces for one element, or for neighbouring elements in `unroll` vectors."""
-        v = self.plan.vector
+        self._update(unroll, mask, lambda before, start: self._reduce(unroll, mask, start, before))
+
+    def _accumulate_apart(self, unroll: int, mask: SSAValue | None) -> None:
+        """The same, but what there is already comes last, not first."""
+
+        def total(before: Values, start: Index | None) -> Values:
+            return self._join(before, self._reduce(unroll, mask, start, self._neutral(unroll)))
+
+        self._update(unroll, mask, total)
+
+    def _accumulate_blocks(self, unroll: int, mask: SSAValue | None) -> None:
+        """The same of long columns, by way of the partial results of blocks of rows."""
+        (rows,) = self.plan.reduced
+        size, block = self.nest.sizes[rows], self._block
+
+        def total(before: Values, start: Index | None) -> Values:
+            def run(first: Index, sums: Values) -> Values:
+                self.bounds[rows] = first, self.builder.minimum(self.builder.add(first, block), size)
+                return self._gather_parts(sums, self._reduce(unroll, mask, start, self._neutral(unroll)))
+
+            sums = self.builder.loop(0, size, block, self._sums(unroll), run)
+            return self._join(before, self._narrowed(sums))
+
+        self._update(unroll, mask, total)
+
+    def _update(self, unroll: int, mask: SSAValue | None, total: Callable[[Values, Index | None], Values]) -> None:
+        """Puts in the place of the accumulated outputs what `total` makes of them."""
+        v, count = self.plan.vector, len(self.plan.accumulated)
         start = None if v is None else self.subscripts[v]
+        before: list[SSAValue] = []
+        for u in range(unroll):
+            self._move(start, u)
+            before += [self._read(self.nest.outputs[i], mask) for i in self.plan.accumulated]
+        totals = total(before, start)
+        for u in range(unroll):
+            self._move(start, u)
+            for i, each in zip(self.plan.accumulated, totals[u * count : (u + 1) * count], strict=True):
+                self._write(each, self.nest.outputs[i], mask)
+
+    def _reduce(self, unroll: int, mask: SSAValue | None, start: Index | None, totals: Values) -> Values:
+        """The loops over the reduced dimensions, for the `unroll` vectors from `start` on."""
         count = len(self.plan.accumulated)
 
         def each(values: Values) -> Values:
@@ -143,15 +191,7 @@ class NestEmitter:
                 results += self._point(values[u * count : (u + 1) * count], mask)
             return results
 
-        totals: list[SSAValue] = []
-        for u in range(unroll):
-            self._move(start, u)
-            totals += [self._read(self.nest.outputs[i], mask) for i in self.plan.accumulated]
-        totals = list(self._loops(self.plan.reduced, totals, each))
-        for u in range(unroll):
-            self._move(start, u)
-            for i, total in zip(self.plan.accumulated, totals[u * count : (u + 1) * count], strict=True):
-                self._write(total, self.nest.outputs[i], mask)
+        return self._loops(self.plan.reduced, totals, each)
 
     def _move(self, start: Index | None, step: int) -> None:
         """Sets the vector dimension's subscript `step` vectors after `start`."""
@@ -163,7 +203,8 @@ class NestEmitter:
         plan, builder = self.plan, self.builder
         outer = [d for d in plan.order if d in plan.reduced and d != plan.vector]
         before = [self._read(self.nest.outputs[i], None) for i in plan.accumulated]
-        parts = self._loops(outer, self._neutral(), lambda values: self._fold_row(values, is_inner=bool(outer)))
+        start = self._neutral(plan.unroll)
+        parts = self._loops(outer, start, lambda values: self._fold_row(values, is_inner=bool(outer)))
         for number, (i, combiner) in enumerate(zip(plan.accumulated, self._combiners, strict=True)):
             total = tree(parts[number :: len(plan.accumulated)], lambda a, b, c=combiner: c.apply(builder, a, b))
             total = builder.fold_lanes(total, lambda a, b, c=combiner: c.apply(builder, a, b))
@@ -176,27 +217,60 @@ class NestEmitter:
         assert len(combiners) == len(self.plan.accumulated)
         return combiners
 
-    def _neutral(self) -> list[SSAValue]:
+    def _neutral(self, unroll: int) -> list[SSAValue]:
         """The accumulators before anything is accumulated, those of one vector together."""
-        return [c.neutral(self.builder, self.plan.lanes) for c in self._combiners] * self.plan.unroll
+        return [c.neutral(self.builder, self.plan.lanes) for c in self._combiners] * unroll
+
+    @property
+    def _is_narrow(self) -> bool:
+        """Whether there are sums of float32."""
+        return any(combiner.widened is not combiner for combiner in self._combiners)
+
+    @property
+    def _block(self) -> int:
+        """The steps after which partial results restart."""
+        return _NARROW_BLOCK if self._is_narrow else _BLOCK
+
+    def _sums(self, unroll: int) -> list[SSAValue]:
+        """What the partial results of blocks are added to, before there is one."""
+        return [c.widened.neutral(self.builder, self.plan.lanes) for c in self._combiners] * unroll
+
+    def _gather_parts(self, sums: Values, parts: Values) -> Values:
+        """The sums with the partial results of a block."""
+        builder, made = self.builder, []
+        for number, (whole, part) in enumerate(zip(sums, parts, strict=True)):
+            combiner = self._combiners[number % len(self._combiners)].widened
+            wide = part if part.type == whole.type else builder.op(arith.ExtFOp, [part], whole.type)
+            made.append(combiner.apply(builder, whole, wide))
+        return made
+
+    def _narrowed(self, sums: Values) -> list[SSAValue]:
+        """The sums as wide as the accumulators."""
+        types = [vector_of(combiner.element, self.plan.lanes) for combiner in self._combiners]
+        wanted = (types[number % len(types)] for number in range(len(sums)))
+        return [
+            whole if whole.type == type else self.builder.op(arith.TruncFOp, [whole], type)
+            for whole, type in zip(sums, wanted, strict=True)
+        ]
 
     def _fold_row(self, values: Values, *, is_inner: bool) -> Values:
         """Along the vector dimension once: whole vectors, then one under a mask."""
         plan, builder, v = self.plan, self.builder, self.plan.vector
         assert v is not None
         size, step = self.nest.sizes[v], plan.unroll * plan.lanes
-        block = step * _BLOCK
+        block = step * self._block
         main = size if plan.is_masked else builder.round_down(size, step)
         is_rounded = any(combiner.is_rounded for combiner in self._combiners)
         if is_rounded and (not isinstance(size, int) or size > 2 * block):
 
-            def run(start: Index, values: Values) -> Values:
+            def run(start: Index, sums: Values) -> Values:
                 end = builder.minimum(builder.add(start, block), main)
-                return self._join(values, self._sweep(start, end, self._neutral()))
+                return self._gather_parts(sums, self._sweep(start, end, self._neutral(plan.unroll)))
 
-            values = builder.loop(0, main, block, values, run)
+            sums = builder.loop(0, main, block, self._sums(plan.unroll), run)
+            values = self._join(values, self._narrowed(sums))
         elif is_rounded and is_inner and isinstance(size, int) and size >= 8 * step:
-            values = self._join(values, self._sweep(0, main, self._neutral()))
+            values = self._join(values, self._sweep(0, main, self._neutral(plan.unroll)))
         else:
             values = self._sweep(0, main, values)
         return self._loop(v, main, size, plan.lanes, values, self._last)
@@ -220,7 +294,7 @@ class NestEmitter:
         return self._loop(v, start, end, plan.unroll * plan.lanes, values, each)
 
     def _join(self, values: Values, parts: Values) -> Values:
-        combiners = self._combiners * self.plan.unroll
+        combiners = self._combiners * (len(values) // len(self._combiners))
         return [c.apply(self.builder, a, b) for c, a, b in zip(combiners, values, parts, strict=True)]
 
     def _last(self, values: Values) -> Values:
