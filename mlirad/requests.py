@@ -113,8 +113,8 @@ class Vjp(Request):
 
 def plain(function: Any) -> Any:
     """What a kernel stands for: the plain function or request under it; anything else itself."""
-    # The class is asked: a method passes on what is asked of its function, and `functools.wraps` copies attributes.
-    return function.__mlirad_function__ if hasattr(type(function), "__mlirad_function__") else function
+    # A method passes on what is asked of its function, and would lose the object that it is bound to.
+    return function if isinstance(function, MethodType) else getattr(function, "__mlirad_function__", function)
 
 
 def standing_for(transform: Any, request: Callable[..., Request]) -> None:

@@ -21,6 +21,7 @@ from mlirad.dialect.expr import Expr, constant, where
 from mlirad.errors import StaticIndexError, StaticOverflowError, StaticZeroDivisionError
 from mlirad.frontend import layout, view_functions
 from mlirad.frontend.fancy import Fancy
+from mlirad.frontend.grown_lists import GrownLists
 from mlirad.frontend.hints import did_you_mean
 from mlirad.frontend.indexing import compose, is_basic
 from mlirad.frontend.merge import kind_of, renumbered
@@ -48,7 +49,7 @@ _signature = lru_cache(256)(inspect.signature)
 RUNTIME_ERRORS = (ZeroDivisionError, IndexError, OverflowError, KeyError, ValueError)
 
 
-class Access(Fancy):
+class Access(Fancy, GrownLists):
     """`attribute(value, name)` and `get_item(value, index)`."""
 
     @abstractmethod
@@ -93,6 +94,8 @@ class Access(Fancy):
                 return self.number_attribute(value, name)
             case Selected():
                 return self.selection_attribute(value, name)
+            case Object() if self.grown(value) is not None and hasattr(list, name):
+                return Bound(value, name)
             case Object():
                 entry = self.entry(value)
                 if entry.kind not in (list, dict):
@@ -246,6 +249,8 @@ class Access(Fancy):
             case Tuple():
                 return self.sequence_item(base.items, index, lambda items: Tuple(items))
             case Object():
+                if (grown := self.grown(base)) is not None:
+                    return self.item_of(grown, index)
                 entry = self.entry(base)
                 if entry.kind is dict:
                     key = self.static(index, "a key of a dict")

@@ -28,6 +28,7 @@ from mlirad.frontend.builtin_calls import BuiltinCalls
 from mlirad.frontend.captures import Capture, Found
 from mlirad.frontend.core import Bottom, PoisonUsed, Restart
 from mlirad.frontend.donation import paired
+from mlirad.frontend.grown_lists import NeedList
 from mlirad.frontend.interface import Interface, Reliance
 from mlirad.frontend.layout import strides_of
 from mlirad.frontend.loops import Loops
@@ -119,6 +120,8 @@ def build(
                 loops = {origin[1] for origin in need.origins if isinstance(origin, tuple) and origin[0] == "loop"}
                 loops |= {origin for origin in need.origins if isinstance(origin, tuple) and origin[0] == INLINED}
                 leaves = {origin[1] for origin in need.origins if isinstance(origin, tuple) and origin[0] == "argument"}
+                if isinstance(need, NeedList) and not loops - set(unrolled):
+                    raise need.refusal from None
                 if DATA in need.origins or not (loops - set(unrolled) or leaves):
                     raise _called_like(need, _from_data(need)) from None
                 if loops - set(unrolled):

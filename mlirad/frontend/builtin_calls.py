@@ -80,6 +80,8 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         raise self.refusal("mlirad.checkpointed stands at the head of a for or while statement", hint)
 
     def builtin_list(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+        if args and (grown := self.grown(self.use(args[0]))) is not None:
+            return self.copied_list(grown)
         return self.new_list(self.elements(args[0]) if args else ())
 
     def builtin_tuple(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
@@ -117,11 +119,15 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
 
     def builtin_sum(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         iterable, *rest = args
-        return self.call(Static(prelude.sum_), (iterable, rest[0] if rest else kwargs.get("start", Static(0))), {})
+        loop = prelude.sum_
+        if (grown := self.grown(self.use(iterable))) is not None and self.has_arrays(grown):
+            self.require_elements(iterable)
+            loop = prelude.sum_of_arrays
+        return self.call(Static(loop), (iterable, rest[0] if rest else kwargs.get("start", Static(0))), {})
 
     def _extremum(self, args: tuple[Value, ...], kwargs: Keywords, loop: Any) -> Value:
         self.none_of(kwargs, "max or min")
-        if len(args) == 1 and isinstance(self.use(args[0]), Ref):
+        if len(args) == 1 and (isinstance(self.use(args[0]), Ref) or self.grown(self.use(args[0])) is not None):
             self.require_elements(self.use(args[0]))
             return self.call(Static(loop), args, {})
         values = self.elements(args[0]) if len(args) == 1 else tuple(args)
@@ -172,7 +178,7 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             case Tuple():
                 return Static(issubclass(value.kind, kinds))
             case Object():
-                return Static(issubclass(self.entry(value).kind, kinds))
+                return Static(issubclass(self.kind_of_object(value), kinds))
             case Closure() | Lazy() | Static() if (kind := self.class_of(value)) is not None:
                 return Static(issubclass(kind, kinds))
         raise self.refusal(f"isinstance of {kind_of(value)} is not compiled")
@@ -253,6 +259,8 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             case Traced() | Selected():
                 return self.numpy_method(receiver, name, args, kwargs)
             case Object():
+                if self.grown(receiver) is not None and name in _GROWN_METHODS:
+                    return _GROWN_METHODS[name](self, receiver, tuple(args))
                 table = _DICT_METHODS if self.entry(receiver).kind is dict else _LIST_METHODS
                 if name == "update" and table is _DICT_METHODS:
                     return self.dict_update(receiver, tuple(args), kwargs)
@@ -319,6 +327,19 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         fields = {str(key): value for key, value in zip(entry.keys, entry.items, strict=True)}
         return self.construct(entry.kind, (), fields | kwargs)
 
+    def grown_append(self, target: Object, args: tuple[Value, ...]) -> Value:
+        (value,) = args
+        self.append(target, value)
+        return Static(None)
+
+    def grown_extend(self, target: Object, args: tuple[Value, ...]) -> Value:
+        for value in self.elements(args[0]):
+            self.append(target, value)
+        return Static(None)
+
+    def grown_copy(self, target: Object, args: tuple[Value, ...]) -> Value:
+        return self.copied_list(self.as_is(target))
+
     def list_pop(self, target: Object, args: tuple[Value, ...]) -> Value:
         items = list(self.entry(target).items)
         position = self.static(args[0], "the index of list.pop") if args else -1
@@ -358,6 +379,14 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
 
 
 _ListMethod = Callable[[BuiltinCalls, Object, tuple[Value, ...]], Value]
+
+# Of lists that a loop fills.
+_GROWN_METHODS: dict[str, _ListMethod] = {
+    "append": BuiltinCalls.grown_append,
+    "extend": BuiltinCalls.grown_extend,
+    "pop": BuiltinCalls.pop_element,
+    "copy": BuiltinCalls.grown_copy,
+}
 
 _LIST_METHODS: dict[str, _ListMethod] = {
     "append": lambda self, x, args: self.changed_list(x, [*self.entry(x).items, args[0]]),

@@ -29,11 +29,14 @@ def collapsed(state: State, fresh: Callable[[], int]) -> State:
         if isinstance(part, Ref)
         for alternative in part.alternatives
     )
-    store = dict(state.store)
+    store, held = dict(state.store), dict(state.held)
 
     def visit(value: Value) -> Value:
         if isinstance(value, Ref):
-            return _collapsed(value, seen, store, fresh)
+            made = _collapsed(value, seen, store, fresh)
+            for cell in _cells(made) - _cells(value):  # which stands for all that are gone
+                held.update((cell, held[other]) for other in _cells(value) - _cells(made) if other in held)
+            return made
         if isinstance(value, Maybe):
             return dataclasses.replace(value, value=visit(value.value))
         parts = parts_of(value)
@@ -44,7 +47,11 @@ def collapsed(state: State, fresh: Callable[[], int]) -> State:
         n: dataclasses.replace(entry, items=tuple(visit(item) for item in entry.items))
         for n, entry in state.heap.items()
     }
-    return State(frames, heap, store, tuple(visit(value) for value in state.temps), state.live)
+    return State(frames, heap, store, tuple(visit(value) for value in state.temps), state.live, held)
+
+
+def _cells(array: Ref) -> set[int]:
+    return {alternative.cell for alternative in array.alternatives}
 
 
 def _collapsed(array: Ref, seen: Counter[int], store: dict[int, Expr], fresh: Callable[[], int]) -> Ref:

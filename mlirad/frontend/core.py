@@ -22,6 +22,7 @@ from mlirad.dialect.check import check
 from mlirad.dialect.expr import Expr, building, constant, insert, insertion_point, swap_location
 from mlirad.errors import DEVIATIONS, CompileError, UnsupportedSyntaxError
 from mlirad.frontend import known, prelude, purity, sizes, views
+from mlirad.frontend.appended import Appended
 from mlirad.frontend.assignment import assignable
 from mlirad.frontend.captures import Found
 from mlirad.frontend.columns import Columns, discard, emit_if
@@ -136,6 +137,9 @@ class Core(ABC):
         self.headers: dict[Hashable, Any] = {}  # what loops carried when they were last met (loops.py)
         self.marks: dict[Hashable, dict[Hashable, Any]] = {}  # origins of what loops carry (origins.py)
         self.stepwise: set[Hashable] = set()  # loops whose numbers are widened one by one (fixpoint.py)
+        self.covered: set[int] = set()  # lists that have room for what is appended here (filled_lists.py)
+        self.doubling: set[int] = set()  # of these, those whose arrays are enlarged when they are full
+        self.appended = Appended()
         self.writes = 0  # how many there were so far
         self.changes_copies = False  # a function that is differentiated changes a list, dict or dataclass given to it
         self.impure: set[Hashable] = set()  # whiles whose conditions have side effects
@@ -224,10 +228,26 @@ class Core(ABC):
         entry = self.state.heap[value.number]
         if entry.poison is not None:
             raise PoisonUsed(entry.poison)
-        return entry
+        return entry if entry.growth is None else self.listed(value, entry)
+
+    def kind_of_object(self, value: Object) -> type:
+        entry = self.state.heap[value.number]
+        return entry.kind if entry.growth is not None else self.entry(value).kind
+
+    @abstractmethod
+    def listed(self, value: Object, entry: Entry) -> Entry:
+        """A list that is kept in arrays, as one of values."""
+
+    @abstractmethod
+    def require_free(self, number: int) -> None:
+        """Of a cell or object that is about to be changed."""
+
+    @abstractmethod
+    def stacked(self, entry: Entry) -> Traced: ...
 
     def change(self, value: Object, entry: Entry) -> None:
         """Give an object other items."""
+        self.require_free(value.number)
         old = self.entry(value)
         owner = old.borrowed
         self.changes_copies |= owner is not None
@@ -257,6 +277,8 @@ class Core(ABC):
     def write(self, array: Ref, new: Expr) -> None:
         """Replace the elements of an array; `new` has its shape and dtype."""
         self.writes += 1
+        for alternative in array.alternatives:
+            self.require_free(alternative.cell)
         for index, alternative in enumerate(array.alternatives):
             old = self.state.store[alternative.cell]
             if array.selector is None:
@@ -294,6 +316,9 @@ class Core(ABC):
             case Tuple():
                 return tuple(self.operand(item) for item in value.items)
             case Object():
+                entry = self.state.heap[value.number]
+                if entry.growth is not None:
+                    return self.stacked(entry)
                 entry = self.entry(value)
                 items = [self.operand(item) for item in entry.items]
                 if entry.kind is dict:
@@ -380,14 +405,20 @@ class Core(ABC):
         trimmed: bool = True,
     ) -> Outcome:
         """`if condition: then() else: otherwise()`, both from the current state."""
-        start = self.state
+        start, appended = self.state, self.appended
         left, right = Block(), Block()
-        a = self.run_in(left, start.fork(), then)
+        first, second = Appended(), Appended()
         try:
+            self.appended = first
+            a = self.run_in(left, start.fork(), then)
+            self.appended = second
             b = self.run_in(right, start.fork(), otherwise)
         except BaseException:
             discard(left)
             raise
+        finally:
+            self.appended = appended
+        appended.either(first if a.states else second, second if b.states else first)
         expr = condition.expr if isinstance(condition, Traced) else condition
         origins = condition.origins if isinstance(condition, Traced) else frozenset()
         return self.join(expr, origins, (left, a), (right, b), live, trimmed)

@@ -162,6 +162,8 @@ class Expressions(Comprehensions):
                 return True
             case Tuple():
                 return bool(value.items)
+            case Object() if self.grown(value) is not None:
+                return self.truth(self.result(self.length(value)))
             case Object():
                 return bool(self.entry(value).items)
             case Lazy() if value.kind is range:

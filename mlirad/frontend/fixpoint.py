@@ -15,15 +15,17 @@ from xdsl.ir import Operation
 from mlirad.dialect.expr import building
 from mlirad.errors import CompileError
 from mlirad.frontend import known
+from mlirad.frontend.appended import Appended
 from mlirad.frontend.collapse import collapsed
 from mlirad.frontend.columns import Columns
 from mlirad.frontend.core import Exit, Outcome, PoisonUsed
+from mlirad.frontend.filled_lists import FilledLists, Grows
 from mlirad.frontend.header import Header, Loop, LoopNaming, Pass, Skeleton
 from mlirad.frontend.merge import Merge
 from mlirad.frontend.origins import dependent, resolved
 from mlirad.frontend.state import Place, State
 from mlirad.frontend.traced import NeedStatic
-from mlirad.frontend.unrolling import NoFixpoint, Unrolling
+from mlirad.frontend.unrolling import NoFixpoint
 from mlirad.frontend.values import Ref, kind_of
 from mlirad.frontend.widening import Widening
 
@@ -62,7 +64,7 @@ class Search:
         return bool(self.moving)
 
 
-class Fixpoints(Unrolling):
+class Fixpoints(FilledLists):
     """`rolled(loop)`."""
 
     @abstractmethod
@@ -74,10 +76,10 @@ class Fixpoints(Unrolling):
     @abstractmethod
     def emit(self, loop: Loop, header: Header, merged: Header, made: Pass) -> Outcome: ...
 
-    @abstractmethod
-    def roll_back(self, mark: Operation | None) -> None: ...
-
     def rolled(self, loop: Loop) -> Outcome:
+        return self.filling(loop, lambda: self.fixpoint(loop))
+
+    def fixpoint(self, loop: Loop) -> Outcome:
         start, live = self.state.fork(), self.frame.live
         search = Search(loop, self.entry_of(loop), self.current_block.last_op)
         try:
@@ -114,7 +116,7 @@ class Fixpoints(Unrolling):
             if description == previous:
                 self.headers[loop.key] = skeleton, header
                 header.origins = merged.origins
-                return self.emit(loop, header, merged, made)
+                return self.after_filling(loop, made, self.emit(loop, header, merged, made))
             if previous is not None and loop.key not in self.stepwise:
                 merged = self.with_groups(search, header, made, merged)
             self.drop(search, made)
@@ -122,11 +124,23 @@ class Fixpoints(Unrolling):
 
     def resolved_pass(self, loop: Loop, header: Header) -> Pass:
         """A pass; what it needs is told by origins outside of the loop."""
+        appended, self.appended = self.appended, Appended()
         try:
-            return self.one_pass(loop, header)
+            made = self.one_pass(loop, header)
+            made.appended = self.appended
+            return made
         except NeedStatic as need:
             need.origins = resolved(need.origins, header.origins)
             raise
+        except PoisonUsed as used:
+            if used.poison.grows is not None:
+                number, element = used.poison.grows
+                before = header.naming.origin.get(number, number)
+                if before is not None:
+                    raise Grows(before, element, used.poison) from used
+            raise
+        finally:
+            self.appended = appended
 
     def next_header(self, search: Search, header: Header, merged: Header) -> tuple[Header, Hashable]:
         """What the next pass begins with, and its description if it is to be compared."""
@@ -151,7 +165,9 @@ class Fixpoints(Unrolling):
             back = collapsed(made.outcome.states[Exit.NEXT], self.fresh)
         origins = frozenset({("loop", key)})
         merge = Merge(search.entry, back, columns, header.naming, origins, key, self.location, widening)
-        merged = Header.of(merge.run(), columns, header.naming, key)
+        state = merge.run()
+        self.require_known_lists(search.entry, merge, state)
+        merged = Header.of(state, columns, header.naming, key)
         merged.naming.origin = {number: sides[0] for number, sides in merge.cells.sides.items()}
         merged.naming.origin |= {number: sides[0] for number, sides in merge.objects.sides.items()}
         return merged

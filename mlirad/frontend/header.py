@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Attribute, Block, SSAValue
 
 from mlirad.dialect.expr import Expr
+from mlirad.frontend.appended import Appended
 from mlirad.frontend.columns import Columns, discard
 from mlirad.frontend.core import Exit, Outcome
 from mlirad.frontend.merge import Naming, Pair, describe_state
@@ -150,6 +151,7 @@ class Skeleton:
                 entry = state.heap[met]
                 items = tuple((describe(item, name, number), layouts(item)) for item in entry.items)
                 described.append((entry.kind, entry.keys, entry.poison is not None, entry.borrowed, items))
+        described.append(tuple(place for met, place in numbers.items() if met in state.held))
         return Skeleton(tuple(described), tuple(values), tuple(numbers))
 
 
@@ -291,6 +293,7 @@ class Pass:
     code: Expr | int | None = None
     before: Block | None = None
     condition: Expr | None = None
+    appended: Appended = field(default_factory=Appended)
 
     def discard(self) -> None:
         discard(self.block)

@@ -85,6 +85,8 @@ class Iteration(Expressions):
         match value:
             case Tuple():
                 return len(value.items)
+            case Object() if (grown := self.grown(value)) is not None:
+                return self.count_of(grown)
             case Object():
                 return len(self.entry(value).items)
             case Ref() if value.ndim:
@@ -152,6 +154,10 @@ class Iteration(Expressions):
         match iterable:
             case Tuple():
                 return iterable.items[self.static(index, "the index of a tuple")]
+            case Object() if (grown := self.grown(iterable)) is not None:
+                operand = self.operand(index)
+                row = cast(operand.scalar, types.I64) if isinstance(operand, Traced) else constant(operand, types.I64)
+                return self.element_at(grown, row)
             case Object():
                 entry = self.entry(iterable)
                 position = self.static(index, "the index of a list")

@@ -18,6 +18,7 @@ from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, constant, where
 from mlirad.frontend import views
 from mlirad.frontend.columns import Columns, Operand
+from mlirad.frontend.elements import common_element
 from mlirad.frontend.joined_views import fillers, one_kind
 from mlirad.frontend.numbers import join_numbers
 from mlirad.frontend.selection import Selected
@@ -27,8 +28,10 @@ from mlirad.frontend.values import (
     SIMPLE,
     Alternative,
     Bound,
+    Buffer,
     Closure,
     Entry,
+    Growth,
     Lazy,
     Maybe,
     Object,
@@ -139,7 +142,18 @@ class Merge:
         merged.temps = tuple(temps)
         for number, (a, b) in sorted(self.objects.sides.items()):
             merged.heap[number] = self.entry(number, a, b)
+        merged.held = self.held()
         return merged
+
+    def held(self) -> dict[int, Growth]:
+        """What is held on either side."""
+        sides = {**self.cells.sides, **self.objects.sides}
+        found: dict[int, Growth] = {}
+        for number, (a, b) in sides.items():
+            for state, own in ((self.left, a), (self.right, b)):
+                if state is not None and own is not None and own in state.held:
+                    found[number] = state.held[own]
+        return found
 
     def merged_live(self) -> Live | None:
         """What is live on either side."""
@@ -265,9 +279,10 @@ class Merge:
         present = left or right
         assert present is not None
         poison = (left and left.poison) or (right and right.poison)
-        if left and right and (left.kind, left.keys) != (right.kind, right.keys):
-            why = f"the length of this {left.kind.__name__} depends on data"
-            poison = Poison(why, self.location, self.loop, "use an array and a count")
+        if poison and poison.grows:
+            poison = dataclasses.replace(poison, grows=(number, poison.grows[1]))
+        elif left and right and (left.kind, left.keys) != (right.kind, right.keys):
+            poison = self.lengths_differ(number, left, right)
         if poison:
             return Entry(present.kind, (), (), present.borrowed, poison)
         items = tuple(
@@ -278,6 +293,18 @@ class Merge:
         )
         borrowed = (left and left.borrowed) or (right and right.borrowed)
         return Entry(present.kind, present.keys, items, borrowed)
+
+    def lengths_differ(self, number: int, left: Entry, right: Entry) -> Poison:
+        """Why a list or dict is unknown whose length, or keys, the two sides do not agree on."""
+        element = None
+        if self.left is not None and self.right is not None:
+            element = common_element(left, right, _entries(self.left), _entries(self.right))
+        if element is not None or left.kind is not list or self.loop is None:
+            why = f"the length of this {left.kind.__name__} depends on data"
+        else:
+            why = "this list gets longer in the loop, and its elements have no one type and shape"
+        grows = None if element is None else (number, element)
+        return Poison(why, self.location, self.loop, "use an array and a count", grows)
 
     def value(
         self, place: Place, a: Value | None, b: Value | None, unbound_a: bool = False, unbound_b: bool = False
@@ -313,6 +340,8 @@ class Merge:
             return dataclasses.replace(
                 a, residuals=self.columns.request(slot, a.residuals.type, a.residuals, b.residuals)
             )
+        if isinstance(a, Buffer) and isinstance(b, Buffer) and a.contents.type == b.contents.type:
+            return Buffer(self.columns.request((place, "buffer"), a.contents.type, a.contents, b.contents))
         parts_a, parts_b = parts_of(a), parts_of(b)
         if isinstance(a, Tuple | Closure | Bound | Partial | Transformed | Lazy | Selected) and _head(a) == _head(b):
             pairs = enumerate(zip(parts_a, parts_b, strict=True))
@@ -450,6 +479,10 @@ class Merge:
         return self.poison(place, f"is {x} before the loop and {y} after an iteration", hint=hint)
 
 
+def _entries(state: State) -> Callable[[Object], Entry]:
+    return lambda value: state.heap[value.number]
+
+
 def describe_state(state: State, name: Callable[[SSAValue], Hashable]) -> Hashable:
     """Two states described alike are the same state, up to what `name` says of SSA values."""
     return (
@@ -459,6 +492,7 @@ def describe_state(state: State, name: Callable[[SSAValue], Hashable]) -> Hashab
             for number, e in sorted(state.heap.items())
         ),
         tuple((cell, name(contents.value)) for cell, contents in sorted(state.store.items())),
+        tuple(sorted(state.held)),
     )
 
 

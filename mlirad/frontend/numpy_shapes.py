@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, constant, where
-from mlirad.dialect.movement import broadcast, reshape
+from mlirad.dialect.expr import Expr, constant, emit, where
+from mlirad.dialect.movement import TransposeOp, broadcast, reshape
 from mlirad.errors import UnsupportedSyntaxError
-from mlirad.frontend import promotion, view_functions
+from mlirad.frontend import promotion, sizes, view_functions
 from mlirad.frontend.indexing import compose
 from mlirad.frontend.numpy_creation import filled
 from mlirad.frontend.promotion import numpys_refusal
-from mlirad.frontend.traced import Traced, as_traced, cast, require_static
+from mlirad.frontend.traced import Traced, as_traced, cast, is_static, require_static
 from mlirad.frontend.view_functions import ViewFunction
 from mlirad.frontend.views import View, c_strides, get, put
 
@@ -97,7 +97,15 @@ def _as_arrays(arrays: Any) -> list[Traced]:
     return [as_traced(x) for x in arrays]
 
 
+def _is_rows(arrays: Any, rank: int) -> bool:
+    """Whether the arrays are the rows of an array of this rank at least, so that their number does not matter."""
+    return isinstance(arrays, Traced) and arrays.ndim >= rank
+
+
 def concatenate(arrays: Any, axis: Any = 0, dtype: Any = None) -> Traced:
+    if _is_rows(arrays, 2) and is_static(axis) and axis == 0 and dtype is None and sizes.is_static(arrays.shape):
+        count, length, *rest = arrays.shape
+        return Traced(reshape(arrays.expr, types.tensor((count * length, *rest), arrays.expr.element)))
     return _joined(_as_arrays(arrays), axis, dtype, np.concatenate)
 
 
@@ -128,6 +136,11 @@ def _with_axis(x: Traced, axis: int) -> Traced:
 
 
 def stack(arrays: Any, axis: Any = 0) -> Traced:
+    if _is_rows(arrays, 1) and is_static(axis):
+        place = promotion.normalize_axes(axis, arrays.ndim)[0]
+        order = [*range(1, place + 1), 0, *range(place + 1, arrays.ndim)]
+        moved = emit(TransposeOp, arrays.expr, permutation=order) if place else arrays.expr
+        return Traced(moved, origins=arrays.origins)
     values = _as_arrays(arrays)
     require_static(axis, "the axis of np.stack")
     with numpys_refusal():
@@ -143,6 +156,8 @@ def _at_least(x: Traced, rank: int) -> Traced:
 
 
 def vstack(tup: Any) -> Traced:
+    if _is_rows(tup, 2) and tup.ndim == 2:
+        return tup
     return _joined([_at_least(x, 2) for x in _as_arrays(tup)], 0, None, np.concatenate)
 
 
@@ -152,6 +167,8 @@ def hstack(tup: Any) -> Traced:
 
 
 def column_stack(tup: Any) -> Traced:
+    if _is_rows(tup, 2) and tup.ndim == 2:
+        return stack(tup, axis=1)
     values = [_at_least(x, 1) for x in _as_arrays(tup)]
     return _joined([_with_axis(x, 1) if x.ndim == 1 else x for x in values], 1, None, np.concatenate)
 

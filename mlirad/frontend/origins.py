@@ -48,7 +48,7 @@ def mapped(state: State, change: Callable[[Value], Value]) -> State:
         number: dataclasses.replace(entry, items=tuple(change(item) for item in entry.items))
         for number, entry in state.heap.items()
     }
-    return State(frames, heap, dict(state.store), tuple(change(value) for value in state.temps), state.live)
+    return State(frames, heap, dict(state.store), tuple(change(value) for value in state.temps), state.live, state.held)
 
 
 def state_with_origins(state: State, change: Callable[[Origins], Origins]) -> State:

@@ -15,6 +15,13 @@ def sum_(items: Any, start: Any) -> Any:
     return total
 
 
+def sum_of_arrays(items: Any, start: Any) -> Any:
+    total = start + items[0]
+    for index in range(1, len(items)):
+        total = total + items[index]
+    return total
+
+
 def max_(items: Any) -> Any:
     largest = items[0]
     for index in range(1, len(items)):

@@ -282,6 +282,7 @@ class Recursions(Functions):
     def as_function(self, site: Site, traced: frozenset[str]) -> Value:
         """Make the function that a call is, and call it."""
         seen = self.seen_at(site, self.state, site.bound)
+        self.require_no_grown(seen.state, f"{site.name} calls itself and is given")
         made = Recursion(site.function, self.symbol(site.name), seen.description, traced, bool(self.memory))
         writes_copies, self.writes_copies = self.writes_copies, False
         reserved, self.reserved = self.reserved, self.reserved | {made.symbol}
@@ -346,6 +347,7 @@ class Recursions(Functions):
     def left(self, site: Site, seen: Seen, block: Block) -> Ended:
         """What the function leaves, its result on top of the operands."""
         state = trim(self.state, {0: None}, self.seen_by)
+        self.require_no_grown(state, f"{site.name} calls itself and returns")
         if set(state.frames) - set(seen.state.frames) - {0}:
             message = f"{site.name} calls itself and returns a function that it defines"
             raise self.refusal(message, "define that function outside of it")
@@ -354,6 +356,10 @@ class Recursions(Functions):
         except Ambiguous:
             hint = "return a copy of it: x.copy()"
             raise self.refusal(f"which array {site.name} returns cannot be followed", hint) from None
+
+    def require_no_grown(self, state: State, what: str) -> None:
+        if any(entry.growth is not None for entry in state.heap.values()):
+            raise self.refusal(f"{what} a list that a loop fills", "use np.array of it, made before")
 
     def function(self, made: Recursion, seen: Seen, block: Block) -> func.FuncOp:
         ended = made.ended
@@ -385,6 +391,9 @@ class Recursions(Functions):
         if known.ended is None:
             raise Bottom
         ended = known.ended
+        for index, contents in ended.contents.items():
+            if contents.value not in ended.parameters:
+                self.require_free(seen.numbers[index])
         op = insert(func.CallOp(known.symbol, seen.operands, [value.type for value in ended.results]))
         value, self.state = ended.into(self.state, seen, op.results, self.fresh)
         self.writes += bool(ended.contents)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.expr import Expr
-from mlirad.frontend.values import Closure, Entry, Object, Ref, Renaming, Value, inside
+from mlirad.frontend.values import Closure, Entry, Growth, Object, Ref, Renaming, Value, inside
 
 # Where a value stands: ("frame", number, name), ("temp", position) or ("item", object, position).
 Place = tuple[str | int, ...]
@@ -25,17 +25,19 @@ SeenBy = Callable[[Closure], Iterable[tuple[int, str]]]
 @dataclass
 class State:
     """frames: the names of every frame that can still be seen; heap: objects; store: the contents of cells; temps: the
-    operands already evaluated of expressions under evaluation. `live` is what the state was trimmed to, if it was."""
+    operands already evaluated of expressions under evaluation. `live` is what the state was trimmed to, if it was.
+    held: the cells and objects that lists which grow hold copies of: they may not be changed any more."""
 
     frames: dict[int, dict[str, Value]] = field(default_factory=dict)
     heap: dict[int, Entry] = field(default_factory=dict)
     store: dict[int, Expr] = field(default_factory=dict)
     temps: tuple[Value, ...] = ()
     live: Live | None = None
+    held: dict[int, Growth] = field(default_factory=dict)
 
     def fork(self) -> State:
         frames = {number: dict(names) for number, names in self.frames.items()}
-        return State(frames, dict(self.heap), dict(self.store), self.temps)
+        return State(frames, dict(self.heap), dict(self.store), self.temps, held=dict(self.held))
 
     def places(self) -> Iterator[tuple[Place, Value]]:
         """Every place outside the heap, in one fixed order, with its value."""
@@ -71,7 +73,7 @@ class State:
             for number, entry in self.heap.items()
         }
         store = {cell: renaming.expr(contents) for cell, contents in self.store.items()}
-        return State(frames, heap, store, tuple(renaming.value(value) for value in self.temps), self.live)
+        return State(frames, heap, store, tuple(renaming.value(value) for value in self.temps), self.live, self.held)
 
 
 @dataclass
@@ -119,4 +121,5 @@ def trim(state: State, live: Live, seen_by: SeenBy) -> State:
         frames[number] = {name: v for name, v in frame.items() if names is None or name in names or name in captured}
     heap = {number: entry for number, entry in state.heap.items() if number in found.objects}
     store = {cell: contents for cell, contents in state.store.items() if cell in found.cells}
-    return State(frames, heap, store, state.temps, live)
+    held = {number: growth for number, growth in state.held.items() if number in heap or number in store}
+    return State(frames, heap, store, state.temps, live, held)

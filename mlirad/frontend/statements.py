@@ -287,6 +287,9 @@ class Statements(Matching, Raising, Imports):
             check(array.selector != index, "ValueError", message)
 
     def set_object_item(self, base: Object, index: Value, value: Value) -> None:
+        if self.grown(base) is not None:
+            self.set_element(base, index, value)
+            return
         entry = self.entry(base)
         if entry.kind is dict:
             key = self.static(index, "a key of a dict")
@@ -360,6 +363,11 @@ class Statements(Matching, Raising, Imports):
 
     def in_place(self, op: ast.operator, current: Value, right: Value) -> Value:
         current, right = self.use(current), self.use(right)
+        if self.grown(current) is not None and isinstance(op, ast.Add):
+            assert isinstance(current, Object)
+            for value in self.elements(right):
+                self.append(current, value)
+            return current
         if isinstance(current, Object) and isinstance(op, ast.Add) and self.entry(current).kind is list:
             entry = self.entry(current)
             items = entry.items + self.elements(right)

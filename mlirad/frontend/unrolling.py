@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from mlirad.frontend.calls import Calls
 from mlirad.frontend.core import Exit, Outcome, PoisonUsed
+from mlirad.frontend.grown_lists import NeedList
 from mlirad.frontend.header import Loop
 from mlirad.frontend.iteration import Iteration
 from mlirad.frontend.scope import Names
-from mlirad.frontend.traced import NeedStatic, Traced
+from mlirad.frontend.traced import DATA, NeedStatic, Traced
 from mlirad.frontend.values import Lazy, Object, Static, Tuple, Value, inside
 from mlirad.slow_compilations import note_copy
 
@@ -29,13 +30,17 @@ class NoFixpoint(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Reason:
-    """Why a loop is unrolled; `poison`: what cannot be merged, if it is that."""
+    """Why a loop is unrolled; `poison`: what cannot be merged, if it is that. refusal: what to raise if the loop cannot
+    be unrolled, if that is known."""
 
     why: str
     poison: PoisonUsed | None = None
+    refusal: Exception | None = None
 
     @staticmethod
     def of(error: Exception) -> Reason:
+        if isinstance(error, NeedList):
+            return Reason(error.what, refusal=error.refusal)
         if isinstance(error, NeedStatic):
             return Reason(f"{error.what} depends on it")
         if isinstance(error, PoisonUsed):
@@ -44,6 +49,8 @@ class Reason:
 
     def unless_known(self, origins: frozenset, what: str) -> Exception:
         """What is raised where the trip count is not known: it must be, or the loop is refused for the reason."""
+        if self.refusal is not None and (DATA in origins or not origins):
+            return self.refusal
         if self.poison is not None and "data" in origins | (frozenset() if origins else {"data"}):
             final = PoisonUsed(dataclasses.replace(self.poison.poison, loop=None))
             final.__dict__["location"] = self.poison.__dict__.get("location")
@@ -59,6 +66,8 @@ class Unrolling(Iteration, Calls):
         if isinstance(length, Traced):
             return False
         for value in inside(iterable):
+            if self.grown(value) is not None:
+                continue
             if isinstance(value, Tuple | Object) or (
                 isinstance(value, Static) and isinstance(value.value, str | tuple)
             ):
@@ -71,6 +80,8 @@ class Unrolling(Iteration, Calls):
         if isinstance(loop.length, Traced):
             raise reason.unless_known(loop.length.origins, "the number of iterations of this loop")
         if loop.length is not None and loop.length > UNROLL_LIMIT and reason.why != KINDS:
+            if reason.refusal is not None:
+                raise reason.refusal
             hint = "use arrays of a fixed shape in it, and numbers that keep their type"
             if reason.why.startswith("the shape of"):
                 hint = "make one array of the largest shape before the loop, and use slices of it: work[:i]"

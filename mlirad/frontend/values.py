@@ -176,6 +176,14 @@ class Pullback:
 
 
 @dataclass(frozen=True, eq=False)
+class Buffer:
+    """The array that holds one leaf of the elements of a list that grows (grown_lists.py). It is a value: nothing else
+    refers to it. Its first axis is the list's capacity."""
+
+    contents: Expr
+
+
+@dataclass(frozen=True, eq=False)
 class Maybe:
     """Bound only where the i1 `flag` holds."""
 
@@ -185,12 +193,16 @@ class Maybe:
 
 @dataclass(frozen=True, eq=False)
 class Poison:
-    """Bound, but to things that cannot be one value. Raises only where it is used; `loop` can be unrolled then."""
+    """Bound, but to things that cannot be one value. Raises only where it is used; `loop` can be unrolled then.
+
+    grows: of a list, its number and what its elements have in common, if it can be kept in arrays that grow.
+    """
 
     why: str
     where: SourceLocation | None = None
     loop: Hashable | None = None
     hint: str | None = None
+    grows: tuple[int, Any] | None = None
 
 
 Value = (
@@ -206,6 +218,7 @@ Value = (
     | Partial
     | Transformed
     | Pullback
+    | Buffer
     | Maybe
     | Poison
 )
@@ -224,11 +237,25 @@ class Owner:
     is_shared: bool = False
 
 
+@dataclass(frozen=True)
+class Growth:
+    """That a list is kept in arrays. element: what its elements have in common (elements.py). number: of the arrays;
+    other ones, of another capacity, have another. loop: the loop that has filled it; may_unroll: whether it may be
+    unrolled, so that the list is one of values.
+    """
+
+    element: Any
+    number: int
+    loop: Hashable
+    may_unroll: bool
+
+
 @dataclass(frozen=True, eq=False)
 class Entry:
     """The contents of a list (keys are 0, 1, ...), dict or dataclass. `borrowed`: the program has not made it.
 
-    `poison`: why it cannot be known which items there are (its length depends on data).
+    `poison`: why it cannot be known which items there are (its length depends on data). Of a list that grows, the only
+    key is its Growth, and the items are its length and a Buffer for each leaf of its elements.
     """
 
     kind: type
@@ -236,6 +263,11 @@ class Entry:
     items: tuple[Value, ...]
     borrowed: Owner | None = None
     poison: Poison | None = None
+
+    @property
+    def growth(self) -> Growth | None:
+        first = self.keys[0] if self.keys else None
+        return first if isinstance(first, Growth) else None
 
     @staticmethod
     def of_list(items: tuple[Value, ...]) -> Entry:
@@ -250,7 +282,7 @@ def is_number(value: Value) -> bool:
 
 
 # The values that hold no others. Most are of these.
-SIMPLE = frozenset({Static, Traced, Ref, Object, Poison, Pullback})
+SIMPLE = frozenset({Static, Traced, Ref, Object, Poison, Pullback, Buffer})
 
 
 def parts_of(value: Value) -> tuple[Value, ...]:
@@ -346,6 +378,8 @@ class Renaming:
                 return Object(self.object(value.number))
             case Pullback():
                 return dataclasses.replace(value, residuals=self.expr(value.residuals))
+            case Buffer():
+                return Buffer(self.expr(value.contents))
             case Maybe():
                 return Maybe(self.expr(value.flag), self.value(value.value))
             case Static() | Poison():
@@ -401,6 +435,8 @@ def describe(
             return ("poison", value.why)
         case Pullback():
             return ("pullback", name(value.residuals.value))
+        case Buffer():
+            return ("buffer", name(value.contents.value))
         case Maybe():
             return ("maybe", name(value.flag.value), describe(value.value, name, number))
         case Tuple():

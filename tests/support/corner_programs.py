@@ -1299,7 +1299,6 @@ CASES = [
                 2.0,
             ),
         ),
-        UnsupportedSyntaxError,
     ),
     Case(append_static, ((X,),)),
     Case(none_until_set, ((X,),)),

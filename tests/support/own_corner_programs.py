@@ -623,7 +623,7 @@ CASES = [
     Case(while_over_two_arrays, ((X, np.array([0.5, 2.5, 2.75, 9.0])), (X, np.zeros(0)), (np.zeros(0), X))),
     Case(insertion_sort, ((X,), (X[::-1].copy(),), (Y,))),
     Case(continue_in_while, ((X,), (Y,))),
-    Case(grows_in_a_traced_loop, ((X, 2.0),), UnsupportedSyntaxError),
+    Case(grows_in_a_traced_loop, ((X, 2.0),)),
     Case(with_statement, ((X,),), UnsupportedSyntaxError),
     Case(try_statement, ((X,),), UnsupportedSyntaxError),
     Case(yields, ((X,),), UnsupportedSyntaxError),

@@ -382,3 +382,29 @@ def test_what_stands_for_an_array_is_the_array() -> None:
 
     x = np.arange(3.0)
     assert np.array_equal(tripled(Doubled(x)), 6 * x) and np.array_equal(mlirad.jit(tripled)(Doubled(x)), 3 * x)
+
+
+def filled(y, n):
+    xs = []
+    for _ in range(n):
+        xs.append(y)
+    return xs
+
+
+@row("`np.array(xs)`, `np.sum(xs)`")
+def test_an_empty_list_that_a_loop_fills_has_no_shape() -> None:
+    def total(y, n):
+        return np.sum(np.array(filled(y, n)))
+
+    assert mlirad.jit(total)(np.ones(2), 3) == 6.0
+    with pytest.raises(ValueError, match="is empty"):
+        mlirad.jit(total)(np.ones(2), 0)
+
+
+@row("the arrays in a returned list")
+def test_the_arrays_in_a_filled_list_are_new() -> None:
+    y = np.ones(2)
+    assert filled(y, 3)[0] is y
+    found = mlirad.jit(filled)(y, 3)
+    np.testing.assert_array_equal(found, filled(y, 3))
+    assert found[0] is not y and found[0] is not found[1]

@@ -1,0 +1,190 @@
+"""Loops that append to lists: the lists are put into arrays before the loop, with room for all that it appends.
+
+Reads: the state before a loop, and what passes over its body show. Writes: arrays before the loop. Leaves: the loop's
+Outcome, in which the lists grow.
+
+That a list gets longer in a loop shows when the state before it and the state after an iteration are merged. The list
+is then put into arrays, and the search for what the loop carries begins again. How much room they need is known when it
+has ended: the trips of the loop times what an iteration appends. Where that is not known before the loop, the arrays
+are made twice as large whenever they are full.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.ir import Block, Operation
+from xdsl.rewriter import InsertPoint
+
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, building
+from mlirad.frontend import affine
+from mlirad.frontend.appended import Appended, Bound
+from mlirad.frontend.core import Exit, Outcome, PoisonUsed
+from mlirad.frontend.elements import Element, joined
+from mlirad.frontend.header import Loop, Pass
+from mlirad.frontend.merge import Merge
+from mlirad.frontend.state import State
+from mlirad.frontend.traced import DATA, Traced
+from mlirad.frontend.unrolling import UNROLL_LIMIT, NoFixpoint, Unrolling
+from mlirad.frontend.values import Entry, Growth, Poison, Static
+
+# How often other lists of a loop are found to grow.
+TRIES = 12
+# How many elements there is room for at first where it is not known how many there will be.
+ROOM = 8
+
+
+class Grows(Exception):
+    """A list of the state before a loop, by its number there, gets longer in it."""
+
+    def __init__(self, number: int, element: Element, poison: Poison):
+        super().__init__("a list grows")
+        self.number, self.element, self.poison = number, element, poison
+
+
+class Unbounded(Exception):
+    """How much a loop appends to a list, given by its number in the state before the loop, is not known before it."""
+
+    def __init__(self, place: int):
+        super().__init__("a list grows without a bound")
+        self.place = place
+
+
+@dataclass(eq=False)
+class Filling:
+    """A list that a loop fills. place: its number before the loop; number: of its arrays. capacity: an argument of no
+    block, until it is known. start: its length before. first: the first op that makes the arrays."""
+
+    place: int
+    number: int
+    capacity: Expr
+    start: affine.Int
+    first: Operation
+
+
+@dataclass(eq=False)
+class Fillings:
+    """The lists that one loop fills; done: their capacities are known. bounds: of what the loop has appended."""
+
+    lists: list[Filling] = field(default_factory=list)
+    done: bool = False
+
+
+class FilledLists(Unrolling):
+    """`filling(loop, search)`."""
+
+    fillings: Fillings = Fillings(done=True)
+
+    @abstractmethod
+    def roll_back(self, mark: Operation | None) -> None: ...
+
+    def filling(self, loop: Loop, search: Callable[[], Outcome]) -> Outcome:
+        """What `search` gives, the lists that the loop appends to being in arrays."""
+        start, frame, live = self.state.fork(), self.frame, self.frame.live
+        mark, covered, appended, outer = self.current_block.last_op, set(self.covered), self.appended, self.fillings
+        wanted: dict[int, Element] = {}
+        unbounded: set[int] = set()
+        for _ in range(TRIES):
+            made = [self.filled(loop, number, element) for number, element in wanted.items()]
+            self.fillings = Fillings(made)
+            self.doubling.update(each.number for each in made if each.place in unbounded)
+            try:
+                outcome = search()
+                self.fill(self.fillings, self.appended, 1)  # it turned out to be no loop
+                return outcome
+            except Grows as found:
+                entry = start.heap.get(found.number)
+                if entry is None or entry.poison is not None or entry.kind is not list or entry.borrowed is not None:
+                    raise PoisonUsed(found.poison) from None
+                known = wanted.get(found.number)
+                element = found.element if known is None else joined(known, found.element)
+                if element is None:
+                    raise PoisonUsed(dataclasses.replace(found.poison, grows=None)) from None
+                wanted[found.number] = element
+            except Unbounded as found:
+                unbounded.add(found.place)
+            finally:
+                self.covered, self.appended, self.fillings = set(covered), appended, outer
+            del self.active[self.active.index(frame) + 1 :]
+            self.roll_back(mark)
+            self.state, frame.live = start.fork(), live
+        raise NoFixpoint("the lists that it appends to cannot be followed")
+
+    def filled(self, loop: Loop, number: int, element: Element) -> Filling:
+        """Put a list into arrays."""
+        entry = self.state.heap[number]
+        growth = Growth(element, self.fresh(), loop.key, may_unroll(loop))
+        count = len(entry.items) if entry.growth is None else self.count_of(entry)
+        last = self.current_block.last_op
+        capacity = Expr(Block(arg_types=[types.I64]).args[0])
+        grown = self.with_room(entry, growth, capacity)
+        self.state.heap[number] = grown
+        self.covered.add(growth.number)
+        first = self.current_block.first_op if last is None else last.next_op
+        assert first is not None
+        return Filling(number, growth.number, capacity, count.expr if isinstance(count, Traced) else count, first)
+
+    def fill(self, fillings: Fillings, appended: Appended, trips: affine.Int | None, is_exact: bool = True) -> dict:
+        """Tell the arrays their capacity. appended: by an iteration. Gives the lengths that are known afterwards."""
+        lengths: dict[int, Bound] = {}
+        for each in () if fillings.done else fillings.lists:
+            with building(InsertPoint.before(each.first)):
+                bound = appended.bounds.get(each.number, Bound()).times(trips, is_exact)
+                if each.number in self.doubling:
+                    bound = Bound(ROOM, False)
+                if bound.most is None:
+                    raise Unbounded(each.place)
+                total = affine.add(each.start, bound.most)
+                each.capacity.value.replace_all_uses_with(affine.as_expr(total).value)
+            lengths[each.number] = Bound(total, bound.is_exact)
+        fillings.done = True
+        return lengths
+
+    def after_filling(self, loop: Loop, made: Pass, outcome: Outcome) -> Outcome:
+        """The outcome of a loop whose op has been emitted: `made` is the pass over its body."""
+        own = {each.number for each in self.fillings.lists}
+        trips = loop.length.expr if isinstance(loop.length, Traced) else loop.length
+        is_exact = trips is not None and not loop.leaves
+        inner = Appended({number: bound.outside(made.block) for number, bound in made.appended.bounds.items()})
+        lengths = self.fill(self.fillings, inner, trips, is_exact)
+        for number, bound in inner.bounds.items():
+            if number not in own:
+                self.appended.add(number, bound.times(trips, is_exact))
+        state = outcome.states.get(Exit.NEXT)
+        if state is not None and is_exact:
+            origins = loop.length.origins if isinstance(loop.length, Traced) else frozenset()
+            self.with_lengths(state, lengths, origins)
+        return outcome
+
+    @staticmethod
+    def with_lengths(state: State, lengths: dict[int, Bound], origins: frozenset) -> None:
+        """Replace the lengths that a loop has counted by those that are known."""
+        for number, entry in state.heap.items():
+            bound = lengths.get(entry.growth.number) if entry.growth is not None else None
+            if bound is None or not bound.is_exact or bound.most is None:
+                continue
+            most = affine.simplified(bound.most)
+            length = Static(most) if isinstance(most, int) else Traced(most, weak=True, origins=origins)
+            state.heap[number] = dataclasses.replace(entry, items=(length, *entry.items[1:]))
+
+    def require_known_lists(self, entry: State, merge: Merge, merged: State) -> None:
+        """Raises Grows for a list that gets longer in an iteration."""
+        for number, (before, _) in merge.objects.sides.items():
+            poison = merged.heap[number].poison
+            if poison is not None and poison.grows is not None and before is not None:
+                known: Entry = entry.heap[before]
+                if known.poison is None:
+                    raise Grows(before, poison.grows[1], poison)
+
+
+def may_unroll(loop: Loop) -> bool:
+    """Whether unrolling a loop may be tried: it has few trips, or a number that the call tells."""
+    length: Any = loop.length
+    if isinstance(length, Traced):
+        return DATA not in length.origins
+    return length is None or length <= UNROLL_LIMIT

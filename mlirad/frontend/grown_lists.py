@@ -1,0 +1,355 @@
+"""Lists that a loop appends to: a length, and an array for each leaf of the elements, with room for more.
+
+Reads: the heap. Writes: ops that read and write rows of arrays. Leaves: the heap.
+
+A list becomes one before the loop that appends to it (filled_lists.py), if its elements have one type and one shape.
+Python's list refers to what is appended; the arrays hold copies. So what has been appended, and what is read of the
+list, is held: it may not be changed any more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from xdsl.dialects.scf import IfOp, YieldOp
+from xdsl.ir import Block
+
+from mlirad.dialect import types
+from mlirad.dialect.check import check
+from mlirad.dialect.compare import cast
+from mlirad.dialect.expr import Expr, building, constant, emit, insert, where
+from mlirad.dialect.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
+from mlirad.dialect.movement import broadcast, reshape
+from mlirad.frontend import known, sizes
+from mlirad.frontend.core import Core
+from mlirad.frontend.elements import ArrayElement, Element, Group, Leaf, NumberElement, element_of, joined, leaves
+from mlirad.frontend.traced import NeedStatic, Traced
+from mlirad.frontend.values import Buffer, Entry, Growth, Object, Ref, Static, Tuple, Value
+
+# A list of so many elements at most is taken apart where something needs its elements one by one.
+LISTED = 200
+WRITTEN = "this changes what was appended to a list, and the list refers to it"
+
+
+class NeedList(NeedStatic):
+    """A list that a loop fills is needed as Python has it. refusal: what to raise if the loop cannot be unrolled."""
+
+    def __init__(self, loop: Hashable, what: str, refusal: Exception):
+        super().__init__(frozenset({("loop", loop)}), what)
+        self.refusal = refusal
+
+
+class GrownLists(Core):
+    """What can be done with them."""
+
+    @abstractmethod
+    def index_operand(self, index: Value) -> Any: ...
+
+    # Refusals.
+
+    def need_list(self, growth: Growth, why: str, hint: str) -> NoReturn:
+        """Refuse what only a list of values can do, unless the loop can be unrolled so that it is one."""
+        refusal = self.refusal(why, hint)
+        if not growth.may_unroll:
+            raise refusal
+        raise NeedList(growth.loop, "what is done with a list that it appends to", refusal)
+
+    def listed(self, value: Object, entry: Entry) -> Entry:
+        """The list as Python has it, where its length is known and small."""
+        growth, count = entry.growth, entry.items[0]
+        assert growth is not None
+        if isinstance(count, Static) and count.value <= LISTED:
+            return Entry.of_list(tuple(self.element_at(entry, constant(k, types.I64)) for k in range(count.value)))
+        what = "this needs the elements of a list that a loop has filled one by one"
+        return self.need_list(growth, what, "use np.array(xs), len(xs), xs[i] and loops over it only")
+
+    def require_free(self, number: int) -> None:
+        """A cell or object that is about to be changed is none that a list holds a copy of."""
+        growth = self.state.held.get(number)
+        if growth is not None:
+            self.need_list(growth, WRITTEN, "append a copy: xs.append(x.copy())")
+
+    def hold(self, value: Value, growth: Growth) -> None:
+        """What a value refers to may not be changed any more."""
+        match value:
+            case Ref():
+                self.state.held.update((alternative.cell, growth) for alternative in value.alternatives)
+            case Tuple():
+                for item in value.items:
+                    self.hold(item, growth)
+            case Object():
+                self.state.held[value.number] = growth
+                for item in self.as_is(value).items:
+                    self.hold(item, growth)
+
+    # Lengths and elements.
+
+    def as_is(self, value: Object) -> Entry:
+        return self.state.heap[value.number]
+
+    def grown(self, value: Value) -> Entry | None:
+        """The entry of a list that grows; None for all else."""
+        entry = self.as_is(value) if isinstance(value, Object) else None
+        return entry if entry is not None and entry.growth is not None else None
+
+    @staticmethod
+    def count_of(entry: Entry) -> int | Traced:
+        count = entry.items[0]
+        assert isinstance(count, Static | Traced)
+        return count.value if isinstance(count, Static) else count
+
+    def position(self, entry: Entry, index: Any, message: str = "list index out of range") -> Expr:
+        """The row of `xs[index]`, which is checked."""
+        count = self.count_of(entry)
+        if isinstance(count, int) and isinstance(index, int | np.integer):
+            if not -count <= index < count:
+                raise self.failed("IndexError", message)
+            return constant(int(index) % count, types.I64)
+        length = number(count)
+        if isinstance(index, Traced):
+            wanted = cast(index.scalar, types.I64)
+            row = where(wanted < 0, wanted + length, wanted)
+        else:
+            row = constant(int(index), types.I64) if index >= 0 else length + int(index)
+        check((row >= 0) & (row < length), "IndexError", message)
+        return row
+
+    def item_of(self, entry: Entry, index: Value) -> Value:
+        """`xs[index]`."""
+        operand = self.index_operand(index)
+        is_integer = isinstance(operand, int | np.integer) or (
+            isinstance(operand, Traced) and not operand.ndim and operand.kind is not float
+        )
+        if not is_integer:
+            growth = entry.growth
+            assert growth is not None
+            why = "a slice of a list that a loop has filled is not compiled"
+            self.need_list(growth, why, "take the slice of np.array(xs)")
+        return self.element_at(entry, self.position(entry, operand))
+
+    def element_at(self, entry: Entry, row: Expr) -> Value:
+        """The element of a row that is in range."""
+        growth = entry.growth
+        assert growth is not None
+        pairs = zip(_buffers(entry), leaves(growth.element), strict=True)
+        return self.rebuilt_element(growth, growth.element, iter([_row(each, row, leaf) for each, leaf in pairs]))
+
+    def rebuilt_element(self, growth: Growth, element: Element, parts: Iterator[Expr]) -> Value:
+        origins = frozenset({("loop", growth.loop)})
+        if isinstance(element, NumberElement):
+            return Traced(next(parts), weak=element.weak, origins=origins)
+        if isinstance(element, ArrayElement):
+            value: Value = self.new_array(next(parts))
+        else:
+            items = tuple(self.rebuilt_element(growth, part, parts) for part in element.parts)
+            if element.keys is None:
+                value = Tuple(items, element.kind)
+            else:
+                value = self.new_object(Entry(element.kind, element.keys, items))
+        self.hold(value, growth)
+        return value
+
+    @staticmethod
+    def has_arrays(entry: Entry) -> bool:
+        return entry.growth is not None and isinstance(entry.growth.element, ArrayElement)
+
+    def stacked(self, entry: Entry) -> Traced:
+        """The list as NumPy's functions take it: an array of all elements."""
+        growth, count = entry.growth, self.count_of(entry)
+        assert growth is not None
+        element = growth.element
+        is_floats = isinstance(element, NumberElement) and element.dtype == np.float64
+        if isinstance(element, Group):
+            is_row = issubclass(element.kind, tuple | list) and all(part == element.parts[0] for part in element.parts)
+            if not is_row or isinstance(element.parts[0], Group):
+                why = "no array can be made of a list of such elements"
+                self.need_list(growth, why, "keep a list for each of them")
+        if not is_floats:
+            # NumPy makes an array (0,) of floats of an empty list, whatever its elements would have been.
+            empty = "a list that a loop fills is empty: its elements have no shape"
+            if isinstance(count, Traced):
+                check(count.expr > 0, "ValueError", empty)
+            elif not count:
+                raise self.failed("ValueError", empty)
+        arrays = [_taken(each, count) for each in _buffers(entry)]
+        return Traced(arrays[0] if not isinstance(element, Group) else _columns(arrays), origins=_origins(count))
+
+    # Changes.
+
+    def append(self, target: Object, value: Value) -> None:
+        """`xs.append(value)`."""
+        entry = self.as_is(target)
+        growth = entry.growth
+        assert growth is not None
+        self.require_free(target.number)
+        element = element_of(value, self.as_is)
+        common = None if element is None else joined(growth.element, element)
+        if common is None:
+            self.need_list(growth, _UNLIKE, "append numbers of one type, or arrays of one shape and type")
+        if growth.number not in self.covered or common != growth.element:
+            entry = self.with_room(entry, dataclasses.replace(growth, element=common, number=self.fresh()), None)
+            growth = entry.growth
+            assert growth is not None
+        count = self.count_of(entry)
+        if growth.number in self.doubling:
+            entry = self.with_more_room(entry)
+        entry = self.with_row(entry, number(count), value)
+        longer = Static(count + 1) if isinstance(count, int) else dataclasses.replace(count, expr=count.expr + 1)
+        self.state.heap[target.number] = dataclasses.replace(entry, items=(longer, *entry.items[1:]))
+        self.appended.add(growth.number)
+
+    def set_element(self, target: Object, index: Value, value: Value) -> None:
+        """`xs[index] = value`."""
+        entry = self.as_is(target)
+        growth = entry.growth
+        assert growth is not None
+        self.require_free(target.number)
+        operand = self.index_operand(index)
+        element = element_of(value, self.as_is)
+        if element is None or joined(growth.element, element) != growth.element or isinstance(operand, slice):
+            self.need_list(growth, _UNLIKE, "assign numbers of the same type, or arrays of the same shape and type")
+        row = self.position(entry, operand, "list assignment index out of range")
+        self.state.heap[target.number] = self.with_row(entry, row, value)
+
+    def pop_element(self, target: Object, args: Sequence[Value]) -> Value:
+        """`xs.pop()`; the last one only."""
+        entry = self.as_is(target)
+        growth, count = entry.growth, self.count_of(entry)
+        assert growth is not None
+        self.require_free(target.number)
+        position = self.index_operand(args[0]) if args else -1
+        if isinstance(position, Traced) or position != -1:
+            why = "this takes an element out of a list that a loop fills"
+            self.need_list(growth, why, "take out the last one only: xs.pop()")
+        popped = self.element_at(entry, self.position(entry, -1, "pop from empty list"))
+        shorter = Static(count - 1) if isinstance(count, int) else dataclasses.replace(count, expr=count.expr - 1)
+        self.state.heap[target.number] = dataclasses.replace(entry, items=(shorter, *entry.items[1:]))
+        self.appended.shorten(growth.number)
+        return popped
+
+    def copied_list(self, entry: Entry) -> Object:
+        """`list(xs)`: its arrays are its own."""
+        growth = entry.growth
+        assert growth is not None
+        return self.new_object(self.with_room(entry, dataclasses.replace(growth, number=self.fresh()), None))
+
+    def with_row(self, entry: Entry, row: Expr, value: Value) -> Entry:
+        """The list with a row replaced by an element, which is held from now on."""
+        growth = entry.growth
+        assert growth is not None
+        self.hold(value, growth)
+        parts = list(self.leaf_values(value, growth.element))
+        buffers = [Buffer(_with_row(buffer, row, part)) for buffer, part in zip(_buffers(entry), parts, strict=True)]
+        return dataclasses.replace(entry, items=(entry.items[0], *buffers))
+
+    def leaf_values(self, value: Value, element: Element) -> Iterator[Expr]:
+        """The leaves of an element, as the arrays hold them."""
+        match element:
+            case Group():
+                items = value.items if isinstance(value, Tuple) else self.as_is(value).items  # type: ignore[arg-type]
+                for item, part in zip(items, element.parts, strict=True):
+                    yield from self.leaf_values(item, part)
+            case ArrayElement():
+                assert isinstance(value, Ref)
+                yield self.read(value).contents
+            case NumberElement():
+                type = types.from_dtype(element.dtype)
+                assert isinstance(value, Static | Traced)
+                yield cast(value.expr, type) if isinstance(value, Traced) else constant(value.value, type)
+
+    def with_more_room(self, entry: Entry) -> Entry:
+        """A list in arrays of twice the capacity, where they are full."""
+        count, arrays = number(self.count_of(entry)), _buffers(entry)
+        full, kept = Block(), Block()
+        (room, *_) = sizes.shape_of(arrays[0])
+        assert isinstance(room, sizes.Dim)
+        with building(full), known.scope():
+            larger = sizes.Dim(room.expr * 2 + 8)
+            made = [sizes.filled(0, (larger, *each.shape[1:]), each.element) for each in arrays]
+            made = [insert_slice(old, new, _start(new)) for new, old in zip(made, arrays, strict=True)]
+            insert(YieldOp(*(each.value for each in made)))
+        with building(kept):
+            insert(YieldOp(*(each.value for each in arrays)))
+        op = insert(IfOp((count == room.expr).value, [each.type for each in arrays], [full], [kept]))
+        return dataclasses.replace(entry, items=(entry.items[0], *(Buffer(Expr(result)) for result in op.results)))
+
+    def with_room(self, entry: Entry, growth: Growth, capacity: Expr | None) -> Entry:
+        """A list in new arrays. capacity: None for one element more than it has."""
+        if entry.growth is None:
+            count: int | Traced = len(entry.items)
+        else:
+            count = self.count_of(entry)
+        if capacity is None:
+            capacity = number(count) + 1
+        room = sizes.Dim(capacity, _origins(count) | {("loop", growth.loop)})
+        made = [sizes.filled(0, (room, *leaf.shape), types.from_dtype(leaf.dtype)) for leaf in leaves(growth.element)]
+        length = Static(count) if isinstance(count, int) else count
+        if entry.growth is None:
+            grown = Entry(list, (growth,), (length, *map(Buffer, made)))
+            for place, item in enumerate(entry.items):
+                grown = self.with_row(grown, constant(place, types.I64), item)
+            return grown
+        if isinstance(count, Traced) or count:
+            filled = zip(made, _buffers(entry), strict=True)
+            made = [insert_slice(_taken(old, count), new, _start(new)) for new, old in filled]
+        return Entry(list, (growth,), (length, *map(Buffer, made)))
+
+
+_UNLIKE = "this element is not of the type and shape of the others in a list that a loop fills"
+
+
+def number(count: int | Traced) -> Expr:
+    return count.expr if isinstance(count, Traced) else constant(count, types.I64)
+
+
+def _origins(count: int | Traced) -> frozenset[Hashable]:
+    return count.origins if isinstance(count, Traced) else frozenset()
+
+
+def _buffers(entry: Entry) -> list[Expr]:
+    return [item.contents for item in entry.items[1:] if isinstance(item, Buffer)]
+
+
+def _start(array: Expr, row: Expr | None = None) -> list[Expr]:
+    zero = constant(0, types.I64)
+    return [zero if row is None else row, *[zero] * (len(array.shape) - 1)]
+
+
+def _row(array: Expr, row: Expr, leaf: Leaf) -> Expr:
+    if not leaf.shape:
+        return emit(ExtractOp, array, row)
+    part = extract_slice(array, _start(array, row), [1, *leaf.shape])
+    return reshape(part, types.tensor(leaf.shape, array.element))
+
+
+def _with_row(array: Expr, row: Expr, part: Expr) -> Expr:
+    if not part.is_tensor:
+        return emit(InsertOp, part, array, row)
+    flat = reshape(part, types.tensor((1, *part.shape), part.element))
+    return insert_slice(flat, array, _start(array, row))
+
+
+def _taken(array: Expr, count: int | Traced) -> Expr:
+    """The first rows of an array."""
+    rows: int | Expr = count.expr if isinstance(count, Traced) else count
+    taken = extract_slice(array, _start(array), [rows, *array.shape[1:]])
+    if isinstance(count, Traced):
+        sizes.remember_shape(taken, (sizes.Dim(count.expr, count.origins), *array.shape[1:]))
+    return taken
+
+
+def _columns(arrays: Sequence[Expr]) -> Expr:
+    """An array whose elements along axis 1 are the arrays."""
+    (length, *rest) = sizes.shape_of(arrays[0])
+    zero = constant(0, types.I64)
+    result = sizes.filled(0, (length, len(arrays), *rest), arrays[0].element)
+    for place, array in enumerate(arrays):
+        shape = (length, 1, *rest)
+        lengths = sizes.lengths(shape)
+        column = broadcast(array, [0, *range(2, len(shape))], sizes.pattern(shape), lengths)
+        result = insert_slice(column, result, [zero, constant(place, types.I64), *[zero] * len(rest)])
+    return result
