@@ -111,6 +111,14 @@ class Guard:
             return False
         return vars(module).get(steps[0][1], Presence.NOT_HERE) is self.value
 
+    @property
+    def is_of_global(self) -> bool:
+        """Whether it asks for the very object that a function's module has under a name."""
+        path = self.path
+        if path.steps or not path.name or self.keys is not None or path.name in path.function.__code__.co_freevars:
+            return False
+        return isinstance(self.value, ModuleType | FunctionType) and path.name in path.function.__globals__
+
     def holds(self) -> bool:
         try:
             value = self.path.fetch()

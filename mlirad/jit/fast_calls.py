@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -192,7 +192,7 @@ class _Writer:
         if not self._is_plain(guard):
             self._do(Op.PYTHON, p=guard.holds)
             return
-        if _is_of_global_object(guard):
+        if guard.is_of_global:
             self._do(Op.STAYS, p=guard.path.function.__globals__, q=Objects((guard.path.name, guard.value)))
             return
         register = self._fetch(guard.path)
@@ -321,14 +321,6 @@ class _Writer:
             self._do(Op.MAKE_DICT, 1, b=count, p=Objects(keys or ()))
         else:
             self._do(Op.CALL, 1, b=count, p=lambda *items: tree.build(kind, keys, items))
-
-
-def _is_of_global_object(guard: Guard) -> bool:
-    """Whether a guard asks for the very object that a function's module has under a name."""
-    path = guard.path
-    if path.steps or not path.name or path.name in path.function.__code__.co_freevars or guard.keys is not None:
-        return False
-    return isinstance(guard.value, ModuleType | FunctionType) and path.name in path.function.__globals__
 
 
 def _is_plain_path(path: Path) -> bool:

@@ -104,8 +104,14 @@ class Specialization:
             if each.leaf is not None and self.signature.leaves[each.leaf] == _PYTHON_INT
         ]
         self.guards = [each for each in built.guards if not each.is_of_module]
+        # Most guards are of two kinds that are told quickly.
+        self._codes = [(each.value, each.code) for each in self.guards if each.code is not None]
+        of_globals = [each for each in self.guards if each.code is None and each.is_of_global]
+        in_globals = [(each.path.function.__globals__, each.path.name, each.value) for each in of_globals]
+        self._others = [each for each in self.guards if each.code is None and not each.is_of_global]
         of_modules = [each.path for each in built.guards if each.is_of_module]
         self._of_modules = [(vars(each.function), each.steps[0][1], each.fetch()) for each in of_modules]
+        self._in_namespaces = [*in_globals, *self._of_modules]
         self._harmless: set[Hashable] = set()
         self._aliased: OrderedDict[Hashable, list[Specialization]] = OrderedDict()
         dtypes = dtypes_of(built.results, built.written)
@@ -139,10 +145,16 @@ class Specialization:
 
     def guards_hold(self) -> bool:
         """Whether what the function captures is still what the code was built for."""
-        for guard in self.guards:
+        for function, code in self._codes:
+            if function.__code__ is not code:
+                return False
+        for space, name, value in self._in_namespaces:
+            if space.get(name) is not value:
+                return False
+        for guard in self._others:
             if not guard.holds():
                 return False
-        return self.modules_hold() and all(each.holds() for each in self.built.captures)
+        return all(each.holds() for each in self.built.captures)
 
     def modules_hold(self) -> bool:
         """Whether the modules that the compiler knows have what the code was built for: nobody has put other functions
