@@ -53,6 +53,8 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         value = self.use(args[0])
         if isinstance(value, Selected):
             return self.result(value.shape[0])
+        if isinstance(value, Lazy) and (value.used is not None or value.kind is iter):
+            raise DTypeError(f"{kind_of(value)} has no len()", self.location)
         if isinstance(value, Ref) and not value.shape:
             raise DTypeError("len() of unsized object", self.location)
         return self.result(self.length(value))
@@ -62,7 +64,7 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
 
     def builtin_enumerate(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         iterable, *rest = args
-        return Lazy(enumerate, (iterable, rest[0] if rest else kwargs.get("start", Static(0))))
+        return self.iterator(enumerate, (iterable, rest[0] if rest else kwargs.get("start", Static(0))))
 
     def builtin_zip(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         strict = self.static(kwargs.get("strict", Static(False)), "strict=")
@@ -70,10 +72,12 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             lengths = {length for length in map(self.length, args) if not isinstance(length, Traced)}
             if len(lengths) > 1 or any(isinstance(self.length(arg), Traced) for arg in args):
                 raise self.refusal("zip(strict=True) of iterables whose lengths differ or are not known")
-        return Lazy(zip, args)
+        return self.iterator(zip, args)
 
     def builtin_reversed(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
-        return Lazy(reversed, args)
+        if args and isinstance(value := self.use(args[0]), Lazy) and (value.used is not None or value.kind is iter):
+            raise DTypeError(f"{kind_of(value)} is not reversible", self.location)
+        return self.iterator(reversed, args)
 
     def builtin_checkpointed(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         hint = "write `for i in mlirad.checkpointed(range(n), how):` or `while mlirad.checkpointed(condition, how):`"
@@ -102,20 +106,9 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         return self.new_object(Entry(dict, tuple(items), tuple(items.values())))
 
     def builtin_map(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
-        function, *iterables = args
-        rows = self.elements(iterables[0] if len(iterables) == 1 else Lazy(zip, tuple(iterables)))
-        self.push(function, *rows)
-        count = len(rows)
-        results: int = 0
-        for number in range(count):
-            row = self.state.temps[len(self.state.temps) - results - count + number]
-            callee = self.state.temps[len(self.state.temps) - results - count - 1]
-            arguments = (row,) if len(iterables) == 1 else self.elements(row)
-            self.push(self.call(callee, arguments, {}))
-            results += 1
-        made = self.pop_many(results)
-        self.pop_many(count + 1)
-        return self.new_list(made)
+        if len(args) < 2 or kwargs:
+            raise DTypeError("map() takes a function, and iterables", self.location)
+        return self.iterator(map, args)
 
     def builtin_sum(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         iterable, *rest = args
@@ -155,8 +148,10 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         return self._quantified(args[0], prelude.all_)
 
     def _quantified(self, iterable: Value, loop: Any) -> Value:
-        if isinstance(iterable, Lazy) and iterable.kind is iter:
-            raise self.refusal("any() and all() of a generator stop early in Python", "write a list: any([...])")
+        if isinstance(iterable, Lazy) and iterable.kind in (iter, map):
+            raise self.refusal(
+                f"any() and all() of {kind_of(iterable)} stop early in Python", "write a list: any([...])"
+            )
         return self.call(Static(loop), (iterable,), {})
 
     def builtin_bool(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:

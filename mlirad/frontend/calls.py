@@ -128,6 +128,8 @@ class Calls(Statements, Objects, Recursions):
         if callee is partial and args:
             return Partial(args[0], tuple(args[1:]), tuple(kwargs.items()))
         if callee is reduce and not kwargs:
+            if len(args) > 1 and isinstance(self.use(args[1]), Lazy):
+                args = (args[0], Tuple(self.elements(args[1])), *args[2:])
             return self.call(Static(prelude.reduce_ if len(args) == 2 else prelude.reduce_from), args, {})
         if callee is wraps:
             return Static(prelude.identity)  # names and docstrings are no part of what is computed
@@ -276,6 +278,9 @@ class Calls(Statements, Objects, Recursions):
     ) -> Value:
         """The value of a call, the function's body being interpreted, here or in a function of its own."""
         name = getattr(node, "name", "<lambda>")
+        if source.filename != prelude.__file__:
+            for value in (*args, *kwargs.values()):
+                self.require_no_generator(value)
         bound = dict(sorted(self.bound_arguments(node.args, name, args, kwargs, default).items()))
         state, block = self.state.fork(), self.current_block
         caller = self.location if self.active and source.filename != prelude.__file__ else None

@@ -38,7 +38,7 @@ class Comprehensions(Access):
         self, node: ast.ListComp | ast.GeneratorExp | ast.DictComp, parts: Sequence[Callable[[], Value]]
     ) -> tuple[Value, ...]:
         """The items of a comprehension, unrolled; its names are in a frame of their own."""
-        first = self.expression(node.generators[0].iter)
+        first = self.gone_through(node.generators[0].iter)
         self.enter(node)
         made = self._generate(node.generators, first, parts)
         values = self.pop_many(made)
@@ -61,7 +61,7 @@ class Comprehensions(Access):
             if not all(conditions):
                 continue
             if len(generators) > 1:
-                count += self._generate(generators[1:], self.expression(generators[1].iter), parts)
+                count += self._generate(generators[1:], self.gone_through(generators[1].iter), parts)
                 continue
             for part in parts:
                 self.push(part())
@@ -70,6 +70,19 @@ class Comprehensions(Access):
         self.pop()
         self.push(*kept)
         return count
+
+    def gone_through(self, node: ast.expr) -> Value:
+        """What a comprehension goes through."""
+        iterable = self.expression(node)
+        with self.at(node):
+            self.require_no_generator(iterable)
+            return self.consumed(iterable)
+
+    @abstractmethod
+    def require_no_generator(self, value: Value) -> None: ...
+
+    @abstractmethod
+    def consumed(self, value: Value) -> Value: ...
 
     def enter(self, node: ScopeNode) -> None:
         """Begin a frame for a comprehension in the current function."""

@@ -68,6 +68,9 @@ class Expressions(Comprehensions):
     """`expression(node)`, one method per kind of node."""
 
     @abstractmethod
+    def call(self, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value: ...
+
+    @abstractmethod
     def elements(self, value: Value) -> tuple[Value, ...]: ...
 
     def expression(self, node: ast.expr) -> Value:
@@ -120,7 +123,10 @@ class Expressions(Comprehensions):
         if isinstance(op, ast.BitOr) and isinstance(left, Object) and isinstance(right, Object):
             return self.new_object(self.united(self.entry(left), self.entry(right)))
         for sequence, number in ((left, right), (right, left)):
-            if isinstance(op, ast.Mult) and isinstance(sequence, Tuple | Object) and not isinstance(number, Ref):
+            is_sequence = isinstance(sequence, Tuple) or (
+                isinstance(sequence, Object) and self.entry(sequence).kind is list
+            )
+            if isinstance(op, ast.Mult) and is_sequence and not isinstance(number, Ref):
                 times = self.static(number, "how often a sequence is repeated")
                 if not isinstance(times, int | np.integer):
                     return None
@@ -164,8 +170,10 @@ class Expressions(Comprehensions):
                 return bool(value.items)
             case Object() if self.grown(value) is not None:
                 return self.truth(self.result(self.length(value)))
-            case Object():
+            case Object() if (kind := self.entry(value).kind) in (list, dict):
                 return bool(self.entry(value).items)
+            case Object() if hasattr(kind, "__bool__") or hasattr(kind, "__len__"):
+                raise self.refusal(f"the truth of a {kind.__name__} is not compiled", "name its fields")
             case Lazy() if value.kind is range:
                 return self.truth(self.result(self.length(value)))
             case Ref():
@@ -297,10 +305,14 @@ class Expressions(Comprehensions):
         return self.pop_many(number)
 
     def _tuple(self, node: ast.Tuple) -> Value:
-        return Tuple(self.items_of(node.elts))
+        made = Tuple(self.items_of(node.elts))
+        self.require_no_generator(made)
+        return made
 
     def _list(self, node: ast.List) -> Value:
-        return self.new_list(self.items_of(node.elts))
+        items = self.items_of(node.elts)
+        self.require_no_generator(Tuple(items))
+        return self.new_list(items)
 
     def _dict(self, node: ast.Dict) -> Value:
         keys: list[Any] = []

@@ -22,7 +22,7 @@ from mlirad.frontend.python_integers import converted, require_fit
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.selection import refusal as selection_refusal
 from mlirad.frontend.traced import NeedStatic, Traced, in_type, origins_of, visible
-from mlirad.frontend.values import Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values import SIMPLE, Entry, Lazy, Object, Ref, Static, Tuple, Value, inside
 from mlirad.frontend.views import View
 
 _INT64 = np.dtype(np.int64)
@@ -30,6 +30,16 @@ _SEQUENCES = (str, range, tuple, bytes)
 
 DICT_KEYS, DICT_VALUES, DICT_ITEMS = type({}.keys()), type({}.values()), type({}.items())
 """The views of a dict: `Lazy` values of these kinds are of what is in it when they are looked at."""
+
+
+def is_generator(value: Value) -> bool:
+    """Whether a value is a generator expression's."""
+    return isinstance(value, Lazy) and value.kind is iter
+
+
+def iterated(value: Lazy) -> tuple[Value, ...]:
+    """What a lazy value goes through."""
+    return value.parts[1:] if value.kind is map else value.parts
 
 
 class Iteration(Expressions):
@@ -87,16 +97,19 @@ class Iteration(Expressions):
                 return len(value.items)
             case Object() if (grown := self.grown(value)) is not None:
                 return self.count_of(grown)
-            case Object():
+            case Object() if self.entry(value).kind in (list, dict):
                 return len(self.entry(value).items)
+            case Object():
+                text = f"the length of a {self.entry(value).kind.__name__}, and going through it, are not compiled"
+                raise self.refusal(text, "name its fields")
             case Ref() if value.ndim:
                 return visible(value.shape[0])
             case Static() if isinstance(value.value, _SEQUENCES):
                 return len(value.value)
             case Lazy() if value.kind is range:
                 return self.length_of_range(value)
-            case Lazy() if value.kind is zip:
-                lengths = [self.length(part) for part in value.parts] or [0]
+            case Lazy() if value.kind in (zip, map):
+                lengths = [self.length(part) for part in iterated(value)] or [0]
                 shortest = min((x for x in lengths if not isinstance(x, Traced)), default=None)
                 for traced in (x for x in lengths if isinstance(x, Traced)):
                     shortest = traced if shortest is None else self.smaller(shortest, traced)
@@ -140,6 +153,7 @@ class Iteration(Expressions):
 
     def elements(self, value: Value) -> tuple[Value, ...]:
         """All elements, of an iterable of static length."""
+        value = self.consumed(value)
         length = self.length(value)
         if isinstance(length, Traced):
             raise NeedStatic(length.origins, "the number of elements")
@@ -185,9 +199,11 @@ class Iteration(Expressions):
             number = index if isinstance(first, int) and first == 0 else self.computed(lambda: first + operand)
             return Tuple((number, self.element(inner, index)))
         if iterable.kind is zip:
-            self.push(*iterable.parts)
-            made: tuple[Value, ...] = tuple(self.element(part, index) for part in self.pop_many(len(iterable.parts)))
-            return Tuple(made)
+            return Tuple(self.row_of(iterable.parts, index))
+        if iterable.kind is map:
+            self.push(iterable.parts[0])
+            arguments = self.row_of(iterable.parts[1:], index)
+            return self.call(self.pop(), arguments, {})
         if iterable.kind is reversed:
             inner = iterable.parts[0]
             length = self.length(inner)
@@ -200,6 +216,36 @@ class Iteration(Expressions):
             item = entry.items[position]
             return item if iterable.kind is DICT_VALUES else Tuple((Static(entry.keys[position]), item))
         return self.element(iterable.parts[0], index)
+
+    def row_of(self, parts: tuple[Value, ...], index: Value) -> tuple[Value, ...]:
+        """Element number `index` of each."""
+        self.push(*parts)
+        made = self.evaluate_all([lambda: self.element(self.state.temps[-len(parts)], index)] * len(parts))
+        self.pop_many(len(parts))
+        return made
+
+    # Iterators, which are used up by one use.
+
+    def iterator(self, kind: type, parts: tuple[Value, ...]) -> Lazy:
+        """zip, enumerate, map or reversed; iterators among its parts are its own from now on."""
+        return Lazy(kind, tuple(map(self.consumed, parts)), self.new_list((Static(False),)))
+
+    def consumed(self, value: Value) -> Value:
+        """An iterable that is about to be gone through. An iterator is used up by that."""
+        value = self.use(value)
+        if isinstance(value, Lazy) and value.used is not None:
+            used = self.entry(value.used).items[0]
+            if not (isinstance(used, Static) and used.value is False):
+                hint = f"make a list of it: list({value.kind.__name__}(...))"
+                raise self.refusal(f"{kind_of(value)} is used up after its first use, and is used again", hint)
+            self.change(value.used, Entry.of_list((Static(True),)))
+        return value
+
+    def require_no_generator(self, value: Value) -> None:
+        """A generator runs when it is used: only where that is at once can its values be computed where it stands."""
+        of_builtin = self.active and self.frame.source.filename == prelude.__file__
+        if value.__class__ not in SIMPLE and not of_builtin and any(map(is_generator, inside(value))):
+            raise self.refusal("a generator that is not used up at once is not compiled", "write a list: [... for ...]")
 
     def number_of_range(self, start: Any, step: Any, index: Any) -> Value:
         """start + step * index. It lies between the ends of the range, so that it fits even where the product wraps."""

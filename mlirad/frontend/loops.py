@@ -37,8 +37,10 @@ class Loops(Fixpoints):
 
     def for_statement(self, node: ast.For, after: Names) -> Outcome:
         over, checkpoint = self.checkpointed(node.iter)
-        self.push(self.expression(over))
+        iterable = self.expression(over)
         with self.at(node.iter):
+            self.require_no_generator(iterable)
+            self.push(self.consumed(iterable))
             length = self.length(self.top())
         position = len(self.state.temps) - 1
 

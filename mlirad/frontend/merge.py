@@ -522,7 +522,7 @@ def _head(value: Value) -> Hashable:
         case Transformed():
             return (Transformed, value.request)
         case Lazy():
-            return (Lazy, value.kind, len(value.parts))
+            return (Lazy, value.kind, len(value.parts), value.used is None)
         case Selected():
             return (Selected, value.axis, value.values.expr.type, value.mask.expr.type)
     return type(value)

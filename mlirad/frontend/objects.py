@@ -8,8 +8,7 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import inspect
-from abc import abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -195,9 +194,6 @@ class Objects(Expressions):
             raise self.refusal(f"the attribute {name!r} of {kind.__name__} is not compiled", "read it outside")
         self.guard(Path(kind, "", (("attribute", name), ("attribute", "fget"))), stored.fget)
         return self.call(Static(stored.fget), (owner,), {})
-
-    @abstractmethod
-    def call(self, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value: ...
 
     def require_plain(self, value: Any, name: str) -> None:
         """Refuse an attribute that Python code would compute: the compiler runs none."""

@@ -218,6 +218,7 @@ class Statements(Matching, Raising, Imports):
         with self.at(target):
             match target:
                 case ast.Name():
+                    self.require_no_generator(value)
                     self.bind(target.id, value)
                 case ast.Tuple() | ast.List():
                     self.unpack(target.elts, value)

@@ -13,10 +13,10 @@ from mlirad.frontend.calls import Calls
 from mlirad.frontend.core import Exit, Outcome, PoisonUsed
 from mlirad.frontend.grown_lists import NeedList
 from mlirad.frontend.header import Loop
-from mlirad.frontend.iteration import Iteration
+from mlirad.frontend.iteration import Iteration, is_generator, iterated
 from mlirad.frontend.scope import Names
 from mlirad.frontend.traced import DATA, NeedStatic, Traced
-from mlirad.frontend.values import Lazy, Object, Static, Tuple, Value, inside
+from mlirad.frontend.values import Lazy, Object, Static, Tuple, Value
 from mlirad.slow_compilations import note_copy
 
 # A loop is unrolled into this many copies of its body at most.
@@ -65,16 +65,10 @@ class Unrolling(Iteration, Calls):
         """Whether the elements are not those of arrays and ranges, so that each has a value of its own."""
         if isinstance(length, Traced):
             return False
-        for value in inside(iterable):
-            if self.grown(value) is not None:
-                continue
-            if isinstance(value, Tuple | Object) or (
-                isinstance(value, Static) and isinstance(value.value, str | tuple)
-            ):
-                return True
-            if isinstance(value, Lazy) and value.kind is iter:
-                return True
-        return False
+        if isinstance(iterable, Lazy):
+            return is_generator(iterable) or any(self.must_unroll(part, length) for part in iterated(iterable))
+        is_constant = isinstance(iterable, Static) and isinstance(iterable.value, str | tuple)
+        return is_constant or (isinstance(iterable, Tuple | Object) and self.grown(iterable) is None)
 
     def unroll(self, loop: Loop, reason: Reason) -> Outcome:
         if isinstance(loop.length, Traced):

@@ -144,10 +144,14 @@ class Bound:
 
 @dataclass(frozen=True, eq=False)
 class Lazy:
-    """range, enumerate, zip or reversed of values: evaluated element by element."""
+    """range, enumerate, zip, map or reversed of values, or a view of a dict: evaluated element by element.
+
+    used: of an iterator, a list whose one item says whether it has been used up.
+    """
 
     kind: type
     parts: tuple[Value, ...]
+    used: Object | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,7 +307,7 @@ def parts_of(value: Value) -> tuple[Value, ...]:
         case Transformed():
             return (value.function,)
         case Lazy():
-            return value.parts
+            return value.parts if value.used is None else (*value.parts, value.used)
         case Maybe():
             return (value.value,)
     return ()
@@ -332,7 +336,11 @@ def with_parts(value: Value, parts: tuple[Value, ...]) -> Value:
         case Transformed():
             return dataclasses.replace(value, function=parts[0])
         case Lazy():
-            return dataclasses.replace(value, parts=parts)
+            if value.used is None:
+                return dataclasses.replace(value, parts=parts)
+            *rest, used = parts
+            assert isinstance(used, Object)
+            return Lazy(value.kind, tuple(rest), used)
         case Maybe():
             return dataclasses.replace(value, value=parts[0])
     return value

@@ -555,3 +555,138 @@ def test_what_is_pure_is_evaluated() -> None:
         return math.comb(n, 2) + math.gcd(12, 18) + round(2.5) + int("7") + max([1, 5, 2]) + divmod(7, 2)[0]
 
     np.testing.assert_allclose(mlirad.jit(constants)(X), constants(X), rtol=1e-14)
+
+
+# --- iterators ----------------------------------------------------------------------------------------------------
+
+
+def uses_a_zip_twice(x):
+    pairs = zip((1.0, 2.0), (3.0, 4.0), strict=True)
+    for a, b in pairs:
+        x = x + a * b
+    for a, b in pairs:
+        x = x + a * b
+    return x
+
+
+def takes_the_length_of_a_zip(x):
+    return x * len(zip((1.0, 2.0), x))
+
+
+def goes_through_one_enumerate_in_two_places(x):
+    numbers = enumerate((5.0, 6.0, 7.0))
+    for (_, a), (_, b) in zip(numbers, numbers):
+        x = x + a * b
+    return x
+
+
+def uses_an_iterator_in_each_trip(x):
+    rows = enumerate(x)
+    for _ in range(3):
+        for i, v in rows:
+            x = x + i * v
+    return x
+
+
+def may_have_used_it(x):
+    rows = map(scaled, x)
+    s = sum(rows) if x[0] > 0.0 else 0.0
+    return s + sum(rows)
+
+
+def keeps_a_generator(x):
+    a = x * 1.0
+    values = (a[i] for i in range(3))
+    a[0] = 100.0
+    return sum(values)
+
+
+def writes_while_a_generator_runs(x):
+    a, s = x * 1.0, 0.0
+    for v in (a[i] for i in range(3)):
+        a[2] += v
+        s += v
+    return s
+
+
+def passes_a_generator(x):
+    return total(x[i] for i in range(3))
+
+
+def total(values):
+    return sum(values)
+
+
+def returns_a_map(x):
+    return map(scaled, x)
+
+
+def goes_through_a_dataclass(x):
+    for v in Layer(2.0):
+        x = x * v
+    return x
+
+
+def repeats_a_dataclass(x):
+    return x * (Layer(2.0) * 2)[0]
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        *(uses_a_zip_twice, takes_the_length_of_a_zip, goes_through_one_enumerate_in_two_places),
+        *(uses_an_iterator_in_each_trip, may_have_used_it, keeps_a_generator, writes_while_a_generator_runs),
+        *(passes_a_generator, returns_a_map, goes_through_a_dataclass, repeats_a_dataclass),
+    ],
+    ids=lambda each: each.__name__,
+)
+def test_what_python_would_have_used_up_is_refused(program: Any) -> None:
+    with pytest.raises(CompileError) as error:
+        mlirad.jit(program)(X)
+    assert error.value.lineno is not None and str(Path(__file__).name) in str(error.value)
+
+
+def writes_while_a_map_runs(x):
+    a, s = x * 1.0, 0.0
+
+    def read(i):
+        return a[i] * K
+
+    for v in map(read, range(3)):
+        a[2] += v
+        s += v
+    return s
+
+
+def uses_iterators_once(x):
+    pairs = zip(x, enumerate(reversed(x)))
+    s = sum(a * i + b for a, (i, b) in pairs)
+    rows = list(map(lambda a, b: a * b, x, range(3)))
+    return s + sum(map(scaled, rows)) + functools.reduce(operator.add, map(scaled, x)) + max(map(scaled, x))
+
+
+def makes_an_iterator_in_each_trip(x):
+    s = 0.0
+    for k in range(4):
+        for i, v in enumerate(x):
+            s += i * v * k
+    return s
+
+
+def changes_a_dict_that_is_viewed(x):
+    made = {"a": x[0]}
+    values, keys = made.values(), made.keys()
+    made["b"] = x[1] * 2.0
+    return sum(values) * len(keys) + sum(v for _, v in made.items()) + (1.0 if "b" in keys else 0.0)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [writes_while_a_map_runs, uses_iterators_once, makes_an_iterator_in_each_trip, changes_a_dict_that_is_viewed],
+    ids=lambda each: each.__name__,
+)
+def test_iterators_give_their_elements_when_python_takes_them(program: Any) -> None:
+    np.testing.assert_allclose(mlirad.jit(program)(X), program(X), rtol=1e-13)
+    step = 1e-6
+    slope = [(program(X + step * e) - program(X - step * e)) / (2 * step) for e in np.eye(3)]
+    np.testing.assert_allclose(mlirad.grad(program)(X), slope, rtol=1e-5)
