@@ -123,10 +123,9 @@ class Expressions(Comprehensions):
         if isinstance(op, ast.BitOr) and isinstance(left, Object) and isinstance(right, Object):
             return self.new_object(self.united(self.entry(left), self.entry(right)))
         for sequence, number in ((left, right), (right, left)):
-            is_sequence = isinstance(sequence, Tuple) or (
-                isinstance(sequence, Object) and self.entry(sequence).kind is list
-            )
-            if isinstance(op, ast.Mult) and is_sequence and not isinstance(number, Ref):
+            if isinstance(op, ast.Mult) and isinstance(sequence, Tuple | Object) and not isinstance(number, Ref):
+                if isinstance(sequence, Object) and self.entry(sequence).kind is not list:
+                    continue
                 times = self.static(number, "how often a sequence is repeated")
                 if not isinstance(times, int | np.integer):
                     return None
@@ -170,10 +169,13 @@ class Expressions(Comprehensions):
                 return bool(value.items)
             case Object() if self.grown(value) is not None:
                 return self.truth(self.result(self.length(value)))
-            case Object() if (kind := self.entry(value).kind) in (list, dict):
-                return bool(self.entry(value).items)
-            case Object() if hasattr(kind, "__bool__") or hasattr(kind, "__len__"):
-                raise self.refusal(f"the truth of a {kind.__name__} is not compiled", "name its fields")
+            case Object():
+                kind = self.entry(value).kind
+                if kind in (list, dict):
+                    return bool(self.entry(value).items)
+                if hasattr(kind, "__bool__") or hasattr(kind, "__len__"):
+                    raise self.refusal(f"the truth of a {kind.__name__} is not compiled", "name its fields")
+                return True
             case Lazy() if value.kind is range:
                 return self.truth(self.result(self.length(value)))
             case Ref():
