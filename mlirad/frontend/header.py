@@ -97,6 +97,8 @@ class LoopNaming(Naming):
         return 1 if place[2] in self.changed else 0 if place[2] in self.used else 2
 
     def number(self, slot: Hashable, left: int | None, right: int | None) -> int:
+        if left is not None and slot == ("cell", "same", left):
+            return left  # for the loops around, too, it is what it was
         number = self.numbers.setdefault((self.by_identity, slot), 0) or self.fresh()
         self.numbers[self.by_identity, slot] = number
         return number
