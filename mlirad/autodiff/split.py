@@ -11,7 +11,16 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, FunctionType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FunctionType,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
@@ -193,7 +202,24 @@ def _convert(function: func.FuncOp, halves: Mapping[Attribute, Halves]) -> None:
         if arg in stands_for:
             entry.erase_arg(arg)
     inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
+    if function.arg_attrs is not None:
+        moved = [len(_types(outputs[:number], halves)) for number in range(len(outputs))]
+        notes = [
+            each
+            for old, note in zip(inputs, function.arg_attrs, strict=True)
+            for each in (
+                [_noted(note, moved)] if old not in halves else [DictionaryAttr({})] * len(halves[old].crossing)
+            )
+        ]
+        function.arg_attrs = ArrayAttr(notes)
     function.function_type = FunctionType.from_lists(_types(inputs, halves), _types(outputs, halves))
+
+
+def _noted(notes: Attribute, moved: Sequence[int]) -> DictionaryAttr:
+    """What is noted of an argument that takes a result, which has another number now."""
+    assert isinstance(notes, DictionaryAttr)
+    numbers = {key: note.value.data for key, note in notes.data.items() if isinstance(note, IntegerAttr)}
+    return DictionaryAttr({**notes.data, **{key: IntegerAttr(moved[number], i64) for key, number in numbers.items()}})
 
 
 def _types(types_before: Sequence[Attribute], halves: Mapping[Attribute, Halves]) -> list[Attribute]:

@@ -10,7 +10,7 @@ import dataclasses
 import inspect
 import operator
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -26,8 +26,10 @@ from mlirad.frontend.hints import did_you_mean
 from mlirad.frontend.indexing import compose, is_basic
 from mlirad.frontend.merge import kind_of, renumbered
 from mlirad.frontend.promotion import numpys_refusal
+from mlirad.frontend.result_layout import Asked, strides_as
 from mlirad.frontend.selection import HINT, Selected
 from mlirad.frontend.selection import refusal as selection_refusal
+from mlirad.frontend.state import reached
 from mlirad.frontend.traced import Traced, require_static, visible, visible_shape
 from mlirad.frontend.values import (
     Alternative,
@@ -83,7 +85,32 @@ class Access(Fancy, GrownLists):
 
     @staticmethod
     def elementwise_strides(*operands: Value) -> tuple[int, ...] | None:
-        return layout.elementwise([value.alternatives[0].view for value in operands if isinstance(value, Ref)])
+        return layout.elementwise([layout.view_of_all(value) for value in operands if isinstance(value, Ref)])
+
+    def laid_out(self, result: Value, function: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
+        """The result of a call of NumPy's function, or of a method by its name, with the layout that it has there."""
+        asked = Asked(function, args, kwargs, self.entry)
+        if asked.is_row_major:
+            return result
+        if isinstance(result, Ref) and result.ndim > 1:
+            return self.with_strides(result, strides_as(asked.results(), result.shape))
+        if isinstance(result, Tuple):
+            found = asked.results()
+            parts = (
+                found if isinstance(found, tuple) and len(found) == len(result.items) else (None,) * len(result.items)
+            )
+            pairs = zip(result.items, parts, strict=True)
+            items = (self.with_strides(x, strides_as(y, x.shape)) if isinstance(x, Ref) else x for x, y in pairs)
+            return Tuple(tuple(items), result.kind)
+        return result
+
+    @staticmethod
+    def with_strides(array: Ref, strides: tuple[int, ...] | None) -> Ref:
+        """A new array, which lies in memory so."""
+        (alternative,) = array.alternatives
+        if strides is None:
+            return array
+        return Ref((dataclasses.replace(alternative, view=dataclasses.replace(alternative.view, strides=strides)),))
 
     def attribute(self, value: Value, name: str) -> Value:
         value = self.use(value)
@@ -182,7 +209,8 @@ class Access(Fancy, GrownLists):
             raise self.refusal(f"this view of an array is not compiled with these arguments: {error}") from None
         views = [function(alternative.view, *args, **kwargs) for alternative in array.alternatives]
         if all(view is None for view in views):
-            if any(layout.is_unknown(alternative.view) for alternative in array.alternatives):
+            unknown = any(layout.is_unknown(alternative.view) for alternative in array.alternatives)
+            if unknown and self.is_seen(array):
                 raise self.refusal("whether this is a view depends on how the array lies in memory", ".copy() it first")
             return None
         if any(view is None for view in views):
@@ -190,6 +218,11 @@ class Access(Fancy, GrownLists):
                 "this is a view of one of the arrays it may stand for, and a copy of another", ".copy() it"
             )
         return self.distinct(array.seen_as(views, lambda view: function(view, *args, **kwargs)))
+
+    def is_seen(self, array: Ref) -> bool:
+        """Whether anything else in the program refers to the array: if not, a view of it is as good as a copy."""
+        found = reached(self.state, (value for _, value in self.state.places()), self.seen_by)
+        return any(alternative.cell in found.cells for alternative in array.alternatives)
 
     def distinct(self, array: Ref) -> Ref:
         """The array, with alternatives that have become one view of one cell, at several starts, made one."""

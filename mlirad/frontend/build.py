@@ -26,6 +26,7 @@ from mlirad.frontend import known, prelude
 from mlirad.frontend.aliases import Alias
 from mlirad.frontend.builtin_calls import BuiltinCalls
 from mlirad.frontend.captures import Capture, Found
+from mlirad.frontend.changed_containers import CallersContainers
 from mlirad.frontend.core import Bottom, PoisonUsed, Restart
 from mlirad.frontend.donation import paired
 from mlirad.frontend.grown_lists import NeedList
@@ -52,7 +53,7 @@ from mlirad.frontend.sizes import require_static
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import DATA, NeedStatic, Traced
 from mlirad.frontend.transforms import PulledBack, Transforms
-from mlirad.frontend.values import Alternative, Entry, Object, Owner, Poison, Pullback, Ref, Static, Tuple, Value
+from mlirad.frontend.values import Alternative, Object, Poison, Pullback, Ref, Static, Tuple, Value
 from mlirad.frontend.views import View
 from mlirad.location import SourceLocation
 from mlirad.requests import definition_of, name_of, plain
@@ -115,7 +116,7 @@ def build(
                 return Build(function, signature, boundscheck, found, unrolled, aliases or {}, together, donated).run()
             except Restart:
                 # What has been found is kept, so that every round finds more.
-                found = Found(captures=found.captures, roots=found.roots)
+                found = found.again()
             except NeedStatic as need:
                 loops = {origin[1] for origin in need.origins if isinstance(origin, tuple) and origin[0] == "loop"}
                 loops |= {origin for origin in need.origins if isinstance(origin, tuple) and origin[0] == INLINED}
@@ -126,7 +127,7 @@ def build(
                     raise _called_like(need, _from_data(need)) from None
                 if loops - set(unrolled):
                     unrolled |= dict.fromkeys(loops, f"{need.what} depends on it")
-                    found = Found(captures=found.captures, roots=found.roots)
+                    found = found.again()
                     continue
                 asked = NeedStaticLeaves(frozenset(leaves), str(need), _place(need))
                 raise _called_like(need, asked) from None
@@ -199,14 +200,17 @@ class Build:
                 value: Value | None = machine.use(machine.call(machine.object_value(self.function, None), args, kwargs))
             except Bottom:
                 value = None  # it certainly raises; what it would return does not matter, but what it wrote does
+            raises = value is None
             machine.location = place
-            structure, leaves = self.flattened(Static(None) if value is None else value)
+            changes, items = self.containers.changes() if value is not None else ((), [])
+            value = Static(None) if value is None else value
+            structure, leaves = self.flattened(Tuple((value, *items)) if changes else value)
             try:
                 specs = self.result_leaves(leaves)
             except NeedStatic as need:
                 need.__dict__.setdefault("location", machine.returned.get(name_of(self.function), place))
                 raise
-            written, captures_written = self.written(raises=value is None)
+            written, captures_written = self.written(raises)
             insert(func.ReturnOp(*(result.value for result in self.results)))
         written_keys = {**written, **{-1 - k: v for k, v in captures_written.items()}}
         gifts = {} if self.pullbacks else paired(self.donated - written.keys(), self.signature.leaves, specs)
@@ -226,6 +230,7 @@ class Build:
             captures_written,
             machine.writes_copies,
             machine.changes_copies,
+            changes,
             guards,
             module,
             Reliance(tuple(self.found.used), tuple(self.found.unkeyed)),
@@ -259,6 +264,7 @@ class Build:
             self.capture(block, number, capture)
         self.bind_aliases(values, captures)
         leaves = iter(values)
+        self.containers = CallersContainers(self.interpreter)
         structure = self.signature.structure
         assert isinstance(structure, tree.Node)
         positional, named = structure.children
@@ -318,13 +324,12 @@ class Build:
     def value_of(self, structure: tree.Structure, leaves: Iterator[Value]) -> Value:
         if isinstance(structure, tree.Leaf):
             return next(leaves)
+        number = -1 if issubclass(structure.kind, tuple) else self.containers.number()
         items = tuple(self.value_of(child, leaves) for child in structure.children)
         if issubclass(structure.kind, tuple):
             return Tuple(items, structure.kind)
         keys = tuple(range(len(items))) if structure.keys is None else structure.keys
-        return self.interpreter.new_object(
-            Entry(structure.kind, keys, items, Owner(f"the caller's {structure.kind.__name__}"))
-        )
+        return self.containers.new(structure.kind, keys, items, number)
 
     # Results.
 
@@ -398,6 +403,9 @@ class Build:
             if key in self.aliases:
                 continue  # it is written with its base
             original = self.block.args[self.keys.index(key)]
+            name = f"$argument {key}" if key >= 0 else list(self.found.captures.values())[-1 - key].name
+            if (name, 0) not in self.interpreter.reached_by_writes:
+                continue
             readonly = array.alternatives[0].view.readonly
             if readonly or (raises and not self.is_known(array)):
                 continue

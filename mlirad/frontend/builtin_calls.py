@@ -284,11 +284,15 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         if name in ("sort", "partition", "resize", "put", "itemset", "setfield", "byteswap", "setflags"):
             hint = hints.replacement(f"np.{name}")
             raise self.refusal(f"the method {name!r} changes the array in place, and is not compiled", hint)
-        strides = self.elementwise_strides(array) if name in ("astype", "clip") else None
-        result = self.numpy_method(self.read(array), name, args, kwargs, strides)
-        if strides is None and name not in ("copy", "dot") and "out" not in kwargs and isinstance(result, Ref):
-            return self.of_unknown_layout(name, (array,), result)
-        return result
+        if name == "flatten" and (args or kwargs):
+            # In another order than that of the elements, it is a copy of what ravel is a view of.
+            named = {key: self.index_operand(value) for key, value in kwargs.items()}
+            order = [self.index_operand(arg) for arg in args]
+            viewed = self.viewed(array, view_functions.flattened, *order, **named)
+            if viewed is not None:
+                return self.new_array(self.read(viewed).contents, shape=viewed.shape)
+        result = self.numpy_method(self.read(array), name, args, kwargs)
+        return result if "out" in kwargs else self.laid_out(result, name, (array, *args), kwargs)
 
     def numpy_method(
         self,
@@ -296,14 +300,13 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         name: str,
         args: Arguments,
         kwargs: Keywords,
-        strides: tuple[int, ...] | None = None,
     ) -> Value:
         args, kwargs = method_with_out_named(name, args, kwargs)
         out = kwargs.pop("out", None)
         operands = [self.operand(arg) for arg in args]
         named = {key: self.operand(value) for key, value in kwargs.items()}
         function = numpy_calls.method(name)
-        result = self.computed(lambda: numpy_calls.call(function, (receiver, *operands), named), strides)
+        result = self.computed(lambda: numpy_calls.call(function, (receiver, *operands), named))
         if out is None or (isinstance(out, Static) and out.value is None):
             return result
         return self.stored(function, result, out)

@@ -146,6 +146,16 @@ class Ended:
                 described.append(name(state.store[each].value))
         return Ended(state, tuple(described), own, parameters, tuple(results), contents)
 
+    def written(self, state: State, seen: Seen) -> set[int]:
+        """The cells of a caller's state that a call changes."""
+        found: set[int] = set()
+        for index, expr in self.contents.items():
+            place = self.parameters.get(expr.value)
+            cell = seen.numbers[index]
+            if place is None or seen.operands[place] is not state.store[cell].value:
+                found.add(cell)
+        return found
+
     def into(
         self, state: State, seen: Seen, results: Sequence[SSAValue], fresh: Callable[[], int]
     ) -> tuple[Value, State]:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mlirad.errors import CompileError, DTypeError
-from mlirad.frontend import hints, layout, numpy_calls, numpy_creation, prelude, purity, view_functions
+from mlirad.frontend import hints, numpy_calls, numpy_creation, prelude, purity, view_functions
 from mlirad.frontend.captures import Path
 from mlirad.frontend.core import RESULT, Bottom, Exit, PoisonUsed
 from mlirad.frontend.hidden_state import is_of_hidden_state
@@ -169,8 +169,9 @@ class Calls(Statements, Objects, Recursions):
         """A NumPy function: a view, or ops; None for what is no NumPy function that is compiled."""
         viewer = view_functions.uncopied(function) if self.is_uncopied(kwargs) else None
         viewer = viewer or view_functions.function(function)
-        if viewer is not None and args and isinstance(array := self.use(args[0]), Ref):
-            rest = [self.index_operand(arg) for arg in args[1:]]
+        place = view_functions.place(function)
+        if viewer is not None and len(args) > place and isinstance(array := self.use(args[place]), Ref):
+            rest = [self.index_operand(arg) for arg in (*args[:place], *args[place + 1 :])]
             named = {name: self.index_operand(value) for name, value in kwargs.items()}
             viewed = self.viewed(array, viewer, *rest, **named)
             if viewed is not None:
@@ -181,10 +182,8 @@ class Calls(Statements, Objects, Recursions):
         out = kwargs.pop("out", None)
         operands = [self.operand(arg) for arg in args]
         named = {name: self.operand(value) for name, value in kwargs.items()}
-        strides = self.result_strides(function, args)
-        result = self.computed(lambda: numpy_calls.call(function, tuple(operands), named), strides)
-        if strides is None and isinstance(result, Ref):
-            result = self.of_unknown_layout(function, args, result)
+        result = self.computed(lambda: numpy_calls.call(function, tuple(operands), named))
+        result = self.laid_out(result, function, args, kwargs)
         if out is None or (isinstance(out, Static) and out.value is None):
             return result
         return self.stored(function, result, out)
@@ -193,27 +192,6 @@ class Calls(Statements, Objects, Recursions):
     def is_uncopied(kwargs: dict[str, Value]) -> bool:
         """Whether a call has copy=False or copy=None."""
         return isinstance(copy := kwargs.get("copy"), Static) and not copy.value
-
-    def result_strides(self, function: Any, args: Sequence[Value]) -> tuple[int, ...] | None:
-        """The layout of a NumPy function's result."""
-        arrays = [value for value in args if isinstance(value, Ref)]
-        if all(layout.is_c_contiguous(array.alternatives[0].view) for array in arrays):
-            return None
-        if isinstance(function, np.ufunc) and function is not np.matmul:
-            return self.elementwise_strides(*args)
-        if len(arrays) == 1 and function in _KEEPS_LAYOUT:
-            return self.elementwise_strides(*args)
-        return None
-
-    @staticmethod
-    def of_unknown_layout(function: Any, args: Sequence[Value], result: Ref) -> Ref:
-        """A result whose layout follows its operands', in a way that is not modelled."""
-        arrays = [value.alternatives[0].view for value in args if isinstance(value, Ref)]
-        if result.ndim < 2 or function in _ROW_MAJOR or all(map(layout.is_c_contiguous, arrays)):
-            return result
-        (alternative,) = result.alternatives
-        view = dataclasses.replace(alternative.view, strides=layout.unknown_strides(result.shape))
-        return Ref((dataclasses.replace(alternative, view=view),))
 
     def stored(self, function: Any, result: Value, out: Value) -> Value:
         """`out=`: the result is written there."""
@@ -419,8 +397,3 @@ def _ending_by_return(node: ast.FunctionDef) -> Sequence[ast.stmt]:
     if always_leaves(node.body) or not any(isinstance(each, ast.Return) for each in ast.walk(node)):
         return node.body
     return [*node.body, ast.copy_location(ast.Return(value=None), node.body[-1])]
-
-
-# Functions whose result is C-contiguous whatever its operands are, and functions of one array that keep its layout.
-_ROW_MAJOR = (np.matmul, np.dot, np.outer, np.inner, np.tensordot, np.zeros, np.ones, np.full, np.empty)
-_KEEPS_LAYOUT = (np.copy, np.array, np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.clip, np.round)

@@ -32,7 +32,20 @@ from mlirad.frontend.selection import Selected
 from mlirad.frontend.source import Source
 from mlirad.frontend.state import State, trim
 from mlirad.frontend.traced import DATA, NeedStatic, Traced, of_array, require_static
-from mlirad.frontend.values import Alternative, Closure, Entry, Maybe, Object, Poison, Ref, Static, Tuple, Value
+from mlirad.frontend.values import (
+    Alternative,
+    Closure,
+    Entry,
+    Maybe,
+    Object,
+    Poison,
+    Ref,
+    Static,
+    Tuple,
+    Value,
+    inside,
+    is_same,
+)
 from mlirad.frontend.views import View
 from mlirad.location import SourceLocation
 
@@ -141,6 +154,8 @@ class Core(ABC):
         self.doubling: set[int] = set()  # of these, those whose arrays are enlarged when they are full
         self.appended = Appended()
         self.writes = 0  # how many there were so far
+        # The arrays that names of frame 0 hold, by their position there, and that writes may have reached.
+        self.reached_by_writes: set[tuple[str, int]] = set()
         self.changes_copies = False  # a function that is differentiated changes a list, dict or dataclass given to it
         self.impure: set[Hashable] = set()  # whiles whose conditions have side effects
         self.captures_used: set[str] = set()  # their names in frame 0
@@ -250,8 +265,15 @@ class Core(ABC):
         self.require_free(value.number)
         old = self.entry(value)
         owner = old.borrowed
+        if owner is not None and entry.poison is None and old.keys == entry.keys:
+            if all(is_same(a, b) for a, b in zip(old.items, entry.items, strict=True)):
+                return  # `d["x"] += y` has changed the array that d["x"] is, and not the dict
         self.changes_copies |= owner is not None
-        if owner is not None and (owner.of is None or owner.is_shared):
+        if owner is not None and owner.of is None and owner.container is not None and not owner.is_shared:
+            if owner.container not in self.found.changed:
+                self.found.changed[owner.container] = old.keys
+                raise Restart("a list, dict or dataclass of the caller is changed")
+        elif owner is not None and (owner.of is None or owner.is_shared):
             copy = "list(x)" if old.kind is list else "dict(x)" if old.kind is dict else "dataclasses.replace(x)"
             raise self.refusal(f"this would change {owner.name}", f"copy it first: x = {copy}")
         self.state.heap[value.number] = entry
@@ -274,9 +296,29 @@ class Core(ABC):
         """The element of an array of rank 0, as NumPy's scalar."""
         return Traced(self.read(array).scalar, origins=frozenset({DATA}))
 
+    def require_writable(self, array: Ref) -> None:
+        """At run time, as the path may never be taken."""
+        message = "assignment destination is read-only"
+        readonly = [index for index, alternative in enumerate(array.alternatives) if alternative.view.readonly]
+        if array.selector is None or len(readonly) == len(array.alternatives):
+            if readonly:
+                raise self.failed("ValueError", message)
+            return
+        for index in readonly:
+            check(array.selector != index, "ValueError", message)
+
+    def note_write(self, cells: set[int]) -> None:
+        """Something is written in these cells."""
+        self.writes += 1
+        for name, value in self.state.frames.get(0, {}).items():
+            arrays = (each for each in inside(value) if isinstance(each, Ref))
+            for position, array in enumerate(arrays):
+                if any(alternative.cell in cells for alternative in array.alternatives):
+                    self.reached_by_writes.add((name, position))
+
     def write(self, array: Ref, new: Expr) -> None:
         """Replace the elements of an array; `new` has its shape and dtype."""
-        self.writes += 1
+        self.note_write({alternative.cell for alternative in array.alternatives})
         for alternative in array.alternatives:
             self.require_free(alternative.cell)
         for index, alternative in enumerate(array.alternatives):

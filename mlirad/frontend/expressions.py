@@ -34,6 +34,21 @@ from mlirad.frontend.values import (
     Value,
 )
 
+UFUNCS: dict[type[ast.operator], np.ufunc] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.divide,
+    ast.FloorDiv: np.floor_divide,
+    ast.Mod: np.remainder,
+    ast.Pow: np.power,
+    ast.MatMult: np.matmul,
+    ast.BitAnd: np.bitwise_and,
+    ast.BitOr: np.bitwise_or,
+    ast.BitXor: np.bitwise_xor,
+    ast.LShift: np.left_shift,
+    ast.RShift: np.right_shift,
+}
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -110,8 +125,10 @@ class Expressions(Comprehensions):
             raise self.refusal("operators of sets are not compiled", "compute the set outside, or use a frozenset")
         if isinstance(op, ast.Mod) and isinstance(a, str) and is_static(b) and not purity.has_plain_operands(a, b):
             raise self.untold(b)
-        strides = self.elementwise_strides(left, right) if not isinstance(op, ast.MatMult) else None
-        return self.computed(lambda: function(a, b), strides)
+        if isinstance(op, ast.MatMult) or isinstance(left, Tuple | Object) or isinstance(right, Tuple | Object):
+            result = self.computed(lambda: function(a, b))
+            return self.laid_out(result, UFUNCS[type(op)], (left, right), {})
+        return self.computed(lambda: function(a, b), self.elementwise_strides(left, right))
 
     def sequences(self, op: ast.operator, left: Value, right: Value) -> Value | None:
         """+ and * of tuples and lists; None where these are operands of NumPy."""

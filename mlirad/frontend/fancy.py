@@ -30,9 +30,6 @@ class Fancy(Core):
     def part(self, array: Ref, position: Any) -> Ref: ...
 
     @abstractmethod
-    def require_writable(self, array: Ref) -> None: ...
-
-    @abstractmethod
     def index_operand(self, index: Value) -> Any: ...
 
     @abstractmethod

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mlirad import tree
 from mlirad.frontend.captures import Capture, Guard
-from mlirad.frontend.results import ResultLeaf
+from mlirad.frontend.results import ContainerChange, ResultLeaf
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class Interface:
     changes, each with the number of the result that is its final content (the function's arguments carry it as
     `mlirad.written`). writes_copies: it may be wrong for arrays that share memory, as a function that is differentiated
     writes something; `build(..., together=...)` tells. changes_copies: it is wrong for a list, dict or dataclass that
-    is passed twice, as such a function changes one. guards: what must hold at each call.
+    is passed twice, as it changes one. changes: what of the caller's containers changes; if anything does, the function
+    returns a tuple, of its value and the new items. guards: what must hold at each call.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Interface:
     captures_written: Mapping[int, int]
     writes_copies: bool
     changes_copies: bool
+    changes: tuple[ContainerChange, ...]
     guards: tuple[Guard, ...]
 
 

@@ -5,17 +5,17 @@ Reads: signatures, views. Writes: nothing. Leaves: strides in elements.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
 from mlirad.frontend.sizes import Size, is_static
-from mlirad.frontend.views import View, c_strides, shadow
+from mlirad.frontend.values import Ref
+from mlirad.frontend.views import UNKNOWN_STRIDE, View, c_strides, shadow
 from mlirad.signature import ArrayLeaf, Layout
 
 Strides = tuple[int, ...]
-# Strides this large are those of an array of which no more is known than that it is neither C- nor F-contiguous.
-_UNKNOWN = 2**40
 
 
 def strides_of(leaf: ArrayLeaf) -> Strides:
@@ -28,12 +28,26 @@ def strides_of(leaf: ArrayLeaf) -> Strides:
 
 def unknown_strides(shape: Sequence[Size]) -> Strides:
     """Strides by which no two axes are one."""
-    return tuple((2 * stride + 1) * _UNKNOWN for stride in c_strides(shape))
+    return tuple((2 * stride + 1) * UNKNOWN_STRIDE for stride in c_strides(shape))
+
+
+def strides_of_all(array: Ref) -> Strides | None:
+    """The strides of an array, whichever of its alternatives it is. None: it is C-contiguous."""
+    views = [each.view for each in array.alternatives]
+    if all(view.strides == c_strides(view.shape) for view in views):
+        return None
+    return views[0].strides if all(view.strides == views[0].strides for view in views) else unknown_strides(array.shape)
+
+
+def view_of_all(array: Ref) -> View:
+    """A view that lies as the array does, whichever of its alternatives it is."""
+    view, strides = array.alternatives[0].view, strides_of_all(array)
+    return view if strides is None else dataclasses.replace(view, strides=strides)
 
 
 def is_unknown(view: View) -> bool:
     """Whether it cannot be told if a reshape of this array is a view."""
-    return view.ndim > 1 and any(abs(stride) >= _UNKNOWN for stride in view.strides)
+    return view.ndim > 1 and any(abs(stride) >= UNKNOWN_STRIDE for stride in view.strides)
 
 
 def is_c_contiguous(view: View) -> bool:

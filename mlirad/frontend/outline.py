@@ -19,13 +19,13 @@ from xdsl.ir import Block, BlockArgument, Region, SSAValue
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, insert
 from mlirad.dialect.traversal import ops_inside, ops_of
-from mlirad.frontend import known, sizes
-from mlirad.frontend.captures import CAPTURE
+from mlirad.frontend import known, layout, sizes
+from mlirad.frontend.call_changes import CallChanges, Changes, Passed
 from mlirad.frontend.columns import discard
 from mlirad.frontend.core import Bottom
 from mlirad.frontend.merge import kind_of
-from mlirad.frontend.separate_copies import SeparateCopies, Shared
-from mlirad.frontend.state import State, reached
+from mlirad.frontend.separate_copies import Shared
+from mlirad.frontend.state import reached
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import (
     Bound,
@@ -38,8 +38,6 @@ from mlirad.frontend.values import (
     Transformed,
     Tuple,
     Value,
-    describe,
-    parts_of,
 )
 from mlirad.requests import name_of
 
@@ -60,16 +58,18 @@ Plain = Made | Tuple | Ref | Traced | Static
 @dataclass(frozen=True, eq=False)
 class Outlined:
     """A callee. operands: of a call of it. inputs: for each leaf of the arguments, the number of its operand, None if
-    it is static. result: what it gives; the arrays and numbers in it are `leaves`, the callee's results in order."""
+    it is static. result: what it gives; the arrays and numbers in it are `leaves`, the callee's first results in order.
+    changes: what it changes of the caller's state, which its further results are for."""
 
     callee: func.FuncOp
     operands: tuple[SSAValue, ...]
     inputs: tuple[int | None, ...]
     result: Plain
     leaves: tuple[Ref | Traced, ...]
+    changes: Changes | None
 
 
-class Outlining(SeparateCopies):
+class Outlining(CallChanges):
     """`outline(function, args, kwargs)`."""
 
     # Pytrees of values.
@@ -125,16 +125,35 @@ class Outlining(SeparateCopies):
         """What a leaf is as an operand or a result: a tensor of an array, a scalar of a number."""
         return self.read(value).contents if isinstance(value, Ref) else value.expr
 
-    def like(self, leaf: Ref | Traced, expr: Expr) -> Value:
-        """A new value of the kind of `leaf`."""
+    def like(self, leaf: Ref | Traced, expr: Expr, strides: tuple[int, ...] | None = None) -> Value:
+        """A new value of the kind of `leaf`: a C-contiguous array, if no strides are given."""
         if isinstance(leaf, Ref):
-            return self.new_array(expr, shape=leaf.shape)
+            return self.new_array(expr, strides, leaf.shape)
         return dataclasses.replace(leaf, expr=expr)
+
+    def copy_of(self, leaf: Ref | Traced, expr: Expr) -> Value:
+        """A copy of an argument, which is to the function what the argument is: as to its layout too."""
+        if isinstance(leaf, Traced):
+            return self.like(leaf, expr)
+        made = self.new_array(expr, layout.strides_of_all(leaf), leaf.shape)
+        (alternative,) = made.alternatives
+        readonly = all(each.view.readonly for each in leaf.alternatives)
+        view = dataclasses.replace(alternative.view, readonly=readonly)
+        return Ref((dataclasses.replace(alternative, view=view),))
 
     # Outlining.
 
-    def outline(self, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Outlined:
-        """Interpret a call as a function of its own; arguments are passed as they are now, and never written."""
+    def outline(
+        self,
+        function: Value,
+        args: Sequence[Value],
+        kwargs: dict[str, Value],
+        callers: Sequence[Value] | None = None,
+    ) -> Outlined:
+        """Interpret a call as a function of its own, to which the arguments are passed as they are now.
+
+        callers: the arguments as the caller has them, where `args` are copies of them.
+        """
         given = [(f"argument {number}", arg) for number, arg in enumerate(args)]
         given += [(f"argument {name!r}", arg) for name, arg in kwargs.items()]
         named = [(name, leaf) for name, value in given for leaf in self.leaves(value)]
@@ -144,33 +163,60 @@ class Outlining(SeparateCopies):
         positions = iter(range(len(traced)))
         inputs = tuple(next(positions) if isinstance(leaf, Ref | Traced) else None for leaf in found)
         block = Block(arg_types=[operand.type for operand in operands])
+        outside: dict[SSAValue, SSAValue] = {
+            arg: operand.value for arg, operand in zip(block.args, operands, strict=True)
+        }
+        objects = [
+            each for arg in (*(args if callers is None else callers), *kwargs.values()) for each in self.objects(arg)
+        ]
+        active = [each for _, arg in given for each in self.objects(arg)]
+        arrays = [leaf for leaf in traced if isinstance(leaf, Ref)]
+        self.push(Passed(tuple(arrays), tuple(objects), tuple(active)).value)
         saved, before = self.state, self.state.fork()
         shared = self.shared_among(function, named)
         memory, used, writes = dict(self.memory), self.captures_used, self.writes
         self.captures_used = set()
-        self.state = self.state.fork()
+        self.state, active = self.state.fork(), len(self.active)
         try:
             with building(block), known.scope():
-                result, leaves = self.traced_call(function, args, kwargs, block, shared)
+                result, leaves, copies = self.traced_call(function, args, kwargs, block, shared)
+                starts = [arg for arg, leaf in zip(block.args, traced, strict=True) if isinstance(leaf, Ref)]
+                changes = self.changes_of_call(before, copies, outside, starts, block, name_of_value(function))
         except Bottom:
-            # It certainly raises: call it for that.
+            # It certainly raises: what it does before that is done here, and there is nothing to differentiate.
+            discard(block)
+            del self.active[active:]
             self.state = saved
-            callee, captured = self.callee(function, block, [])
-            insert(func.CallOp(callee.sym_name.data, [*(operand.value for operand in operands), *captured], []))
+            self.pop()
+            self.call(function, args if callers is None else callers, kwargs)
             raise
         except BaseException:
             discard(block)
             self.state = saved
+            self.pop()
             raise
         finally:
             self.memory, self.captures_used = memory, used | self.captures_used
             self.writes_copies |= self.writes > writes
         self.require_sizes(result, name_of_value(function))
-        after, self.state = self.state, saved
-        self.require_pure(before, after, name_of_value(function))
+        self.state = saved
+        if changes is None:
+            self.pop()
+        else:
+            leaves += [Expr(value) for value in changes.results]
         callee, captured = self.callee(function, block, leaves)
         values = (*(operand.value for operand in operands), *captured)
-        return Outlined(callee, values, inputs, result, tuple(self.result_leaves(result)))
+        return Outlined(callee, values, inputs, result, tuple(self.result_leaves(result)), changes)
+
+    def results_of(self, outlined: Outlined, results: Sequence[SSAValue]) -> Iterator[Expr]:
+        """The results of a call or request of a callee, once what it changes has taken place."""
+        found = [Expr(result) for result in results]
+        if outlined.changes is None:
+            return iter(found)
+        first = len(outlined.leaves)
+        last = first + len(outlined.changes.results)
+        self.take_over(outlined.changes, found[first:last])
+        return iter([*found[:first], *found[last:]])
 
     def require_sizes(self, result: Any, name: str) -> None:
         """What a function gives that is differentiated has shapes that are known."""
@@ -203,13 +249,13 @@ class Outlining(SeparateCopies):
         kwargs: dict[str, Value],
         block: Block,
         shared: Sequence[Shared],
-    ) -> tuple[Any, list[Expr]]:
-        """The result of a call on the arguments of `block`, and the contents of its leaves."""
+    ) -> tuple[Any, list[Expr], str]:
+        """The result of a call on the arguments of `block`, the contents of its leaves, and where its copies are."""
         arguments = iter(block.args)
         copies: list[Ref] = []
 
         def bound(leaf: Value) -> Value:
-            made = self.like(leaf, Expr(next(arguments))) if isinstance(leaf, Ref | Traced) else leaf
+            made = self.copy_of(leaf, Expr(next(arguments))) if isinstance(leaf, Ref | Traced) else leaf
             if isinstance(made, Ref):
                 copies.append(made)
             return made
@@ -228,9 +274,11 @@ class Outlining(SeparateCopies):
         positional = [self.mapped(value, bound, owner) for value in args]
         named = {name: self.mapped(value, bound, owner) for name, value in kwargs.items()}
         kept = self.kept(shared, copies)
+        objects = [each for value in (*positional, *named.values()) for each in self.objects(value)]
+        name = self.keep_copies(copies, objects)
         result = self.plain_result(self.call(function, positional, named))
         self.require_unwritten(kept, name_of_value(function))
-        return result, [self.contents(leaf) for leaf in self.result_leaves(result)]
+        return result, [self.contents(leaf) for leaf in self.result_leaves(result)], name
 
     def plain_result(self, value: Value) -> Any:
         """A result with its containers taken out of the heap of the callee's state."""
@@ -252,52 +300,20 @@ class Outlining(SeparateCopies):
         elif with_static or isinstance(value, Ref | Traced):
             yield value
 
-    def rebuilt(self, value: Any, results: Iterator[Expr]) -> Value:
-        """A plain result in the caller's state, its leaves made of `results`."""
-        if isinstance(value, Made):
-            items = tuple(self.rebuilt(item, results) for item in value.items)
+    def rebuilt(self, value: Any, results: Iterator[Expr], *, is_row_major: bool = False) -> Value:
+        """A plain result in the caller's state, its leaves made of `results`, with the layouts that they have in it."""
+        if isinstance(value, Made | Tuple):
+            items = tuple(self.rebuilt(item, results, is_row_major=is_row_major) for item in value.items)
+            if isinstance(value, Tuple):
+                return Tuple(items, value.kind)
             return self.new_object(Entry(value.kind, value.keys, items))
-        if isinstance(value, Tuple):
-            return Tuple(tuple(self.rebuilt(item, results) for item in value.items), value.kind)
-        return self.like(value, next(results)) if isinstance(value, Ref | Traced) else value
+        if isinstance(value, Ref):
+            return self.like(value, next(results), None if is_row_major else layout.strides_of_all(value))
+        return self.like(value, next(results)) if isinstance(value, Traced) else value
 
-    def require_pure(self, before: State, after: State, name: str) -> None:
-        """A differentiated function may not change what it has not made: it would be changed by a copy of it."""
-        for number, names in before.frames.items():
-            for key, value in names.items():
-                # A name that is gone has been found dead.
-                now = after.frames.get(number, {}).get(key)
-                if now is not None and not is_unchanged(value, now, before, after):
-                    hint = "pass it in as an argument, and return what is new"
-                    what = key.removeprefix(CAPTURE).strip("$")
-                    message = f"{name} is differentiated, and changes {what!r} of the code around it"
-                    raise self.refusal(message, hint)
-
-
-def is_unchanged(a: Value, b: Value, before: State, after: State) -> bool:
-    """Whether a value of one state is, contents included, a value of another."""
-    if isinstance(a, Ref) and isinstance(b, Ref):
-        if len(a.alternatives) != len(b.alternatives) or _value(a.selector) is not _value(b.selector):
-            return False
-        return all(
-            x.view.steps == y.view.steps
-            and [_value(p) for p in x.view.params] == [_value(p) for p in y.view.params]
-            and before.store[x.cell].value is after.store[y.cell].value
-            for x, y in zip(a.alternatives, b.alternatives, strict=True)
-        )
-    if isinstance(a, Object) and isinstance(b, Object):
-        x, y = before.heap[a.number], after.heap[b.number]
-        if (x.kind, x.keys) != (y.kind, y.keys):
-            return False
-        return all(is_unchanged(p, q, before, after) for p, q in zip(x.items, y.items, strict=True))
-    parts_a, parts_b = parts_of(a), parts_of(b)
-    if parts_a and type(a) is type(b) and len(parts_a) == len(parts_b):
-        return all(is_unchanged(p, q, before, after) for p, q in zip(parts_a, parts_b, strict=True))
-    return describe(a, lambda ssa: ssa) == describe(b, lambda ssa: ssa)
-
-
-def _value(x: Expr | int | None) -> SSAValue | int | None:
-    return x.value if isinstance(x, Expr) else x
+    def cotangents(self, value: Any, results: Iterator[Expr]) -> Value:
+        """What has the structure of a plain result, of C-contiguous arrays."""
+        return self.rebuilt(value, results, is_row_major=True)
 
 
 def close(block: Block) -> list[SSAValue]:

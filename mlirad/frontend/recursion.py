@@ -395,8 +395,9 @@ class Recursions(Functions):
             if contents.value not in ended.parameters:
                 self.require_free(seen.numbers[index])
         op = insert(func.CallOp(known.symbol, seen.operands, [value.type for value in ended.results]))
+        if written := ended.written(self.state, seen):
+            self.note_write(written)
         value, self.state = ended.into(self.state, seen, op.results, self.fresh)
-        self.writes += bool(ended.contents)
         self.writes_copies |= known.writes_copies
         self.captures_used.update(name for name in seen.state.frames.get(0, {}) if name.startswith(CAPTURE))
         return value

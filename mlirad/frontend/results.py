@@ -5,6 +5,7 @@ Reads: nothing. Writes: nothing. Leaves: descriptions by which the call path mak
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,19 @@ class CaptureAlias:
     """The very array that was captured under this number."""
 
     number: int
+
+
+@dataclass(frozen=True)
+class ContainerChange:
+    """A list, dict or dataclass of the caller that has other items after the call.
+
+    container: its number among those in the arguments. keys: of all its items then. places: for each of them, which of
+    the items that the function gives beside its value it is; None: the one that is there under that key.
+    """
+
+    container: int
+    keys: tuple[Hashable, ...]
+    places: tuple[int | None, ...]
 
 
 @dataclass(frozen=True)

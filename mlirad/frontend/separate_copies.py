@@ -21,6 +21,8 @@ from mlirad.frontend.views import WHOLE, Affine, View
 
 Memory = frozenset[Hashable]
 _ANY: Memory = frozenset({"any"})
+COPY = "$copy "
+"""How the names begin, in frame 0, of copies."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +88,7 @@ class SeparateCopies(Functions):
         found: list[tuple[Shared, str, SSAValue]] = []
         for each in shared:
             copy = copies[each.index]
-            name = f"$copy {self.fresh()}"
+            name = f"{COPY}{self.fresh()}"
             self.state.frames.setdefault(0, {})[name] = copy
             cells: Memory = frozenset(("cell", cell) for cell in cells_of(each.array))
             self.memory[name] = each.memory | cells
@@ -101,6 +103,8 @@ class SeparateCopies(Functions):
                 *(f"{other.removeprefix(CAPTURE)!r}" for other in each.captures if other in self.captures_used),
             ]
             if not others:
+                continue
+            if (name, 0) not in self.reached_by_writes:
                 continue
             array = self.state.frames.get(0, {}).get(name)
             if isinstance(array, Ref) and array.selector is None:

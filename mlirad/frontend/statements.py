@@ -12,10 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlirad.dialect.check import check
 from mlirad.errors import ShapeError
 from mlirad.frontend.core import RESULT, Bottom, Exit, Outcome
-from mlirad.frontend.expressions import BINARY
+from mlirad.frontend.expressions import BINARY, UFUNCS
 from mlirad.frontend.imports import Imports
 from mlirad.frontend.indexing import is_basic
 from mlirad.frontend.masked import changed_in_place
@@ -27,21 +26,6 @@ from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import Object, Ref, Static, Tuple, Value
 
-UFUNCS: dict[type[ast.operator], np.ufunc] = {
-    ast.Add: np.add,
-    ast.Sub: np.subtract,
-    ast.Mult: np.multiply,
-    ast.Div: np.divide,
-    ast.FloorDiv: np.floor_divide,
-    ast.Mod: np.remainder,
-    ast.Pow: np.power,
-    ast.MatMult: np.matmul,
-    ast.BitAnd: np.bitwise_and,
-    ast.BitOr: np.bitwise_or,
-    ast.BitXor: np.bitwise_xor,
-    ast.LShift: np.left_shift,
-    ast.RShift: np.right_shift,
-}
 _ADVICE = {
     ast.Try: "check the condition with an if",
     ast.ClassDef: "define the class outside",
@@ -275,17 +259,6 @@ class Statements(Matching, Raising, Imports):
         part = self.part(array, position)
         self.require_writable(part)
         self.assign_array(part, operand)
-
-    def require_writable(self, array: Ref) -> None:
-        """At run time, as the path may never be taken."""
-        message = "assignment destination is read-only"
-        readonly = [index for index, alternative in enumerate(array.alternatives) if alternative.view.readonly]
-        if array.selector is None or len(readonly) == len(array.alternatives):
-            if readonly:
-                raise self.failed("ValueError", message)
-            return
-        for index in readonly:
-            check(array.selector != index, "ValueError", message)
 
     def set_object_item(self, base: Object, index: Value, value: Value) -> None:
         if self.grown(base) is not None:

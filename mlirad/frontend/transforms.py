@@ -31,7 +31,7 @@ from mlirad.requests import Grad, Jvp, Vjp
 class PulledBack:
     """What a pullback needs to know besides its residuals: the callee, and the primals' structure.
 
-    result, leaves: the part of the callee's result that has cotangents (not the aux), and its leaves.
+    result, leaves: the part of the callee's result that has cotangents (not the aux), and its leaves. primals: plain.
     """
 
     outlined: Outlined
@@ -39,7 +39,7 @@ class PulledBack:
     leaves: tuple[Ref | Traced, ...]
     wrt: tuple[int, ...]
     outs: tuple[int, ...]
-    primals: Tuple
+    primals: Any
 
 
 class Transforms(Outlining, Calls):
@@ -97,9 +97,9 @@ class Transforms(Outlining, Calls):
 
         return self.mapped(value, active, self.owner_of_copy)
 
-    def active_numbers(self, outlined: Outlined, primals: Sequence[Value]) -> tuple[int, ...]:
+    @staticmethod
+    def active_numbers(outlined: Outlined, leaves: Sequence[Value]) -> tuple[int, ...]:
         """The callee's arguments that the leaves of the primals are, where these have derivatives."""
-        leaves = [leaf for primal in primals for leaf in self.leaves(primal)]
         pairs = zip(outlined.inputs, leaves, strict=True)
         return tuple(number for number, leaf in pairs if number is not None and has_derivative(leaf))
 
@@ -120,11 +120,12 @@ class Transforms(Outlining, Calls):
             raise DTypeError(message, self.location)
         check(tangent.scalar == 0, "ValueError", message)
 
-    def numbers_of(self, outlined: Outlined, args: Sequence[Value], chosen: Sequence[int]) -> list[int]:
-        """The callee's arguments that the leaves of the chosen arguments are."""
+    @staticmethod
+    def numbers_of(outlined: Outlined, counts: Sequence[int], chosen: Sequence[int]) -> list[int]:
+        """The callee's arguments that the leaves of the chosen arguments are. counts: how many leaves each has."""
         starts = [0]
-        for arg in args:
-            starts.append(starts[-1] + sum(1 for _ in self.leaves(arg)))
+        for count in counts:
+            starts.append(starts[-1] + count)
         leaves = [leaf for number in chosen for leaf in range(starts[number], starts[number + 1])]
         return [number for leaf in leaves if (number := outlined.inputs[leaf]) is not None]
 
@@ -137,27 +138,30 @@ class Transforms(Outlining, Calls):
         outs: Sequence[int],
     ) -> Iterator[Expr]:
         op = kind.of(outlined.callee, outlined.operands, [other.value for other in others], tuple(wrt), tuple(outs))
-        return iter([Expr(result) for result in insert(op).results])
+        return self.results_of(outlined, insert(op).results)
 
     # Gradients.
 
     def gradient(self, function: Value, request: Grad, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
         name = name_of_value(function)
         chosen = self.chosen_arguments(request, len(args), name)
+        callers = args
         args = [
             self.activated(arg, f"argument {number} of {name}") if number in chosen else arg
             for number, arg in enumerate(args)
         ]
-        outlined = self.outline(function, args, kwargs)
+        wanted = [self.plain_result(args[number]) for number in chosen]
+        counts = [sum(1 for _ in self.leaves(arg)) for arg in args]
+        outlined = self.outline(function, args, kwargs, callers)
         value, aux = self.value_and_aux(outlined, request, name)
-        wrt = self.numbers_of(outlined, args, chosen)
+        wrt = self.numbers_of(outlined, counts, chosen)
         if isinstance(value, Static):
-            return self.constant_gradient(outlined, request, args, chosen)
+            return self.constant_gradient(outlined, request, wanted)
         seed = constant(1, outlined.callee.function_type.outputs.data[0])
         results = self.request(VjpOp, outlined, [seed], wrt, [0])
         out = self.rebuilt(value, results)
         rest = self.rebuilt(aux, results) if aux is not None else None
-        gradients = [self.mapped(args[number], lambda leaf: self.cotangent(leaf, next(results))) for number in chosen]
+        gradients = [self.cotangents(each, results) for each in wanted]
         return self.arranged(request, out, rest, gradients)
 
     @staticmethod
@@ -175,10 +179,6 @@ class Transforms(Outlining, Calls):
             message = f"argnums={request.argnums} of {name}, which is called with {count} arguments"
             raise DifferentiationError(message, self.location, hint)
         return [number % count for number in numbers]
-
-    def cotangent(self, primal: Value, expr: Expr) -> Value:
-        assert isinstance(primal, Ref | Traced)
-        return self.like(primal, expr)
 
     def value_and_aux(self, outlined: Outlined, request: Grad, name: str) -> tuple[Any, Any]:
         """The differentiated value of the callee's result, and what comes with it."""
@@ -207,22 +207,21 @@ class Transforms(Outlining, Calls):
             raise DifferentiationError(f"{name} with has_aux=True returns no pair", location, hint)
         return result.items[0], result.items[1]
 
-    def constant_gradient(
-        self, outlined: Outlined, request: Grad, args: Sequence[Value], chosen: Sequence[int]
-    ) -> Value:
+    def constant_gradient(self, outlined: Outlined, request: Grad, wanted: Sequence[Any]) -> Value:
         """The gradient of a function that returns a number known at compile time: zeros."""
         from xdsl.dialects import func
 
         outputs = outlined.callee.function_type.outputs.data
         op = insert(func.CallOp(outlined.callee.sym_name.data, outlined.operands, outputs))
-        result = self.rebuilt(outlined.result, iter([Expr(value) for value in op.results]))
+        result = self.rebuilt(outlined.result, self.results_of(outlined, op.results))
         out, aux = result.items if request.has_aux and isinstance(result, Tuple) else (result, None)
 
-        def zero(leaf: Value) -> Value:
-            assert isinstance(leaf, Ref | Traced)
-            return self.cotangent(leaf, constant(0, self.contents(leaf).type))
+        def zero(leaf: Ref | Traced) -> Expr:
+            element = types.from_dtype(leaf.dtype)
+            return constant(0, element) if isinstance(leaf, Traced) else filled(0, leaf.shape, element)
 
-        return self.arranged(request, out, aux, [self.mapped(args[number], zero) for number in chosen])
+        gradients = [self.cotangents(each, map(zero, self.result_leaves(each))) for each in wanted]
+        return self.arranged(request, out, aux, gradients)
 
     # Forward mode.
 
@@ -232,7 +231,8 @@ class Transforms(Outlining, Calls):
         named = dict(zip(("primals", "tangents"), args, strict=False)) | kwargs
         if set(named) != {"primals", "tangents"} or len(args) > 2:
             raise DTypeError("jvp takes a function, a tuple of primals, and a tuple of tangents", self.location)
-        primals = tuple(self.active_where_possible(x) for x in self.elements(named["primals"]))
+        callers = self.elements(named["primals"])
+        primals = tuple(self.active_where_possible(x) for x in callers)
         given = [leaf for x in self.elements(named["tangents"]) for leaf in self.leaves(x)]
         leaves = [leaf for primal in primals for leaf in self.leaves(primal)]
         if len(given) != len(leaves):
@@ -242,8 +242,8 @@ class Transforms(Outlining, Calls):
         for tangent, leaf in pairs:
             if not has_derivative(leaf):
                 self.require_no_tangent(tangent, leaf)
-        outlined = self.outline(function, primals, {})
-        wrt = self.active_numbers(outlined, primals)
+        outlined = self.outline(function, primals, {}, callers)
+        wrt = self.active_numbers(outlined, leaves)
         self.require_active(wrt, primals, name)
         outs = [k for k, leaf in enumerate(outlined.leaves) if leaf.dtype.kind == "f"]
         results = self.request(JvpOp, outlined, others, wrt, outs)
@@ -287,10 +287,12 @@ class Transforms(Outlining, Calls):
             raise self.refusal(
                 f"vjp of {name} with the keyword {next(iter(kwargs))!r}", "pass the arguments by position"
             )
-        primals = Tuple(tuple(self.active_where_possible(arg) for arg in args))
-        outlined = self.outline(function, primals.items, {})
-        wrt = self.active_numbers(outlined, primals.items)
-        self.require_active(wrt, primals.items, name)
+        active = Tuple(tuple(self.active_where_possible(arg) for arg in args))
+        inputs = list(self.leaves(active))
+        primals = self.plain_result(self.mapped(active, lambda leaf: leaf if has_derivative(leaf) else Static(None)))
+        outlined = self.outline(function, active.items, {}, args)
+        wrt = self.active_numbers(outlined, inputs)
+        self.require_active(wrt, active.items, name)
         result = self.require_pair(outlined, name)[0] if request.has_aux else outlined.result
         # The leaves of the value come before those of the aux.
         leaves = outlined.leaves[: sum(1 for _ in self.result_leaves(result))]
@@ -317,11 +319,7 @@ class Transforms(Outlining, Calls):
         others = [self.converted(*traced[k]).value for k in request.outs]
         op = PullbackOp.of(request.outlined.callee, [function.residuals.value], others, request.wrt, request.outs)
         results = iter([Expr(result) for result in insert(op).results])
-
-        def pulled(leaf: Value) -> Value:
-            return self.cotangent(leaf, next(results)) if has_derivative(leaf) else Static(None)
-
-        return self.mapped(request.primals, pulled)
+        return self.cotangents(request.primals, results)
 
 
 def has_derivative(leaf: Value) -> TypeGuard[Ref | Traced]:

@@ -233,12 +233,14 @@ class Owner:
     """Whose a list, dict or dataclass is that the program has not made.
 
     name: for messages. of: it is a copy of this object, which the program may change (None: it is no copy). is_shared:
-    what it stands for can be reached in another way too, which would not see the change.
+    what it stands for can be reached in another way too, which would not see the change. container: its number among
+    those in the caller's arguments, which take over what changes.
     """
 
     name: str
     of: int | None = None
     is_shared: bool = False
+    container: int | None = None
 
 
 @dataclass(frozen=True)
@@ -462,6 +464,15 @@ def describe(
         case Lazy():
             head = ("lazy", value.kind)
     return (head, tuple(describe(part, name, number) for part in parts_of(value)))
+
+
+def is_same(a: Value, b: Value) -> bool:
+    """Whether two values of one state are the same value."""
+    return _describe_all(a) == _describe_all(b)
+
+
+def _describe_all(value: Value) -> Hashable:
+    return describe(value, lambda ssa: ssa), layouts(value)
 
 
 def _describe_params(view: View, name: Callable[[SSAValue], Hashable]) -> Hashable:

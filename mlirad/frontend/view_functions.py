@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from math import prod
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from mlirad.frontend.promotion import broadcast_shapes, dtype_of, normalize_axes
 from mlirad.frontend.sizes import Dim, Shape, Size, is_static, stand_in, value_of
 from mlirad.frontend.sizes import require_static as require_static_shape
 from mlirad.frontend.traced import Traced, require_static
-from mlirad.frontend.views import New, Start, View, shadow
+from mlirad.frontend.views import UNKNOWN_STRIDE, New, Start, View, shadow
 
 ViewFunction = Callable[..., View | None]
 
@@ -47,6 +48,11 @@ def uncopied(callable_or_name: Any) -> ViewFunction | None:
 def attribute(name: str) -> ViewFunction | None:
     """The same for an attribute of an array: `x.T`."""
     return _ATTRIBUTES.get(name)
+
+
+def place(callable_: Any) -> int:
+    """Which argument of a function its result may be a view of."""
+    return 1 if callable_ is np.einsum else 0
 
 
 def functions() -> tuple[Callable[..., Any], ...]:
@@ -140,12 +146,47 @@ def _ravelled(view: View, order: str = "C") -> View | None:
         return _reshaped(view, -1, order="F")
     if order in ("A", "K") and (flags.c_contiguous or flags.f_contiguous):
         return _reshaped(view, -1, order="C" if flags.c_contiguous else "F")
+    return _in_memory_order(view) if order == "K" else None
+
+
+def _in_memory_order(view: View) -> View | None:
+    """`x.ravel("K")`: the elements in the order in which they lie in memory."""
+    if not is_static(view.shape) or max(map(abs, view.strides)) >= UNKNOWN_STRIDE:
+        raise UnsupportedSyntaxError("order='K' depends on how the array lies in memory", hint="leave it out")
+    axes = sorted(range(view.ndim), key=lambda axis: -abs(view.strides[axis]))
+    ordered = view.affine(axes)
+    if shadow(ordered.shape, ordered.strides).flags.c_contiguous:
+        return _reshaped(ordered, -1)
+    if axes != sorted(axes):
+        raise UnsupportedSyntaxError("order='K' of an array that is in no order", hint="leave it out")
     return None
 
 
 def flattened(view: View, order: str = "C") -> View | None:
     """What `x.flatten()` is a copy of."""
-    return _reshaped(view, -1, order="C" if order == "K" else order)
+    return _ravelled(view, order) if order == "K" else _reshaped(view, -1, order=order)
+
+
+def _einsum(view: View, subscripts: Any, *others: Any) -> View | None:
+    """`np.einsum("ij->ji", x)`: a view where nothing is summed, diagonals too, which may be written."""
+    if others or not isinstance(subscripts, str) or not set(subscripts) <= set(ascii_letters + "-> "):
+        return None
+    given, arrow, result = subscripts.replace(" ", "").partition("->")
+    labels = list(given)
+    result = result if arrow else "".join(sorted(label for label in labels if labels.count(label) == 1))
+    if len(labels) != view.ndim or set(result) != set(labels) or len(set(result)) != len(result):
+        return None
+    found = view
+    for label in sorted(set(labels)):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            sizes = require_static_shape(found.shape, "the shape of np.einsum")
+            if sizes[first] != sizes[second]:
+                return None
+            found = dataclasses.replace(diagonal(found, 0, first, second), readonly=view.readonly)
+            labels = [each for place, each in enumerate(labels) if place not in (first, second)] + [label]
+    return found.affine([labels.index(label) for label in result])
 
 
 def _last(size: Size) -> Start:
@@ -215,6 +256,11 @@ def _as_array(view: View, dtype: Any = None) -> View | None:
     return view if dtype is None or dtype_of(dtype) == view.dtype else None
 
 
+def _converted(scalar_type: type[np.generic]) -> ViewFunction:
+    """`np.float64(x)`: the array itself, if it is of that dtype and has axes."""
+    return lambda view: view if view.ndim and view.dtype == np.dtype(scalar_type) else None
+
+
 def _itself(view: View, dtype: Any = None, **options: Any) -> View | None:
     if set(options) - {"copy"}:
         raise UnsupportedSyntaxError("beside copy=False or copy=None, only dtype= is supported")
@@ -264,6 +310,8 @@ _FUNCTIONS: Mapping[Any, ViewFunction] = {
     np.asanyarray: _as_array,
     np.ascontiguousarray: _as_contiguous,
     np.real: _same,
+    np.einsum: _einsum,
+    **{np.dtype(char).type: _converted(np.dtype(char).type) for char in "?bhlqiBHLQIfd"},
 }
 
 _METHODS: Mapping[str, ViewFunction] = {

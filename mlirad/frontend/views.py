@@ -25,6 +25,8 @@ from mlirad.errors import StaticValueError
 from mlirad.frontend import affine, sizes
 from mlirad.frontend.sizes import TRACED, Dim, Pattern, Shape, Size
 
+UNKNOWN_STRIDE = 2**40
+"""Strides this large are those of an array of which no more is known than that it is neither C- nor F-contiguous."""
 # Where a slice starts, in elements of its base axis: checked and not negative. An Expr is an i64. Also a size.
 Start = int | Expr
 # In the sizes of an Affine step: all of an axis of the base whose size only the run knows.
@@ -260,6 +262,16 @@ class View:
             readonly=self.readonly or stretched,
             origins=self.origins | sizes.origins_of(part.shape),
         )
+
+    def then(self, inner: View) -> View:
+        """`inner`, a view of a copy of this array that lies as this does, as a view of this."""
+        found = self
+        for step, params, shape in inner.chain():
+            if isinstance(step, Affine):
+                found = found.affine(step.axes, params[: len(step.base)], shape, step.strides)
+            else:
+                found = found.reshaped(step.pattern, inner.strides)
+        return dataclasses.replace(found, strides=inner.strides, readonly=inner.readonly)
 
     def _without_last(self) -> View:
         """The view without its last step (whose strides it keeps)."""

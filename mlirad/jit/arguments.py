@@ -70,8 +70,8 @@ def require_separate(args: Sequence[Any], kwargs: Mapping[str, Any], around: Ite
             if id(container) in seen:
                 kind = type(container).__name__
                 raise ValueError(
-                    f"a {kind} in argument {name!r} is passed twice, or used from around the function, which changes "
-                    f"it and is differentiated; pass a copy of it (see {DEVIATIONS})"
+                    f"a {kind} in argument {name!r} is passed twice, or used from around the function, and the "
+                    f"function changes it; pass a copy of it (see {DEVIATIONS})"
                 )
             seen.add(id(container))
 

@@ -112,12 +112,13 @@ class Kernel(NativelyCallable):
             return self.__mlirad_function__(*args, **kwargs)
         try:
             specialization, leaves = self._specialization(args, kwargs)
+            containers: Sequence[Any] = ()
             if specialization.built.changes_copies:
-                specialization.check_containers(self.__mlirad_function__, args, kwargs)
+                containers = specialization.containers(self.__mlirad_function__, args, kwargs)
             self._last = specialization
             if self._plans is not None:
                 self._hits_before = self._plans.hits
-            return specialization(leaves)
+            return specialization(leaves, containers)
         except (Exception, KeyboardInterrupt) as error:
             if Environment.read().full_traceback:
                 raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,21 +29,21 @@ from mlirad.targets.target import Artifact
 _PYTHON = {"b": bool, "i": int, "u": int, "f": float}
 
 
-def dtypes_of(leaves: Sequence[ResultLeaf], written: Mapping[int, int]) -> dict[int, np.dtype | None]:
-    """The number and dtype of every result that the leaves and the written arguments stand for."""
-    found: dict[int, np.dtype | None] = dict.fromkeys(written.values())
+def dtypes_of(leaves: Sequence[ResultLeaf], written: Sequence[int] = ()) -> dict[int, np.dtype | None]:
+    """The number and dtype of every result that the leaves stand for, and of those that are `written` in arrays."""
+    found: dict[int, np.dtype | None] = dict.fromkeys(written)
     for leaf in leaves:
         if isinstance(leaf, ArrayResult | ScalarResult):
             found[leaf.index] = leaf.dtype
         elif isinstance(leaf, ResidualsResult):
             found[leaf.index] = None
         elif isinstance(leaf, ViewResult):
-            found.update(dtypes_of([leaf.base], {}))
+            found.update(dtypes_of([leaf.base]))
             starts = [start for step in leaf.steps if isinstance(step, SliceStep) for start in step.starts]
             found.update((start.index, np.dtype(np.int64)) for start in starts if isinstance(start, RunTime))
         elif isinstance(leaf, ChoiceResult):
             found[leaf.selector] = np.dtype(np.int64)
-            found.update(dtypes_of(leaf.options, {}))
+            found.update(dtypes_of(leaf.options))
     return found
 
 
@@ -99,7 +99,7 @@ class Pullback:
         self._entry = entry
         self._residuals = residuals
         self._returned = Returned(entry.structure, entry.results)
-        dtypes = dtypes_of(entry.results, {})
+        dtypes = dtypes_of(entry.results)
         self._dtypes = [dtypes.get(number) for number in range(artifact.entries[entry.name].result_count)]
 
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:

@@ -22,6 +22,7 @@ from mlirad.jit import arguments
 from mlirad.jit.aliasing import Shared, overlapping, shared_groups, view_of_shared, views_of_one
 from mlirad.jit.arguments import Input
 from mlirad.jit.collect_rarely import collect_rarely
+from mlirad.jit.containers import change, containers_of
 from mlirad.jit.disk_cache import disk_cache
 from mlirad.jit.fast_calls import recipe_for
 from mlirad.jit.results import Pullback, Returned, dtypes_of
@@ -114,7 +115,7 @@ class Specialization:
         self._in_namespaces = [*in_globals, *self._of_modules]
         self._harmless: set[Hashable] = set()
         self._aliased: OrderedDict[Hashable, list[Specialization]] = OrderedDict()
-        dtypes = dtypes_of(built.results, built.written)
+        dtypes = dtypes_of(built.results, [*built.written.values(), *built.captures_written.values()])
         # Residuals are one result of the function that was built, and any number of the compiled one's.
         self._handle = next((leaf for leaf in built.results if isinstance(leaf, ResidualsResult)), None)
         count = self.artifact.entries[built.name].result_count
@@ -166,27 +167,33 @@ class Specialization:
         """Those of the modules."""
         return list({id(space): space for space, _, _ in self._of_modules}.values())
 
-    def check_containers(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Raises ValueError where the code of a function is wrong as one list, dict or dataclass is passed twice."""
-        if self.built.changes_copies:
-            around = [guard.path.fetch() for guard in self.built.guards if guard.keys is not None]
-            # Nobody changes tangents.
-            arguments.require_separate(args[:1] if isinstance(function, Jvp) else args, kwargs, around)
+    def containers(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
+        """The lists, dicts and dataclasses that the code may change.
 
-    def __call__(self, leaves: Sequence[Any]) -> Any:
+        Raises ValueError where one is passed twice, for which the code is wrong.
+        """
+        if not self.built.changes_copies:
+            return ()
+        around = [guard.path.fetch() for guard in self.built.guards if guard.keys is not None]
+        # Tangents are never changed.
+        arguments.require_separate(args[:1] if isinstance(function, Jvp) else args, kwargs, around)
+        return containers_of(self.signature, args, kwargs)
+
+    def __call__(self, leaves: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
+        """containers: see `containers`."""
         values = leaves if self._takes_leaves else arguments.gather(self.inputs, leaves)
         for number in self._integers:
             # The slots have room for unsigned integers too, and could not tell.
             if not -(1 << 63) <= values[number] < 1 << 63:
                 raise OverflowError(f"{self.inputs[number].name}, {values[number]}, does not fit in 64 bits")
+        if self.checks_copies and overlapping(values, self._arrays):
+            self._require_harmless(leaves, values)
         if self.written:
             arguments.check_written(self.inputs, values, self.written)
             if overlapping(values, self.written):
                 self._instead = other = self._for_aliases(leaves, values)
-                return other(leaves)
+                return other(leaves, containers)
             self._instead = None
-        if self.checks_copies and overlapping(values, self._arrays):
-            self._require_harmless(leaves, values)
         if self.donated:
             values = arguments.free_to_take(values, self.donated)
         taken, copies = arguments.contiguous(self.inputs, values)
@@ -199,7 +206,12 @@ class Specialization:
         captured = values[len(built.leaves) :]
         if len(captured) < len(built.captures):
             captured = [each.path.fetch() for each in built.captures]  # some are views of other arguments
-        return self._returned(self._with_pullback(results), leaves, captured)
+        made = self._returned(self._with_pullback(results), leaves, captured)
+        if not built.changes:
+            return made
+        value, *items = made
+        change(built.changes, containers, items)
+        return value
 
     def last_memory(self) -> int | None:
         """See `Kernel.last_memory`."""
@@ -480,8 +492,7 @@ def lower(function: Any, asked: Signature, leaves: Sequence[Any], options: Optio
             specialization, _ = _finish(function, asked, options, made, module)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            specialization.check_containers(function, args, kwargs)
-            return specialization(leaves_of(asked, args, kwargs))
+            return specialization(leaves_of(asked, args, kwargs), specialization.containers(function, args, kwargs))
 
         return call
 

@@ -123,7 +123,8 @@ def grad(
     has_aux: the function returns (value, aux), and the result is (gradients, aux).
 
     Raises, when called, mlirad.DifferentiationError (a TypeError), at the place in the source, for a value that is not
-    one float and for an argument that is not of floats. The caller's arrays are never written.
+    one float and for an argument that is not of floats. What the function writes in the caller's arrays, lists, dicts
+    and dataclasses is written once, as the function itself would.
     """
     request = requests.Grad(requests.plain(_callable(function)), _argnums(argnums, grad_position), has_aux, False)
     return kernel_of(request, _inherited(function))

@@ -153,8 +153,8 @@ def _gradients(program: Program, how: Natively, ours: Namespace, oracle: Namespa
     verdicts: list[Verdict] = []
     for number in range(CALLS - 1):
         args = program.arguments(number, generic=True)
-        given = fresh(args)
-        want, got = call(oracle["loss"], fresh(args)), call(function, given)
+        expected, given = fresh(args), fresh(args)
+        want, got = call(oracle["loss"], expected), call(function, given)
         if isinstance(got, CompileError):
             return [*verdicts, _refusal(got, "gradient")]
         if isinstance(want, Exception) or isinstance(got, Exception):
@@ -163,8 +163,10 @@ def _gradients(program: Program, how: Natively, ours: Namespace, oracle: Namespa
             continue
         value, gradients = got
         single = any(getattr(arg, "dtype", None) == np.float32 for arg in args)
-        if not is_same(want, value, 1e-4 if single else 1e-9) or not is_same(tuple(args), tuple(given)):
-            verdicts.append(Verdict("wrong", "value of a gradient", f"{value!r}, not {want!r}; {given}, from {args}"))
+        rtol = 1e-4 if single else 1e-9
+        if not is_same(want, value, rtol) or not is_same(tuple(expected), tuple(given), rtol):
+            what = f"{value!r}, not {want!r}; {given}, not {expected}, from {args}"
+            verdicts.append(Verdict("wrong", "value of a gradient", what))
             continue
         verdicts.append(_slope_verdict(program, oracle, args, argnums, gradients, number))
     return verdicts
@@ -208,12 +210,13 @@ def _duality(program: Program, how: Natively, ours: Namespace) -> list[Verdict]:
     if isinstance(call(ours["outs"], fresh(primals)), Exception):
         return []
     try:
-        out, pullback = how.vjp(ours["outs"], fresh(primals))
+        # What is written around a function is as it was before the next call.
+        out, pullback = how.vjp(ours["outs"], _primals(program, ours, 0))
         rng = np.random.default_rng(program.seed)
         us = tuple(_direction(rng, x) for x in out)
         vs = tuple(_direction(rng, x) for x in primals)
         once, twice = pullback(us), pullback(us)
-        same, tangents = how.jvp(ours["outs"], fresh(primals), vs)
+        same, tangents = how.jvp(ours["outs"], _primals(program, ours, 0), vs)
     except CompileError as error:
         return [_refusal(error, "duality")]
     except Exception as error:  # noqa: BLE001 - whatever the compiler raises is what is looked for
@@ -241,9 +244,9 @@ def _second_order(program: Program, how: Natively, ours: Namespace) -> list[Verd
     argnums = tuple(range(len(primals)))
     try:
         gradient = how.gradient(ours["energy"], argnums)
-        (_, first), (_, forward) = how.curvature(ours["energy"], argnums, fresh(primals), us)
-        _, reverse = how.gradient(ours["slope"], argnums)(*fresh(primals))
-        gradients = gradient(*fresh(primals))[1]
+        (_, first), (_, forward) = how.curvature(ours["energy"], argnums, _primals(program, ours, 1), us)
+        _, reverse = how.gradient(ours["slope"], argnums)(*_primals(program, ours, 1))
+        gradients = gradient(*_primals(program, ours, 1))[1]
     except CompileError as error:
         return [_refusal(error, "second order")]
     except Exception as error:  # noqa: BLE001 - whatever the compiler raises is what is looked for
@@ -261,7 +264,7 @@ def _second_order(program: Program, how: Natively, ours: Namespace) -> list[Verd
         return [Verdict("same", "second order")]
 
     def along(step: float) -> float:
-        moved = [x + step * u for x, u in zip(primals, us, strict=True)]
+        moved = [x + step * u for x, u in zip(_primals(program, ours, 1), us, strict=True)]
         return _inner(gradient(*moved)[1], vs)
 
     expected = slope(along)

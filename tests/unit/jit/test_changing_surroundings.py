@@ -474,8 +474,9 @@ def test_transforms_of_equal_objects(kind: Callable[..., Any]) -> None:
     assert mlirad.grad(each.__call__) is mlirad.grad(each.__call__)
 
 
-def test_an_array_around_the_function_is_not_changed_under_a_transform() -> None:
-    model = Model(np.ones(3))
-    with pytest.raises(mlirad.CompileError, match=r"accumulates is differentiated, and changes 'Model.w'"):
+def test_an_array_around_the_function_is_changed_under_a_transform() -> None:
+    model, other = Model(np.ones(3)), Model(np.ones(3))
+    for _ in range(3):
         mlirad.grad(model.accumulates)(X)
-    np.testing.assert_array_equal(model.w, np.ones(3))
+        other.accumulates(X)
+        np.testing.assert_array_equal(model.w, other.w)

@@ -226,7 +226,35 @@ def test_which_of_two_arguments_is_returned() -> None:
     assert (found is base or found is again) and found[0] == 5.0
 
 
-@row("a list or dict that is passed twice")
+@row("a list, dict or dataclass of the caller that a call has changed before")
+def test_containers_are_as_they_were_after_an_exception() -> None:
+    def f(d, x):
+        d["n"] = 2.0
+        d["x"][0] = 5.0
+        if x > 0:
+            raise ValueError("stop")
+        return x
+
+    for function, n in ((f, 2.0), (mlirad.jit(f), 1.0), (mlirad.grad(f, 1), 1.0)):
+        d = {"n": 1.0, "x": np.zeros(2)}
+        with pytest.raises(ValueError, match="stop"):
+            function(d, 1.0)
+        assert d["n"] == n and d["x"][0] == 5.0
+
+
+@row("an array that a differentiated function writes, and that shares memory")
+def test_a_differentiated_function_writes_separate_arrays() -> None:
+    def f(x, y):
+        x[0] = 5.0
+        return np.sum(x * y)
+
+    x = np.arange(3.0)
+    with pytest.raises(mlirad.DifferentiationError, match="shares memory"):
+        mlirad.grad(f)(x, x)
+    assert f(x, x) == 30.0
+
+
+@row("a list, dict or dataclass that is passed twice")
 def test_a_list_that_is_changed_is_passed_once() -> None:
     def f(p, q):
         p[0] = p[1] * 2

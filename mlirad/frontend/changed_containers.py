@@ -1,0 +1,80 @@
+"""Lists, dicts and dataclasses of the caller that a function changes: what they hold when it ends.
+
+Reads: the state at the end. Writes: names in frame 0 that keep the containers alive. Leaves: the new items, which are
+further results, and where they belong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mlirad.frontend.core import Core
+from mlirad.frontend.results import ContainerChange
+from mlirad.frontend.values import Entry, Object, Owner, Tuple, Value, inside, is_same
+
+_NAME = "$container "
+
+
+@dataclass
+class CallersContainers:
+    """Those in the arguments of a build, numbered as they are met from the outside in."""
+
+    machine: Core
+    count: int = 0
+    kept: list[int] = field(default_factory=list)
+
+    def new(self, kind: type, keys: tuple, items: Sequence[Value], number: int) -> Object:
+        """A container of the caller."""
+        owner = Owner(f"the caller's {kind.__name__}", container=number)
+        made = self.machine.new_object(Entry(kind, keys, tuple(items), owner))
+        if number in self.machine.found.changed:
+            # What it began with is kept too, under the names that it has at the end.
+            self.machine.state.frames[0][f"{_NAME}{number}"] = Tuple((made, Tuple(tuple(items))))
+            self.kept.append(number)
+        return made
+
+    def number(self) -> int:
+        """The next container's, before what is in it."""
+        self.count += 1
+        return self.count - 1
+
+    def changes(self) -> tuple[tuple[ContainerChange, ...], list[Value]]:
+        """The containers that have other items now, and these items.
+
+        Raises CompileError where it depends on data which items there are, and for a container in another's place.
+        """
+        changes: list[ContainerChange] = []
+        values: list[Value] = []
+        for number in sorted(self.kept):
+            held = self.machine.state.frames[0][f"{_NAME}{number}"]
+            assert isinstance(held, Tuple)
+            container, first = held.items
+            assert isinstance(container, Object) and isinstance(first, Tuple)
+            entry = self.machine.entry(container)
+            before = dict(zip(self._keys(number), first.items, strict=True))
+            places: list[int | None] = []
+            for key, item in zip(entry.keys, entry.items, strict=True):
+                if key in before and is_same(before[key], item):
+                    places.append(None)
+                    continue
+                self._require_new(item)
+                places.append(len(values))
+                values.append(item)
+            if entry.keys != self._keys(number) or any(place is not None for place in places):
+                changes.append(ContainerChange(number, entry.keys, tuple(places)))
+        return tuple(changes), values
+
+    def _keys(self, number: int) -> tuple:
+        return self.machine.found.changed[number]
+
+    def _require_new(self, item: Value) -> None:
+        for value in inside(item):
+            if not isinstance(value, Object):
+                continue
+            entry = self.machine.entry(value)
+            if entry.borrowed is not None:
+                what = f"this puts {entry.borrowed.name} in a list, dict or dataclass of the caller"
+                raise self.machine.refusal(what, "put a copy there")
+            for each in entry.items:
+                self._require_new(each)

@@ -1,0 +1,90 @@
+"""View or copy: functions of NumPy, of arrays in every layout, written through; under jit and all transforms.
+
+Whether a write is seen in the argument and in the result is what NumPy says; or the question is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from view_or_copy import HOWS, Case, cases
+
+from mlirad.errors import CompileError
+from mlirad.requests import Grad, Jvp, Vjp
+from mlirad.testing.interpreted import Interpreted
+
+SUMMARY = Path(__file__).parents[3] / "docs" / "verification" / "layouts.md"
+
+
+def found_by(how: str, functions: dict[str, Any], array: np.ndarray) -> Any:
+    match how:
+        case "jit":
+            return Interpreted(functions["f"])(array)
+        case "grad":
+            return Interpreted(Grad(functions["f"], 0, False, True))(array)[0]
+        case "vjp":
+            return Interpreted(Vjp(functions["f"]))(array)[0]
+        case "jvp":
+            return Interpreted(Jvp(functions["f"]))((array,), (np.ones(array.shape),))[0]
+    return Interpreted(functions["within"])(array)
+
+
+def verdict(case: Case, how: str, functions: dict[str, Any]) -> str:
+    """Same, refused, or what is wrong."""
+    numpys, own = case.array(), case.array()
+    try:
+        wanted, error = functions["f"](numpys), None
+    except Exception as raised:
+        wanted, error = None, raised
+    try:
+        found = found_by(how, functions, own)
+    except CompileError:
+        return "refused"
+    except Exception as raised:
+        return "same" if isinstance(error, type(raised)) else f"{raised!r}, not {error or wanted!r}"
+    if error is not None:
+        return f"{found}, not {error!r}"
+    if not np.allclose(found, wanted, rtol=1e-6):
+        return f"{found}, not {wanted}"
+    return "same" if np.allclose(own, numpys, rtol=1e-6) else f"{own} written, not {numpys}"
+
+
+def judged(chosen: list[tuple[Case, str]], directory: Path) -> tuple[Counter[tuple[str, str]], list[str]]:
+    told: Counter[tuple[str, str]] = Counter()
+    wrong: list[str] = []
+    for number, (case, how) in enumerate(chosen):
+        found = verdict(case, how, case.functions(directory, number))
+        kind = found if found in ("same", "refused") else "wrong"
+        told[how, kind] += 1
+        if kind == "wrong":
+            wrong.append(f"{how}, {case}: {found}")
+    return told, wrong
+
+
+def sampled(count: int, seed: int) -> list[tuple[Case, str]]:
+    rng = np.random.default_rng(seed)
+    every = list(cases())
+    return [(every[rng.integers(len(every))], HOWS[rng.integers(len(HOWS))]) for _ in range(count)]
+
+
+def test_a_sample(tmp_path: Path) -> None:
+    told, wrong = judged(sampled(250, 1), tmp_path)
+    assert not wrong, "\n".join(wrong)
+    assert sum(number for (_, kind), number in told.items() if kind == "same") > 120
+
+
+@pytest.mark.full
+def test_several_thousand(tmp_path: Path) -> None:
+    told, wrong = judged(sampled(int(os.environ.get("MLIRAD_LAYOUTS", "6000")), 2), tmp_path)
+    assert not wrong, "\n".join(wrong)
+    for how in HOWS:
+        print(how, *(f"{kind}: {told[how, kind]}" for kind in ("same", "refused")))
+
+
+def test_the_summary_has_every_transform() -> None:
+    assert all(f"| {how} |" in SUMMARY.read_text() for how in HOWS)
