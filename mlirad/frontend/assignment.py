@@ -71,7 +71,8 @@ def check_in_place(value: Traced | Number, shape: Shape, dtype: np.dtype, ufunc:
 def as_array_of(value: Traced | Number) -> Traced | Number:
     """A number as np.full and np.copyto take it: a Python float, unlike a Python int, is cast as an array is."""
     if isinstance(value, Traced):
-        return replace(value, weak=False, zero_d=True) if value.weak and value.kind is float else value
+        is_number = value.weak or value.either is not None
+        return replace(value, weak=False, zero_d=True, either=None) if is_number and value.kind is float else value
     return np.float64(value) if type(value) is float else value
 
 
@@ -94,7 +95,8 @@ def _cast_to_store(value: Traced, dtype: np.dtype, casts_scalars: bool) -> Expr:
     if value.ndim:
         return cast_expr(value.expr, element)
     expr = value.scalar
-    is_cast = value.zero_d or (not value.weak and (casts_scalars or dtype.kind == "u"))
+    may_be_python = value.weak or value.either is not None
+    is_cast = value.zero_d or (not may_be_python and (casts_scalars or dtype.kind == "u"))
     if is_cast or dtype.kind not in "iu" or value.kind is bool:
         return cast_expr(expr, element)
     if value.kind is float:

@@ -27,10 +27,11 @@ from mlirad.frontend.aliases import Alias
 from mlirad.frontend.builtin_calls import BuiltinCalls
 from mlirad.frontend.captures import Capture, Found
 from mlirad.frontend.changed_containers import CallersContainers
-from mlirad.frontend.core import Bottom, PoisonUsed, Restart
+from mlirad.frontend.core import Bottom, Restart
 from mlirad.frontend.donation import paired
 from mlirad.frontend.grown_lists import NeedList
 from mlirad.frontend.interface import Interface, Reliance
+from mlirad.frontend.kinds import PoisonUsed
 from mlirad.frontend.layout import strides_of
 from mlirad.frontend.loops import Loops
 from mlirad.frontend.merge import kind_of

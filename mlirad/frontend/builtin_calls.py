@@ -18,12 +18,13 @@ from mlirad.frontend import hints, numpy_calls, prelude, purity, view_functions
 from mlirad.frontend.accumulation import Accumulation, writer
 from mlirad.frontend.calls import Calls
 from mlirad.frontend.iteration import DICT_ITEMS, DICT_KEYS, DICT_VALUES, Iteration
+from mlirad.frontend.kinds import agreed
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.operator_calls import OPERATORS
 from mlirad.frontend.out_arguments import method_with_out_named
 from mlirad.frontend.promotion import numpys_refusal
 from mlirad.frontend.selection import Selected
-from mlirad.frontend.traced import Traced
+from mlirad.frontend.traced import Traced, stand_in
 from mlirad.frontend.values import Bound, Closure, Entry, Lazy, Object, Ref, Static, Tuple, Value
 from mlirad.requests import checkpointed
 
@@ -169,7 +170,7 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             case Ref() | Selected():
                 return Static(issubclass(np.ndarray, kinds))
             case Traced():
-                return Static(issubclass(value.kind if value.weak else value.dtype.type, kinds))
+                return Static(agreed([stand_in(value)], lambda chosen: issubclass(_class_of(*chosen), kinds)))
             case Tuple():
                 return Static(issubclass(value.kind, kinds))
             case Object():
@@ -195,7 +196,7 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             case Ref() | Selected():
                 return np.ndarray
             case Traced():
-                return value.kind if value.weak else value.dtype.type
+                return agreed([stand_in(value)], lambda chosen: _class_of(*chosen))
             case Tuple():
                 return value.kind
             case Object():
@@ -374,6 +375,11 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         popped = items.pop(key) if key in items else args[1]
         self.change(target, dataclasses.replace(entry, keys=tuple(items), items=tuple(items.values())))
         return popped
+
+
+def _class_of(kind: np.dtype | type) -> type:
+    """The class of a number: NumPy's of a dtype."""
+    return kind.type if isinstance(kind, np.dtype) else kind
 
 
 _ListMethod = Callable[[BuiltinCalls, Object, tuple[Value, ...]], Value]

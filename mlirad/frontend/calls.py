@@ -19,8 +19,9 @@ import numpy as np
 from mlirad.errors import CompileError, DTypeError
 from mlirad.frontend import hints, numpy_calls, numpy_creation, prelude, purity, view_functions
 from mlirad.frontend.captures import Path
-from mlirad.frontend.core import RESULT, Bottom, Exit, PoisonUsed
+from mlirad.frontend.core import RESULT, Bottom, Exit
 from mlirad.frontend.hidden_state import is_of_hidden_state
+from mlirad.frontend.kinds import PoisonUsed
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.objects import Objects
 from mlirad.frontend.out_arguments import with_out_named

@@ -26,6 +26,7 @@ from mlirad.frontend.appended import Appended
 from mlirad.frontend.assignment import assignable
 from mlirad.frontend.captures import Found
 from mlirad.frontend.columns import Columns, discard, emit_if
+from mlirad.frontend.kinds import PoisonUsed
 from mlirad.frontend.merge import Merge, Naming, contents_of, kind_of
 from mlirad.frontend.scope import NONE, Names, Scope, scope_of
 from mlirad.frontend.selection import Selected
@@ -78,14 +79,6 @@ class Outcome:
 
 class Bottom(Exception):
     """What follows is never reached: a certain error has been emitted, or every path has left."""
-
-
-class PoisonUsed(Exception):
-    """A value that could not be merged is needed."""
-
-    def __init__(self, poison: Poison):
-        super().__init__(poison.why)
-        self.poison = poison
 
 
 class Restart(Exception):

@@ -287,7 +287,7 @@ class Expressions(Comprehensions):
             return left.value is right.value
         for a, b in ((left, right), (right, left)):
             if isinstance(a, Static) and (a.value is None or isinstance(a.value, bool | type)):
-                if isinstance(b, Traced) and b.weak and b.kind is bool and isinstance(a.value, bool):
+                if isinstance(b, Traced) and (b.weak or b.either) and b.kind is bool and isinstance(a.value, bool):
                     raise self.refusal("`is` of a bool that is not known at compile time", "use ==")
                 return False
         if isinstance(left, Object) and isinstance(right, Object):

@@ -24,9 +24,10 @@ from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building
 from mlirad.frontend import affine
 from mlirad.frontend.appended import Appended, Bound
-from mlirad.frontend.core import Exit, Outcome, PoisonUsed
+from mlirad.frontend.core import Exit, Outcome
 from mlirad.frontend.elements import Element, joined
 from mlirad.frontend.header import Loop, Pass
+from mlirad.frontend.kinds import PoisonUsed
 from mlirad.frontend.merge import Merge
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import DATA, Traced

@@ -18,9 +18,10 @@ from mlirad.frontend import known
 from mlirad.frontend.appended import Appended
 from mlirad.frontend.collapse import collapsed
 from mlirad.frontend.columns import Columns
-from mlirad.frontend.core import Exit, Outcome, PoisonUsed
+from mlirad.frontend.core import Exit, Outcome
 from mlirad.frontend.filled_lists import FilledLists, Grows
 from mlirad.frontend.header import Header, Loop, LoopNaming, Pass, Skeleton
+from mlirad.frontend.kinds import PoisonUsed
 from mlirad.frontend.merge import Merge
 from mlirad.frontend.origins import dependent, resolved
 from mlirad.frontend.state import Place, State

@@ -19,9 +19,10 @@ from mlirad.dialect.expr import Expr, building, constant, insert, where
 from mlirad.dialect.request import CHECKPOINT
 from mlirad.frontend import affine, known
 from mlirad.frontend.columns import discard
-from mlirad.frontend.core import Bottom, Exit, Outcome, PoisonUsed
+from mlirad.frontend.core import Bottom, Exit, Outcome
 from mlirad.frontend.fixpoint import Fixpoints, NoFixpoint, NotEntered
 from mlirad.frontend.header import INDEX, Header, Loop, Pass
+from mlirad.frontend.kinds import PoisonUsed
 from mlirad.frontend.merge import describe_state
 from mlirad.frontend.scope import Names
 from mlirad.frontend.traced import NeedStatic, Traced
@@ -267,6 +268,8 @@ class Loops(Fixpoints):
             op = _marked(insert(ForOp(zero.value, trips.value, one.value, inits, Region([made.block]))), loop)
             # A number of trips known here is not 0.
             self.state = header.after(op.results, None if isinstance(length, Traced) else columns)
+            if isinstance(length, int):  # and the numbers are what the body makes of them
+                self.state.decide(made.outcome.states[Exit.NEXT])
             return self.exhausted(loop)
         return self.emit_leaving(loop, header, made, trips, inits, yields)
 

@@ -20,7 +20,8 @@ from mlirad.frontend import views
 from mlirad.frontend.columns import Columns, Operand
 from mlirad.frontend.elements import common_element
 from mlirad.frontend.joined_views import fillers, one_kind
-from mlirad.frontend.numbers import join_numbers
+from mlirad.frontend.kinds import Either
+from mlirad.frontend.numbers import join_numbers, number_dtype
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.state import Live, Place, State
 from mlirad.frontend.traced import Traced
@@ -377,13 +378,13 @@ class Merge:
         joined = join_numbers(a, b)
         if joined is None:
             return self.disagreement(place, a, b)
-        dtype, weak = joined
-        type = types.of_shape(getattr(a, "shape", ()), types.from_dtype(dtype))
+        type = types.of_shape(getattr(a, "shape", ()), types.from_dtype(joined.dtype))
         expr = self.columns.request((place, "value"), type, _operand(a), _operand(b))
         origins = _origins(a) | _origins(b)
         if not all(isinstance(side, Traced) and side.expr.value is expr.value for side in (a, b)):
             origins |= self.origins  # what is the same on both sides, nothing has decided
-        return Traced(expr, weak, False, origins)
+        either = Either(joined.dtype, joined.values, self.undecided(place, a, b)) if joined.is_either else None
+        return Traced(expr, joined.weak, False, origins, either)
 
     def array(self, place: Place, a: Ref, b: Ref) -> Ref | Poison:
         """One reference for two: the union of their alternatives."""
@@ -464,6 +465,17 @@ class Merge:
 
     def poison(self, place: Place, why: str, hint: str | None = None) -> Poison:
         return Poison(f"{_name_of(place)} {why}", self.location, self.loop, hint)
+
+    def undecided(self, place: Place, a: Static | Traced, b: Static | Traced) -> Poison:
+        """Why a number that is Python's on one path and NumPy's on another cannot be used."""
+        for side in (a, b):
+            if isinstance(side, Traced) and side.either is not None:
+                return side.either.poison
+        dtype = next(known[0] for known in map(number_dtype, (a, b)) if known is not None and not known[1])
+        poison = self.disagreement(place, a, b)
+        why = f"{poison.why}; these take different dtypes here"
+        hint = f"give both the same type: start from np.{dtype}(0), or x.dtype.type(0), and not from 0"
+        return dataclasses.replace(poison, why=why, hint=hint)
 
     def disagreement(self, place: Place, a: Value, b: Value) -> Poison:
         x, y = kind_of(a), kind_of(b)

@@ -21,6 +21,7 @@ from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend import promotion
 from mlirad.frontend.assignment import as_array_of, assignable
 from mlirad.frontend.indexing import compose
+from mlirad.frontend.kinds import PoisonUsed
 from mlirad.frontend.promotion import dtype_of, numpys_refusal
 from mlirad.frontend.sizes import Dim, Shape, Size, stretched
 from mlirad.frontend.sizes import full as full_of
@@ -247,6 +248,8 @@ def as_array(x: Any, dtype: Any = None) -> Traced:
 def _of_nested(x: list[Any] | tuple[Any, ...], dtype: np.dtype | None) -> Traced:
     with numpys_refusal():
         asked = np.array(_model(x), dtype=dtype)
+        if dtype is None and np.array(_model(x, as_pythons=True)).dtype != asked.dtype:
+            raise PoisonUsed(next(y.either.poison for _, y in _leaves(x, ()) if isinstance(y, Traced) and y.either))
     found = promotion.require_dtype(asked.dtype, "an array of these values")
     element = types.from_dtype(found)
     leaves = list(_leaves(x, ()))
@@ -265,13 +268,16 @@ def _of_nested(x: list[Any] | tuple[Any, ...], dtype: np.dtype | None) -> Traced
     return Traced(contents)
 
 
-def _model(x: Any) -> Any:
-    """What NumPy is asked about in place of x: ones, of the same shape and dtype."""
+def _model(x: Any, as_pythons: bool = False) -> Any:
+    """What NumPy is asked about in place of x: ones, of the same shape and dtype.
+
+    as_pythons: whether a number that may be Python's or NumPy's is the former.
+    """
     if isinstance(x, list | tuple):
-        return [_model(item) for item in x]
+        return [_model(item, as_pythons) for item in x]
     if not isinstance(x, Traced):
         return x
-    if x.weak:
+    if x.weak or (as_pythons and x.either is not None):
         return x.kind(1)
     return np.broadcast_to(np.ones((), x.dtype), x.static_shape("np.array")) if x.is_array else x.dtype.type(1)
 

@@ -29,6 +29,7 @@ from mlirad.frontend.traced import (
     shape_of,
     stand_in,
 )
+from mlirad.frontend.undecided import settled
 
 assert nd.Nd.name == "nd"  # all the families' ops are spelled now
 
@@ -93,6 +94,7 @@ def result(expr: Expr, *values: Any) -> Traced:
 
 def _compare(ufunc: np.ufunc, x: Traced | Number, y: Traced | Number) -> Traced:
     """A relation of any two numbers: exact also between signed and unsigned, and for Python ints of any size."""
+    x, y = settled(ufunc, x, y)
     shape = broadcast_shapes(shape_of(x), shape_of(y))
     first, second, _ = promotion.loop_dtypes(ufunc, [stand_in(x), stand_in(y)])
     first, second = _exact_types(x, first, y, second)

@@ -15,12 +15,14 @@ from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import Expr, apply
 from mlirad.errors import DTypeError, StaticZeroDivisionError
-from mlirad.frontend import numpy_elementwise, promotion, python_integers
+from mlirad.frontend import numpy_elementwise, promotion, python_comparisons, python_integers
+from mlirad.frontend.kinds import Either
 from mlirad.frontend.numpy_elementwise import BITWISE, COMPARISONS
 from mlirad.frontend.numpy_power import power
 from mlirad.frontend.python_operators import Operators
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Number, Traced, as_operand, in_type, is_python_number, origins_of, python_kind
+from mlirad.frontend.undecided import applied, may_be_python
 
 _SYMBOLS = {
     np.bitwise_and: "&",
@@ -46,6 +48,8 @@ def binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
         return matmul(left, right)
     if is_python_number(left) and is_python_number(right):
         return _of_python_numbers(ufunc, left, right)
+    if may_be_python(left) and may_be_python(right):
+        return _of_either(ufunc, left, right)
     return power(left, right) if ufunc is np.power else numpy_elementwise.call(ufunc, left, right)
 
 
@@ -56,6 +60,8 @@ def unary(ufunc: np.ufunc, x: Operators) -> Any:
 
         return masked.unary(ufunc, x)
     assert isinstance(x, Traced)
+    if x.either is not None:
+        return applied(ufunc, [x], lambda y: unary(ufunc, y), lambda y: numpy_elementwise.call(ufunc, y))
     if not x.weak:
         return numpy_elementwise.call(ufunc, x)
     number = x.scalar if x.kind is not bool else cast_expr(x.scalar, types.I64)
@@ -69,6 +75,19 @@ def unary(ufunc: np.ufunc, x: Operators) -> Any:
     return Traced(number, weak=True, origins=x.origins)
 
 
+def _of_either(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> Traced:
+    """Of numbers that may all be Python's, and are NumPy's on another path."""
+    if ufunc in COMPARISONS:
+        result = numpy_elementwise.call(ufunc, left, right)
+        either = next(x.either for x in (left, right) if isinstance(x, Traced) and x.either is not None)
+        return replace(result, either=Either(np.dtype(bool), None, either.poison))
+
+    def by_numpy(x: Traced | Number, y: Traced | Number) -> Traced:
+        return power(x, y) if ufunc is np.power else numpy_elementwise.call(ufunc, x, y)
+
+    return applied(ufunc, [left, right], lambda x, y: _of_python_numbers(ufunc, x, y), by_numpy)
+
+
 def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> Traced:
     """Bools count as ints, ints never become anything but ints and floats, `/` gives a float, and x // 0 raises."""
     origins = origins_of(left, right)
@@ -79,7 +98,7 @@ def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | N
         flags = (in_type(x, np.dtype(bool), ()) for x in (left, right))
         return Traced(apply(BITWISE[ufunc], *flags), weak=True, origins=origins)
     if ufunc in COMPARISONS:
-        return replace(numpy_elementwise.call(ufunc, left, right), weak=True)
+        return Traced(python_comparisons.compared(ufunc, left, right), weak=True, origins=origins)
     if ufunc is np.power:
         return power(_plain(left), _plain(right))
     if kind is not float and ufunc in (np.divide, np.floor_divide, np.remainder):

@@ -21,9 +21,11 @@ from mlirad.errors import (
     StaticValueError,
     StaticZeroDivisionError,
 )
+from mlirad.frontend.kinds import Either, agreed
 
-# What stands for an operand when NumPy is asked: a dtype, or bool, int, float for a Python number (NEP 50: weak).
-StandIn = np.dtype | type
+# What stands for an operand when NumPy is asked: a dtype, or bool, int, float for a Python number (NEP 50: weak), or
+# both. Functions of stand-ins raise PoisonUsed where it matters which of the two an operand is.
+StandIn = np.dtype | type | Either
 
 _WEAK_DTYPES: dict[type, np.dtype] = {bool: np.dtype(bool), int: np.dtype(np.int64), float: np.dtype(np.float64)}
 _WEAK_ORDER = (bool, int, float)
@@ -69,6 +71,10 @@ def weak_join(*kinds: type) -> type:
 
 def strong(stand_in: StandIn) -> np.dtype:
     """The dtype that a Python number takes where NumPy makes an array of it."""
+    return agreed([stand_in], lambda chosen: _strong(*chosen))
+
+
+def _strong(stand_in: np.dtype | type) -> np.dtype:
     return stand_in if isinstance(stand_in, np.dtype) else _WEAK_DTYPES[stand_in]
 
 
@@ -78,11 +84,11 @@ def loop_dtypes(ufunc: np.ufunc, operands: Sequence[StandIn]) -> tuple[np.dtype,
     A comparison of Python ints only is one of int64 here (NumPy would compare objects).
     Raises DTypeError with NumPy's text where the ufunc has no such loop, and for dtypes that mlirad does not have.
     """
-    return _loop_dtypes(ufunc, tuple(operands))
+    return agreed(operands, lambda chosen: _loop_dtypes(ufunc, chosen))
 
 
 @cache
-def _loop_dtypes(ufunc: np.ufunc, operands: tuple[StandIn, ...]) -> tuple[np.dtype, ...]:
+def _loop_dtypes(ufunc: np.ufunc, operands: tuple[np.dtype | type, ...]) -> tuple[np.dtype, ...]:
     if not any(isinstance(operand, np.dtype) for operand in operands):
         operands = tuple(_WEAK_DTYPES[weak_join(*operands)] for _ in operands)  # type: ignore[arg-type]
     asked = tuple(np.dtype(bool) if operand is bool else operand for operand in operands)
@@ -101,12 +107,16 @@ def require_dtype(dtype: np.dtype, what: str) -> np.dtype:
     raise DTypeError(f"{what} is {dtype} in NumPy, which mlirad does not compile", hint=hint)
 
 
-def _listed(operands: Sequence[StandIn]) -> str:
+def _listed(operands: Sequence[np.dtype | type]) -> str:
     return " and ".join(str(o) if isinstance(o, np.dtype) else f"a Python {o.__name__}" for o in operands)
 
 
 def common_dtype(operands: Sequence[StandIn]) -> np.dtype:
     """The dtype in which values of several dtypes are one array (`np.where`, `np.concatenate`, ...)."""
+    return agreed(operands, _common_dtype)
+
+
+def _common_dtype(operands: tuple[np.dtype | type, ...]) -> np.dtype:
     representatives = [o if isinstance(o, np.dtype) else o(0) for o in operands]
     with numpys_refusal():
         return require_dtype(np.result_type(*representatives), f"the common type of {_listed(operands)}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.expr import Expr
+from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import Closure, Entry, Growth, Object, Ref, Renaming, Value, inside
 
 # Where a value stands: ("frame", number, name), ("temp", position) or ("item", object, position).
@@ -60,6 +61,16 @@ class State:
         number, name = place[1], place[2]
         names = self.live.get(int(number), frozenset())
         return names is None or name in names
+
+    def decide(self, known: State) -> None:
+        """Numbers that may be Python's or NumPy's are what they are in `known`, a state that came before this one."""
+        for number, names in self.frames.items():
+            for name, value in names.items():
+                other = known.frames.get(number, {}).get(name)
+                if not isinstance(value, Traced) or not isinstance(other, Traced) or value.either is None:
+                    continue
+                if other.either is None and other.dtype == value.dtype:
+                    names[name] = dataclasses.replace(value, weak=other.weak, either=None)
 
     def renamed(self, ssa: Callable[[SSAValue], SSAValue]) -> State:
         """The same state with other SSA values."""

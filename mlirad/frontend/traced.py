@@ -21,6 +21,7 @@ from mlirad.dialect.indexing import ExtractOp
 from mlirad.dialect.movement import reshape
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend import promotion, sizes
+from mlirad.frontend.kinds import Either
 from mlirad.frontend.promotion import StandIn
 from mlirad.frontend.python_operators import Operators
 from mlirad.frontend.sizes import NeedStatic, Shape, Size
@@ -39,13 +40,15 @@ class Traced(Operators):
     """A number, or the contents of an array.
 
     expr: a builtin scalar or a tensor. weak: from a Python number (NEP 50). zero_d: of a 0-d array, and no scalar.
-    origins: what an integer comes from (arguments, loops, DATA); operators unite them.
+    origins: what an integer comes from (arguments, loops, DATA); operators unite them. either: of a number that is not
+    weak, that it is a Python number on another path.
     """
 
     expr: Expr
     weak: bool = False
     zero_d: bool = False
     origins: frozenset[Hashable] = frozenset()
+    either: Either | None = None
 
     @property
     def shape(self) -> Shape:
@@ -88,7 +91,7 @@ class Traced(Operators):
         return emit(ExtractOp, self.expr) if self.expr.is_tensor else self.expr
 
     def __repr__(self) -> str:
-        kind = "weak " if self.weak else "0-d " if self.zero_d else ""
+        kind = "weak " if self.weak else "weak or strong " if self.either else "0-d " if self.zero_d else ""
         return f"<traced {kind}{self.dtype}{list(self.expr.shape) if self.ndim else ''}>"
 
     def __bool__(self) -> NoReturn:
@@ -196,6 +199,8 @@ def stand_in(x: Traced | Number) -> StandIn:
     """What stands for x where NumPy is asked for a dtype. It makes arrays of what is of a subclass of int or float."""
     if is_python_number(x):
         return python_kind(x) if isinstance(x, Traced) or type(x) in WEAK else promotion.strong(python_kind(x))
+    if isinstance(x, Traced) and x.either is not None:
+        return x.either
     return x.dtype  # type: ignore[union-attr]
 
 

@@ -362,7 +362,7 @@ class Renaming:
 
     def traced(self, value: Traced) -> Traced:
         new = self.ssa(value.expr.value)
-        return value if new is value.expr.value else Traced(Expr(new), value.weak, value.zero_d, value.origins)
+        return value if new is value.expr.value else dataclasses.replace(value, expr=Expr(new))
 
     def view(self, view: View) -> View:
         if not view.params:
@@ -431,7 +431,8 @@ def describe(
             is_comparable = type(known) in COMPARABLE or isinstance(known, np.dtype)
             return ("static", type(known), repr(known) if is_comparable else id(known))
         case Traced():
-            return ("number", name(value.expr.value), value.weak, value.zero_d, value.origins)
+            either = None if value.either is None else value.either.key
+            return ("number", name(value.expr.value), value.weak, either, value.zero_d, value.origins)
         case Ref():
             arrays = tuple(
                 (number(a.cell), a.view.steps, _describe_params(a.view, name), a.view.origins)
@@ -492,7 +493,8 @@ def kind_of(value: Value) -> str:
         case Ref():
             return f"an array {value.shape} {value.dtype}"
         case Traced():
-            return f"a Python {_PYTHON[value.dtype.kind]}" if value.weak else f"a NumPy {value.dtype} number"
+            python, numpy = f"a Python {_PYTHON[value.dtype.kind]}", f"a NumPy {value.dtype} number"
+            return f"{python} or {numpy}" if value.either else python if value.weak else numpy
         case Static():
             if isinstance(value.value, str) or value.value is None:
                 return repr(value.value)

@@ -80,6 +80,41 @@ def test_floats_beyond_uint32_are_cast_alike_everywhere() -> None:
         assert kernel(np.float64(number)) == wanted
 
 
+def joined(x, flag):
+    m = 3
+    if flag:
+        m = x[0]
+    return m
+
+
+@row("a number that is Python's on one path")
+def test_a_joined_number_is_returned_as_numpys() -> None:
+    x = np.array([2**62])
+    assert type(joined(x, False)) is int and type(mlirad.jit(joined)(x, False)) is np.int64
+    assert mlirad.jit(joined)(x, False) == 3
+
+
+@row("arithmetic of such a number")
+def test_a_joined_number_does_not_wrap() -> None:
+    def scaled(x, flag, by):
+        return joined(x, flag) * by, joined(x, flag) // (by - 4)
+
+    x = np.array([2**62])
+    with np.errstate(all="ignore"):
+        assert scaled(x, True, 4) == (0, 0)
+    with pytest.raises(OverflowError):
+        mlirad.jit(scaled)(x, True, 4)
+    with pytest.raises(ZeroDivisionError):
+        mlirad.jit(scaled)(np.array([1]), True, 4)
+    assert mlirad.jit(scaled)(x, False, 5) == (15, 3)
+
+
+@row("`a / b` of Python ints")
+def test_quotients_of_large_ints_are_rounded_twice() -> None:
+    a, b = 2**53 + 1, 3
+    assert mlirad.jit(lambda a, b: a / b)(a, b) == float(a) / float(b) != a / b
+
+
 @row("Python ints beyond")
 def test_python_integers_do_not_grow() -> None:
     with pytest.raises(OverflowError, match=r"the Python integer 4611686018427387904 \* 4 does not fit in 64 bits"):

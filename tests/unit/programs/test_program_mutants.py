@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +163,7 @@ def a_float_joins_an_int_as_an_int(patch: Patch) -> None:
 
     def wrong(left: Any, other: Any) -> Any:
         joined = right(left, other)
-        return (np.dtype(np.int64), joined[1]) if _is_int(left) and joined else joined
+        return replace(joined, dtype=np.dtype(np.int64)) if _is_int(left) and joined else joined
 
     patch.setattr(merge, "join_numbers", wrong)
 

@@ -1,0 +1,208 @@
+"""Operators on numbers that are Python's on one path and NumPy's on another: computed where both meanings agree.
+
+They agree where they give one dtype (`s * 2.0`, s a float or a float64), or where the Python number is known and
+NumPy's arithmetic on it gives exactly what Python's does (`0.0 * 0.9` in float32).
+
+Reads: Traced values and numbers. Writes: nd ops. Leaves: Traced values. Raises PoisonUsed where the meanings differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any, NoReturn
+
+import numpy as np
+
+from mlirad.dialect import types
+from mlirad.dialect.check import check
+from mlirad.dialect.compare import cast as cast_expr
+from mlirad.errors import CompileError
+from mlirad.frontend import promotion
+from mlirad.frontend.kinds import Either, PoisonUsed, united
+from mlirad.frontend.traced import Number, Traced, python_kind, stand_in
+
+Operand = Traced | Number
+
+
+def is_undecided(x: Any) -> bool:
+    return isinstance(x, Traced) and x.either is not None
+
+
+def may_be_python(x: Any) -> bool:
+    """Whether a value is a Python number, on one path at least."""
+    return is_undecided(x) or isinstance(stand_in(x), type)
+
+
+def applied(
+    ufunc: np.ufunc,
+    operands: Sequence[Operand],
+    by_python: Callable[..., Traced],
+    by_numpy: Callable[..., Traced],
+) -> Traced:
+    """The Python operator of a ufunc on operands that may all be Python's, and need not be."""
+    values = _values(ufunc, operands)
+    dtype = _numpys_dtype(ufunc, operands)
+    if dtype is not None and _pythons_dtype(ufunc, operands) == dtype:
+        result = by_python(*map(_as_pythons, operands))
+    elif values is not None:
+        result = by_numpy(*map(as_numpys, operands))
+        dtype = result.dtype
+    else:
+        refuse(operands)
+    assert dtype is not None
+    return replace(result, weak=False, zero_d=False, either=Either(dtype, values, _poison(operands)))
+
+
+def refuse(operands: Sequence[Operand]) -> NoReturn:
+    raise PoisonUsed(_poison(operands))
+
+
+def _poison(operands: Sequence[Operand]) -> Any:
+    return next(x.either.poison for x in operands if isinstance(x, Traced) and x.either is not None)
+
+
+def as_numpys(x: Operand) -> Operand:
+    """The number as it is on the path where it is NumPy's."""
+    return replace(x, either=None) if isinstance(x, Traced) else x
+
+
+def _as_pythons(x: Operand) -> Operand:
+    """The number as it is on the path where it is Python's."""
+    if not isinstance(x, Traced) or x.either is None:
+        return x
+    element = types.from_dtype(promotion.weak_dtype(x.either.kind))
+    return Traced(cast_expr(x.scalar, element), weak=True, origins=x.origins)
+
+
+def _numpys_dtype(ufunc: np.ufunc, operands: Sequence[Operand]) -> np.dtype | None:
+    """The dtype of the result where one operand at least is NumPy's; None where that is no single one."""
+    choices = [(x.either.kind, x.dtype) if isinstance(x, Traced) and x.either else (stand_in(x),) for x in operands]
+    found: set[np.dtype] = set()
+    for chosen in product(*choices):
+        if any(isinstance(each, np.dtype) for each in chosen):
+            try:
+                *loop, last = promotion.loop_dtypes(ufunc, chosen)  # type: ignore[arg-type]
+            except CompileError:
+                return None
+            found |= {last, *loop}
+    return found.pop() if len(found) == 1 else None
+
+
+def _pythons_dtype(ufunc: np.ufunc, operands: Sequence[Operand]) -> np.dtype | None:
+    """The dtype of the result of Python's numbers; None where that depends on their values, or is refused."""
+    samples = [python_kind(x)(1) if isinstance(x, Traced) else x for x in operands]
+    if ufunc is np.power and isinstance(operands[1], Traced) and {python_kind(x) for x in operands} <= {bool, int}:
+        return None
+    result = _pythons_result(ufunc, samples)
+    return None if type(result) not in (bool, int, float) else promotion.weak_dtype(type(result))
+
+
+def _pythons_result(ufunc: np.ufunc, numbers: Sequence[Any]) -> Any:
+    """What Python's operator gives; None where it raises."""
+    try:
+        return ufunc(*numbers, dtype=object)
+    except (TypeError, ValueError, ArithmeticError):
+        return None
+
+
+def _values(ufunc: np.ufunc, operands: Sequence[Operand]) -> tuple[Any, ...] | None:
+    """Python's results, if its operands are known and what NumPy computes in their place is the same."""
+    known: list[tuple[tuple[Any, Any], ...]] = []
+    for x in operands:
+        if not isinstance(x, Traced):
+            known.append(((x, x),))
+        elif x.either is None or x.either.values is None:
+            return None
+        else:
+            known.append(tuple((value, x.dtype.type(value)) for value in x.either.values))
+    results: list[Any] = []
+    for chosen in product(*known):
+        of_python = _pythons_result(ufunc, [python for python, _ in chosen])
+        if not _is_held_by(of_python, ufunc, [held for _, held in chosen]):
+            return None
+        results.append(of_python)
+    return united(results)
+
+
+def _is_held_by(of_python: Any, ufunc: np.ufunc, held: Sequence[Any]) -> bool:
+    """Whether NumPy's arithmetic on the numbers gives exactly Python's result, and of its kind."""
+    try:
+        with np.errstate(all="ignore"):
+            of_numpy = ufunc(*held)
+    except (TypeError, ValueError, ArithmeticError):
+        return False
+    if type(of_python) is not promotion.weak_kind(of_numpy.dtype):
+        return False
+    if isinstance(of_python, float) and (math.isnan(of_python) or of_python == 0.0):
+        return repr(of_python) == repr(float(of_numpy))
+    return of_numpy.item() == of_python
+
+
+# --- comparisons ------------------------------------------------------------------------------------------------
+
+_EXACT = 2**53
+"""Integers up to this are floats exactly."""
+
+
+def settled(ufunc: np.ufunc, x: Operand, y: Operand) -> tuple[Operand, Operand]:
+    """The operands of a relation as they are where they are NumPy's. Raises PoisonUsed where Python's relation differs.
+
+    Relations of integers are exact on both sides, and so are those of numbers that all their floats hold.
+    """
+    for one, other in ((x, y), (y, x)):
+        if isinstance(one, Traced) and one.either is not None:
+            is_same = _is_same_with_numpys if not may_be_python(other) else _is_same_with_pythons
+            if not is_same(ufunc, one, one.either, other):
+                refuse([one])
+    return as_numpys(x), as_numpys(y)
+
+
+def _is_same_with_numpys(ufunc: np.ufunc, x: Traced, either: Either, other: Operand) -> bool:
+    dtype = stand_in(other)
+    assert isinstance(dtype, np.dtype)
+    if either.kind is not float and dtype.kind != "f":
+        return True
+    weak, strong = (promotion.loop_dtypes(ufunc, [each, dtype])[0] for each in (either.kind, x.dtype))
+    return weak == strong or _are_exact(either.values, weak)
+
+
+def _are_exact(values: Sequence[Any] | None, dtype: np.dtype) -> bool:
+    with np.errstate(all="ignore"):
+        return values is not None and all(float(dtype.type(value)) == value for value in values)
+
+
+def _is_same_with_pythons(ufunc: np.ufunc, x: Traced, either: Either, other: Operand) -> bool:
+    kind = python_kind(other)
+    if either.kind is not float and kind is not float:
+        return True
+    if isinstance(other, Traced) and other.either is not None and other.dtype != x.dtype:
+        return {x.dtype, other.dtype} <= {np.dtype(np.int64), np.dtype(np.float64)} and _require_exact(x, other)
+    if x.dtype == np.float32:
+        return _is_same_in_float32(ufunc, either, other)
+    if not isinstance(other, Traced):
+        return x.dtype.itemsize < 8 or bool(abs(other) < _EXACT) or either.kind is kind or _require_exact(x)
+    return x.dtype.itemsize < 8 or _require_exact(x, other)
+
+
+def _is_same_in_float32(ufunc: np.ufunc, either: Either, other: Operand) -> bool:
+    if isinstance(other, Traced):
+        return other.either is not None
+    if _are_exact([other], either.dtype):
+        return True
+    number = np.float32(other)
+    return either.values is not None and all(
+        bool(ufunc(value, other)) == bool(ufunc(np.float32(value), number)) for value in either.values
+    )
+
+
+def _require_exact(*operands: Traced) -> bool:
+    """OverflowError at run time, if an integer is beyond the floats that hold it: Python compares it exactly."""
+    for x in operands:
+        if x.kind is int and x.dtype.itemsize == 8:
+            value = x.scalar
+            message = "the integer {0}, which is Python's on one path and NumPy's on another, has no exact float"
+            check((value <= _EXACT) & (value >= -_EXACT), "OverflowError", message, cast_expr(value, types.I64))
+    return True
