@@ -89,7 +89,7 @@ class Access(Fancy, GrownLists):
 
     def laid_out(self, result: Value, function: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
         """The result of a call of NumPy's function, or of a method by its name, with the layout that it has there."""
-        asked = Asked(function, args, kwargs, self.entry)
+        asked = Asked(function, args, kwargs, lambda each: self.state.heap[each.number])
         if asked.is_row_major:
             return result
         if isinstance(result, Ref) and result.ndim > 1:
