@@ -22,7 +22,7 @@ from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building
-from mlirad.frontend import affine
+from mlirad.frontend import affine, known
 from mlirad.frontend.appended import Appended, Bound
 from mlirad.frontend.core import Exit, Outcome
 from mlirad.frontend.elements import Element, joined
@@ -91,19 +91,21 @@ class FilledLists(Unrolling):
         wanted: dict[int, Element] = {}
         unbounded: set[int] = set()
         for _ in range(TRIES):
-            made = [self.filled(loop, number, element) for number, element in wanted.items()]
-            self.fillings = Fillings(made)
-            self.doubling.update(each.number for each in made if each.place in unbounded)
             try:
-                outcome = search()
-                self.fill(self.fillings, self.appended, 1)  # it turned out to be no loop
+                # What is found out in a try that is given up may be made of values that are gone.
+                with known.scope():
+                    made = [self.filled(loop, number, element) for number, element in wanted.items()]
+                    self.fillings = Fillings(made)
+                    self.doubling.update(each.number for each in made if each.place in unbounded)
+                    outcome = search()
+                    self.fill(self.fillings, self.appended, 1)  # it turned out to be no loop
                 return outcome
             except Grows as found:
                 entry = start.heap.get(found.number)
                 if entry is None or entry.poison is not None or entry.kind is not list or entry.borrowed is not None:
                     raise PoisonUsed(found.poison) from None
-                known = wanted.get(found.number)
-                element = found.element if known is None else joined(known, found.element)
+                before = wanted.get(found.number)
+                element = found.element if before is None else joined(before, found.element)
                 if element is None:
                     raise PoisonUsed(dataclasses.replace(found.poison, grows=None)) from None
                 wanted[found.number] = element
@@ -178,8 +180,8 @@ class FilledLists(Unrolling):
         for number, (before, _) in merge.objects.sides.items():
             poison = merged.heap[number].poison
             if poison is not None and poison.grows is not None and before is not None:
-                known: Entry = entry.heap[before]
-                if known.poison is None:
+                old: Entry = entry.heap[before]
+                if old.poison is None:
                     raise Grows(before, poison.grows[1], poison)
 
 
