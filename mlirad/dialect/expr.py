@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from xdsl.dialects.builtin import LocationAttr
@@ -245,6 +245,10 @@ class Expr:
         return apply(np.logical_not, self)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> NoReturn:
+        # Only the run knows it: `p == q` of an Expr is an op, which would be true in an `if`.
+        raise TypeError("the truth of an IR value is not known while compiling")
 
 
 def same_type(*inputs: Any) -> list[Expr]:

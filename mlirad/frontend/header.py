@@ -19,6 +19,7 @@ from mlirad.frontend.core import Exit, Outcome
 from mlirad.frontend.merge import Naming, Pair, describe_state
 from mlirad.frontend.origins import Mark, Origins, mapped, resolved, state_with_origins
 from mlirad.frontend.scope import Names, assigned, may_leave, uses
+from mlirad.frontend.selection import Selected
 from mlirad.frontend.state import Place, State
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import (
@@ -263,7 +264,7 @@ class Header:
 def _without_numbers(value: Value) -> Value:
     if isinstance(value, Maybe):
         return _without_numbers(value.value)
-    if is_number(value):
+    if is_number(value) or isinstance(value, Selected):
         return Static(None)
     if value.__class__ in SIMPLE:
         return value

@@ -127,7 +127,7 @@ class Merge:
         self.store = merged.store
         for number, (a, b) in sorted(self.cells.sides.items()):
             left, right = self.contents(self.left, a), self.contents(self.right, b)
-            present = left or right
+            present = left if left is not None else right
             assert present is not None
             merged.store[number] = self.columns.request(("cell", number), present.type, left, right)
         temps: list[Value] = []

@@ -163,7 +163,7 @@ def _is_same(a: Ref, b: Ref) -> bool:
         and all(
             (p.value is q.value)
             if isinstance(p, Expr) and isinstance(q, Expr)
-            else p is q or (type(p) is int and p == q)
+            else not isinstance(p, Expr) and not isinstance(q, Expr) and p == q
             for p, q in zip(x.view.params, y.view.params, strict=True)
         )
         for x, y in zip(a.alternatives, b.alternatives, strict=True)

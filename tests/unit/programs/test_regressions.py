@@ -176,3 +176,33 @@ def test_a_whole_array_that_an_accumulation_left_is_looked_at() -> None:
     steps = h * np.eye(4)
     differences = [(adds_and_scales(w + step, q, 1) - adds_and_scales(w - step, q, 1)) / (2 * h) for step in steps]
     np.testing.assert_allclose(gradient, differences, rtol=1e-7)
+
+
+def returns_rows(x, i):
+    return x[i], x[1], [x[1], x[0]]
+
+
+@pytest.mark.parametrize("i", [0, 1, 2, -1])
+def test_a_row_that_the_run_chooses_and_a_known_one_are_returned(i: int) -> None:
+    """The known one was taken to be the same array: an IR value had a truth."""
+    x = np.arange(12.0).reshape(3, 4)
+    chosen, known, listed = mlirad.jit(returns_rows)(x, i)
+    np.testing.assert_array_equal(chosen, x[i])
+    np.testing.assert_array_equal(known, x[1])
+    np.testing.assert_array_equal(listed, x[1::-1])
+    known[:] = 7.0
+    assert np.all(x[1] == 7.0)
+
+
+def selects_in_a_loop(x):
+    for row in x:
+        for last in x:
+            pass
+        row = last[row > 2]
+    return np.sum(last)
+
+
+def test_a_loop_target_becomes_a_masked_selection() -> None:
+    """What a header is apart from its numbers was asked of the parts of a selection."""
+    x = np.arange(12.0).reshape(3, 4)
+    assert mlirad.jit(selects_in_a_loop)(x) == selects_in_a_loop(x)
