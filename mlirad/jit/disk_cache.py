@@ -52,7 +52,7 @@ _NONSENSE = (
 )
 """What comes of reading an entry that is whole and yet says what no entry of ours says."""
 _PACKAGE = Path(__file__).parents[1]
-_STRING = re.compile(rb'"[^"\\\\]*(?:\\\\.[^"\\\\]*)*"', re.DOTALL)
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _NO_BRACKETS = bytes(each for each in range(256) if each not in b"[]{}")
 _FIELDS = [each.name for each in dataclasses.fields(Interface) if each.name != "guards"]
 

@@ -10,13 +10,12 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import linecache
 import marshal
 import sys
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import partial
-from types import CodeType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -183,21 +182,14 @@ def _members_of(kind: type) -> list[tuple[str, list[str]]]:
 
 
 def digest_of(function: FunctionType) -> str:
-    """Of a function's code and source lines, with where they stand."""
-    code = function.__code__
+    """Of a function's code, with where it stands. It says all that is compiled of its text."""
     try:
         # Version 2 of the format does not depend on who else refers to a constant.
-        dumped = marshal.dumps(code, 2)
+        dumped = marshal.dumps(function.__code__, 2)
     except ValueError:
         raise NotPortable(f"{function.__name__} has constants that no source says") from None
-    lines = linecache.getlines(code.co_filename, function.__globals__)[code.co_firstlineno - 1 : _last_line(code)]
     names = repr((function.__module__, function.__name__, function.__qualname__))
-    return _digest(dumped, names.encode(), "".join(lines).encode())
-
-
-def _last_line(code: CodeType) -> int:
-    last = max((end or 0 for _, end, _, _ in code.co_positions()), default=0)
-    return max([last, *(_last_line(each) for each in code.co_consts if isinstance(each, CodeType))])
+    return _digest(dumped, names.encode())
 
 
 def _digest(*parts: bytes) -> str:

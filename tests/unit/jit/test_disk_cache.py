@@ -800,6 +800,14 @@ def test_an_entry_that_is_nested_deeply_is_removed(limit: int, root, built) -> N
         sys.setrecursionlimit(before)
 
 
+@pytest.mark.parametrize("text", ["[" * 600, 'x"[', "x\\", 'x\\"y', "\\\\" + "{" * 600])
+def test_brackets_in_strings_are_no_nesting(text: str) -> None:
+    for data in ([text], [text, "[" * 600], {text: text}, ['"', text, "\\", text]):
+        assert disk_cache._parsed(json.dumps(data).encode()) == data
+    with pytest.raises(ValueError, match="nested too deeply"):
+        disk_cache._parsed(json.dumps([text])[:-1].encode() + b"," + b"[" * 600 + b"]" * 601)
+
+
 def test_arguments_that_are_nested_deeply(root) -> None:
     for depth in (3, 40):
         nested: Any = X
