@@ -29,7 +29,7 @@ from mlirad.frontend.values import (
     describe,
     is_same,
     parts_of,
-    with_parts,
+    with_leaves,
 )
 
 _COPIES = f"{COPY}of all "
@@ -238,12 +238,12 @@ class _Outwards:
         return self._unclear.union(self._arrays)
 
     def value(self, value: Value) -> Value:
-        if isinstance(value, Object):
-            return self._objects.get(value.number, value)
-        if isinstance(value, Ref):
-            return self._array(value)
-        parts = parts_of(value)
-        return with_parts(value, tuple(map(self.value, parts))) if parts else value
+        return with_leaves(value, self._leaf)
+
+    def _leaf(self, leaf: Value) -> Value:
+        if isinstance(leaf, Object):
+            return self._objects.get(leaf.number, leaf)
+        return self._array(leaf) if isinstance(leaf, Ref) else leaf
 
     def _array(self, array: Ref) -> Ref:
         """The array; unchanged where it is a choice of arrays that are choices themselves."""
@@ -288,7 +288,7 @@ def _made_inside(state: State, values: Sequence[Value], contents: Sequence[Expr]
 
 
 class _Comparison:
-    """Of two states, one of which the other began as."""
+    """A comparison of the state that a call began in with the state that it ended in."""
 
     def __init__(self, before: State, after: State):
         self._before, self._after = before, after

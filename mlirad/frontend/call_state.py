@@ -14,7 +14,7 @@ from xdsl.ir import Block, SSAValue
 
 from mlirad.dialect.expr import Expr
 from mlirad.frontend.header import Skeleton
-from mlirad.frontend.origins import mapped, state_with_origins
+from mlirad.frontend.origins import state_with_origins
 from mlirad.frontend.sizes import shape_of
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import Traced
@@ -48,7 +48,7 @@ class Seen:
             given[made] = value
             return made
 
-        own = mapped(state_with_origins(state, lambda _: origins), without_snapshots).renamed(placeholder)
+        own = state_with_origins(state, lambda _: origins).mapped(without_snapshots).renamed(placeholder)
         skeleton = Skeleton.of(own)
         operands = tuple(given[value] for value in skeleton.values)
         return Seen(own, skeleton.description, skeleton.values, operands, skeleton.numbers)
@@ -97,7 +97,7 @@ class Ended:
         read: Callable[[Ref], Expr],
     ) -> Ended:
         """`state`: at the end, its operand the result. read: emits the contents of an array. Raises Ambiguous."""
-        state = mapped(state_with_origins(state, lambda _: origins), without_snapshots)
+        state = state_with_origins(state, lambda _: origins).mapped(without_snapshots)
         own: dict[int, int] = {}
         contents: dict[int, Expr] = {}
         unclear: set[int] = set()

@@ -6,7 +6,6 @@ alternatives (arrays that nothing else can see).
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Callable
 
@@ -16,7 +15,7 @@ from mlirad.dialect.movement import reshape
 from mlirad.frontend import layout, views
 from mlirad.frontend.merge import renumbered
 from mlirad.frontend.state import State
-from mlirad.frontend.values import Alternative, Maybe, Ref, Value, inside, parts_of, with_parts
+from mlirad.frontend.values import Alternative, Ref, Value, inside, with_leaves
 from mlirad.frontend.views import View
 
 
@@ -32,22 +31,16 @@ def collapsed(state: State, fresh: Callable[[], int]) -> State:
     store, held = dict(state.store), dict(state.held)
 
     def visit(value: Value) -> Value:
-        if isinstance(value, Ref):
-            made = _collapsed(value, seen, store, fresh)
-            for cell in _cells(made) - _cells(value):  # which stands for all that are gone
-                held.update((cell, held[other]) for other in _cells(value) - _cells(made) if other in held)
-            return made
-        if isinstance(value, Maybe):
-            return dataclasses.replace(value, value=visit(value.value))
-        parts = parts_of(value)
-        return with_parts(value, tuple(visit(part) for part in parts)) if parts else value
+        if not isinstance(value, Ref):
+            return value
+        made = _collapsed(value, seen, store, fresh)
+        for cell in _cells(made) - _cells(value):  # which stands for all that are gone
+            held.update((cell, held[other]) for other in _cells(value) - _cells(made) if other in held)
+        return made
 
-    frames = {n: {name: visit(value) for name, value in names.items()} for n, names in state.frames.items()}
-    heap = {
-        n: dataclasses.replace(entry, items=tuple(visit(item) for item in entry.items))
-        for n, entry in state.heap.items()
-    }
-    return State(frames, heap, store, tuple(visit(value) for value in state.temps), state.live, held)
+    made = state.mapped(lambda value: with_leaves(value, visit))
+    made.store, made.held = store, held
+    return made
 
 
 def _cells(array: Ref) -> set[int]:

@@ -17,7 +17,7 @@ from mlirad.frontend.appended import Appended
 from mlirad.frontend.columns import Columns, discard
 from mlirad.frontend.core import Exit, Outcome
 from mlirad.frontend.merge import Naming, Pair, describe_state
-from mlirad.frontend.origins import Mark, Origins, mapped, resolved, state_with_origins
+from mlirad.frontend.origins import Mark, Origins, resolved, state_with_origins
 from mlirad.frontend.scope import Names, assigned, may_leave, uses
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.state import Place, State
@@ -32,6 +32,7 @@ from mlirad.frontend.values import (
     is_number,
     layouts,
     parts_of,
+    with_leaves,
     with_parts,
 )
 from mlirad.frontend.widening import Given, with_own_numbers
@@ -174,18 +175,14 @@ class Header:
         slots = {column.placeholder: slot for slot, column in columns.columns.items()}
         origins: dict[Mark, Origins] = {naming.mark(INDEX): frozenset({("loop", key)})}
 
-        def marked(value: Value) -> Value:
-            if isinstance(value, Traced):
-                if value.expr.value not in slots:
-                    return value
-                mark = naming.mark(slots[value.expr.value])
-                origins[mark] = origins.get(mark, frozenset()) | value.origins
-                return dataclasses.replace(value, origins=frozenset({mark}))
-            if value.__class__ in SIMPLE:
-                return value
-            return with_parts(value, tuple(marked(part) for part in parts_of(value)))
+        def marked(leaf: Value) -> Value:
+            if not isinstance(leaf, Traced) or leaf.expr.value not in slots:
+                return leaf
+            mark = naming.mark(slots[leaf.expr.value])
+            origins[mark] = origins.get(mark, frozenset()) | leaf.origins
+            return dataclasses.replace(leaf, origins=frozenset({mark}))
 
-        return Header(mapped(state, marked), columns, naming, origins)
+        return Header(state.mapped(lambda value: with_leaves(value, marked)), columns, naming, origins)
 
     @staticmethod
     def before(loop: Loop, entry: State, naming: LoopNaming) -> Header:
@@ -248,15 +245,13 @@ class Header:
         pairs = zip(self.slots(), results, strict=True)
         chosen = {result: last.columns[slot].right for slot, result in pairs}
 
-        def known(value: Value) -> Value:
-            if isinstance(value, Ref) and value.selector is not None:
-                position = chosen.get(value.selector.value)
-                return _chosen(value, position, state.store) if isinstance(position, int) else value
-            if value.__class__ in SIMPLE:
-                return value
-            return with_parts(value, tuple(known(part) for part in parts_of(value)))
+        def known(leaf: Value) -> Value:
+            if not isinstance(leaf, Ref) or leaf.selector is None:
+                return leaf
+            position = chosen.get(leaf.selector.value)
+            return _chosen(leaf, position, state.store) if isinstance(position, int) else leaf
 
-        after = mapped(state, known)
+        after = state.mapped(lambda value: with_leaves(value, known))
         after.store = state.store
         return after
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import SIMPLE, Ref, Value, parts_of, with_parts
+from mlirad.frontend.values import Ref, Value, with_leaves
 
 Origins = frozenset[Hashable]
 
@@ -28,31 +28,21 @@ class Mark:
 
 def with_origins(value: Value, change: Callable[[Origins], Origins]) -> Value:
     """The value with other origins for each number in it, and each size that only the run knows."""
-    if isinstance(value, Traced):
-        origins = change(value.origins)
-        return value if origins == value.origins else dataclasses.replace(value, origins=origins)
-    if isinstance(value, Ref):
-        if all(each.view.is_static for each in value.alternatives):
-            return value
-        views = [dataclasses.replace(each.view, origins=change(each.view.origins)) for each in value.alternatives]
-        return value.seen_as(views, lambda view: view)
-    if value.__class__ in SIMPLE:
-        return value
-    return with_parts(value, tuple(with_origins(part, change) for part in parts_of(value)))
 
+    def changed(leaf: Value) -> Value:
+        if isinstance(leaf, Traced):
+            origins = change(leaf.origins)
+            return leaf if origins == leaf.origins else dataclasses.replace(leaf, origins=origins)
+        if not isinstance(leaf, Ref) or all(each.view.is_static for each in leaf.alternatives):
+            return leaf
+        views = [dataclasses.replace(each.view, origins=change(each.view.origins)) for each in leaf.alternatives]
+        return leaf.seen_as(views, lambda view: view)
 
-def mapped(state: State, change: Callable[[Value], Value]) -> State:
-    """The state with every value changed."""
-    frames = {n: {name: change(value) for name, value in names.items()} for n, names in state.frames.items()}
-    heap = {
-        number: dataclasses.replace(entry, items=tuple(change(item) for item in entry.items))
-        for number, entry in state.heap.items()
-    }
-    return State(frames, heap, dict(state.store), tuple(change(value) for value in state.temps), state.live, state.held)
+    return with_leaves(value, changed)
 
 
 def state_with_origins(state: State, change: Callable[[Origins], Origins]) -> State:
-    return mapped(state, lambda value: with_origins(value, change))
+    return state.mapped(lambda value: with_origins(value, change))
 
 
 def resolved(origins: Origins, known: Mapping[Mark, Origins]) -> Origins:

@@ -72,19 +72,22 @@ class State:
                 if other.either is None and other.dtype == value.dtype:
                     names[name] = dataclasses.replace(value, weak=other.weak, either=None)
 
+    def mapped(self, change: Callable[[Value], Value]) -> State:
+        """The state with every value changed, the contents of cells apart."""
+        frames = {n: {name: change(value) for name, value in names.items()} for n, names in self.frames.items()}
+        heap = {
+            number: dataclasses.replace(entry, items=tuple(change(item) for item in entry.items))
+            for number, entry in self.heap.items()
+        }
+        temps = tuple(change(value) for value in self.temps)
+        return State(frames, heap, dict(self.store), temps, self.live, dict(self.held))
+
     def renamed(self, ssa: Callable[[SSAValue], SSAValue]) -> State:
         """The same state with other SSA values."""
         renaming = Renaming(ssa=ssa)
-        frames = {
-            number: {name: renaming.value(value) for name, value in names.items()}
-            for number, names in self.frames.items()
-        }
-        heap = {
-            number: dataclasses.replace(entry, items=tuple(renaming.value(item) for item in entry.items))
-            for number, entry in self.heap.items()
-        }
-        store = {cell: renaming.expr(contents) for cell, contents in self.store.items()}
-        return State(frames, heap, store, tuple(renaming.value(value) for value in self.temps), self.live, self.held)
+        made = self.mapped(renaming.value)
+        made.store = {cell: renaming.expr(contents) for cell, contents in self.store.items()}
+        return made
 
 
 @dataclass

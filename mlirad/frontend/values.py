@@ -280,6 +280,10 @@ class Entry:
         return Entry(list, tuple(range(len(items))), items)
 
 
+def is_none(value: Value) -> bool:
+    return isinstance(value, Static) and value.value is None
+
+
 def is_number(value: Value) -> bool:
     """Whether a value is a number or bool, static or traced (a 0-d array is none)."""
     if isinstance(value, Static):
@@ -398,13 +402,20 @@ class Renaming:
         return with_parts(value, tuple(self.value(part) for part in parts)) if parts else value
 
 
+def with_leaves(value: Value, change: Callable[[Value], Value]) -> Value:
+    """The value with each value in it changed that holds no others."""
+    if value.__class__ in SIMPLE:
+        return change(value)
+    return with_parts(value, tuple(with_leaves(part, change) for part in parts_of(value)))
+
+
 def without_snapshots(value: Value) -> Value:
     """The value with nothing known of what its arrays hold."""
-    if isinstance(value, Ref):
-        return value if value.snapshot is None else Ref(value.alternatives, value.selector)
-    if value.__class__ in SIMPLE:
-        return value
-    return with_parts(value, tuple(without_snapshots(part) for part in parts_of(value)))
+
+    def stripped(leaf: Value) -> Value:
+        return Ref(leaf.alternatives, leaf.selector) if isinstance(leaf, Ref) and leaf.snapshot is not None else leaf
+
+    return with_leaves(value, stripped)
 
 
 def inside(value: Value) -> Iterable[Value]:

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mlirad.frontend.numbers import number_dtype
-from mlirad.frontend.origins import mapped
 from mlirad.frontend.state import Place, State
-from mlirad.frontend.values import SIMPLE, Maybe, Static, Value, parts_of, with_parts
+from mlirad.frontend.values import SIMPLE, Maybe, Static, Value, parts_of, with_leaves
 
 # The static numbers that a pass begins with: each is an object of its own, whose id tells where it was.
 Given = Mapping[int, tuple[Static, Place]]
@@ -47,14 +46,10 @@ class Widening:
 def with_own_numbers(state: State) -> State:
     """The state with an object of its own for each static number in it, so that one that is moved is recognised."""
 
-    def own(value: Value) -> Value:
-        if isinstance(value, Static):
-            return Static(value.value, value.path)
-        if value.__class__ in SIMPLE:
-            return value
-        return with_parts(value, tuple(own(part) for part in parts_of(value)))
+    def own(leaf: Value) -> Value:
+        return Static(leaf.value, leaf.path) if isinstance(leaf, Static) else leaf
 
-    return mapped(state, own)
+    return state.mapped(lambda value: with_leaves(value, own))
 
 
 def given(state: State) -> Given:
