@@ -163,8 +163,7 @@ def copied(function: FunctionType) -> FunctionType:
 
 def definition_of(function: Any) -> SourceLocation | None:
     """Where a function, or what a transform is of, is defined."""
-    while isinstance(function, Request):
-        function = plain(function.function)
+    function = function.transformed if isinstance(function, Request) else function
     code = getattr(function, "__code__", None)
     return None if code is None else SourceLocation(code.co_filename, code.co_firstlineno)
 

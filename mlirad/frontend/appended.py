@@ -22,8 +22,7 @@ class Bound:
     is_exact: bool = True
 
     def plus(self, other: Bound) -> Bound:
-        known = self.most is not None and other.most is not None
-        most = affine.add(self.most, other.most) if known else None  # type: ignore[arg-type]
+        most = None if self.most is None or other.most is None else affine.add(self.most, other.most)
         return Bound(most, self.is_exact and other.is_exact)
 
     def times(self, trips: affine.Int | None, is_exact: bool) -> Bound:
@@ -41,8 +40,8 @@ class Bound:
     def either(self, other: Bound) -> Bound:
         if self == other:
             return self
-        known = self.most is not None and other.most is not None
-        return Bound(affine.maximum(self.most, other.most) if known else None, False)  # type: ignore[arg-type]
+        most = None if self.most is None or other.most is None else affine.maximum(self.most, other.most)
+        return Bound(most, False)
 
 
 @dataclass

@@ -33,11 +33,7 @@ def assignable(
     in_place: the ufunc of an augmented assignment, of which `value` is the result; then the value's shape must not be
     larger, and its dtype must be of the same kind. Raises what NumPy raises.
     """
-    if isinstance(value, list | tuple):
-        from mlirad.frontend.numpy_creation import array  # which stands on this module
-
-        value = array(value, dtype)  # NumPy makes no array of another dtype on the way
-    operand = as_operand(value)
+    operand = as_operand(value, dtype)  # of lists, NumPy makes no array of another dtype on the way
     if in_place is not None:
         check_in_place(operand, shape, dtype, in_place)
     own = shape_of(operand)

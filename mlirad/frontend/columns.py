@@ -17,13 +17,12 @@ from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast
 from mlirad.dialect.constant import full
 from mlirad.dialect.expr import Expr, building, constant, insert
+from mlirad.frontend.kinds import LARGEST_EXACT
 
 # A value of one side: an expression of that side, a number, or None where that side does not care.
 Operand = Expr | int | float | bool | None
 Slot = Hashable
 
-_EXACT = 2**53
-"""Integers up to this are floats exactly."""
 _NO_FLOAT = "the integer {0} joins a float here, and no float is equal to it"
 
 
@@ -91,7 +90,7 @@ class Columns:
         if isinstance(operand, Expr) and operand.type != type:
             with building(block):
                 if operand.type == types.I64 and types.is_float(type):
-                    fits = (operand <= _EXACT) & (operand >= -_EXACT)
+                    fits = (operand <= LARGEST_EXACT) & (operand >= -LARGEST_EXACT)
                     check(fits, "OverflowError", _NO_FLOAT, operand)
                 return cast(operand, types.element_type(type))
         return operand

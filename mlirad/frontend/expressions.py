@@ -64,12 +64,12 @@ BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.LShift: operator.lshift,
     ast.RShift: operator.rshift,
 }
-_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
     ast.Invert: operator.invert,
 }
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -169,7 +169,7 @@ class Expressions(Comprehensions):
                 return Static(not truth)
             return Traced(apply(np.logical_not, truth.expr), weak=True, origins=truth.origins)
         operand = self.operand(value)
-        function = _UNARY[type(op)]
+        function = UNARY[type(op)]
         return self.computed(lambda: function(operand), self.elementwise_strides(value))
 
     # Truth.
@@ -279,7 +279,7 @@ class Expressions(Comprehensions):
                 if not number.is_array:  # no number is equal to it
                     kind = bool if number.weak or other is None else np.bool_
                     return Static(kind(isinstance(op, ast.NotEq)))
-        function = _COMPARE[type(op)]
+        function = COMPARE[type(op)]
         return self.computed(lambda: function(a, b), self.elementwise_strides(left, right))
 
     def is_same(self, left: Value, right: Value) -> bool:

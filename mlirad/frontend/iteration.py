@@ -22,7 +22,7 @@ from mlirad.frontend.python_integers import converted, require_fit
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.selection import refusal as selection_refusal
 from mlirad.frontend.traced import NeedStatic, Traced, in_type, origins_of, visible
-from mlirad.frontend.values import SIMPLE, Entry, Lazy, Object, Ref, Static, Tuple, Value, inside
+from mlirad.frontend.values import SIMPLE, Entry, Lazy, Object, Ref, Static, Tuple, Value, inside, is_none
 from mlirad.frontend.views import View
 
 _INT64 = np.dtype(np.int64)
@@ -69,7 +69,7 @@ class Iteration(Expressions):
         index = self.use(index)
         if isinstance(index, Lazy) and index.kind is slice:
             start, stop, step = (self.use(part) for part in index.parts)
-            step = Static(1) if isinstance(step, Static) and step.value is None else step
+            step = Static(1) if is_none(step) else step
             parts = [part if is_none(part) else as_value(self.integer(part)) for part in (start, stop, step)]
             if isinstance(base, Static) and all(isinstance(part, Static) for part in parts):
                 places = slice(*(part.value for part in parts))  # type: ignore[union-attr]
@@ -268,10 +268,6 @@ class Iteration(Expressions):
             return view.affine(range(1, view.ndim), starts, (1, *view.shape[1:]))
 
         return self.distinct(array.seen_as((row(each.view) for each in array.alternatives), row))
-
-
-def is_none(value: Value) -> bool:
-    return isinstance(value, Static) and value.value is None
 
 
 def as_value(number: int | Traced) -> Value:

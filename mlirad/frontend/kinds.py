@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from mlirad.frontend.values import Poison
 
 Found = TypeVar("Found", bound=Hashable)
+LARGEST_EXACT = 2**53
+"""Integers up to this are floats exactly."""
 MOST_VALUES = 4
 """Of more Python numbers than these it is not known which one it is."""
 

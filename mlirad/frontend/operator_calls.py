@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from mlirad.frontend.expressions import BINARY, COMPARE, UNARY
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.values import Object, Static, Tuple, Value
 
@@ -18,39 +19,6 @@ if TYPE_CHECKING:
 
 _Args = tuple[Value, ...]
 Handler = Callable[["BuiltinCalls", _Args, dict[str, Value]], Value]
-
-_BINARY: Mapping[str, ast.operator] = {
-    "add": ast.Add(),
-    "sub": ast.Sub(),
-    "mul": ast.Mult(),
-    "truediv": ast.Div(),
-    "floordiv": ast.FloorDiv(),
-    "mod": ast.Mod(),
-    "pow": ast.Pow(),
-    "matmul": ast.MatMult(),
-    "and": ast.BitAnd(),
-    "or": ast.BitOr(),
-    "xor": ast.BitXor(),
-    "lshift": ast.LShift(),
-    "rshift": ast.RShift(),
-}
-_COMPARE: Mapping[Any, ast.cmpop] = {
-    operator.lt: ast.Lt(),
-    operator.le: ast.LtE(),
-    operator.eq: ast.Eq(),
-    operator.ne: ast.NotEq(),
-    operator.ge: ast.GtE(),
-    operator.gt: ast.Gt(),
-    operator.is_: ast.Is(),
-    operator.is_not: ast.IsNot(),
-}
-_UNARY: Mapping[Any, ast.unaryop] = {
-    operator.neg: ast.USub(),
-    operator.pos: ast.UAdd(),
-    operator.invert: ast.Invert(),
-    operator.inv: ast.Invert(),
-    operator.not_: ast.Not(),
-}
 
 
 def _taking(count: int, handler: Callable[..., Value]) -> Handler:
@@ -93,15 +61,16 @@ def _call(machine: BuiltinCalls, args: _Args, kwargs: dict[str, Value]) -> Value
 
 def _table() -> dict[Any, Handler]:
     made: dict[Any, Handler] = {}
-    for name, op in _BINARY.items():
-        plain = f"{name}_" if name in ("and", "or") else name
-        made[getattr(operator, plain)] = _taking(2, lambda machine, a, b, op=op: machine.binary(op, a, b))
-        made[getattr(operator, f"i{name}")] = _taking(2, lambda machine, a, b, op=op: machine.in_place(op, a, b))
-    for function, op in _COMPARE.items():
-        made[function] = _taking(2, lambda machine, a, b, op=op: machine.compare(op, a, b))
-    for function, op in _UNARY.items():
-        made[function] = _taking(1, lambda machine, x, op=op: machine.unary(op, x))
+    for kind, function in BINARY.items():
+        in_place = getattr(operator, f"i{function.__name__.strip('_')}")
+        made[function] = _taking(2, lambda machine, a, b, kind=kind: machine.binary(kind(), a, b))
+        made[in_place] = _taking(2, lambda machine, a, b, kind=kind: machine.in_place(kind(), a, b))
+    for kind, function in {**COMPARE, ast.Is: operator.is_, ast.IsNot: operator.is_not}.items():
+        made[function] = _taking(2, lambda machine, a, b, kind=kind: machine.compare(kind(), a, b))
+    for kind, function in {**UNARY, ast.Not: operator.not_}.items():
+        made[function] = _taking(1, lambda machine, x, kind=kind: machine.unary(kind(), x))
     made |= {
+        operator.inv: made[operator.invert],
         operator.abs: _taking(1, lambda machine, x: machine.call(Static(abs), (x,), {})),
         operator.truth: _taking(1, lambda machine, x: machine.call(Static(bool), (x,), {})),
         operator.index: _taking(1, lambda machine, x: machine.result(machine.integer(x))),

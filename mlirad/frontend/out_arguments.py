@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.frontend.values import Static, Tuple, Value
+from mlirad.frontend.values import Tuple, Value, is_none
 
 # Functions written in C, which have no signature.
 _POSITIONAL: Mapping[Any, tuple[str, ...]] = {
@@ -48,12 +48,8 @@ def _named(
         return tuple(args), dict(kwargs)
     named = {**dict(zip(names[place:], args[place:], strict=False)), **kwargs}
     # Not all that is compiled takes a dtype, where `None` only keeps its place.
-    before = args[: place - 1] if names[place - 1] == "dtype" and _is_none(args[place - 1]) else args[:place]
+    before = args[: place - 1] if names[place - 1] == "dtype" and is_none(args[place - 1]) else args[:place]
     return tuple(before), named
-
-
-def _is_none(value: Value) -> bool:
-    return isinstance(value, Static) and value.value is None
 
 
 @cache

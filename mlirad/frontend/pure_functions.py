@@ -91,14 +91,13 @@ PURE: frozenset[Any] = frozenset().union(
     {str.maketrans, bytes.fromhex, bytes.maketrans, int.from_bytes, float.fromhex, datetime.date.fromisoformat},
 )
 
-_SCALAR_TYPES = frozenset(
-    kind for kind in np.sctypeDict.values() if not issubclass(kind, np.void | np.object_ | np.datetime64)
-)
+NUMPY_SCALARS = frozenset(kind for kind in np.sctypeDict.values() if not issubclass(kind, np.void | np.object_))
+"""The classes of NumPy's scalars, strings and dates among them."""
 PURE_CLASSES: frozenset[type] = frozenset(
     {
         *(bool, bytes, complex, float, frozenset, int, str, tuple, range, slice),
         *(datetime.timedelta, datetime.date, fractions.Fraction),
-        *(np.dtype, np.finfo, np.iinfo, np.datetime64, *_SCALAR_TYPES),
+        *(np.dtype, np.finfo, np.iinfo, *NUMPY_SCALARS),
     }
 )
 
@@ -126,9 +125,7 @@ METHODS: Mapping[type, frozenset[str]] = {
     tuple: frozenset({"count", "index"}),
     range: frozenset({"count", "index"}),
     slice: frozenset({"indices"}),
-    frozenset: frozenset(
-        ["union", "intersection", "difference", "symmetric_difference", "issubset", "issuperset", "isdisjoint", "copy"]
-    ),
+    frozenset: frozenset(_FROZENSET.split()),
     datetime.timedelta: frozenset({"total_seconds"}),
     datetime.date: frozenset({"toordinal", "weekday", "isoweekday", "isoformat", "replace"}),
     np.generic: frozenset(_GENERIC.split()),
@@ -139,7 +136,7 @@ METHODS: Mapping[type, frozenset[str]] = {
 OF_TEXT: frozenset[Any] = frozenset({str, repr, ascii, format})
 """Whose results are the text of their arguments, which a derived class may define."""
 
-LOCALE_FREE = frozenset({"format", "format_map", "join"})
+TEXT_METHODS = frozenset({"format", "format_map", "join"})
 """Methods of str that make the text of their arguments."""
 
 OF_ITEMS: frozenset[Any] = frozenset({sorted, frozenset, math.fsum, math.prod})

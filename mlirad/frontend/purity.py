@@ -21,23 +21,23 @@ from typing import Any
 import numpy as np
 
 from mlirad.frontend.pure_functions import (
-    LOCALE_FREE,
     METHODS,
+    NUMPY_SCALARS,
     OF_ITEMS,
     OF_SETS,
     OF_TEXT,
     PURE,
     PURE_CLASSES,
     PURE_UFUNC_METHODS,
+    TEXT_METHODS,
 )
 
 # --- data -------------------------------------------------------------------------------------------------------
 
-_NUMPY_SCALARS = frozenset(kind for kind in np.sctypeDict.values() if not issubclass(kind, np.void | np.object_))
 _DATA = frozenset(
     {
         *(bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range),
-        *(datetime.timedelta, datetime.date, fractions.Fraction, *_NUMPY_SCALARS, np.finfo, np.iinfo),
+        *(datetime.timedelta, datetime.date, fractions.Fraction, *NUMPY_SCALARS, np.finfo, np.iinfo),
         *(pathlib.PurePosixPath, pathlib.PureWindowsPath, pathlib.PosixPath, pathlib.WindowsPath),
     }
 )
@@ -229,7 +229,7 @@ def _is_of_numpy(function: Any, owner: Any) -> bool:
 
 
 def _is_of_text(function: Any, owner: Any) -> bool:
-    return function in OF_TEXT or (isinstance(owner, str) and function.__name__ in LOCALE_FREE)
+    return function in OF_TEXT or (isinstance(owner, str) and function.__name__ in TEXT_METHODS)
 
 
 def has_plain_text(value: Any) -> bool:

@@ -13,10 +13,8 @@ from mlirad.dialect import types
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import Expr, apply, constant, where
 from mlirad.frontend import numpy_elementwise
+from mlirad.frontend.kinds import LARGEST_EXACT
 from mlirad.frontend.traced import Number, Traced, python_kind
-
-_EXACT = 2**53
-"""Integers up to this are floats exactly."""
 
 
 def compared(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> Expr:
@@ -36,7 +34,7 @@ def _of_mixed(ufunc: np.ufunc, integer: Traced | Number, number: Traced | Number
         return numpy_elementwise.call(ufunc, *((x, y) if is_left else (y, x))).expr
 
     if not isinstance(number, Traced):
-        is_small = not math.isfinite(number) or abs(number) < _EXACT
+        is_small = not math.isfinite(number) or abs(number) < LARGEST_EXACT
         return relation(integer, number if is_small else int(number))
     if not isinstance(integer, Traced):
         return relation(integer, number) if _is_float(integer) else _beside(ufunc, int(integer), number, is_left)

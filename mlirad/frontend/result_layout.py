@@ -23,7 +23,7 @@ _ROW_MAJOR = frozenset(
     {np.dot, np.outer, np.inner, np.vdot, np.tensordot, np.zeros, np.ones, np.full, np.empty, np.arange, np.linspace}
     | {np.take, np.repeat, np.argmax, np.argmin, np.ix_, np.matmul}
 )
-_ROW_MAJOR_METHODS = frozenset({"dot", "take", "repeat", "argmax", "argmin", "flatten"})
+_ROW_MAJOR_METHODS = {"flatten", *(each.__name__ for each in _ROW_MAJOR if hasattr(np.ndarray, each.__name__))}
 # Functions whose results may lie otherwise though all that they are given is row-major.
 _OF_ITS_OWN = frozenset({np.einsum})
 _STACKED = 3

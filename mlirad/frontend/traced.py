@@ -151,8 +151,11 @@ def origins_of(*values: Any) -> frozenset[Hashable]:
     return frozenset(found)
 
 
-def as_operand(x: Any) -> Traced | Number:
-    """What NumPy makes of an operand: arrays of lists and tuples; numbers stay as they are. Raises DTypeError."""
+def as_operand(x: Any, dtype: np.dtype | None = None) -> Traced | Number:
+    """What NumPy makes of an operand: arrays (of a dtype) of lists and tuples; numbers stay as they are.
+
+    Raises DTypeError.
+    """
     if isinstance(x, Traced | bool | int | float | np.bool_ | np.integer | np.floating):
         if isinstance(x, np.generic):
             promotion.require_dtype(x.dtype, repr(x))
@@ -162,7 +165,7 @@ def as_operand(x: Any) -> Traced | Number:
     if isinstance(x, list | tuple):
         from mlirad.frontend.numpy_creation import array
 
-        return array(x)
+        return array(x, dtype)
     if isinstance(x, Operators):
         from mlirad.frontend.selection import refusal
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 import numpy as np
+from xdsl.dialects import func
 
 from mlirad.dialect import types
 from mlirad.dialect.check import check
@@ -209,8 +210,6 @@ class Transforms(Outlining, Calls):
 
     def constant_gradient(self, outlined: Outlined, request: Grad, wanted: Sequence[Any]) -> Value:
         """The gradient of a function that returns a number known at compile time: zeros."""
-        from xdsl.dialects import func
-
         outputs = outlined.callee.function_type.outputs.data
         op = insert(func.CallOp(outlined.callee.sym_name.data, outlined.operands, outputs))
         result = self.rebuilt(outlined.result, self.results_of(outlined, op.results))

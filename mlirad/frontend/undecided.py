@@ -21,7 +21,7 @@ from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.errors import CompileError
 from mlirad.frontend import promotion
-from mlirad.frontend.kinds import Either, PoisonUsed, united
+from mlirad.frontend.kinds import LARGEST_EXACT, Either, PoisonUsed, united
 from mlirad.frontend.traced import Number, Traced, python_kind, stand_in
 
 Operand = Traced | Number
@@ -143,9 +143,6 @@ def _is_held_by(of_python: Any, ufunc: np.ufunc, held: Sequence[Any]) -> bool:
 
 # --- comparisons ------------------------------------------------------------------------------------------------
 
-_EXACT = 2**53
-"""Integers up to this are floats exactly."""
-
 
 def settled(ufunc: np.ufunc, x: Operand, y: Operand) -> tuple[Operand, Operand]:
     """The operands of a relation as they are where they are NumPy's. Raises PoisonUsed where Python's relation differs.
@@ -183,7 +180,7 @@ def _is_same_with_pythons(ufunc: np.ufunc, x: Traced, either: Either, other: Ope
     if x.dtype == np.float32:
         return _is_same_in_float32(ufunc, either, other)
     if not isinstance(other, Traced):
-        return x.dtype.itemsize < 8 or bool(abs(other) < _EXACT) or either.kind is kind or _require_exact(x)
+        return x.dtype.itemsize < 8 or bool(abs(other) < LARGEST_EXACT) or either.kind is kind or _require_exact(x)
     return x.dtype.itemsize < 8 or _require_exact(x, other)
 
 
@@ -204,5 +201,10 @@ def _require_exact(*operands: Traced) -> bool:
         if x.kind is int and x.dtype.itemsize == 8:
             value = x.scalar
             message = "the integer {0}, which is Python's on one path and NumPy's on another, has no exact float"
-            check((value <= _EXACT) & (value >= -_EXACT), "OverflowError", message, cast_expr(value, types.I64))
+            check(
+                (value <= LARGEST_EXACT) & (value >= -LARGEST_EXACT),
+                "OverflowError",
+                message,
+                cast_expr(value, types.I64),
+            )
     return True

@@ -52,7 +52,7 @@ class Reason:
         """What is raised where the trip count is not known: it must be, or the loop is refused for the reason."""
         if self.refusal is not None and (DATA in origins or not origins):
             return self.refusal
-        if self.poison is not None and "data" in origins | (frozenset() if origins else {"data"}):
+        if self.poison is not None and (DATA in origins or not origins):
             final = PoisonUsed(dataclasses.replace(self.poison.poison, loop=None))
             final.__dict__["location"] = self.poison.__dict__.get("location")
             return final
