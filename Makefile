@@ -7,10 +7,10 @@ FIRST ?= 0
 COUNT ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help install test filecheck lint format types check full fuzz purity endurance demo examples bench clean
+.PHONY: help install test filecheck lint format types check full fuzz purity grammar first-tries endurance demo examples bench clean
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 install: ## everything for development, into the active environment, and the git hook
 	$(PYTHON) -m pip install -e '.[test,examples]'
@@ -48,6 +48,12 @@ fuzz: ## random programs against NumPy and differences; FIRST=seed COUNT=seeds; 
 
 purity: ## call every public callable in a kernel; the summary goes to docs/verification/purity.md
 	$(PYTHON) tests/support/purity_walk.py --page docs/verification/purity.md
+
+grammar: ## programs drawn from Python's grammar and NumPy's signatures; FIRST=seed COUNT=seeds
+	$(PYTHON) -W ignore -m mlirad.testing.grammar --first $(FIRST) --count $(COUNT)
+
+first-tries: ## the verdicts on programs written without the compiler in mind; writes docs/verification/first-tries.md
+	PYTHONPATH=tests/support $(PYTHON) -m first_tries.verdicts
 
 endurance: ## threads, forks and processes, COUNT rounds of each scenario
 	$(PYTHON) benchmarks/endurance.py $(COUNT)

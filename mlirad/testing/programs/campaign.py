@@ -171,7 +171,9 @@ def run(keys: Sequence[Key], how: str, log: Path | None = None, derivatives: boo
 def generation() -> str:
     """Which generator this is: its seeds mean other programs when its text changes."""
     directory = Path(__file__).parent
-    names = "kinds expressions program writer assignments selections containers control functions generate"
+    names = (
+        "kinds expressions program writer assignments selections containers control narrow around functions generate"
+    )
     texts = b"".join((directory / f"{name}.py").read_bytes() for name in names.split())
     return hashlib.sha256(texts).hexdigest()[:16]
 

@@ -143,7 +143,10 @@ _FEATURES: dict[type[ast.AST], tuple[Feature, ...]] = {
         ("mask", lambda node: isinstance(node.slice, ast.Compare | ast.UnaryOp) and not _is_negative(node.slice)),
         ("index array", lambda node: isinstance(node.slice, ast.List) or _is_remainder_of(node.slice, "q")),
     ),
+    ast.Name: (("captured start", lambda node: node.id in ("START", "CONFIG")),),
     ast.Attribute: (
+        ("narrow dtype", lambda node: node.attr in ("int8", "uint8", "uint64")),
+        ("cast", lambda node: node.attr == "astype"),
         ("transpose", lambda node: node.attr == "T"),
         ("int of NumPy", lambda node: node.attr == "int64"),
         ("accumulation at indices", lambda node: node.attr == "at"),
@@ -162,6 +165,10 @@ _FEATURES: dict[type[ast.AST], tuple[Feature, ...]] = {
         ("reversed", lambda node: _is_call(node, "reversed")),
         ("callback", lambda node: _is_call(node, "apply")),
         ("dataclass", lambda node: _is_call(node, "Record2")),
+        ("composed closures", lambda node: _is_call(node, "compose", "twice", "shifted")),
+        ("appended list", lambda node: _is_method(node, "append")),
+        ("hidden state", lambda node: _is_method(node, "uniform", "rand")),
+        ("number of NumPy", lambda node: _is_method(node, "int8", "uint8", "uint64", "float32")),
         ("reshape", lambda node: _is_method(node, "reshape", "ravel")),
     ),
 }

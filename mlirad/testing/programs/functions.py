@@ -5,10 +5,12 @@ Reads: the scope. Writes: helpers, closures, callbacks, calls. Leaves: the text 
 
 from __future__ import annotations
 
+from mlirad.testing.programs.around import Around
 from mlirad.testing.programs.assignments import Assignments
 from mlirad.testing.programs.containers import Containers
 from mlirad.testing.programs.control import Control
-from mlirad.testing.programs.kinds import Array, Float, Int, Kind, Shape
+from mlirad.testing.programs.kinds import Array, Float, Int, Kind, Number, Shape
+from mlirad.testing.programs.narrow import Narrow
 from mlirad.testing.programs.selections import Selections
 from mlirad.testing.programs.writer import Helper
 
@@ -17,7 +19,7 @@ APPLY = """def apply(step, v, s):
     return step(v, step(v[::-1], s))"""
 
 
-class Functions(Assignments, Selections, Containers, Control):
+class Functions(Assignments, Selections, Containers, Control, Narrow, Around):
     """Whole functions, and statements that call or make some."""
 
     def main(self, parameters: dict[str, Kind], count: int) -> tuple[str, list[Kind]]:
@@ -34,11 +36,12 @@ class Functions(Assignments, Selections, Containers, Control):
             held = [
                 name
                 for name, kind in scope.items()
-                if name not in self.frozen and isinstance(kind, Array | Float | Int)
+                if name not in self.frozen and isinstance(kind, Array | Float | Int | Number)
             ]
             if any(line.endswith("return EARLY") for line in self.lines):
                 held = [name for name in held if name in parameters]  # they are bound everywhere
             chosen = self.rng.sample(held, min(len(held), self.rng.randrange(1, 4)))
+            chosen += [name for name in held if isinstance(scope[name], Number) and name not in chosen]
             shown = [self.shown(name, scope[name]) for name in chosen]
             self.line(f"return ({', '.join(shown)},)")
             text = "\n".join(self.lines).replace("EARLY", f"({', '.join(shown)},)")

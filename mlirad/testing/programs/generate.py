@@ -3,20 +3,23 @@
 Reads: a seed and a bias. Writes: nothing. Leaves: source text, and arguments to call it with.
 
 `mixed` spreads over everything; `alias` is dense in views, swaps, helpers that write, and references that depend on
-branches. Each program uses a few kinds of statements only, some of which it must contain: programs that use everything
-use little of anything. The same seed gives the same program, on every machine.
+branches; `dtypes` in narrow integers and float32, and numbers of Python that meet them; `around` in captured arrays,
+composed closures, lists that grow, and helpers whose code is replaced. Each program uses a few kinds of statements
+only, some of which it must contain: programs that use everything use little of anything. The same seed gives the same
+program, on every machine.
 """
 
 from __future__ import annotations
 
 from random import Random
 
+from mlirad.testing.programs.around import PRELUDE
 from mlirad.testing.programs.functions import APPLY, Functions
-from mlirad.testing.programs.kinds import Array, Float, Int, Kind
-from mlirad.testing.programs.program import Program, loss_of, outs_of
+from mlirad.testing.programs.kinds import Array, Float, Int, Kind, Scalar
+from mlirad.testing.programs.program import REPLACEMENT, Program, loss_of, outs_of
 from mlirad.testing.programs.writer import Helper
 
-BIASES = ("mixed", "alias")
+BIASES = ("mixed", "alias", "dtypes", "around")
 
 _PARAMETERS: dict[str, Kind] = {
     "x": Array((5,)),
@@ -33,6 +36,16 @@ _PARAMETERS: dict[str, Kind] = {
     "n": Int(0, 3),
     "k": Int(-2, 2),
 }
+_NARROW: dict[str, Kind] = {
+    "b": Array((5,), "uint8"),
+    "i": Array((5,), "int8"),
+    "o": Array((3,), "uint64"),
+    "g": Array((5,), "float32"),
+    "c": Scalar("uint8"),
+    "d": Scalar("float32"),
+    "p": Scalar("int64"),
+}
+"""Parameters that programs of the bias `dtypes` have besides."""
 _WEIGHTS: dict[str, dict[str, int]] = {
     "mixed": {
         "number": 6, "rebind": 4, "element": 6, "update": 6, "slice": 5, "view": 3, "local": 3, "branch": 5, "count": 6,
@@ -47,6 +60,16 @@ _WEIGHTS: dict[str, dict[str, int]] = {
         "other": 1, "integer": 2, "leave": 2, "skip": 1, "closure": 4, "callback": 3, "zipped": 3, "enumerated": 1,
         "over": 2, "early": 1, "maybe": 2, "shift": 4, "window": 2, "back": 4, "rotate": 5, "turn": 3, "choice": 7,
         "recursive": 1, "widened": 1, "mask": 2, "fancy": 3, "accumulate": 1,
+    },
+    "dtypes": {
+        "number": 3, "rebind": 2, "element": 3, "update": 2, "branch": 3, "count": 4, "until": 1, "early": 2,
+        "maybe": 1, "helper": 1, "tuple": 1, "list": 1, "dict": 1, "record": 1, "other": 2, "integer": 3,
+        "widened": 2, "over": 1, "narrow": 7, "loose": 8, "store": 9, "join": 9, "compared": 4, "scaled": 4,
+    },
+    "around": {
+        "number": 4, "rebind": 3, "element": 3, "update": 3, "view": 2, "branch": 4, "count": 5, "until": 2, "flag": 1,
+        "swap": 1, "helper": 5, "dict": 1, "record": 1, "closure": 2, "callback": 2, "early": 2, "recursive": 1,
+        "captured": 7, "composed": 9, "appended": 8, "hidden": 1,
     },
 }  # fmt: skip
 _NEEDED_BY = {
@@ -64,16 +87,20 @@ def generate(seed: int, bias: str) -> Program:
     kinds = list(_WEIGHTS[bias])
     planned = rng.sample(kinds, _PLANNED)
     weights = {kind: weight for kind, weight in _WEIGHTS[bias].items() if kind in planned or rng.random() < 0.35}
-    chosen = {name: kind for name, kind in _PARAMETERS.items() if rng.random() < _likelihood(name, planned)}
+    parameters = _PARAMETERS | _NARROW if bias == "dtypes" else _PARAMETERS
+    chosen = {name: kind for name, kind in parameters.items() if rng.random() < _likelihood(name, planned)}
     helpers = _helpers(rng, weights, planned)
     main = Functions(rng, weights, [helper for helper, _ in helpers], planned)
     text, results = main.main(chosen, rng.randrange(3, 9))
     texts = [*(text for _, text in helpers), text]
-    parts = ["import numpy as np\n\nimport mlirad", *_prelude("".join(texts)), *texts]
+    parts = ["import numpy as np\n\nimport mlirad", *_prelude("".join(texts), bias), *texts]
     parts += [loss_of(chosen, results), outs_of(chosen, results)]
     traits = {trait for trait in ("strided arguments", "aliased arguments") if rng.random() < 0.08}
     if not {("y", "x"), ("z", "x"), ("w", "m")} & {(one, other) for one in chosen for other in chosen}:
         traits.discard("aliased arguments")
+    if bias == "around" and helpers and (changed := _changed(helpers[0][1])) != helpers[0][1]:
+        parts.append(changed)
+        traits.add("replaced code")
     return Program(seed, bias, "\n\n\n".join(parts) + "\n", chosen, frozenset(traits))
 
 
@@ -95,8 +122,14 @@ def _helpers(rng: Random, weights: dict[str, int], planned: list[str]) -> list[t
     return found
 
 
-def _prelude(text: str) -> list[str]:
-    found: list[str] = []
+def _changed(text: str) -> str:
+    """The function of a text under another name, its constants changed."""
+    name = text[len("def ") : text.index("(")]
+    return text.replace(f"def {name}(", f"def {REPLACEMENT}(", 1).replace("0.5", "0.75").replace("0.25", "-0.25")
+
+
+def _prelude(text: str, bias: str) -> list[str]:
+    found: list[str] = [PRELUDE] if bias == "around" else []
     if "Record2(" in text:
         found += ["from dataclasses import dataclass", "@dataclass\nclass Record2:\n    u: object\n    v: object"]
     return [*found, APPLY] if "apply(" in text else found

@@ -19,7 +19,7 @@ from mlirad.errors import CompileError
 from mlirad.requests import Grad, Jvp, Vjp
 from mlirad.testing.interpreted import Interpreted
 from mlirad.testing.programs.oracle import Namespace, call, fresh, is_same, namespace_of, oracle_of, slope
-from mlirad.testing.programs.program import Program
+from mlirad.testing.programs.program import REPLACEMENT, Program
 
 CALLS = 3
 DERIVATIVES = ("gradient", "duality", "second order")
@@ -103,6 +103,10 @@ def _values(program: Program, how: Natively, ours: Namespace, oracle: Namespace)
     verdicts: list[Verdict] = []
     function = how.value(ours["f"])
     for number in range(CALLS):
+        if number == 1 and "replaced code" in program.traits and not isinstance(how, Stepwise):
+            for namespace in (ours, oracle):
+                helper = next(value for name, value in namespace.items() if re.fullmatch(r"[hr]0", name))
+                helper.__code__ = namespace[REPLACEMENT].__code__
         expected, given = program.arguments(number), program.arguments(number)
         want, got = call(oracle["f"], expected), call(function, given)
         verdict = _compared(want, got, expected, given, native=not isinstance(how, Stepwise))

@@ -33,6 +33,18 @@ class Int:
 
 
 @dataclass(frozen=True)
+class Scalar:
+    """A number of NumPy, of this dtype."""
+
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of a dtype that the generator does not follow."""
+
+
+@dataclass(frozen=True)
 class Bool:
     """A truth value."""
 
@@ -68,7 +80,7 @@ class Several:
 
 
 FIELDS = ("u", "v", "w")
-Kind = Array | Float | Int | Bool | Several
+Kind = Array | Float | Int | Scalar | Number | Bool | Several
 
 
 def slice_of(rng: Random, size: int, length: int) -> str:

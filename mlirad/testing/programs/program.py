@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.testing.programs.kinds import Array, Bool, Float, Int, Kind, Several
+from mlirad.testing.programs.kinds import Array, Bool, Float, Int, Kind, Number, Scalar, Several
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Program:
     """`source` defines f; loss, the number to differentiate; outs, f's float results as a function of `floats` only.
 
     `traits` are what the text does not tell: "strided arguments", of other layouts than C's; "aliased arguments", some
-    of which are others, or parts of them.
+    of which are others, or parts of them; "replaced code", a helper whose code becomes another's between two calls.
     """
 
     seed: int
@@ -51,6 +51,8 @@ def _argument(kind: Kind, rng: np.random.Generator, generic: bool) -> Any:
     match kind:
         case Array(shape, "int64"):
             return rng.integers(-4, 5, shape)
+        case Array(shape, "int8" | "uint8" | "uint64" as dtype):
+            return rng.integers(0 if dtype.startswith("u") else -8, 9, shape).astype(dtype)
         case Array(shape, dtype):
             values = rng.uniform(-2, 2, shape) if generic else rng.integers(-12, 13, shape) / 4
             return np.ascontiguousarray(values, dtype)
@@ -58,10 +60,13 @@ def _argument(kind: Kind, rng: np.random.Generator, generic: bool) -> Any:
             return float(rng.uniform(-2, 2) if generic else rng.integers(-12, 13) / 4)
         case Int(low, high):
             return int(rng.integers(low, high + 1))
+        case Scalar(dtype):
+            value = np.dtype(dtype).type(rng.integers(0, 9))
+            return value / 4 if value.dtype.kind == "f" else value
         case Bool():
             return bool(rng.integers(2))
-        case Several():
-            raise TypeError("no argument of a random program holds several values")
+        case Several() | Number():
+            raise TypeError("no argument of a random program is of this kind")
 
 
 def _strided(value: Any) -> Any:
@@ -116,6 +121,9 @@ def outs_of(parameters: dict[str, Kind], results: list[Kind]) -> str:
     along = " + ".join(f"np.sum(d[{number}] * along_{name})" for number, name in enumerate(floats))
     return "\n\n\n".join("\n".join(lines) for lines in (outs, energy, [*slope, f"    return {along}"]))
 
+
+REPLACEMENT = "replacement"
+"""The function whose code the first helper of a program with "replaced code" gets between two calls."""
 
 COMMON = ("loss", "outs", "energy", "slope")
 """The functions that every program has besides its own."""

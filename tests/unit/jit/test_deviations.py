@@ -332,7 +332,7 @@ def written_and_replaced(x, n):
 
 
 @row("the arrays that a call has written")
-@pytest.mark.parametrize(("f", "is_numpys"), [(written_in_place, True), (written_and_replaced, False)])
+@pytest.mark.parametrize(("f", "is_numpys"), [(written_in_place, True), (written_and_replaced, True)])
 def test_what_is_written_before_an_exception(f, is_numpys) -> None:
     theirs, mine = np.array([1.0, -2.0, 3.0]), np.array([1.0, -2.0, 3.0])
     with pytest.raises(IndexError):

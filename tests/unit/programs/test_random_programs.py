@@ -18,7 +18,7 @@ from mlirad.testing.programs.features import features_of
 from mlirad.testing.programs.generate import BIASES, generate
 
 # Of each bias.
-INTERPRETED, NATIVE = 12, 4
+INTERPRETED, NATIVE = 8, 3
 
 
 def keys(first: int, count: int) -> list[Key]:
@@ -28,22 +28,22 @@ def keys(first: int, count: int) -> list[Key]:
 def test_interpreted_programs_are_what_numpy_does(tmp_path: Path) -> None:
     summary = run(keys(100_000, INTERPRETED), "optimized", tmp_path / "log")
     assert not summary.failures, summary.text()
-    assert summary.programs == 2 * INTERPRETED
-    assert summary.verdicts["same", "gradient"] > INTERPRETED
-    assert summary.verdicts["same", "duality"] > INTERPRETED
+    assert summary.programs == len(BIASES) * INTERPRETED
+    assert summary.verdicts["same", "gradient"] > 2 * INTERPRETED
+    assert summary.verdicts["same", "duality"] > 2 * INTERPRETED
 
 
 def test_native_programs_are_what_numpy_does() -> None:
     summary = run(keys(200_000, NATIVE), "native")
     assert not summary.failures, summary.text()
-    assert summary.verdicts["same", "gradient"] > NATIVE
+    assert summary.verdicts["same", "gradient"] > 2 * NATIVE
 
 
 def test_a_campaign_is_resumed_by_its_log(tmp_path: Path) -> None:
     log = tmp_path / "log"
     first = run(keys(300_000, 1), "tensor", log, derivatives=False)
     again = run(keys(300_000, 1), "tensor", log, derivatives=False)
-    assert len(log.read_text().splitlines()) == 1 + 2
+    assert len(log.read_text().splitlines()) == 1 + len(BIASES)
     assert first.text() == again.text()
 
 
@@ -59,25 +59,31 @@ def test_a_seed_says_everything() -> None:
 def test_programs_run_in_numpy_and_have_what_they_are_for() -> None:
     kinds: set[str] = set()
     raised = 0
-    for key in keys(0, 150):
+    for key in keys(0, 80):
         program = generate(key[1], key[0])
         kinds |= {type(node).__name__ for node in ast.walk(ast.parse(program.source))}
         result = oracle.call(oracle.oracle_of(program)["f"], program.arguments(0))
         raised += isinstance(result, Exception)
-    assert raised < 15
+    assert raised < 20
     assert {"For", "While", "If", "IfExp", "AugAssign", "Break", "Nonlocal", "Tuple", "Slice", "Return"} <= kinds
 
 
 def test_the_features_that_programs_are_about_occur() -> None:
     found: set[str] = set()
-    for bias, seed in keys(0, 250):
+    for bias, seed in keys(0, 200):
         found |= features_of(generate(seed, bias).source)
     wanted = "while, break, continue, loop else, early return, zip, enumerate, reversed, negative step, traced bounds"
     wanted += ", chained comparison, short circuit, conditional expression, reference by branch, rotation, swap, view"
     wanted += ", view of a view, moving view, traced length, mask, index array, accumulation at indices, reshape"
     wanted += ", overlapping write, strided write, helper writes, closure, nonlocal, callback, recursion, tuple, list"
     wanted += ", dict, dataclass, bound on some paths, int of NumPy, float32, array of ints, rows, checkpointed"
+    wanted += ", narrow dtype, number of NumPy, cast, captured start, composed closures, appended list, hidden state"
     assert found >= set(wanted.split(", "))
+
+
+def test_the_traits_that_programs_are_about_occur() -> None:
+    traits = set().union(*(generate(seed, bias).traits for bias, seed in keys(0, 60)))
+    assert traits == {"strided arguments", "aliased arguments", "replaced code"}
 
 
 def test_features_are_read_off_the_text() -> None:
@@ -97,4 +103,4 @@ def test_a_log_of_another_generator_is_refused(tmp_path: Path) -> None:
 def test_a_process_that_dies_is_a_failure_and_not_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "_work", sys.exit)  # which takes no such arguments
     summary = run(keys(500_000, 1), "tensor", derivatives=False)
-    assert [why for _, why in summary.failures] == ["process: crashes the process (1)"] * 2
+    assert [why for _, why in summary.failures] == ["process: crashes the process (1)"] * len(BIASES)

@@ -1,0 +1,101 @@
+"""Statements about what is around a function: captured arrays as starts, closures that are composed, lists that grow.
+
+Reads: the scope. Writes: one statement or a few. Leaves: the functions and globals that they need to `PRELUDE`.
+"""
+
+from __future__ import annotations
+
+from mlirad.testing.programs.kinds import Array, Float, Int
+from mlirad.testing.programs.writer import Writer
+
+PRELUDE = """START = np.array([0.5, -1.0, 2.0, 0.25, -0.75])
+CONFIG = {"start": np.array([1.0, -0.5, 0.25, 2.0, -1.5]), "rate": 0.5}
+DRAWS = np.random.default_rng(7)
+
+
+def compose(f, g):
+    return lambda t: f(g(t))
+
+
+def twice(f):
+    return compose(f, f)
+
+
+def scaled(k):
+    def by(t):
+        return t * k
+
+    return by
+
+
+def shifted(f, s=0.25):
+    return lambda t, s=s: f(t) + s"""
+
+_STARTS = ("START", "CONFIG['start']")
+
+
+class Around(Writer):
+    """What comes from around the function, or is made to be called or grown."""
+
+    def write_captured(self) -> None:
+        """A captured array from which a loop begins; at times one that is written in truth."""
+        rng, expressions = self.rng, self.expressions
+        name, index = self.fresh("t"), self.fresh("j")
+        self.line(f"{name} = {rng.choice(_STARTS)}")
+        if rng.random() < 0.15:
+            self.line(f"{name} = {name} * CONFIG['rate'] if {expressions.condition(0)} else {name}")
+        self.line(f"for {index} in {expressions.trips()}:")
+        with self.block():
+            expressions.scope[index] = Int(0, 4)
+            self.line(f"{name} = {name} * {rng.choice(['0.5', '0.25'])} + {expressions.number(1)}")
+        self.line(f"{name} = {name} + 0.0")  # a new array: what the program writes next is its own
+        expressions.scope[name] = Array((5,))
+
+    def mapping(self, depth: int) -> str:
+        """An expression that is a function of a number."""
+        rng = self.rng
+        simple = ["np.sin", "np.tanh", f"scaled({self.expressions.number(0)})", "abs", "lambda t: t * t * 0.25"]
+        simple.append(f"lambda t: t * 0.5 + {self.expressions.number(0)}")
+        if depth <= 0:
+            return rng.choice(simple)
+        inner = self.mapping(depth - 1)
+        made = [f"compose({inner}, {self.mapping(depth - 1)})", f"twice({inner})", f"shifted({inner})", inner]
+        return rng.choice(made)
+
+    def write_composed(self) -> None:
+        """Functions composed of functions, kept in names and lists, and called."""
+        rng, expressions = self.rng, self.expressions
+        name = self.fresh("k")
+        argument = expressions.number(1)
+        if rng.random() < 0.3:
+            self.line(f"{name} = [{self.mapping(1)}, {self.mapping(2)}]")
+            value = f"{name}[1]({name}[0]({argument}))"
+        else:
+            self.line(f"{name} = {self.mapping(rng.choice([1, 2, 3]))}")
+            value = rng.choice([f"{name}({argument})", f"{name}({name}({argument}))"])
+        self.bind(Float(), "s", value)
+
+    def write_appended(self) -> None:
+        """A list that a loop appends to, and what is made of it."""
+        rng, expressions = self.rng, self.expressions
+        name, index, item = self.fresh("a"), self.fresh("j"), self.fresh("s")
+        starts = rng.random() < 0.5
+        self.line(f"{name} = [{expressions.number(0) + ' * 1.0' if starts else ''}]")
+        self.line(f"{item} = {expressions.number(1)}")
+        expressions.scope[item] = Float()
+        self.line(f"for {index} in {expressions.trips()}:")
+        with self.block():
+            expressions.scope[index] = Int(0, 4)
+            self.line(f"{item} = {item} * 0.5 + {expressions.number(1)}")
+            if rng.random() < 0.3:
+                self.line(f"if {expressions.condition(0)}:")
+                self.line(f"    {name}.append({item} * 1.0)")
+            else:
+                self.line(f"{name}.append({item} * 1.0)")
+        made = [f"np.sum(np.array({name})) * 0.25", f"len({name}) * 0.5", f"sum({name}) * 1.0"]
+        made += [f"{name}[-1] * 0.5", f"{name}[0] * 0.5"] if starts else []
+        self.bind(Float(), "s", rng.choice(made))
+
+    def write_hidden(self) -> None:
+        """A call that gives something else each time: to be right, or refused."""
+        self.bind(Float(), "s", self.rng.choice(["DRAWS.uniform()", "float(np.random.rand())"]))

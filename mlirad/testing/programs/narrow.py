@@ -1,0 +1,127 @@
+"""Statements about narrow dtypes: arrays and scalars of 8-bit integers, uint64 and float32, and what they meet.
+
+Reads: the scope. Writes: one statement or a few. Leaves: numbers of no known dtype (`Number`), whose dtype is what is
+tested: literals that stay weak, stores that cast or raise, joins that keep one of two dtypes.
+"""
+
+from __future__ import annotations
+
+from mlirad.testing.programs.kinds import Array, Float, Int, Number, Shape
+from mlirad.testing.programs.writer import Writer
+
+DTYPES = ("int8", "uint8", "uint64", "float32")
+_LITERALS = ("0", "1", "2", "-1", "3", "7", "100", "0.5", "1.5", "True")
+_UNSIGNED = ("0", "1", "2", "3", "7", "100")
+
+
+class Narrow(Writer):
+    """Narrow arrays, loose numbers, and joins of both."""
+
+    def narrow(self) -> list[tuple[str, Shape, str]]:
+        """The arrays of narrow dtypes in scope."""
+        return [(name, shape, dtype) for dtype in DTYPES for name, shape in self.expressions.arrays(dtype)]
+
+    def loose(self, depth: int = 1) -> str:
+        """A number of whatever dtype comes out."""
+        rng, expressions = self.rng, self.expressions
+        if depth and rng.random() < 0.5:
+            left, right = self.loose(depth - 1), self.loose(depth - 1)
+            shapes = [
+                *(f"({left} {sign} {right})" for sign in "++-**"),
+                *(f"{name}({left}, {right})" for name in ("max", "min", "np.maximum")),
+                f"({left} // {rng.choice(['2', '3'])})",
+                f"{left} ** {rng.choice(['2', 'np.int64(2)', 'np.uint8(2)'])}",
+                f"abs({left})",
+                f"({left} if {right} > {rng.choice(_LITERALS)} else {left})",
+            ]
+            return rng.choice(shapes)
+        found = expressions.names(Number) + expressions.names(Int)[:1]
+        narrow = self.narrow()
+        if narrow:
+            name, shape, _ = rng.choice(narrow)
+            found += [expressions.element(name, shape)] * 2 + [rng.choice([f"{name}.sum()", f"{name}.max()"])]
+        kind = rng.choice(DTYPES)
+        literals = _UNSIGNED if kind.startswith("u") else _LITERALS[:7]
+        found += [rng.choice(_LITERALS), f"np.{kind}({rng.choice(literals)})"]
+        return rng.choice(found)
+
+    def write_narrow(self) -> None:
+        """A new array of a narrow dtype, made or cast."""
+        rng, expressions = self.rng, self.expressions
+        dtype = rng.choice(DTYPES)
+        items = ", ".join(rng.choice(_UNSIGNED) for _ in range(3))
+        made = [
+            f"np.array([{items}], np.{dtype})",
+            f"np.zeros(3, np.{dtype})",
+            f"np.full(3, {rng.choice(_UNSIGNED)}, np.{dtype})",
+        ]
+        shape: Shape = (3,)
+        arrays = expressions.arrays()
+        if arrays and rng.random() < 0.6:
+            name, shape = rng.choice(arrays)
+            value = f"np.abs({name})" if dtype.startswith("u") else name
+            made = [f"({value} * {rng.choice(['1.5', '2.6', '1.0'])}).astype(np.{dtype})"]
+        name = self.fresh("b")
+        self.line(f"{name} = {rng.choice(made)}")
+        expressions.scope[name] = Array(shape, dtype)
+
+    def write_loose(self) -> None:
+        name = self.fresh("l")
+        self.line(f"{name} = {self.loose(2)}")
+        self.expressions.scope[name] = Number()
+
+    def write_store(self) -> None:
+        """A number or an array into an array of another dtype, which casts it, or raises."""
+        rng, expressions, narrow = self.rng, self.expressions, self.narrow()
+        if not narrow:
+            return self.write_narrow()
+        name, shape, _ = rng.choice(narrow)
+        number = rng.choice([self.loose(1), f"int({self.loose(1)})", f"{self.loose(0)} % 5", expressions.number(0)])
+        same = [n for n, s, _ in narrow if s == shape] + [n for n, s in expressions.arrays() if s == shape]
+        statements = [
+            f"{expressions.element(name, shape)} = {number}",
+            f"{expressions.element(name, shape)} = {number}",
+            f"{name}[:] = {rng.choice(same)}",
+            f"{name}[:2] = {rng.choice(_UNSIGNED)}",
+            f"{name} {rng.choice(['+=', '-=', '*='])} {rng.choice(_UNSIGNED)}",
+            f"{name}[::-1] += {name}",
+        ]
+        return self.line(rng.choice(statements))
+
+    def write_join(self) -> None:
+        """A number that is Python's on one path and NumPy's on another."""
+        rng, expressions = self.rng, self.expressions
+        name, first, literal = self.fresh("l"), rng.choice(_LITERALS), rng.choice(_LITERALS)
+        narrow = [(array, shape) for array, shape, _ in self.narrow() if len(shape) == 1]
+        use = rng.choice([f"{name} - 10", f"{name} * 100", f"{name} + np.uint8(200)", f"{name} / 2", f"-{name}"])
+        match rng.randrange(4):
+            case 0 if narrow:
+                array, item = rng.choice(narrow)[0], self.fresh("e")
+                self.line(f"{name} = {first}")
+                self.line(f"for {item} in {array}:")
+                self.line(f"    if {item} > {rng.choice(_UNSIGNED)}:")
+                self.line(f"        {name} = {rng.choice([item, f'{name} + {item}', f'max({name}, {item})'])}")
+            case 1:
+                self.line(f"{name} = {first}")
+                self.line(f"if {expressions.condition(0)}:")
+                self.line(f"    {name} = {self.loose(1)}")
+            case 2:
+                self.line(f"{name} = {self.loose(0)} if {expressions.condition(0)} else {literal}")
+            case _:
+                self.line(f"{name} = {rng.choice(['max', 'min'])}({literal}, {self.loose(1)})")
+        used = self.fresh("l")
+        self.line(f"{used} = {use}")
+        expressions.scope |= {used: Number()}
+
+    def write_compared(self) -> None:
+        """A branch on numbers of different dtypes, in which doubles are written."""
+        self.line(f"if {self.loose(1)} {self.rng.choice(['<', '>', '==', '<='])} {self.loose(0)}:")
+        with self.block():
+            self.write_something()
+
+    def write_scaled(self) -> None:
+        """Doubles times numbers of other dtypes."""
+        arrays = self.expressions.arrays()
+        if arrays:
+            factor = self.rng.choice([self.loose(0), f"np.float32({self.rng.choice(_LITERALS[:7])})"])
+            self.bind(Float(), "s", f"np.sum({self.rng.choice(arrays)[0]} * {factor}) * 0.125")

@@ -1,0 +1,68 @@
+"""Programs drawn from Python's grammar and NumPy's signatures: none is wrong, and the judge would see one that is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mlirad.dialect.elementwise import SubOp
+from mlirad.testing.grammar.campaign import campaign, judged
+from mlirad.testing.grammar.generate import RUNS, Program, generate, run
+from mlirad.testing.grammar.judge import difference
+
+COUNT = 5000 if os.environ.get("MLIRAD_FULL") else 12
+
+
+def test_a_seed_is_a_program_that_runs() -> None:
+    for seed in range(8):
+        program = generate(seed)
+        assert program.source == generate(seed).source
+        for number in range(RUNS):
+            run(program.source, program.arguments(number))
+
+
+@pytest.mark.timeout(20_000)
+def test_no_program_is_wrong() -> None:
+    summary = campaign(0, COUNT)
+    assert not summary.failures, summary.text()
+    assert sum(summary.programs.values()) == COUNT and summary.programs["same"]
+
+
+SOURCE = "import numpy as np\n\ndef f(x):\n    y = x - 2\n    return y, np.sum(y)\n"
+
+
+def test_the_judge_sees_a_wrong_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program(1, SOURCE, {"x": "f8 5"})
+    assert {verdict.kind for verdict in judged(program, tmp_path)} == {"same"}
+    right = SubOp.scalar
+    monkeypatch.setattr(SubOp, "scalar", lambda self, x, y: right(self, y, x))
+    assert {verdict.kind for verdict in judged(program, tmp_path)} == {"wrong"}
+
+
+def test_the_judge_sees_a_wrong_derivative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program(1, SOURCE.replace("x - 2", "x - x * x"), {"x": "f8 5"})
+    assert [verdict.kind for verdict in judged(program, tmp_path)] == ["same"] * (RUNS + 1)
+    monkeypatch.setattr(SubOp, "vjp", lambda self, g, out, x, y: (g, g))
+    assert [verdict.kind for verdict in judged(program, tmp_path)] == ["same"] * RUNS + ["wrong"]
+
+
+@pytest.mark.parametrize(
+    ("want", "got"),
+    [
+        (np.zeros(3), np.zeros(3, np.float32)),
+        (np.zeros(3), np.zeros((3, 1))),
+        (np.float64(1), 1),
+        (np.uint8(3), 3),
+        ((1, 2.0), [1, 2.0]),
+        ({"a": 1}, {"b": 1}),
+        (None, 0),
+        (1.0, 1.001),
+        ([1, (2.0, np.ones(2))], [1, (2.0, np.array([1.0, 2.0]))]),
+    ],
+)
+def test_what_differs(want: object, got: object) -> None:
+    assert difference(want, got)
+    assert not difference(want, want) and not difference(got, got)
