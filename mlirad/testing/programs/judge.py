@@ -19,7 +19,7 @@ from mlirad.errors import CompileError
 from mlirad.requests import Grad, Jvp, Vjp
 from mlirad.testing.interpreted import Interpreted
 from mlirad.testing.programs.oracle import Namespace, call, fresh, is_same, namespace_of, oracle_of, slope
-from mlirad.testing.programs.program import REPLACEMENT, Program
+from mlirad.testing.programs.program import REPLACEMENT, Program, laid_out
 
 CALLS = 3
 DERIVATIVES = ("gradient", "duality", "second order")
@@ -185,7 +185,9 @@ def _slope_verdict(
     def along(step: float) -> float:
         # Doubles, also where the program takes float32: its own rounding would drown the differences.
         moved = [np.asarray(a, np.float64) + step * directions[k] if k in directions else a for k, a in enumerate(args)]
-        moved = [x[()] if isinstance(x, np.ndarray) and not x.shape else x for x in moved]
+        moved = [
+            x[()] if not np.shape(x) else laid_out(x, a) for x, a in zip(map(np.asarray, moved), args, strict=True)
+        ]
         result = call(oracle["loss"], fresh(moved))
         return np.nan if isinstance(result, Exception) else float(result)
 
@@ -268,7 +270,7 @@ def _second_order(program: Program, how: Natively, ours: Namespace) -> list[Verd
         return [Verdict("same", "second order")]
 
     def along(step: float) -> float:
-        moved = [x + step * u for x, u in zip(_primals(program, ours, 1), us, strict=True)]
+        moved = [laid_out(x + step * u, x) for x, u in zip(_primals(program, ours, 1), us, strict=True)]
         return _inner(gradient(*moved)[1], vs)
 
     expected = slope(along)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.testing.programs.program import Program
+from mlirad.testing.programs.program import Program, laid_out
 
 Namespace = dict[str, Any]
 
@@ -55,7 +55,7 @@ def _executed(code: Any) -> Namespace:
 
 
 def fresh(args: Sequence[Any]) -> list[Any]:
-    return [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+    return [laid_out(arg, arg) for arg in args]
 
 
 def call(function: Callable[..., Any], args: Sequence[Any]) -> Any:

@@ -36,7 +36,7 @@ class Program:
         """The arguments of call `number`: multiples of 1/4, or generic ones (away from ties) to differentiate at."""
         rng = np.random.default_rng([self.seed, number, generic])
         made = [_argument(kind, rng, generic) for kind in self.parameters.values()]
-        if "strided arguments" in self.traits and not generic:
+        if "strided arguments" in self.traits:
             made = [_strided(each) for each in made]
         if "aliased arguments" in self.traits and not generic:
             return _aliased(self.parameters, made)
@@ -78,6 +78,14 @@ def _strided(value: Any) -> Any:
     wide = np.zeros(2 * value.size, value.dtype)[::-2]
     wide[...] = value
     return wide
+
+
+def laid_out(value: Any, like: Any) -> Any:
+    """A copy of an array that lies in memory as `like` does: functions may write through what is a view only there."""
+    if not isinstance(value, np.ndarray):
+        return value
+    is_plain = like.flags.c_contiguous
+    return value.copy() if is_plain else _strided(value.copy())
 
 
 def _aliased(parameters: dict[str, Kind], values: list[Any]) -> list[Any]:
