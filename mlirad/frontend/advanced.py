@@ -151,11 +151,13 @@ def _without_ellipsis(entries: list[Any], rank: int) -> list[Any]:
 
 
 def _require_size(axis: int, size: Size, own: Size) -> None:
-    """IndexError, of the compiler's or at run time, unless a mask is as long as the axis that it is for."""
+    """IndexError, of the compiler's or at run time, unless a mask is as long as the axis that it is for. NumPy lets one
+    without elements pass for every axis.
+    """
     message = f"boolean index did not match indexed array along axis {axis}; size of axis is {{0}} but size of "
     message += "corresponding boolean axis is {1}"
     if isinstance(size, int) and isinstance(own, int):
-        if size != own:
+        if own not in (0, size):
             raise StaticIndexError(message.format(size, own))
     elif size != own:
         first, second = (x.expr if isinstance(x, Dim) else constant(x, types.I64) for x in (size, own))
@@ -209,6 +211,8 @@ class _Reading:
             return
         for offset, size in enumerate(entry.shape):
             _require_size(self.axis + offset, self.shape[self.axis + offset], size)
+        if sizes.is_static(entry.shape) and 0 in entry.shape:
+            entry = np.zeros(entry.shape, np.bool_)  # type: ignore[arg-type]
         if isinstance(entry, np.ndarray):
             for index in np.nonzero(entry):
                 self._index(index)

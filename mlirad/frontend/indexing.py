@@ -92,6 +92,9 @@ def _element(entry: Any, axis: int, length: Size, boundscheck: bool) -> Start:
         return checked(_as_i64(entry), axis, length, boundscheck)
     if _is_advanced(entry):
         raise UnsupportedSyntaxError("indexing by arrays, lists and bools is not supported here")
+    if isinstance(entry, Traced) and entry.dtype == np.float64:
+        # It may hold what is an int on the path that is taken.
+        raise UnsupportedSyntaxError("an index is a float here, or may be one on some path", hint="write x[int(i)]")
     if isinstance(entry, Traced) or not hasattr(entry, "__index__"):
         raise StaticIndexError(_NOT_AN_INDEX)
     position = int(entry)

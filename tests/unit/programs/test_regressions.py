@@ -206,3 +206,33 @@ def test_a_loop_target_becomes_a_masked_selection() -> None:
     """What a header is apart from its numbers was asked of the parts of a selection."""
     x = np.arange(12.0).reshape(3, 4)
     assert mlirad.jit(selects_in_a_loop)(x) == selects_in_a_loop(x)
+
+
+def indexes_by_an_empty_mask(x, y, m):
+    w = y[:-1] > 0.5
+    x[w] += y
+    x[w] = 5.0
+    m[w] = 3.0
+    return x[w], m[w], m[:, w] * 2.0, m[np.zeros((3, 0)) > 1.0], np.sum(x[w])
+
+
+def test_a_mask_without_elements_fits_every_axis() -> None:
+    """NumPy compares the length of a mask with that of the axis only if the mask has elements."""
+    args = np.arange(4.0), np.ones(1), np.arange(12.0).reshape(3, 4)
+    mine, its = fresh(args), fresh(args)
+    found, wanted = mlirad.jit(indexes_by_an_empty_mask)(*mine), indexes_by_an_empty_mask(*its)
+    assert all(is_same(*pair) for pair in zip((*found, *mine), (*wanted, *its), strict=True))
+
+
+def halves_perhaps(x, n, k):
+    while n > 3:
+        k /= 2
+        n -= 1
+    return x[k]
+
+
+def test_an_int_that_a_loop_may_make_a_float_is_no_index() -> None:
+    """Which of both it is, only the run knows: it raised an IndexError even where it stays an int."""
+    with pytest.raises(mlirad.CompileError, match="may be one on some path") as caught:
+        mlirad.jit(halves_perhaps)(X, 2, 1)
+    assert caught.value.lineno == halves_perhaps.__code__.co_firstlineno + 4
