@@ -207,6 +207,19 @@ def test_a_carried_integer_that_becomes_float_is_float_also_after_zero_trips() -
     assert isinstance(compiled, float)
 
 
+def test_a_carried_bool_that_becomes_an_int_is_an_int_also_after_zero_trips() -> None:
+    def f(s, n):
+        while n > 0:
+            s += 1
+            n -= 1
+        return s
+
+    assert f(True, 0) is True
+    compiled = mlirad.jit(f)(True, 0)
+    assert type(compiled) is int
+    assert compiled == 1
+
+
 @row("an argument that is written and overlaps")
 def test_overlaps_of_which_none_is_a_view_of_the_other() -> None:
     def f(x, y):
