@@ -109,7 +109,7 @@ class TargetError(CompileError):
 
     @classmethod
     def of_all(cls, problems: Sequence[TargetError]) -> TargetError:
-        """One error that tells of all problems, in the order of the source; those without a place come last."""
+        """One error with all problems, in the order of the source; those without a place come last."""
         found: dict[tuple[str, str], TargetError] = {}
         for each in problems:
             found.setdefault((str(each.location), each.message), each)

@@ -1,4 +1,4 @@
-"""Functions of NumPy and math that somebody has put others in the place of, as tests and tools do.
+"""Functions of NumPy and math that have been replaced by others, as tests and tools do.
 
 Reads: the namespaces of these modules, now and when mlirad was imported. Writes: nothing. Leaves: a refusal: the rules
 of the compiler are written with these functions, and it knows NumPy's functions by what stands under their names.
@@ -40,9 +40,9 @@ def require_originals(location: SourceLocation | None) -> None:
         space = vars(module)
         for name, original in functions.items():
             if (now := space.get(name, _NOT_THERE)) is not original:
-                told = f"has been replaced by {now!r}" if now is not _NOT_THERE else "has been removed"
+                what = f"has been replaced by {now!r}" if now is not _NOT_THERE else "has been removed"
                 raise UnsupportedSyntaxError(
-                    f"{_SHORT[module]}.{name} {told}, and the compiler needs the function that was there",
+                    f"{_SHORT[module]}.{name} {what}, and the compiler needs the function that was there",
                     location,
                     "put it back while functions are compiled, and call the other one by a name of its own",
                     FUNCTIONS,

@@ -85,7 +85,7 @@ COMPARABLE = (str, bytes, tuple, range, slice, np.dtype)
 
 
 def text_of_number(value: Any) -> str:
-    """The text of one of NUMBERS, of which no two are alike; that of a derived class may say anything."""
+    """A text that differs for any two of NUMBERS. (The `repr` of a derived class may say anything.)"""
     if isinstance(value, np.generic):
         return f"{value.dtype.str} {value.tobytes().hex()}"
     kinds: tuple[Any, ...] = (int, float, complex)

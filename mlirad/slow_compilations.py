@@ -35,28 +35,28 @@ class Compilation:
     name: str
     loops: dict[SourceLocation, Unrolled] = field(default_factory=dict)
     is_late: bool = False
-    is_told: bool = False
+    is_reported: bool = False
 
-    def tell(self) -> None:
-        """It takes long. Where nothing is unrolled yet, what will be is told when it is."""
+    def report(self) -> None:
+        """It takes long. If no loop is unrolled yet, the first one that is will be reported."""
         self.is_late = True
-        report = self.report()
-        if report is not None and not self.is_told and sys.stderr is not None:
-            self.is_told = True
-            print(report, file=sys.stderr, flush=True)
+        text = self.text()
+        if text is not None and not self.is_reported and sys.stderr is not None:
+            self.is_reported = True
+            print(text, file=sys.stderr, flush=True)
 
-    def report(self) -> str | None:
+    def text(self) -> str | None:
         """What takes long; None where no loop is unrolled."""
         most = sorted(self.loops.copy().items(), key=lambda loop: -loop[1].copies)[:_SHOWN]
         if not most:
             return None
-        told = [
+        lines = [
             format_located(
                 f"this loop is unrolled because {each.why} (copies of its body so far: {each.copies})", place
             )
             for place, each in most
         ]
-        return "\n".join([f"mlirad: compiling {self.name} takes more than {PATIENCE:g} s", *told, f"  help: {_HINT}"])
+        return "\n".join([f"mlirad: compiling {self.name} takes more than {PATIENCE:g} s", *lines, f"  help: {_HINT}"])
 
 
 _own = threading.local()
@@ -67,7 +67,7 @@ def watched(name: str) -> Iterator[None]:
     """The compilation of a function is in here."""
     before = getattr(_own, "compilation", None)
     _own.compilation = made = Compilation(name)
-    timer = threading.Timer(PATIENCE, made.tell)
+    timer = threading.Timer(PATIENCE, made.report)
     timer.daemon = True
     timer.start()
     try:
@@ -82,5 +82,5 @@ def note_copy(place: SourceLocation | None, why: str) -> None:
     compilation = getattr(_own, "compilation", None)
     if compilation is not None and place is not None:
         compilation.loops.setdefault(place, Unrolled(why)).copies += 1
-        if compilation.is_late and not compilation.is_told:
-            compilation.tell()
+        if compilation.is_late and not compilation.is_reported:
+            compilation.report()

@@ -1,4 +1,4 @@
-"""Which values every element is needed of, so that no cotangent of theirs is zero for want of a use.
+"""Which values are needed in every element, so that no element of their cotangents is zero for want of a use.
 
 Reads: a function of func, scf and nd ops, and its activity. Writes: nothing. Gives: a set of live values.
 
@@ -30,8 +30,8 @@ Use = tuple[SSAValue, tuple[SSAValue, ...]]
 def needed(function: func.FuncOp, activity: Activity, outs: Sequence[SSAValue]) -> frozenset[SSAValue]:
     """The live values that a path of whole uses connects with one of `outs`, whose cotangents have no such zeros.
 
-    The greatest set in which each value, but for outs, has a use that leaves no element out: the carry of a loop may
-    be needed because its next trip needs it.
+    The greatest set in which each value except outs has a use that leaves no element out: the carry of a loop may be
+    needed because its next trip needs it.
     """
     live = activity.live
     block = function.body.block

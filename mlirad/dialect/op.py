@@ -121,7 +121,7 @@ class NdOp(IRDLOperation):
         """The tangent of the result; None stands for a zero tangent."""
 
     def scales(self, index: int) -> bool:
-        """Whether the cotangent of operand `index` is that of the result times a factor that may not be finite."""
+        """Whether the cotangent of operand `index` is the result's, times a factor that may not be finite."""
         return False
 
     def is_finite(self) -> bool:
@@ -215,8 +215,8 @@ def op(
 
     cost, overwrites, shape_only: see `Memory`. singular: its derivative's factor may be infinite where the op itself is
     finite, so that an exactly zero cotangent always annihilates it. linear: an elementwise op whose derivative has no
-    factors but constants. partial: the operands of which the result may leave elements out, such as a select's branches
-    and the array that a write changes. Raises TypeError for a class that leaves a question open.
+    factors but constants. partial: the operands that may have elements which are not in the result, such as a
+    select's branches and the array that a write changes. Raises TypeError for a class that leaves a question open.
     """
 
     def define(cls: type[NdOpT]) -> type[NdOpT]:

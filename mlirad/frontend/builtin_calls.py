@@ -286,7 +286,7 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             hint = hints.replacement(f"np.{name}")
             raise self.refusal(f"the method {name!r} changes the array in place, and is not compiled", hint)
         if name == "flatten" and (args or kwargs):
-            # In another order than that of the elements, it is a copy of what ravel is a view of.
+            # In another order than the elements', it is a copy of the view that ravel gives.
             named = {key: self.index_operand(value) for key, value in kwargs.items()}
             order = [self.index_operand(arg) for arg in args]
             viewed = self.viewed(array, view_functions.flattened, *order, **named)

@@ -376,7 +376,7 @@ _FIELDS = (("attribute", "__dataclass_fields__"),)
 
 
 def _is_made_plainly(kind: type) -> bool:
-    """Whether making an object of a dataclass stores its fields, and runs no code that somebody has written."""
+    """Whether making an object of a dataclass stores its fields, and runs no code of the user's."""
     generated = [
         kind.__setattr__ is object.__setattr__ or _is_generated(kind.__setattr__),
         _is_generated(kind.__init__),

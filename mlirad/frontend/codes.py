@@ -1,7 +1,7 @@
 """Which code objects do the same: wherever they stand, and however a tool of tests has rewritten their asserts.
 
 Reads: code objects. Writes: nothing. Leaves: answers that do not depend on line numbers, file names or the positions of
-instructions, of which a text that has moved in its file, or a cell that was run again, has others.
+instructions: these change where a text is moved in its file, or a cell is run again.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def has_rewritten_asserts(code: CodeType) -> bool:
 def meaning_outside(code: CodeType, asserts: Sequence[Range]) -> Hashable:
     """What a function does outside its asserts: its instructions, each with its place from the first line on.
 
-    Where jumps lead to is not told: instructions of the same places are in the same order.
+    The targets of jumps are left out: instructions of the same places are in the same order.
     """
     found: set[Hashable] = set()
     for each in dis.get_instructions(code):
@@ -87,13 +87,13 @@ def meaning_outside(code: CodeType, asserts: Sequence[Range]) -> Hashable:
         start = place.lineno, place.col_offset or 0
         if any(first <= start < last for first, last in asserts):
             continue
-        told: Hashable = None
+        argument: Hashable = None
         if isinstance(each.argval, CodeType):
-            told = meaning_outside(each.argval, asserts)
+            argument = meaning_outside(each.argval, asserts)
         elif each.opcode not in _JUMPS:
-            told = _constant(each.argval)
+            argument = _constant(each.argval)
         name = re.sub("FORWARD_|BACKWARD_", "", each.opname)
-        found.add((name, told, start[0] - code.co_firstlineno, start[1]))
+        found.add((name, argument, start[0] - code.co_firstlineno, start[1]))
     return (*_parameters(code), frozenset(found))
 
 

@@ -133,7 +133,7 @@ class FilledLists(Unrolling):
         return Filling(number, growth.number, capacity, count.expr if isinstance(count, Traced) else count, first)
 
     def fill(self, fillings: Fillings, appended: Appended, trips: affine.Int | None, is_exact: bool = True) -> dict:
-        """Tell the arrays their capacity. appended: by an iteration. Gives the lengths that are known afterwards."""
+        """Give the arrays their capacity. appended: by an iteration. Returns the lengths that are known afterwards."""
         lengths: dict[int, Bound] = {}
         for each in () if fillings.done else fillings.lists:
             with building(InsertPoint.before(each.first)):
@@ -186,7 +186,7 @@ class FilledLists(Unrolling):
 
 
 def may_unroll(loop: Loop) -> bool:
-    """Whether unrolling a loop may be tried: it has few trips, or a number that the call tells."""
+    """Whether unrolling a loop may be tried: it has few trips, or a number that the arguments give."""
     length: Any = loop.length
     if isinstance(length, Traced):
         return DATA not in length.origins

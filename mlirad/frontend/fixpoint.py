@@ -124,7 +124,7 @@ class Fixpoints(FilledLists):
             header, previous = self.next_header(search, header, merged)
 
     def resolved_pass(self, loop: Loop, header: Header) -> Pass:
-        """A pass; what it needs is told by origins outside of the loop."""
+        """A pass over the body; the origins of what it needs are outside of the loop."""
         appended, self.appended = self.appended, Appended()
         try:
             made = self.one_pass(loop, header)

@@ -41,7 +41,7 @@ class Imports(Objects):
             self.bind(alias.asname or alias.name, self.attribute(self.module_value(module), alias.name))
 
     def imported(self, name: str) -> ModuleType:
-        """A module that has been imported, or whose first import nobody notices."""
+        """A module that has been imported, or whose first import has no effect that a user could notice."""
         home = name.split(".")[0]
         if name not in sys.modules and home not in sys.stdlib_module_names and home not in _QUIET:
             hint = "import it at the top of the file"
@@ -52,5 +52,5 @@ class Imports(Objects):
             raise self.refusal(str(error)) from None
 
     def module_value(self, module: ModuleType) -> Value:
-        # A module stays what it is; what is read of one is guarded, unless nobody rebinds it.
+        # A module stays what it is. What is read of it is guarded, unless its attributes are settled.
         return self.object_value(module, None if is_settled(module) else Path(module, ""))

@@ -23,7 +23,7 @@ from mlirad.frontend.values import Entry, Object, Static, Tuple, Value
 Truth = bool | Traced
 Bindings = dict[str, Value]
 
-# Classes of which a pattern's one positional part is the value itself.
+# The one positional part of a pattern of these classes is the value itself.
 _WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
 
 

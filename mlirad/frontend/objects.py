@@ -48,7 +48,7 @@ def is_container(value: Any) -> bool:
 
 
 def _path_of_itself(value: Any) -> Path | None:
-    """The path to an object that nobody puts another one in the place of; None where its attributes never change."""
+    """The path to an object that is not replaced by another one; None where its attributes never change."""
     home = (value if isinstance(value, type | FunctionType | BuiltinMethodType) else type(value)).__module__
     return None if is_in_settled(str(home)) and purity.is_constant(value) else Path(value, "")
 

@@ -184,7 +184,7 @@ def is_pure_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         return False
     owner = _owner(function)
     every = [part for each in (owner, *given) for part in _inside(each)]
-    # The order of a set's items is not the same in each process, nor that of two sets that are equal.
+    # The order of a set's items differs between processes, and between sets that are equal.
     if any(isinstance(part, frozenset) for part in every) and not _takes_sets(function, owner):
         return False
     # NumPy takes the time of the call for these, wherever a date may stand.
@@ -283,7 +283,7 @@ def is_missing(found: Any) -> bool:
 
 
 def runs_code(value: Any, name: str) -> bool:
-    """Whether reading an attribute runs Python code: a descriptor's, or that of __getattr__ or __getattribute__."""
+    """Whether reading an attribute runs Python code: a descriptor, __getattr__ or __getattribute__."""
     kind = type(value)
     if isinstance(value, types.ModuleType):
         return name not in vars(value) and "__getattr__" in vars(value) and kind is types.ModuleType

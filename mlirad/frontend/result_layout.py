@@ -3,7 +3,7 @@
 Reads: values. Writes: nothing. Leaves: strides in elements.
 
 A stand-in has axes in the same order in memory as the array that it stands for, and the function itself is called with
-it. So no function has to be described here, but for those whose results are row-major whatever they are given.
+it. So only functions whose results are row-major, whatever they are given, have to be listed here.
 """
 
 from __future__ import annotations

@@ -238,7 +238,7 @@ def _means(node: FunctionNode, twin: CodeType, filename: str, text: str) -> bool
 
 
 def _of_rewritten(code: CodeType, text: str, flags: int) -> FunctionNode | None:
-    """The function of a text that does the same but for its asserts."""
+    """The function of a text that does the same outside its asserts."""
     try:
         tree = ast.parse(text, code.co_filename)
     except SyntaxError:

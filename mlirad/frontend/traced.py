@@ -208,7 +208,7 @@ def stand_in(x: Traced | Number) -> StandIn:
 
 
 def python_kind(x: Any) -> type:
-    """bool, int or float: of which class a Python number is, an IntEnum too."""
+    """bool, int or float: the kind of a Python number, of an IntEnum too."""
     return x.kind if isinstance(x, Traced) else next(kind for kind in WEAK if isinstance(x, kind))
 
 

@@ -26,7 +26,7 @@ from mlirad.frontend import affine, sizes
 from mlirad.frontend.sizes import TRACED, Dim, Pattern, Shape, Size
 
 UNKNOWN_STRIDE = 2**40
-"""Strides this large are those of an array of which no more is known than that it is neither C- nor F-contiguous."""
+"""Strides this large: all that is known of the array is that it is neither C- nor F-contiguous."""
 # Where a slice starts, in elements of its base axis: checked and not negative. An Expr is an i64. Also a size.
 Start = int | Expr
 # In the sizes of an Affine step: all of an axis of the base whose size only the run knows.

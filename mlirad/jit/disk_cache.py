@@ -50,7 +50,7 @@ _NONSENSE = (
     AssertionError,
     SyntaxError,  # of the name of a dtype
 )
-"""What comes of reading an entry that is whole and yet says what no entry of ours says."""
+"""What reading an entry may raise that is whole, and yet was not written by mlirad."""
 _PACKAGE = Path(__file__).parents[1]
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _NO_BRACKETS = bytes(each for each in range(256) if each not in b"[]{}")

@@ -23,7 +23,7 @@ _DATA = (int, float, complex, str, bytes, np.generic, np.ndarray)
 
 
 def texts_for(function: Any) -> dict[str, list[str]]:
-    """The texts of a function and of what it mentions, as far as they are in no file that others could read."""
+    """The texts of a function and of what it mentions, if they are in no file that others could read."""
     texts: dict[str, list[str]] = {}
     seen: dict[int, Any] = {}  # the objects too, or an id could be used again
     work = [function]

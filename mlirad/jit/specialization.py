@@ -105,7 +105,7 @@ class Specialization:
             if each.leaf is not None and self.signature.leaves[each.leaf] == _PYTHON_INT
         ]
         self.guards = [each for each in built.guards if not each.is_of_module]
-        # Most guards are of two kinds that are told quickly.
+        # Most guards are of two kinds that are quickly asked.
         self._codes = [(each.value, each.code) for each in self.guards if each.code is not None]
         of_globals = [each for each in self.guards if each.code is None and each.is_of_global]
         in_globals = [(each.path.function.__globals__, each.path.name, each.value) for each in of_globals]
@@ -158,8 +158,7 @@ class Specialization:
         return all(each.holds() for each in self.built.captures)
 
     def modules_hold(self) -> bool:
-        """Whether the modules that the compiler knows have what the code was built for: nobody has put other functions
-        in them."""
+        """Whether the modules that the compiler knows still have the functions that the code was built for."""
         return all(space.get(name) is value for space, name, value in self._of_modules)
 
     @property

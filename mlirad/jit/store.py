@@ -81,7 +81,7 @@ class Store:
         return _why_not_trusted(status) if stat.S_ISDIR(status.st_mode) else None
 
     def _is_trusted(self) -> bool:
-        """Whether only the user can put code here. The user is told where that is not so."""
+        """Whether only the user can put code here. If not, a warning says so, once."""
         why = self.refusal()
         if why is not None and not self._has_warned:
             self._has_warned = True
@@ -241,7 +241,7 @@ def _why_not_trusted(status: os.stat_result) -> str | None:
         return "it belongs to another user; set MLIRAD_CACHE_DIR to a directory of yours"
     is_sticky_directory = stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX)
     if is_sticky_directory:
-        return None  # as /tmp: nobody can put a file in the place of another user's, and those are not read
+        return None  # as /tmp: users can only replace files of their own, and those of others are not read
     is_own_group = status.st_gid == os.getgid() == os.getuid()
     if status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and not is_own_group):
         mode = stat.S_IMODE(status.st_mode)

@@ -38,7 +38,7 @@ def user(*args):
 def key(v):
     return -K * v
 """
-"""The containers are filled before each call; G, R, P and IT are made anew."""
+"""The containers are filled before each call; G, R, P and IT are made again."""
 
 STARTS: Sequence[Mapping[str, Any]] = (
     {"L": [3.0, 1.0, 2.0], "D": {"a": 1.0, "b": 2.0}, "A": [3.0, 1.0, 2.0], "K": 2.0, "seed": 1},

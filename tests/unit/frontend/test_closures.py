@@ -137,7 +137,7 @@ def test_layers_of_closures() -> None:
 
 
 def test_one_code_with_other_globals() -> None:
-    """Two functions of one code, of which one calls the other: no recursion either."""
+    """Two functions of one code, one calling the other: no recursion either."""
     text = jit(lambda x: x)  # a kernel is a leaf, whatever it stands for
     spaces = [{"inner": text, "by": 2.0}, {"inner": None, "by": 3.0}]
 

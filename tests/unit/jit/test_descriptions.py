@@ -120,7 +120,7 @@ def test_a_described_kernel_is_pickled_as_before() -> None:
 
 
 def test_derivatives_are_compiled_without_the_compiler_of_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """MLIRAD_DISABLE_JIT is for functions, of which there is a plain one to be debugged."""
+    """MLIRAD_DISABLE_JIT is for functions: there is a plain one to be debugged."""
     monkeypatch.setenv("MLIRAD_DISABLE_JIT", "1")
     calls = []
 

@@ -760,7 +760,7 @@ def mutated(rng: random.Random, data: Any, depth: int = 0) -> Any:
 
 @pytest.mark.parametrize("seed", range(8 if os.environ.get("MLIRAD_FULL") else 1))
 def test_no_entry_makes_the_reader_fail(seed: int, root) -> None:
-    """Entries that are whole, and say what none of ours says: as if there were none, or right by chance."""
+    """Entries that are whole, and were not written by mlirad: as if there were none, or right by chance."""
     rng = random.Random(seed)
     box = {"scale": 2.0}
     kernels = [(mlirad.jit(fresh(function)), make) for function, make in CASES[:8]]

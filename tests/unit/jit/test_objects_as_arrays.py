@@ -34,7 +34,7 @@ class Exchanged:
 
 
 class OldExchange(Exchanged):
-    """Before DLPack could say what may be written: NumPy takes the array as read-only, but for `__array__`."""
+    """Before DLPack could say what may be written: NumPy takes the array as read-only, unless it has `__array__`."""
 
     def __dlpack__(self, **_: Any) -> Any:
         return self.array.__dlpack__()

@@ -114,7 +114,7 @@ class Attempt(Writer, ABC):
         """Go on if a Python function without arguments answers True."""
         answer = self.api("PyObject_CallNoArgs", function)
         self.require_found(answer)
-        self.api("Py_DecRef", answer)  # True is nobody's
+        self.api("Py_DecRef", answer)  # True needs no reference
         self.require(self.same(answer, self.constant(Constant.TRUE)))
 
     def check_type(self, wanted: Any) -> Any:
