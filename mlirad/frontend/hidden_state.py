@@ -22,7 +22,7 @@ _OUTSIDE = "do it outside, and pass what is needed in"
 _ITERATOR = "write a for loop, or a list"
 
 _HINTS: dict[Any, str] = {
-    **dict.fromkeys((np.load, np.loadtxt, np.genfromtxt, np.fromfile, np.memmap, open), _FILE),
+    **dict.fromkeys((np.load, np.loadtxt, np.genfromtxt, np.fromfile, np.memmap), _FILE),
     **dict.fromkeys((np.vectorize, np.frompyfunc, np.piecewise, np.apply_along_axis, np.apply_over_axes), _LOOP),
     **dict.fromkeys((np.fromfunction, np.fromiter, filter), _LOOP),
     **dict.fromkeys((iter, next, np.nditer, np.ndindex, np.ndenumerate), _ITERATOR),

@@ -165,7 +165,7 @@ def _check_arguments(function: Any, made: Implementation, args: Sequence[Any], k
 def unsupported(function: Any) -> UnsupportedSyntaxError:
     """The refusal of a function, with what to write instead."""
     name = spelling(function)
-    hint = hint_of(function) or hints.replacement(name)
+    hint = hint_of(function) or hints.of_effect(function) or hints.replacement(name)
     return UnsupportedSyntaxError(f"{name} is not supported", hint=hint)
 
 

@@ -17,8 +17,8 @@ from mlirad.testing.programs.kinds import Array, Bool, Float, Int, Kind, Number,
 class Program:
     """`source` defines f; loss, the number to differentiate; outs, f's float results as a function of `floats` only.
 
-    `traits` are what the text does not tell: "strided arguments", of other layouts than C's; "aliased arguments", some
-    of which are others, or parts of them; "replaced code", a helper whose code becomes another's between two calls.
+    `traits` are what the text does not tell: "strided arguments", of other layouts than C's; "aliased arguments",
+    some being others, or parts of them; "replaced code", a helper whose code becomes another's between two calls.
     """
 
     seed: int

@@ -136,7 +136,15 @@ def test_print_is_named_before_its_argument() -> None:
         logging.getLogger("x").info("%s", x)
         return x
 
+    def shows_each(x):
+        return x + len(list(map(print, [1.0, 2.0])))
+
+    def opens_each(x):
+        return x + len(list(map(open, ["a", "b"])))
+
     assert refused(shows, X).message == "print is not compiled"
+    assert refused(shows_each, X).hint == refused(shows, X).hint
+    assert "files outside" in str(refused(opens_each, X).hint)
     assert "log" in str(refused(logs, X).hint)
 
 
