@@ -307,6 +307,9 @@ class Loops(Fixpoints):
         if not exits:
             raise Bottom  # it never ends
         states = {exit: header.after(results) for exit in sorted(exits)}
+        for exit, state in states.items():
+            if exit != Exit.EXHAUSTED or trips is None or isinstance(loop.length, int):  # after one trip at least
+                state.decide(made.outcome.states[Exit.NEXT])
         outcome = Outcome(states, code if len(states) > 1 else None)
         return self.after_exits(loop, outcome)
 

@@ -8,9 +8,11 @@ cannot be one value becomes a Poison, which refuses where it is used.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
 from xdsl.ir import SSAValue
 
@@ -474,7 +476,9 @@ class Merge:
         dtype = next(known[0] for known in map(number_dtype, (a, b)) if known is not None and not known[1])
         poison = self.disagreement(place, a, b)
         why = f"{poison.why}; these take different dtypes here"
-        hint = f"give both the same type: start from np.{dtype}(0), or x.dtype.type(0), and not from 0"
+        pythons = (side.value for side in (a, b) if isinstance(side, Static) and type(side.value) in (bool, int, float))
+        text = next(map(_text, pythons), "0")
+        hint = f"give both the same type: start from np.{dtype}({text}), or x.dtype.type({text}), and not from {text}"
         return dataclasses.replace(poison, why=why, hint=hint)
 
     def disagreement(self, place: Place, a: Value, b: Value) -> Poison:
@@ -512,10 +516,15 @@ def describe_state(state: State, name: Callable[[SSAValue], Hashable]) -> Hashab
 _NUMBERS = frozenset({Static, Traced, type(None)})
 
 
+def _text(number: Any) -> str:
+    """A Python number as a program may write it."""
+    return str(number) if math.isfinite(number) else f"np.{number}".replace("np.-", "-np.")
+
+
 def _name_of(place: Place) -> str:
     if place[0] == "frame":
         return "the result" if place[2] == "$return" else f"{str(place[2])!r}"
-    return "an item of a list" if place[0] == "item" else "the value of this expression"
+    return "an item of a list, dict or dataclass" if place[0] == "item" else "the value of this expression"
 
 
 def _head(value: Value) -> Hashable:

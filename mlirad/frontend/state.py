@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 
 from mlirad.dialect.expr import Expr
 from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Closure, Entry, Growth, Object, Ref, Renaming, Value, inside
+from mlirad.frontend.values import Closure, Entry, Growth, Maybe, Object, Ref, Renaming, Tuple, Value, inside
 
 # Where a value stands: ("frame", number, name), ("temp", position) or ("item", object, position).
 Place = tuple[str | int, ...]
@@ -63,14 +63,35 @@ class State:
         return names is None or name in names
 
     def decide(self, known: State) -> None:
-        """Numbers that may be Python's or NumPy's are what they are in `known`, a state that came before this one."""
+        """Numbers that may be Python's or NumPy's are what they are in `known`, the state that this one comes from.
+
+        Both are of one form: this one is a merge of `known` with another one.
+        """
+        origin: dict[int, int] = {}
+
+        def decided(value: Value, other: Value | None) -> Value:
+            if isinstance(value, Maybe):
+                inner = other.value if isinstance(other, Maybe) else other
+                return dataclasses.replace(value, value=decided(value.value, inner))
+            if isinstance(value, Object) and isinstance(other, Object) and value.number not in origin:
+                origin[value.number] = other.number
+                entry, others = self.heap[value.number], known.heap[other.number].items
+                if len(entry.items) == len(others):
+                    items = tuple(map(decided, entry.items, others))
+                    self.heap[value.number] = dataclasses.replace(entry, items=items)
+            if isinstance(value, Tuple) and isinstance(other, Tuple) and len(value.items) == len(other.items):
+                return dataclasses.replace(value, items=tuple(map(decided, value.items, other.items)))
+            if not isinstance(value, Traced) or not isinstance(other, Traced) or value.either is None:
+                return value
+            if other.either is not None or other.dtype != value.dtype:
+                return value
+            return dataclasses.replace(value, weak=other.weak, either=None)
+
         for number, names in self.frames.items():
-            for name, value in names.items():
-                other = known.frames.get(number, {}).get(name)
-                if not isinstance(value, Traced) or not isinstance(other, Traced) or value.either is None:
-                    continue
-                if other.either is None and other.dtype == value.dtype:
-                    names[name] = dataclasses.replace(value, weak=other.weak, either=None)
+            others = known.frames.get(number, {})
+            names.update({name: decided(value, others.get(name)) for name, value in names.items()})
+        if len(self.temps) == len(known.temps):
+            self.temps = tuple(map(decided, self.temps, known.temps))
 
     def mapped(self, change: Callable[[Value], Value]) -> State:
         """The state with every value changed, the contents of cells apart."""

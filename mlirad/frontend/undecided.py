@@ -19,6 +19,7 @@ import numpy as np
 from mlirad.dialect import types
 from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast as cast_expr
+from mlirad.dialect.expr import apply
 from mlirad.errors import CompileError
 from mlirad.frontend import promotion
 from mlirad.frontend.kinds import LARGEST_EXACT, Either, PoisonUsed, united
@@ -43,7 +44,7 @@ def applied(
     by_numpy: Callable[..., Traced],
 ) -> Traced:
     """The Python operator of a ufunc on operands that may all be Python's, and need not be."""
-    values = _values(ufunc, operands)
+    values = _values(ufunc, operands) or _of_zeros(ufunc, operands)
     dtype = _numpys_dtype(ufunc, operands)
     if dtype is not None and _pythons_dtype(ufunc, operands) == dtype:
         result = by_python(*map(_as_pythons, operands))
@@ -101,9 +102,13 @@ def _pythons_dtype(ufunc: np.ufunc, operands: Sequence[Operand]) -> np.dtype | N
 
 
 def _pythons_result(ufunc: np.ufunc, numbers: Sequence[Any]) -> Any:
-    """What Python's operator gives; None where it raises."""
+    """What Python's operator gives; None where it raises. Floats are divided by zero as NumPy's are."""
     try:
         return ufunc(*numbers, dtype=object)
+    except ZeroDivisionError:
+        is_float = ufunc is np.divide and any(isinstance(number, float) for number in numbers)
+        with np.errstate(all="ignore"):
+            return float(np.float64(numbers[0]) / np.float64(numbers[1])) if is_float else None
     except (TypeError, ValueError, ArithmeticError):
         return None
 
@@ -125,6 +130,33 @@ def _values(ufunc: np.ufunc, operands: Sequence[Operand]) -> tuple[Any, ...] | N
             return None
         results.append(of_python)
     return united(results)
+
+
+def _of_zeros(ufunc: np.ufunc, operands: Sequence[Operand]) -> tuple[Any, ...] | None:
+    """Python's results of 0.0 times, or by, a Python number that is known at run time only; None: other operands.
+
+    They are zeros and nan in float32 too, unless that number is 0 or infinite in float32 only: OverflowError then.
+    """
+    places = {np.multiply: (0, 1), np.divide: (0,)}.get(ufunc, ())
+    for place in places:
+        zero, other = operands[place], operands[1 - place]
+        if not isinstance(zero, Traced) or zero.either is None or zero.dtype != np.float32:
+            continue
+        if zero.either.values is None or any(zero.either.values) or not isinstance(other, Traced) or not other.weak:
+            continue
+        if other.kind is float:
+            _check_held(zero, other)
+        return 0.0, -0.0, math.nan
+    return None
+
+
+def _check_held(zero: Traced, other: Traced) -> None:
+    number = other.scalar
+    held = cast_expr(cast_expr(number, zero.expr.type), types.F64)
+    # Half of a number is that number where it is 0 or infinite.
+    is_changed = apply(np.equal, held * 0.5, held) & apply(np.not_equal, number * 0.5, number)
+    message = "a float that is 0 or infinite in float32 meets a 0.0 that is Python's on one path and NumPy's on another"
+    check(apply(np.not_equal, zero.scalar, 0.0) | ~is_changed, "OverflowError", message)
 
 
 def _is_held_by(of_python: Any, ufunc: np.ufunc, held: Sequence[Any]) -> bool:

@@ -257,6 +257,13 @@ def _is_cast_to_uint32(x: Operand, y: Operand, expression: str, wanted: Any, tol
     return "uint32" in expression and np.asarray(x.value).dtype.kind == "f"
 
 
+def _is_of_zeros(x: Operand, y: Operand, expression: str, wanted: Any, told: Any) -> bool:
+    if isinstance(told, Exception) or not expression.startswith(("np.minimum", "np.maximum", "np.clip", "max", "min")):
+        return False
+    one, other = np.asarray(wanted), np.asarray(told)
+    return one.dtype == other.dtype and one.dtype.kind == "f" and bool(np.array_equal(one, other, equal_nan=True))
+
+
 def _is_large_quotient(x: Operand, y: Operand, expression: str, wanted: Any, told: Any) -> bool:
     return "/ y" in expression and _both_python(x, y, expression) and bool(np.isclose(wanted, told))
 
@@ -268,6 +275,7 @@ ROWS: dict[str, Matches] = {
     "`1e308 ** 2`": _is_infinite,
     "`x.astype(np.uint32)`": _is_cast_to_uint32,
     "a number that is Python's": _is_joined,
+    "`np.minimum`, `np.maximum` of 0.0": _is_of_zeros,
     "`a / b` of Python ints": _is_large_quotient,
 }
 

@@ -229,25 +229,77 @@ def test_everyday_sums_are_accepted() -> None:
     assert mlirad.jit(total)(np.arange(5.0), 0) == 1
 
 
+def test_items_are_what_the_body_leaves() -> None:
+    def totals(x):
+        pair, items, named = (0, 0.0), [0.0, -np.inf], {"s": 0.0}
+        for i in range(len(x)):
+            pair = (pair[0] + 1, pair[1] + x[i])
+            items[0] += x[i]
+            items[1] = max(items[1], x[i])
+            named["s"] += x[i]
+            if i == 5:
+                break
+        return pair[1] / pair[0], items[0] * 0.1, items[1] + 0.1, named["s"] - 0.3
+
+    x = np.linspace(0.0, 1.0, 7).astype(np.float32)
+    for told, wanted in zip(mlirad.jit(totals)(x), totals(x), strict=True):
+        assert told.dtype == wanted.dtype == np.float32
+        np.testing.assert_allclose(told, wanted, rtol=1e-6)
+
+
+def test_zeros_meet_numbers_of_the_run() -> None:
+    def means(x, w, n, by):
+        s, t = 0.0, 0.0
+        for i in range(n):
+            s = by * s + x[i] * w[i]
+            t += w[i]
+        return s / n, s / t, s * by, n * s
+
+    x = np.linspace(0.0, 1.0, 7).astype(np.float32)
+    for n, by in ((5, 0.5), (0, 0.5), (0, float("inf")), (1, -0.0)):
+        if n:
+            with np.errstate(all="ignore"):
+                wanted = means(x, x + 1, n, by)
+            assert {each.dtype for each in wanted} == {np.dtype(np.float32)}
+        else:
+            wanted = (np.nan, np.nan, 0.0 * by, 0.0)  # floats that Python does not divide by zero
+        told = mlirad.jit(means)(x, x + 1, n, by)
+        assert {each.dtype for each in told} == {np.dtype(np.float32)}
+        np.testing.assert_allclose(told, wanted, rtol=1e-6)
+        assert [repr(float(each))[0] for each in told] == [repr(float(each))[0] for each in wanted]
+
+    def shifted(x, n):
+        s = 0.0
+        for i in range(n):
+            s += x[i]
+        return s + 1e-8
+
+    with pytest.raises(mlirad.CompileError, match=r"start from np.float32\(0.0\), .*, and not from 0.0"):
+        mlirad.jit(shifted)(x, 3)
+
+
 RELATIONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 INTEGERS = (0, 3, -3, 2**53, 2**53 + 1, -(2**53) - 1, 2**62 + 1, 2**63 - 1, -(2**63))
+CONSTANTS = (*INTEGERS, 10**400, -(10**30))
 FLOATS = (0.0, 3.5, 2.0**53, 2.0**53 + 2, -(2.0**53), 2.0**62, 2.0**63, -(2.0**63), 1e300, float("inf"), float("nan"))
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-def test_pythons_ints_and_floats_are_compared_exactly(relation) -> None:
+def test_pythons_ints_and_floats_are_compared_exactly() -> None:
     def both(n, x):
-        return relation(n, x), relation(x, n)
+        return [(relation(n, x), relation(x, n)) for relation in RELATIONS]
+
+    def with_integers(x):
+        return [(relation(n, x), relation(x, n)) for relation in RELATIONS for n in CONSTANTS]
+
+    def with_floats(n):
+        return [(relation(x, n), relation(n, x)) for relation in RELATIONS for x in FLOATS]
 
     for n in INTEGERS:
         for x in FLOATS:
-            assert mlirad.jit(both)(n, x) == both(n, x), (relation, n, x)
-        assert mlirad.jit(lambda x, n=n: relation(n, x))(2.0**53) == relation(n, 2.0**53)
+            assert mlirad.jit(both)(n, x) == both(n, x), (n, x)
+        assert mlirad.jit(with_floats)(n) == with_floats(n), n
     for x in FLOATS:
-        assert mlirad.jit(lambda n, x=x: relation(x, n))(2**53 + 1) == relation(x, 2**53 + 1)
-    for n in (2**53 + 1, 10**400, -(10**30)):
-        for x in FLOATS:
-            assert mlirad.jit(lambda x, n=n: (relation(n, x), relation(x, n)))(x) == both(n, x)
+        assert mlirad.jit(with_integers)(x) == with_integers(x), x
 
 
 def test_an_int_that_no_float_is_does_not_become_one() -> None:

@@ -108,6 +108,27 @@ def test_a_joined_number_does_not_wrap() -> None:
         mlirad.jit(scaled)(np.array([1]), True, 4)
     assert mlirad.jit(scaled)(x, False, 5) == (15, 3)
 
+    def times(x, n, by):
+        s = 0.0
+        for i in range(n):
+            s += x[i]
+        return s * by
+
+    one = np.ones(2, np.float32)
+    assert times(one, 0, 1e300) == 0.0 and mlirad.jit(times)(one, 2, 1e300) == math.inf
+    with pytest.raises(OverflowError):
+        mlirad.jit(times)(one, 0, 1e300)
+    assert type(times(one, 0, 2.0)) is float and type(mlirad.jit(times)(one, 0, 2.0)) is np.float32
+
+
+@row("`np.minimum`, `np.maximum` of 0.0")
+def test_minus_zero_is_the_smaller_zero() -> None:
+    kernel = mlirad.jit(lambda x, y: (np.minimum(x, y), np.maximum(x, y)))
+    for dtype, length in ((np.float64, 1), (np.float64, 7), (np.float32, 16)):
+        zeros, negative = np.zeros(length, dtype), np.full(length, -0.0, dtype)
+        for smaller, larger in (kernel(zeros, negative), kernel(negative, zeros)):
+            assert np.signbit(smaller).all() and not np.signbit(larger).any()
+
 
 @row("`a / b` of Python ints")
 def test_quotients_of_large_ints_are_rounded_twice() -> None:
