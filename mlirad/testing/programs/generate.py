@@ -5,7 +5,7 @@ Reads: a seed and a bias. Writes: nothing. Leaves: source text, and arguments to
 `mixed` spreads over everything; `alias` is dense in views, swaps, helpers that write, and references that depend on
 branches; `dtypes` in narrow integers and float32, and numbers of Python that meet them; `around` in captured arrays,
 composed closures, lists that grow, and helpers whose code is replaced. Each program uses a few kinds of statements
-only, some of which it must contain: programs that use everything use little of anything. The same seed gives the same
+only, and must contain some: programs that use everything use little of anything. The same seed gives the same
 program, on every machine.
 """
 

@@ -217,7 +217,7 @@ def indexes_by_an_empty_mask(x, y, m):
 
 
 def test_a_mask_without_elements_fits_every_axis() -> None:
-    """NumPy compares the length of a mask with that of the axis only if the mask has elements."""
+    """NumPy compares the lengths of a mask and its axis only if the mask has elements."""
     args = np.arange(4.0), np.ones(1), np.arange(12.0).reshape(3, 4)
     mine, its = fresh(args), fresh(args)
     found, wanted = mlirad.jit(indexes_by_an_empty_mask)(*mine), indexes_by_an_empty_mask(*its)
