@@ -88,7 +88,8 @@ class Iteration(Expressions):
         if isinstance(operand, int | np.integer | np.bool_):
             return int(operand)
         kind = type(operand).__name__ if not isinstance(operand, Traced) else operand.kind.__name__
-        raise DTypeError(f"{kind!r} object cannot be interpreted as an integer", self.location)
+        hint = "it is a float, or may be one on some path: write int(...)" if isinstance(operand, Traced) else None
+        raise DTypeError(f"{kind!r} object cannot be interpreted as an integer", self.location, hint)
 
     def length(self, value: Value) -> int | Traced:
         value = self.use(value)
