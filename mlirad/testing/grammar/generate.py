@@ -113,7 +113,14 @@ def _grows(value: Any) -> bool:
     """Whether a value is one of those that Python lets grow without end."""
     if type(value) is int:
         return abs(value) > 10**15
-    return isinstance(value, list | tuple) and len(value) > 1000
+    held, waiting = 0, [value]
+    while waiting and held <= 1000:
+        # What a tuple holds several times is counted each time, as it is copied each time.
+        item = waiting.pop()
+        items = item.values() if isinstance(item, dict) else item if isinstance(item, list | tuple) else ()
+        held += len(items)
+        waiting += items
+    return held > 1000
 
 
 def is_plain(value: Any, depth: int = 0) -> bool:

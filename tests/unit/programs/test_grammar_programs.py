@@ -10,7 +10,8 @@ import pytest
 
 from mlirad.dialect.elementwise import SubOp
 from mlirad.testing.grammar.campaign import campaign, judged
-from mlirad.testing.grammar.generate import RUNS, Program, generate, run
+from mlirad.testing.grammar.generate import RUNS, Program, TooLong, generate, run
+from mlirad.testing.grammar.joins import is_joined, joined_names, returned_names
 from mlirad.testing.grammar.judge import difference
 
 FIRST, COUNT = (0, 5000) if os.environ.get("MLIRAD_FULL") else (106, 4)
@@ -66,3 +67,51 @@ def test_the_judge_sees_a_wrong_derivative(tmp_path: Path, monkeypatch: pytest.M
 def test_what_differs(want: object, got: object) -> None:
     assert difference(want, got)
     assert not difference(want, want) and not difference(got, got)
+
+
+JOINS = """
+def f(x, n, m):
+    a = n + 1
+    while m > 3:
+        m /= 2
+    if (k := x[0]) > 0:
+        b = 1
+    c = m * 2
+    d = c
+    return x, n, m, a, b, c, d, k,
+"""
+
+
+def test_which_names_hold_what_joins() -> None:
+    assert joined_names(JOINS) == {"m", "b", "c", "d", "k"}
+    assert returned_names(JOINS) == ["x", "n", "m", "a", "b", "c", "d", "k"]
+
+
+@pytest.mark.parametrize(
+    ("want", "got", "expected"),
+    [
+        (2, 2.0, True),
+        (True, 1, True),
+        (2, np.float64(2), True),
+        (2.0, np.float64(2), True),
+        ([2, (True, np.array([1, 2]))], [2.0, (1, np.array([1.0, 2.0]))], True),
+        (2, 3.0, False),
+        (2.0, 2, False),
+        (1, True, False),
+        (np.float64(2), 2.0, True),
+        (np.float32(2), np.float64(2), False),
+        (np.array([1, 2]), np.array([1, 3.0]), False),
+        (np.array([1, 2]), np.array([[1, 2.0]]), False),
+        (2, np.array(2.0), False),
+        ([2], (2.0,), False),
+        (None, 0.0, False),
+    ],
+)
+def test_what_a_join_may_change(want: object, got: object, expected: bool) -> None:
+    assert is_joined(want, got) == expected
+
+
+def test_tuples_in_tuples_do_not_grow_without_end() -> None:
+    lines = ["    for _ in range(30):", "        x = (x, x)"]
+    with pytest.raises(TooLong):
+        run("\n".join(["def f(x):", *lines]), [1.0])
