@@ -175,10 +175,11 @@ def _place_of(op_class: type[NdOp], name: str) -> Callable[..., Traced]:
 
     def of_array(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
         x = as_traced(a)
-        (place,) = _axes(axis, x) if axis is not None else (0,)
+        is_one = not x.ndim and axis in (None, 0, -1)  # NumPy looks at one number as at an array of one
+        (place,) = _axes(axis, x) if axis is not None and not is_one else (0,)
         expr = _expr(x)
-        if axis is None and x.ndim > 1:
-            expr = reshape(x.expr, types.tensor((operator.index(x.size),), x.expr.element))
+        if is_one or (axis is None and x.ndim > 1):
+            expr = reshape(x.contents, types.tensor((operator.index(x.size),), x.expr.element))
         length = shape_of(expr)[place]
         _require_some(Traced(expr), (place,), f"attempt to get {name} of an empty sequence")
         others = [i for i in range(len(expr.shape)) if i != place]
@@ -192,7 +193,8 @@ def _place_of(op_class: type[NdOp], name: str) -> Callable[..., Traced]:
         )
         found = _reduced(MinOp, candidates, (place,))
         if keepdims:
-            found = reshape(found, of_shape(_kept_shape(x.shape, _axes(axis, x)), types.I64))
+            kept = () if is_one else _kept_shape(x.shape, _axes(axis, x))
+            found = reshape(found, of_shape(kept, types.I64))
         return _result(found, x)
 
     return of_array

@@ -118,7 +118,7 @@ def _grows(value: Any) -> bool:
         # What a tuple holds several times is counted each time, as it is copied each time.
         item = waiting.pop()
         items = item.values() if isinstance(item, dict) else item if isinstance(item, list | tuple) else ()
-        held += len(items)
+        held += item.size if isinstance(item, np.ndarray) else len(items)
         waiting += items
     return held > 1000
 

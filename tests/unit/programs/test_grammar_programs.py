@@ -111,7 +111,7 @@ def test_what_a_join_may_change(want: object, got: object, expected: bool) -> No
     assert is_joined(want, got) == expected
 
 
-def test_tuples_in_tuples_do_not_grow_without_end() -> None:
-    lines = ["    for _ in range(30):", "        x = (x, x)"]
+@pytest.mark.parametrize("line", ["x = (x, x)", "x = np.repeat(x, 2)"])
+def test_nothing_grows_without_end(line: str) -> None:
     with pytest.raises(TooLong):
-        run("\n".join(["def f(x):", *lines]), [1.0])
+        run(f"def f(x):\n    for _ in range(30):\n        {line}", [1.0])

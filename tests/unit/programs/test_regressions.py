@@ -236,3 +236,15 @@ def test_an_int_that_a_loop_may_make_a_float_is_no_index() -> None:
     with pytest.raises(mlirad.CompileError, match="may be one on some path") as caught:
         mlirad.jit(halves_perhaps)(X, 2, 1)
     assert caught.value.lineno == halves_perhaps.__code__.co_firstlineno + 4
+
+
+def places_of_one(a, x):
+    return np.argmax(a), np.argmin(a, axis=0), int(np.argmax(x)), np.argmin(a, axis=-1)
+
+
+@pytest.mark.parametrize("a", [0.75, np.float64(2.0), np.array(-3.0), 5, np.nan])
+def test_the_place_of_one_number_is_the_first(a: Any) -> None:
+    """It was an IndexError: a number has no axis."""
+    found, wanted = mlirad.jit(places_of_one)(a, X), places_of_one(a, X)
+    assert found == wanted
+    assert [type(each) for each in found] == [type(each) for each in wanted]
