@@ -22,8 +22,9 @@ from mlirad.autodiff.cancel_clears import CancelClears
 from mlirad.autodiff.differentiate import Differentiate, has_requests
 from mlirad.autodiff.split import Split
 from mlirad.autodiff.tape import Tape
+from mlirad.dialect import types
 from mlirad.dialect.traversal import ops_inside
-from mlirad.dialect.verify import verify_dominance
+from mlirad.dialect.verify import InvalidOp, verify_dominance
 from mlirad.errors import TargetError
 from mlirad.lowering.canonicalize import Canonicalize
 from mlirad.lowering.check_elimination import EliminateChecks
@@ -64,6 +65,17 @@ def optimize(module: ModuleOp) -> ModuleOp:
     return module if ops_inside(module) == before else apply(CLEAN, module)
 
 
+def visible(module: ModuleOp) -> ModuleOp:
+    """A module whose values are all defined before they are used. Code made of another would use what is not there."""
+    try:
+        verify_dominance(module)
+    except InvalidOp as error:
+        place = types.from_location(error.op.location)
+        error.add_note(f"{place}: this line could not be compiled: please report it, it is a bug in mlirad")
+        raise
+    return module
+
+
 def all_stages(target: Target) -> tuple[Stage, ...]:
     """Every stage on the way to `target`, in order."""
 
@@ -72,7 +84,7 @@ def all_stages(target: Target) -> tuple[Stage, ...]:
         return module
 
     shared = (
-        Stage(stages.TENSOR, lambda module: module),
+        Stage(stages.TENSOR, visible),
         Stage(stages.AUTODIFF, differentiate),
         Stage(stages.OPTIMIZED, hand_over),
     )

@@ -8,7 +8,7 @@ equal are equal values; a bound is proved only where the form's own bounds fit i
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -20,8 +20,9 @@ from mlirad.dialect.check import CheckIndexOp
 from mlirad.dialect.choice import MaximumOp, MinimumOp
 from mlirad.dialect.constant import ConstantOp
 from mlirad.dialect.division import FloorDivOp
+from mlirad.dialect.effects import has_no_effect
 from mlirad.dialect.elementwise import AddOp, MulOp, NegOp, SubOp
-from mlirad.dialect.expr import Expr, apply, constant
+from mlirad.dialect.expr import Expr, apply, constant, insert
 from mlirad.dialect.indexing import WrapIndexOp
 from mlirad.dialect.movement import DimOp, size_of
 from mlirad.frontend.known import is_recent, recall, remember
@@ -283,6 +284,31 @@ def simplified(x: Int) -> Int:
     ((atom, factor), *others) = form.terms
     is_value = isinstance(atom, SSAValue) and factor == 1 and not others and not form.constant
     return Expr(atom) if is_value else x  # type: ignore[arg-type]
+
+
+def recomputed(x: Int, is_visible: Callable[[SSAValue], bool]) -> Int | None:
+    """x, computed at the insertion point from numbers that are visible there; None if it cannot be."""
+    if isinstance(x, int):
+        return x
+    made: dict[SSAValue, SSAValue | None] = {}
+    return None if (value := _recomputed(x.value, is_visible, made)) is None else Expr(value)
+
+
+def _recomputed(
+    value: SSAValue, is_visible: Callable[[SSAValue], bool], made: dict[SSAValue, SSAValue | None]
+) -> SSAValue | None:
+    if is_visible(value):
+        return value
+    if value not in made:
+        op, made[value] = value.owner, None
+        # Elements of arrays are left where it is known that there are such elements.
+        if isinstance(op, Operation) and not types.is_tensor(value.type) and has_no_effect(op) and not op.regions:
+            arrays = [operand for operand in op.operands if types.is_tensor(operand.type)]
+            operands = [_recomputed(operand, is_visible, made) for operand in op.operands]
+            if None not in operands and (not arrays or isinstance(op, DimOp)):
+                copy = op.clone(dict(zip(op.operands, operands, strict=True)))  # type: ignore[arg-type]
+                made[value] = insert(copy).results[value.index]  # type: ignore[attr-defined]
+    return made[value]
 
 
 def add(x: Int, y: Int) -> Int:

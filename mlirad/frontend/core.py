@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from itertools import count
 from typing import Any
@@ -65,11 +65,12 @@ class Exit(IntEnum):
 class Outcome:
     """The state for each way in which a block may end. None at all: it certainly raises.
 
-    code: which way it is at run time, where there are several.
+    code: which way it is at run time, where there are several. appended: to lists, by a block that has been run.
     """
 
     states: dict[Exit, State]
     code: Expr | None = None
+    appended: Appended = field(default_factory=Appended)
 
     def operand(self) -> Expr | int | None:
         if self.code is not None:
@@ -418,18 +419,23 @@ class Core(ABC):
         return frame.live if live is None else live
 
     def run_in(self, block: Block, state: State, body: Callable[[], Outcome]) -> Outcome:
-        """Run `body` from `state`, its ops in `block`."""
+        """Run `body` from `state`, its ops in `block`. What it says of itself is visible outside of the block."""
         self.state = state
-        active = len(self.active)
+        active, appended = len(self.active), self.appended
+        self.appended = Appended()
         try:
-            with building(block), known.scope():
-                return body()
+            with known.scope():
+                with building(block):
+                    outcome = body()
+                return replace(outcome, appended=self.appended.outside(block))
         except Bottom:
             del self.active[active:]
             return Outcome({})
         except BaseException:
             discard(block)
             raise
+        finally:
+            self.appended = appended
 
     def branch(
         self,
@@ -440,20 +446,16 @@ class Core(ABC):
         trimmed: bool = True,
     ) -> Outcome:
         """`if condition: then() else: otherwise()`, both from the current state."""
-        start, appended = self.state, self.appended
+        start = self.state
         left, right = Block(), Block()
-        first, second = Appended(), Appended()
+        a = self.run_in(left, start.fork(), then)
         try:
-            self.appended = first
-            a = self.run_in(left, start.fork(), then)
-            self.appended = second
             b = self.run_in(right, start.fork(), otherwise)
         except BaseException:
             discard(left)
             raise
-        finally:
-            self.appended = appended
-        appended.either(first if a.states else second, second if b.states else first)
+        sides = [side.appended for side in (a, b) if side.states] or [a.appended]
+        self.appended = self.appended.then(sides[0].either(sides[-1]))
         expr = condition.expr if isinstance(condition, Traced) else condition
         origins = condition.origins if isinstance(condition, Traced) else frozenset()
         return self.join(expr, origins, (left, a), (right, b), live, trimmed)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect import types
@@ -98,7 +98,7 @@ class FilledLists(Unrolling):
                     self.fillings = Fillings(made)
                     self.doubling.update(each.number for each in made if each.place in unbounded)
                     outcome = search()
-                    self.fill(self.fillings, self.appended, 1)  # it turned out to be no loop
+                    self.fill(self.fillings, self.appended)  # it turned out to be no loop
                 return outcome
             except Grows as found:
                 entry = start.heap.get(found.number)
@@ -112,10 +112,10 @@ class FilledLists(Unrolling):
             except Unbounded as found:
                 unbounded.add(found.place)
             finally:
-                self.covered, self.appended, self.fillings = set(covered), appended, outer
+                self.covered, self.fillings = set(covered), outer
             del self.active[self.active.index(frame) + 1 :]
             self.roll_back(mark)
-            self.state, frame.live = start.fork(), live
+            self.state, frame.live, self.appended = start.fork(), live, appended
         raise NoFixpoint("the lists that it appends to cannot be followed")
 
     def filled(self, loop: Loop, number: int, element: Element) -> Filling:
@@ -132,17 +132,21 @@ class FilledLists(Unrolling):
         assert first is not None
         return Filling(number, growth.number, capacity, count.expr if isinstance(count, Traced) else count, first)
 
-    def fill(self, fillings: Fillings, appended: Appended, trips: affine.Int | None, is_exact: bool = True) -> dict:
-        """Give the arrays their capacity. appended: by an iteration. Returns the lengths that are known afterwards."""
+    def fill(self, fillings: Fillings, appended: Appended) -> dict[int, Bound]:
+        """Give the arrays their capacity. appended: by the loop. Returns the lengths that are known afterwards."""
         lengths: dict[int, Bound] = {}
         for each in () if fillings.done else fillings.lists:
+            bound = appended.of(each.number)
+            if each.number in self.doubling:
+                bound = Bound(ROOM, False)
+            if bound.most is None:
+                raise Unbounded(each.place)
+            later = _results_from(each.first)
             with building(InsertPoint.before(each.first)):
-                bound = appended.bounds.get(each.number, Bound()).times(trips, is_exact)
-                if each.number in self.doubling:
-                    bound = Bound(ROOM, False)
-                if bound.most is None:
+                most = affine.recomputed(bound.most, lambda value, later=later: value not in later)
+                if most is None:
                     raise Unbounded(each.place)
-                total = affine.add(each.start, bound.most)
+                total = affine.add(each.start, most)
                 each.capacity.value.replace_all_uses_with(affine.as_expr(total).value)
             lengths[each.number] = Bound(total, bound.is_exact)
         fillings.done = True
@@ -152,14 +156,12 @@ class FilledLists(Unrolling):
         """The outcome of a loop whose op has been emitted: `made` is the pass over its body."""
         own = {each.number for each in self.fillings.lists}
         trips = loop.length.expr if isinstance(loop.length, Traced) else loop.length
-        is_exact = trips is not None and not loop.leaves
-        inner = Appended({number: bound.outside(made.block) for number, bound in made.appended.bounds.items()})
-        lengths = self.fill(self.fillings, inner, trips, is_exact)
-        for number, bound in inner.bounds.items():
-            if number not in own:
-                self.appended.add(number, bound.times(trips, is_exact))
+        bounds = {number: bound.times(trips, loop.leaves) for number, bound in made.appended.bounds.items()}
+        lengths = self.fill(self.fillings, Appended(bounds))
+        others = {number: bound for number, bound in bounds.items() if number not in own}
+        self.appended = self.appended.then(Appended(others))
         state = outcome.states.get(Exit.NEXT)
-        if state is not None and is_exact:
+        if state is not None:
             origins = loop.length.origins if isinstance(loop.length, Traced) else frozenset()
             self.with_lengths(state, lengths, origins)
         return outcome
@@ -183,6 +185,16 @@ class FilledLists(Unrolling):
                 old: Entry = entry.heap[before]
                 if old.poison is None:
                     raise Grows(before, poison.grows[1], poison)
+
+
+def _results_from(op: Operation) -> set[SSAValue]:
+    """What an op, and the ops behind it in its block, compute."""
+    found: set[SSAValue] = set()
+    current: Operation | None = op
+    while current is not None:
+        found.update(current.results)
+        current = current.next_op
+    return found
 
 
 def may_unroll(loop: Loop) -> bool:

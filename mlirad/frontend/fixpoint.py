@@ -15,7 +15,6 @@ from xdsl.ir import Operation
 from mlirad.dialect.expr import building
 from mlirad.errors import CompileError
 from mlirad.frontend import known
-from mlirad.frontend.appended import Appended
 from mlirad.frontend.collapse import collapsed
 from mlirad.frontend.columns import Columns
 from mlirad.frontend.core import Exit, Outcome
@@ -81,7 +80,7 @@ class Fixpoints(FilledLists):
         return self.filling(loop, lambda: self.fixpoint(loop))
 
     def fixpoint(self, loop: Loop) -> Outcome:
-        start, live = self.state.fork(), self.frame.live
+        start, live, appended = self.state.fork(), self.frame.live, self.appended
         search = Search(loop, self.entry_of(loop), self.current_block.last_op)
         try:
             return self.searched(search)
@@ -92,7 +91,7 @@ class Fixpoints(FilledLists):
         self.stepwise.add(loop.key)
         del self.active[self.active.index(self.frame) + 1 :]
         self.roll_back(search.mark)
-        self.state, self.frame.live = start, live
+        self.state, self.frame.live, self.appended = start, live, appended
         return self.searched(Search(loop, self.entry_of(loop), search.mark))
 
     def entry_of(self, loop: Loop) -> State:
@@ -125,11 +124,8 @@ class Fixpoints(FilledLists):
 
     def resolved_pass(self, loop: Loop, header: Header) -> Pass:
         """A pass over the body; the origins of what it needs are outside of the loop."""
-        appended, self.appended = self.appended, Appended()
         try:
-            made = self.one_pass(loop, header)
-            made.appended = self.appended
-            return made
+            return self.one_pass(loop, header)
         except NeedStatic as need:
             need.origins = resolved(need.origins, header.origins)
             raise
@@ -140,8 +136,6 @@ class Fixpoints(FilledLists):
                 if before is not None:
                     raise Grows(before, element, used.poison) from used
             raise
-        finally:
-            self.appended = appended
 
     def next_header(self, search: Search, header: Header, merged: Header) -> tuple[Header, Hashable]:
         """What the next pass begins with, and its description if it is to be compared."""

@@ -200,7 +200,7 @@ class GrownLists(Core):
         entry = self.with_row(entry, number(count), value)
         longer = Static(count + 1) if isinstance(count, int) else dataclasses.replace(count, expr=count.expr + 1)
         self.state.heap[target.number] = dataclasses.replace(entry, items=(longer, *entry.items[1:]))
-        self.appended.add(growth.number)
+        self.appended = self.appended.plus(growth.number)
 
     def set_element(self, target: Object, index: Value, value: Value) -> None:
         """`xs[index] = value`."""
@@ -228,7 +228,7 @@ class GrownLists(Core):
         popped = self.element_at(entry, self.position(entry, -1, "pop from empty list"))
         shorter = Static(count - 1) if isinstance(count, int) else dataclasses.replace(count, expr=count.expr - 1)
         self.state.heap[target.number] = dataclasses.replace(entry, items=(shorter, *entry.items[1:]))
-        self.appended.shorten(growth.number)
+        self.appended = self.appended.shorter(growth.number)
         return popped
 
     def copied_list(self, entry: Entry) -> Object:

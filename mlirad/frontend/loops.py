@@ -97,7 +97,7 @@ class Loops(Fixpoints):
         return outcome
 
     def rolled_or_unrolled(self, loop: Loop) -> Outcome:
-        start, frame = self.state.fork(), self.frame
+        start, frame, appended = self.state.fork(), self.frame, self.appended
         live, mark = frame.live, self.current_block.last_op
         try:
             return self.rolled(loop)
@@ -108,7 +108,7 @@ class Loops(Fixpoints):
         del self.active[self.active.index(frame) + 1 :]
         self.unrolled[loop.key] = reason.why
         self.roll_back(mark)
-        self.state, frame.live = start, live
+        self.state, frame.live, self.appended = start, live, appended
         return self.unroll(loop, reason)
 
     def key_of(self, node: ast.AST) -> Hashable:
@@ -163,11 +163,11 @@ class Loops(Fixpoints):
         outcome = self.run_in(block, state, run)
         exits = tuple(exit for exit in outcome.states if exit != Exit.NEXT)
         if Exit.NEXT not in outcome.states:
-            return Pass(block, outcome, start, exits)
+            return Pass(block, outcome, start, exits, appended=outcome.appended)
         code = outcome.operand()
         with building(block), known.scope():
             joined = self.relabelled(outcome, dict.fromkeys(exits, Exit.NEXT), self.header_live(loop))
-        return Pass(block, joined, start, exits, code)
+        return Pass(block, joined, start, exits, code, appended=outcome.appended)
 
     def tested_body(self, loop: Loop) -> Outcome:
         """`if test: body, else: the loop is exhausted`."""
@@ -218,7 +218,7 @@ class Loops(Fixpoints):
         except BaseException:
             discard(before)
             raise
-        return Pass(block, outcome, start, (), None, before, condition)
+        return Pass(block, outcome, start, (), None, before, condition, outcome.appended)
 
     def first_only(self, loop: Loop) -> Outcome:
         """A body after which there is no further iteration: the loop is an if around its first one."""
