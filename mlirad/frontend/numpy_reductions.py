@@ -81,6 +81,8 @@ def _result(expr: Expr, x: Traced) -> Traced:
 def total(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True) -> Traced:
     x = as_traced(a)
     target = promotion.result_dtype(np.sum, x.dtype) if dtype is None else promotion.dtype_of(dtype)
+    if target.kind == "b" and where is True:
+        return any_(a, axis, keepdims=keepdims)
     expr = _masked(cast_expr(_expr(x), types.from_dtype(target)), where, 0)
     return _result(_reduced(SumOp, expr, _axes(axis, x), keepdims), x)
 
@@ -95,10 +97,15 @@ def _masked(expr: Expr, mask: Any, otherwise: Any) -> Expr:
 def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Traced:
     x = as_traced(a)
     target = promotion.result_dtype(np.mean, x.dtype) if dtype is None else promotion.dtype_of(dtype)
+    if target.kind == "b":
+        return any_(a, axis, keepdims=keepdims)
     axes = _axes(axis, x)
     element = types.from_dtype(target)
-    expr = cast_expr(_expr(x), element)
-    return _result(_reduced(SumOp, expr, axes, keepdims) / number(_count(x, axes), element), x)
+    total = _reduced(SumOp, cast_expr(_expr(x), element), axes, keepdims)
+    if target.kind == "f":
+        return _result(total / number(_count(x, axes), element), x)
+    quotient = cast_expr(total, types.F64) / number(_count(x, axes), types.F64)
+    return _result(cast_expr(quotient, element), x)
 
 
 def _deviations(a: Any, axis: Any, ddof: Any, keepdims: bool, function: Any) -> tuple[Traced, Expr]:

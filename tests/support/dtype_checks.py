@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import function_expressions
 import numpy as np
 
 from mlirad.errors import CompileError
@@ -41,6 +42,7 @@ EXACT = (
 ROUNDED = ("np.sqrt(x)", "np.sin(x)", "x ** 0.5", "x ** 2.5", "np.float_power(x, 2)")
 EXPRESSIONS = (*EXACT, *ROUNDED)
 JOINS = ("x and y", "x or y", "max(x, y)", "min(x, y)", "x if x > y else y")
+_ROUNDED = frozenset((*ROUNDED, *function_expressions.EXPRESSIONS))
 UNARY = frozenset(e for e in EXPRESSIONS if "y" not in e.replace("array", "").replace("power", ""))
 
 
@@ -213,7 +215,7 @@ def is_same(wanted: Any, told: Any, expression: str) -> bool:
         return False
     if one.dtype.kind != "f":
         return bool(np.array_equal(one, other))
-    if expression in ROUNDED or "**" in expression or "power" in expression:
+    if expression in _ROUNDED or "**" in expression or "power" in expression:
         return bool(np.allclose(one, other, rtol=1e-6 if one.dtype == np.float32 else 1e-14, atol=0, equal_nan=True))
     zeros = one == 0
     is_signed_alike = np.array_equal(np.signbit(one[zeros]), np.signbit(other[zeros]))
@@ -229,7 +231,7 @@ Matches = Callable[[Operand, Operand, str, Any, Any], bool]
 
 def _is_joined(x: Operand, y: Operand, expression: str, wanted: Any, told: Any) -> bool:
     return (
-        expression in JOINS
+        expression in (*JOINS, *function_expressions.JOINED)
         and not isinstance(told, Exception)
         and not isinstance(wanted, Exception)
         and bool(np.array_equal(np.asarray(wanted), np.asarray(told), equal_nan=True))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import dtype_checks
+import function_expressions
 import numpy as np
 import pytest
 from dtype_checks import Operand, Tally
@@ -31,6 +32,17 @@ def checked(count: int, seed: int, run: Callable[..., Any]) -> Tally:
         dtype_checks.run(x, y, dtype_checks.drawn(draw), run, tally)
         if tally.checks >= count:
             break
+    return tally
+
+
+def checked_functions(names: Sequence[str], expressions: Sequence[str], run: Callable[..., Any]) -> Tally:
+    """The checks of functions on an array of each dtype."""
+    tally = Tally()
+    for name in names:
+        x = Operand("array", np.array(function_expressions.VALUES[np.dtype(name).kind], name))
+        dtype_checks.run(x, Operand("literal", 3, "3"), expressions, run, tally)
+    assert not tally.wrong, "\n".join(tally.wrong[:20])
+    assert tally.same > 0.6 * tally.checks, told(tally)  # some are not supported yet
     return tally
 
 
@@ -62,11 +74,17 @@ def test_a_difference_that_no_row_tells_is_found() -> None:
 
 
 def test_some_interpreted() -> None:
-    require_none_wrong(checked(500, 5, call))
+    require_none_wrong(checked(300, 5, call))
 
 
 def test_some_native() -> None:
-    require_none_wrong(checked(150, 6, natively))
+    require_none_wrong(checked(100, 6, natively))
+
+
+def test_some_functions() -> None:
+    draw = random.Random(9)
+    for name in draw.sample(dtype_checks.DTYPES, 3):
+        checked_functions([name], draw.sample(function_expressions.EXPRESSIONS, 40), call)
 
 
 @pytest.mark.full
@@ -81,3 +99,9 @@ def test_many_native() -> None:
     tally = checked(5_000, 8, natively)
     print(told(tally))
     require_none_wrong(tally)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("run", [call, natively])
+def test_all_functions(run) -> None:
+    print(told(checked_functions(dtype_checks.DTYPES, function_expressions.EXPRESSIONS, run)))

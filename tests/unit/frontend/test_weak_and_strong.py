@@ -165,7 +165,7 @@ def used_alike(join: Callable[[Any], Any], cases: Sequence[tuple[Any, Any]]) -> 
 
 @pytest.mark.parametrize("join", JOINS)
 def test_joins(join) -> None:
-    used_alike(join, random.Random(join.__name__).sample(list(product(USES, DTYPES)), 5))
+    used_alike(join, random.Random(join.__name__).sample(list(product(USES, DTYPES)), 2))
 
 
 @pytest.mark.full
