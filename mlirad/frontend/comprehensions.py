@@ -20,7 +20,7 @@ class Comprehensions(Access):
     """List and dict comprehensions, and generators that are consumed at once."""
 
     @abstractmethod
-    def truth(self, value: Value) -> bool | Traced: ...
+    def condition(self, node: ast.expr) -> bool | Traced: ...
 
     def _listcomp(self, node: ast.ListComp) -> Value:
         return self.new_list(self.comprehension(node, [lambda: self.expression(node.elt)]))
@@ -55,7 +55,7 @@ class Comprehensions(Access):
         position = len(self.state.temps) - 1
         for index in range(self.static_length(iterable, generator.iter)):
             self.assign(generator.target, self.element(self.state.temps[position], Static(index)))
-            conditions = [self.truth(self.expression(condition)) for condition in generator.ifs]
+            conditions = [self.condition(condition) for condition in generator.ifs]
             if not all(isinstance(condition, bool) for condition in conditions):
                 raise self.refusal("the length of this list would depend on data", "write a loop that fills an array")
             if not all(conditions):

@@ -13,15 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.dialect.expr import apply
-from mlirad.dialect.movement import reshape
-from mlirad.errors import StaticValueError, UnsupportedSyntaxError
+from mlirad.errors import UnsupportedSyntaxError
 from mlirad.frontend import purity
-from mlirad.frontend.comprehensions import Comprehensions
+from mlirad.frontend.conditions import Conditions, as_value, negated
 from mlirad.frontend.merge import kind_of
-from mlirad.frontend.selection import Selected
-from mlirad.frontend.selection import refusal as selection_refusal
-from mlirad.frontend.sizes import require_static as require_static_shape
 from mlirad.frontend.traced import DATA, Traced, is_static, origins_of, require_static
 from mlirad.frontend.values import (
     Closure,
@@ -79,7 +74,7 @@ COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 }
 
 
-class Expressions(Comprehensions):
+class Expressions(Conditions):
     """`expression(node)`, one method per kind of node."""
 
     @abstractmethod
@@ -159,65 +154,17 @@ class Expressions(Comprehensions):
         return Entry(dict, tuple(items), tuple(items.values()))
 
     def _unaryop(self, node: ast.UnaryOp) -> Value:
+        if isinstance(node.op, ast.Not):
+            return as_value(self.condition(node))
         return self.unary(node.op, self.expression(node.operand))
 
     def unary(self, op: ast.unaryop, value: Value) -> Value:
         """`op value`, evaluated."""
         if isinstance(op, ast.Not):
-            truth = self.truth(value)
-            if isinstance(truth, bool):
-                return Static(not truth)
-            return Traced(apply(np.logical_not, truth.expr), weak=True, origins=truth.origins)
+            return as_value(negated(self.truth(value)))
         operand = self.operand(value)
         function = UNARY[type(op)]
         return self.computed(lambda: function(operand), self.elementwise_strides(value))
-
-    # Truth.
-
-    def truth(self, value: Value) -> bool | Traced:
-        """The truth of a value: known, or an i1."""
-        value = self.use(value)
-        match value:
-            case Static():
-                if hasattr(type(value.value), "__bool__") or hasattr(type(value.value), "__len__"):
-                    return bool(self.operand(value))
-                return True
-            case Tuple():
-                return bool(value.items)
-            case Object() if self.grown(value) is not None:
-                return self.truth(self.result(self.length(value)))
-            case Object():
-                kind = self.entry(value).kind
-                if kind in (list, dict):
-                    return bool(self.entry(value).items)
-                if hasattr(kind, "__bool__") or hasattr(kind, "__len__"):
-                    raise self.refusal(f"the truth of a {kind.__name__} is not compiled", "name its fields")
-                return True
-            case Lazy() if value.kind is range:
-                return self.truth(self.result(self.length(value)))
-            case Ref():
-                size = value.alternatives[0].view.size
-                require_static_shape([size], "the size of an array whose truth is asked for")
-                if size != 1:
-                    raise StaticValueError(
-                        f"the truth value of an array of shape {value.shape} is ambiguous",
-                        self.location,
-                        "use np.any(...) or np.all(...)",
-                    )
-                contents = self.read(value).expr
-                value = Traced(reshape(contents, contents.element), origins=frozenset({"data"}))
-            case Traced():
-                pass
-            case Selected():
-                raise selection_refusal("its truth depends on how many elements it has")
-            case _:
-                return True
-        if value.kind is bool:
-            return Traced(value.scalar, weak=True, origins=value.origins)
-        return Traced(value.scalar != 0, weak=True, origins=value.origins)
-
-    @abstractmethod
-    def length(self, value: Value) -> Any: ...
 
     def _boolop(self, node: ast.BoolOp) -> Value:
         return self.short_circuit(isinstance(node.op, ast.And), node.values)
@@ -241,8 +188,13 @@ class Expressions(Comprehensions):
     def _compare(self, node: ast.Compare) -> Value:
         return self.chain(self.expression(node.left), node.ops, node.comparators)
 
-    def chain(self, left: Value, ops: Sequence[ast.cmpop], nodes: Sequence[ast.expr]) -> Value:
-        """`left op node op node ...`: each operand is evaluated once, and none after the first that fails."""
+    def chain(
+        self, left: Value, ops: Sequence[ast.cmpop], nodes: Sequence[ast.expr], only_truth: bool = False
+    ) -> Value:
+        """`left op node op node ...`: each operand is evaluated once, and none after the first that fails.
+
+        only_truth: of the value, only the truth is asked for.
+        """
         self.push(left)
         right = self.expression(nodes[0])
         left = self.pop()
@@ -250,14 +202,14 @@ class Expressions(Comprehensions):
         result = self.compare(ops[0], left, right)
         right = self.pop()
         if len(ops) == 1:
-            return result
+            return as_value(self.truth(result)) if only_truth else result
         truth = self.truth(result)
         if isinstance(truth, bool):
-            return self.chain(right, ops[1:], nodes[1:]) if truth else result
-        self.push(right, result)
+            return self.chain(right, ops[1:], nodes[1:], only_truth) if truth else result
+        self.push(right, Static(False) if only_truth else result)
 
         def rest() -> Value:
-            return self.chain(self.state.temps[-2], ops[1:], nodes[1:])
+            return self.chain(self.state.temps[-2], ops[1:], nodes[1:], only_truth)
 
         chosen = self.choose(truth, rest, self.top)
         self.pop_many(2)
@@ -304,7 +256,7 @@ class Expressions(Comprehensions):
         return wanted in (require_static(things, "the items searched by `in`") if things else self.operand(container))
 
     def _ifexp(self, node: ast.IfExp) -> Value:
-        truth = self.truth(self.expression(node.test))
+        truth = self.condition(node.test)
         if isinstance(truth, bool):
             return self.expression(node.body if truth else node.orelse)
         return self.choose(truth, lambda: self.expression(node.body), lambda: self.expression(node.orelse))

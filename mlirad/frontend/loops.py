@@ -181,7 +181,7 @@ class Loops(Fixpoints):
         """A while's condition."""
         assert loop.test is not None
         with self.at(loop.test):
-            return self.truth(self.expression(loop.test))
+            return self.condition(loop.test)
 
     def plain_while_pass(self, loop: Loop, header: Header) -> Pass | None:
         """A pass over a while that ends by its condition only; None if the condition has side effects."""

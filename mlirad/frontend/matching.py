@@ -63,7 +63,7 @@ class Matching(Expressions):
             if case.guard is None:
                 return self.block(case.body)
             with self.at(case.guard):
-                guard = self.truth(self.expression(case.guard))
+                guard = self.condition(case.guard)
             return self.either(guard, lambda: self.block(case.body), rest, live)
 
         return self.either(truth, taken, rest, live)

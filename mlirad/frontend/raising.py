@@ -84,7 +84,7 @@ class Raising(Expressions):
     def assert_statement(self, node: ast.Assert) -> None:
         if not self.frame.source.has_asserts:
             return
-        truth = self.truth(self.expression(node.test))
+        truth = self.condition(node.test)
         if truth is True:
             return
         text = node.msg.value if isinstance(node.msg, ast.Constant) else "" if node.msg is None else None

@@ -80,7 +80,7 @@ class Statements(Matching, Raising, Imports):
     def if_statement(self, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[Outcome, Sequence[ast.stmt]]:
         """The outcome of an if, and what is left to do after it."""
         with self.at(node.test):
-            truth = self.truth(self.expression(node.test))
+            truth = self.condition(node.test)
         if isinstance(truth, bool):
             return self.block(node.body if truth else node.orelse), rest
         body, orelse = node.body, node.orelse

@@ -117,7 +117,7 @@ class Unrolling(Iteration, Calls):
             return trip < loop.length
         assert isinstance(loop.node, ast.While)
         with self.at(loop.node.test):
-            truth = self.truth(self.expression(loop.node.test))
+            truth = self.condition(loop.node.test)
             if isinstance(truth, Traced):
                 raise reason.unless_known(truth.origins, "the condition of this loop")
             if truth and trip >= UNROLL_LIMIT:
