@@ -61,6 +61,9 @@ class Access(Fancy, GrownLists):
     def part_of_range(self, base: Static | Lazy, index: Value) -> Value: ...
 
     @abstractmethod
+    def special(self, value: Value, name: str, *args: Value) -> Value | None: ...
+
+    @abstractmethod
     def element(self, iterable: Value, index: Value) -> Value: ...
 
     def computed(self, compute: Callable[[], Any], strides: tuple[int, ...] | None = None) -> Value:
@@ -276,6 +279,8 @@ class Access(Fancy, GrownLists):
 
     def get_item(self, base: Value, index: Value) -> Value:
         base = self.use(base)
+        if (found := self.special(base, "__getitem__", index)) is not None:
+            return found
         match base:
             case Ref():
                 return self.array_item(base, index)
@@ -301,7 +306,7 @@ class Access(Fancy, GrownLists):
                 return base
             case Selected():
                 raise selection_refusal("an index needs it")
-        raise self.refusal(f"{kind_of(base)} cannot be indexed")
+        raise self.refusal(f"{self.described(base)} cannot be indexed")
 
     def as_slice(self, index: Value) -> Value:
         """An index of static parts, a slice among them as Python's."""

@@ -27,6 +27,7 @@ from mlirad.frontend.aliases import Alias
 from mlirad.frontend.builtin_calls import BuiltinCalls
 from mlirad.frontend.captures import Capture, Found
 from mlirad.frontend.changed_containers import CallersContainers
+from mlirad.frontend.construction import is_made_of_its_items
 from mlirad.frontend.core import Bottom, Restart
 from mlirad.frontend.donation import paired
 from mlirad.frontend.grown_lists import NeedList
@@ -342,6 +343,7 @@ class Build:
             kind, keys, items = value.kind, None, value.items
         elif isinstance(value, Object):
             entry = machine.entry(value)
+            self.require_result(entry.kind)
             kind, keys, items = entry.kind, None if entry.kind is list else entry.keys, entry.items
         elif isinstance(value, Ref | Traced | Static | Pullback):
             return tree.LEAF, [value]
@@ -352,6 +354,14 @@ class Build:
         children = [self.flattened(item) for item in items]
         node = tree.Node(kind, keys, tuple(structure for structure, _ in children))
         return node, [leaf for _, leaves in children for leaf in leaves]
+
+    def require_result(self, kind: type) -> None:
+        """Refuse objects that cannot be made again from their attributes."""
+        if not is_made_of_its_items(kind):
+            machine = self.interpreter
+            machine.location = machine.returned.get(name_of(self.function), machine.location)
+            hint = "return its attributes, or make the class a dataclass of fields only"
+            raise machine.refusal(f"a compiled function cannot return an object of class {kind.__name__}", hint)
 
     def result(self, expr: Expr) -> int:
         self.results.append(expr)

@@ -52,6 +52,8 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
 
     def builtin_len(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         value = self.use(args[0])
+        if (found := self.special(value, "__len__")) is not None:
+            return found
         if isinstance(value, Selected):
             return self.result(value.shape[0])
         if isinstance(value, Lazy) and (value.used is not None or value.kind is iter):

@@ -19,11 +19,11 @@ import numpy as np
 from mlirad.errors import CompileError, DTypeError
 from mlirad.frontend import hints, numpy_calls, numpy_creation, prelude, purity, view_functions
 from mlirad.frontend.captures import Path
+from mlirad.frontend.construction import Construction, is_users
 from mlirad.frontend.core import RESULT, Bottom, Exit
 from mlirad.frontend.hidden_state import is_of_hidden_state
 from mlirad.frontend.kinds import PoisonUsed
 from mlirad.frontend.merge import kind_of
-from mlirad.frontend.objects import Objects
 from mlirad.frontend.out_arguments import with_out_named
 from mlirad.frontend.recursion import Recursions, Site
 from mlirad.frontend.scope import always_leaves
@@ -51,7 +51,7 @@ from mlirad.requests import Request, plain, transform_of
 _OWN = ("numpy", "mlirad", "functools")
 
 
-class Calls(Statements, Objects, Recursions):
+class Calls(Statements, Construction, Recursions):
     """`call(function, args, kwargs)`."""
 
     @abstractmethod
@@ -154,6 +154,8 @@ class Calls(Statements, Objects, Recursions):
             return self.construct(callee, args, kwargs)
         if isinstance(callee, type) and issubclass(callee, tuple) and hasattr(callee, "_fields"):
             return self.construct_named(callee, args, kwargs)
+        if isinstance(callee, type) and is_users(callee):
+            return self.construct_plain(callee, args, kwargs)
         return self.evaluated_now(callee, args, kwargs)
 
     def partial_of(self, value: partial, path: Path | None) -> Partial:
@@ -330,66 +332,6 @@ class Calls(Statements, Objects, Recursions):
                     raise DTypeError(f"{name}() is missing the argument {key!r}", self.location)
                 bound[key] = value
         return bound
-
-    # Dataclasses and named tuples.
-
-    def construct(self, kind: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-        if hasattr(kind, "__post_init__") or not _is_made_plainly(kind):
-            raise self.refusal(f"{kind.__name__} runs code of its own when it is made", "make it outside")
-        self.found.used[kind] = None
-        names = [field.name for field in dataclasses.fields(kind)]
-        found = self.arguments_of_fields(names, kind, args, kwargs)
-        return self.new_object(Entry(kind, tuple(found), tuple(found.values())))
-
-    def construct_named(self, kind: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-        """A named tuple."""
-        if "_tuple_new" not in getattr(kind.__new__, "__globals__", ()):
-            raise self.refusal(f"{kind.__name__} runs code of its own when it is made", "make it outside")
-        self.found.used[kind] = None
-        fields: Sequence[str] = kind._fields  # type: ignore[attr-defined]
-        return Tuple(tuple(self.arguments_of_fields(fields, kind, args, kwargs).values()), kind)
-
-    def arguments_of_fields(
-        self, names: Sequence[str], kind: type, args: Sequence[Value], kwargs: dict[str, Value]
-    ) -> dict[str, Value]:
-        given = dict(zip(names, args, strict=False)) | kwargs
-        defaults = getattr(kind, "_field_defaults", None)
-        if defaults is None:
-            fields = dataclasses.fields(kind)
-            if any(field.default_factory is not dataclasses.MISSING and field.name not in given for field in fields):
-                raise self.refusal(f"a default factory of {kind.__name__} is not compiled", "give the field")
-            defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}
-            where = {name: Path(kind, "", (*_FIELDS, ("item", name), ("attribute", "default"))) for name in defaults}
-        else:
-            where = {name: Path(kind, "", (("attribute", "_field_defaults"), ("item", name))) for name in defaults}
-        found: dict[str, Value] = {}
-        for name in names:
-            if name not in given and name not in defaults:
-                raise DTypeError(f"{kind.__name__}() is missing the argument {name!r}", self.location)
-            found[name] = given[name] if name in given else self.object_value(defaults[name], where[name])
-        if len(args) > len(names) or set(kwargs) - set(names):
-            raise DTypeError(f"{kind.__name__}() takes {', '.join(names)}", self.location)
-        return found
-
-
-_FIELDS = (("attribute", "__dataclass_fields__"),)
-
-
-def _is_made_plainly(kind: type) -> bool:
-    """Whether making an object of a dataclass stores its fields, and runs no code of the user's."""
-    generated = [
-        kind.__setattr__ is object.__setattr__ or _is_generated(kind.__setattr__),
-        _is_generated(kind.__init__),
-        kind.__new__ is object.__new__,
-        type(kind).__call__ is type.__call__,
-    ]
-    return all(generated)
-
-
-def _is_generated(function: Any) -> bool:
-    """Whether the module dataclasses has written a method."""
-    code = getattr(function, "__code__", None)
-    return code is not None and code.co_qualname.startswith("__create_fn__")
 
 
 @cache

@@ -15,17 +15,17 @@ import numpy as np
 from mlirad.dialect.expr import apply
 from mlirad.dialect.movement import reshape
 from mlirad.errors import StaticValueError
-from mlirad.frontend.comprehensions import Comprehensions
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.selection import refusal as selection_refusal
 from mlirad.frontend.sizes import require_static as require_static_shape
+from mlirad.frontend.special_methods import SpecialMethods
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import Lazy, Object, Ref, Static, Tuple, Value
 
 Truth = bool | Traced
 
 
-class Conditions(Comprehensions):
+class Conditions(SpecialMethods):
     """`condition(node)`, and `truth(value)` of a value that has been evaluated."""
 
     def condition(self, node: ast.expr) -> Truth:
@@ -84,9 +84,9 @@ class Conditions(Comprehensions):
                 kind = self.entry(value).kind
                 if kind in (list, dict):
                     return bool(self.entry(value).items)
-                if hasattr(kind, "__bool__") or hasattr(kind, "__len__"):
-                    raise self.refusal(f"the truth of a {kind.__name__} is not compiled", "name its fields")
-                return True
+                found = self.special(value, "__bool__")
+                found = self.special(value, "__len__") if found is None else found
+                return True if found is None else self.truth(found)
             case Lazy() if value.kind is range:
                 return self.truth(self.result(self.length(value)))
             case Ref():

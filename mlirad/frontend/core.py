@@ -361,7 +361,13 @@ class Core(ABC):
                     return dict(zip(entry.keys, items, strict=True))
                 if entry.kind is list:
                     return items
-        raise self.refusal(f"{kind_of(value)} cannot be an operand here")
+        raise self.refusal(f"{self.described(value)} cannot be an operand here")
+
+    def described(self, value: Value) -> str:
+        """What a value is, for a message: of an object, its class too."""
+        if isinstance(value, Object) and (kind := self.kind_of_object(value)) not in (list, dict):
+            return f"an object of class {kind.__name__}"
+        return kind_of(value)
 
     def changing(self, value: Any) -> UnsupportedSyntaxError:
         """The refusal of an object of which it is not known whether it is still the same at the next call."""

@@ -15,9 +15,11 @@ import numpy as np
 
 from mlirad.errors import UnsupportedSyntaxError
 from mlirad.frontend import purity
-from mlirad.frontend.conditions import Conditions, as_value, negated
+from mlirad.frontend.comparisons import Comparisons
+from mlirad.frontend.conditions import as_value, negated
 from mlirad.frontend.merge import kind_of
-from mlirad.frontend.traced import DATA, Traced, is_static, origins_of, require_static
+from mlirad.frontend.special_methods import UNARY as UNARY_METHODS
+from mlirad.frontend.traced import DATA, is_static, origins_of, require_static
 from mlirad.frontend.values import (
     Closure,
     Entry,
@@ -64,17 +66,9 @@ UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.UAdd: operator.pos,
     ast.Invert: operator.invert,
 }
-COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
 
 
-class Expressions(Conditions):
+class Expressions(Comparisons):
     """`expression(node)`, one method per kind of node."""
 
     @abstractmethod
@@ -110,6 +104,8 @@ class Expressions(Conditions):
     def binary(self, op: ast.operator, left: Value, right: Value) -> Value:
         """`left op right`, both evaluated."""
         left, right = self.use(left), self.use(right)
+        if (found := self.operated(op, left, right)) is not None:
+            return found
         if isinstance(left, Tuple | Object) or isinstance(right, Tuple | Object):
             combined = self.sequences(op, left, right)
             if combined is not None:
@@ -162,6 +158,8 @@ class Expressions(Conditions):
         """`op value`, evaluated."""
         if isinstance(op, ast.Not):
             return as_value(negated(self.truth(value)))
+        if (found := self.special(self.use(value), UNARY_METHODS[type(op)])) is not None:
+            return found
         operand = self.operand(value)
         function = UNARY[type(op)]
         return self.computed(lambda: function(operand), self.elementwise_strides(value))
@@ -199,7 +197,7 @@ class Expressions(Conditions):
         right = self.expression(nodes[0])
         left = self.pop()
         self.push(right)
-        result = self.compare(ops[0], left, right)
+        result = self.compare(ops[0], left, right, only_truth)
         right = self.pop()
         if len(ops) == 1:
             return as_value(self.truth(result)) if only_truth else result
@@ -214,46 +212,6 @@ class Expressions(Conditions):
         chosen = self.choose(truth, rest, self.top)
         self.pop_many(2)
         return chosen
-
-    def compare(self, op: ast.cmpop, left: Value, right: Value) -> Value:
-        left, right = self.use(left), self.use(right)
-        if isinstance(op, ast.Is | ast.IsNot):
-            same = self.is_same(left, right)
-            return Static(same if isinstance(op, ast.Is) else not same)
-        if isinstance(op, ast.In | ast.NotIn):
-            found = self.contains(left, right)
-            return Static(found if isinstance(op, ast.In) else not found)
-        a, b = self.operand(left), self.operand(right)
-        if isinstance(a, tuple | list | dict) and isinstance(b, tuple | list | dict) and not is_static((a, b)):
-            require_static((a, b), "the items of compared sequences")
-        for number, other in ((a, b), (b, a)):
-            if isinstance(op, ast.Eq | ast.NotEq) and isinstance(number, Traced) and is_no_number(other):
-                if not number.is_array:  # no number is equal to it
-                    kind = bool if number.weak or other is None else np.bool_
-                    return Static(kind(isinstance(op, ast.NotEq)))
-        function = COMPARE[type(op)]
-        return self.computed(lambda: function(a, b), self.elementwise_strides(left, right))
-
-    def is_same(self, left: Value, right: Value) -> bool:
-        if isinstance(left, Static) and isinstance(right, Static):
-            return left.value is right.value
-        for a, b in ((left, right), (right, left)):
-            if isinstance(a, Static) and (a.value is None or isinstance(a.value, bool | type)):
-                if isinstance(b, Traced) and (b.weak or b.either) and b.kind is bool and isinstance(a.value, bool):
-                    raise self.refusal("`is` of a bool that is not known at compile time", "use ==")
-                return False
-        if isinstance(left, Object) and isinstance(right, Object):
-            if left.number == right.number or not (self.entry(left).borrowed and self.entry(right).borrowed):
-                return left.number == right.number
-            raise self.refusal("whether two lists or dicts of the caller are one is not known", "use ==")
-        raise self.refusal("`is` is compiled for None, bools and objects known at compile time", "use ==")
-
-    def contains(self, item: Value, container: Value) -> bool:
-        if isinstance(container, Object) and self.entry(container).kind is dict:
-            return self.static(item, "a key") in self.entry(container).keys
-        things = [self.operand(x) for x in self.elements(container)] if not isinstance(container, Static) else None
-        wanted = self.static(item, "what is looked for by `in`")
-        return wanted in (require_static(things, "the items searched by `in`") if things else self.operand(container))
 
     def _ifexp(self, node: ast.IfExp) -> Value:
         truth = self.condition(node.test)
@@ -371,10 +329,6 @@ class Expressions(Conditions):
         """The refusal of a text that depends on more than the value."""
         kind = type(value).__name__
         return self.refusal(f"the text of an object of class {kind} is not the same at any time", "make it outside")
-
-
-def is_no_number(value: Any) -> bool:
-    return value is None or isinstance(value, str | bytes)
 
 
 def _spelled(node: ast.expr) -> str:

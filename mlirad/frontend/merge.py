@@ -299,6 +299,11 @@ class Merge:
 
     def lengths_differ(self, number: int, left: Entry, right: Entry) -> Poison:
         """Why a list or dict is unknown whose length, or keys, the two sides do not agree on."""
+        kinds = {left.kind, right.kind} - {list, dict}
+        if kinds:
+            name = min(kind.__name__ for kind in kinds)
+            hint = "assign all attributes in __init__, in one order"
+            return Poison(f"which attributes this {name} has depends on data", self.location, self.loop, hint)
         element = None
         if self.left is not None and self.right is not None:
             element = common_element(left, right, _entries(self.left), _entries(self.right))

@@ -10,7 +10,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mlirad.frontend.expressions import BINARY, COMPARE, UNARY
+from mlirad.frontend.comparisons import COMPARE
+from mlirad.frontend.expressions import BINARY, UNARY
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.values import Object, Static, Tuple, Value
 

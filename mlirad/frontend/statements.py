@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlirad.errors import ShapeError
+from mlirad.frontend import purity
 from mlirad.frontend.core import RESULT, Bottom, Exit, Outcome
 from mlirad.frontend.expressions import BINARY, UFUNCS
 from mlirad.frontend.imports import Imports
@@ -23,6 +24,7 @@ from mlirad.frontend.merge import kind_of
 from mlirad.frontend.raising import Raising
 from mlirad.frontend.scope import Names, always_leaves
 from mlirad.frontend.selection import Selected
+from mlirad.frontend.special_methods import BINARY as SPECIAL
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import Object, Ref, Static, Tuple, Value
 
@@ -239,6 +241,8 @@ class Statements(Matching, Raising, Imports):
 
     def set_item(self, base: Value, index: Value, value: Value) -> None:
         base = self.use(base)
+        if self.special(base, "__setitem__", index, value) is not None:
+            return
         match base:
             case Ref():
                 self.set_array_item(base, index, value)
@@ -248,7 +252,7 @@ class Statements(Matching, Raising, Imports):
                 return
             case Tuple():
                 raise self.refusal("a tuple cannot be changed", "use a list")
-        raise self.refusal(f"{kind_of(base)} cannot be assigned to by an index")
+        raise self.refusal(f"{self.described(base)} cannot be assigned to by an index")
 
     def set_array_item(self, array: Ref, index: Value, value: Value) -> None:
         position = self.index_operand(index)
@@ -265,6 +269,8 @@ class Statements(Matching, Raising, Imports):
             self.set_element(base, index, value)
             return
         entry = self.entry(base)
+        if entry.kind not in (list, dict):
+            raise self.refusal(f"{self.described(base)} cannot be assigned to by an index")
         if entry.kind is dict:
             key = self.static(index, "a key of a dict")
             items = dict(zip(entry.keys, entry.items, strict=True))
@@ -291,16 +297,25 @@ class Statements(Matching, Raising, Imports):
 
     def set_attribute(self, base: Value, name: str, value: Value) -> None:
         base = self.use(base)
-        if isinstance(base, Object) and (entry := self.entry(base)).kind not in (list, dict):
-            if entry.kind.__dataclass_params__.frozen:
-                raise self.refusal(f"{entry.kind.__name__} is frozen", "use dataclasses.replace")
-            if name not in entry.keys:
-                raise self.refusal(f"{entry.kind.__name__} has no field {name!r}")
+        if not isinstance(base, Object) or (entry := self.entry(base)).kind in (list, dict):
+            raise self.refusal(f"setting an attribute of {kind_of(base)} is not compiled")
+        if name in entry.keys:
             position = entry.keys.index(name)
-            items = (*entry.items[:position], value, *entry.items[position + 1 :])
-            self.change(base, dataclasses.replace(entry, items=items))
-            return
-        raise self.refusal(f"setting an attribute of {kind_of(base)} is not compiled")
+            changed = dataclasses.replace(entry, items=(*entry.items[:position], value, *entry.items[position + 1 :]))
+        else:
+            changed = dataclasses.replace(entry, keys=(*entry.keys, name), items=(*entry.items, value))
+        self.require_attribute(entry.kind, name)
+        self.change(base, changed)
+
+    def require_attribute(self, kind: type, name: str) -> None:
+        """Of an attribute that is assigned: objects of the class must store it, as it is."""
+        if dataclasses.is_dataclass(kind):
+            if kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+                raise self.refusal(f"{kind.__name__} is frozen", "use dataclasses.replace")
+            if name not in (field.name for field in dataclasses.fields(kind)):
+                raise self.refusal(f"{kind.__name__} has no field {name!r}")
+        elif hasattr(type(purity.class_attribute(kind, name)), "__set__"):
+            raise self.refusal(f"the attribute {name!r} of {kind.__name__} has a setter, which is not compiled")
 
     # Augmented assignment: the target is evaluated once, and its value before the right side.
 
@@ -337,6 +352,10 @@ class Statements(Matching, Raising, Imports):
 
     def in_place(self, op: ast.operator, current: Value, right: Value) -> Value:
         current, right = self.use(current), self.use(right)
+        if (found := self.special(current, f"__i{SPECIAL[type(op)]}__", right)) is not None:
+            return found
+        if self.users_class(current) is not None:
+            return self.binary(op, current, right)
         if self.grown(current) is not None and isinstance(op, ast.Add):
             assert isinstance(current, Object)
             for value in self.elements(right):

@@ -25,8 +25,8 @@ JOINED = (
 )
 USES = (
     "if {}:\n        return 1.0\n    return 2.0",
-    "while {}:\n        runs, n, x = [], 0, x * 0\n        return x[0] + 3.0\n    return 4.0",
-    "return 5.0 if {} else 6.0",
+    "while ({}):\n        runs, n, x = [], 0, x * 0\n        return x[0] + 3.0\n    return 4.0",
+    "return 5.0 if ({}) else 6.0",
     "return float(not ({}))",
     "assert {}, 'not so'\n    return 7.0",
 )
