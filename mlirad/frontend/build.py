@@ -22,7 +22,7 @@ from mlirad import tree
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, insert, located
 from mlirad.errors import CompileError, UnsupportedSyntaxError
-from mlirad.frontend import known, prelude
+from mlirad.frontend import known, libraries, prelude
 from mlirad.frontend.aliases import Alias
 from mlirad.frontend.builtin_calls import BuiltinCalls
 from mlirad.frontend.captures import Capture, Found
@@ -135,12 +135,18 @@ def build(
                 raise _called_like(need, asked) from None
             except PoisonUsed as used:
                 raise _called_like(used, _used(used.poison, _place(used))) from None
+            except CompileError as error:
+                if (shown := libraries.told(error)) is not error:
+                    raise shown from None
+                raise
 
 
 def _called_like(cause: Exception, error: Exception) -> Exception:
     """The error, with the calls that led to its cause."""
-    error.__dict__["callers"] = cause.__dict__.get("callers", [])
-    return error
+    for name in ("callers", "library"):
+        if name in cause.__dict__:
+            error.__dict__[name] = cause.__dict__[name]
+    return error if isinstance(error, NeedStaticLeaves) else libraries.told(error)
 
 
 def _from_data(need: NeedStatic) -> CompileError:

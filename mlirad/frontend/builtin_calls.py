@@ -121,7 +121,14 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             loop = prelude.sum_of_arrays
         return self.call(Static(loop), (iterable, rest[0] if rest else kwargs.get("start", Static(0))), {})
 
-    def _extremum(self, args: tuple[Value, ...], kwargs: Keywords, loop: Any) -> Value:
+    def _extremum(self, args: tuple[Value, ...], kwargs: Keywords, loop: Any, loop_by: Any) -> Value:
+        if "key" in kwargs and "default" not in kwargs:
+            items = self.elements(args[0]) if len(args) == 1 else tuple(args)
+            if not items:
+                raise self.failed("ValueError", "max() or min() of an empty sequence")
+            key = kwargs["key"]
+            is_none = isinstance(key, Static) and key.value is None
+            return self.call(Static(loop_by), (Tuple(items), Static(prelude.identity) if is_none else key), {})
         self.none_of(kwargs, "max or min")
         if len(args) == 1 and (isinstance(self.use(args[0]), Ref) or self.grown(self.use(args[0])) is not None):
             self.require_elements(self.use(args[0]))
@@ -131,6 +138,20 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             raise self.failed("ValueError", "max() or min() of an empty sequence")
         return self.call(Static(loop), (Tuple(values),), {})
 
+    def builtin_round(self, args: tuple[Value, ...], kwargs: Keywords) -> Value | None:
+        """round(x), to the nearest int, halves to even; None where it is of a constant."""
+        number = self.use(args[0]) if args else None
+        places = args[1] if len(args) > 1 else kwargs.get("ndigits", Static(None))
+        if not isinstance(number, Traced) or number.is_array or len(args) + len(kwargs) > 2:
+            return None
+        if not isinstance(places, Static) or places.value is not None:
+            raise self.refusal("round(x, n) is not compiled", "write round(x * 100) / 100, or round the result outside")
+        if number.kind is bool and not number.weak:
+            return None
+        if number.kind is not float:
+            return self.call(Static(int), (number,), {})
+        return self.call(Static(prelude.round_), (number,), {})
+
     def require_elements(self, array: Value) -> None:
         length = self.length(array)
         if isinstance(length, Traced):
@@ -139,10 +160,10 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             raise self.failed("ValueError", "max() or min() of an empty sequence")
 
     def builtin_max(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
-        return self._extremum(args, kwargs, prelude.max_)
+        return self._extremum(args, kwargs, prelude.max_, prelude.max_by)
 
     def builtin_min(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
-        return self._extremum(args, kwargs, prelude.min_)
+        return self._extremum(args, kwargs, prelude.min_, prelude.min_by)
 
     def builtin_any(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         return self._quantified(args[0], prelude.any_)
@@ -413,7 +434,7 @@ _DICT_METHODS: dict[str, _ListMethod] = {
     "copy": lambda self, x, args: self.new_object(dataclasses.replace(self.entry(x), borrowed=None)),
 }
 
-_BUILTINS: dict[Any, Callable[[BuiltinCalls, tuple[Value, ...], Keywords], Value]] = {
+_BUILTINS: dict[Any, Callable[[BuiltinCalls, tuple[Value, ...], Keywords], Value | None]] = {
     len: BuiltinCalls.builtin_len,
     range: BuiltinCalls.builtin_range,
     enumerate: BuiltinCalls.builtin_enumerate,
@@ -430,6 +451,7 @@ _BUILTINS: dict[Any, Callable[[BuiltinCalls, tuple[Value, ...], Keywords], Value
     any: BuiltinCalls.builtin_any,
     all: BuiltinCalls.builtin_all,
     bool: BuiltinCalls.builtin_bool,
+    round: BuiltinCalls.builtin_round,
     isinstance: BuiltinCalls.builtin_isinstance,
     type: BuiltinCalls.builtin_type,
     callable: BuiltinCalls.builtin_callable,

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mlirad.errors import CompileError, DTypeError
-from mlirad.frontend import hints, numpy_calls, numpy_creation, prelude, purity, view_functions
+from mlirad.frontend import hints, libraries, numpy_calls, numpy_creation, prelude, purity, view_functions
 from mlirad.frontend.captures import Path
 from mlirad.frontend.construction import Construction, is_users
 from mlirad.frontend.core import RESULT, Bottom, Exit
@@ -30,7 +30,7 @@ from mlirad.frontend.scope import always_leaves
 from mlirad.frontend.source import FunctionNode, Source, source_of
 from mlirad.frontend.state import State
 from mlirad.frontend.statements import Statements
-from mlirad.frontend.traced import NeedStatic, Traced, is_static, origins_of
+from mlirad.frontend.traced import DATA, NeedStatic, Traced, is_static, origins_of
 from mlirad.frontend.values import (
     Bound,
     Closure,
@@ -44,8 +44,13 @@ from mlirad.frontend.values import (
     Transformed,
     Tuple,
     Value,
+    inside,
+    read_only,
 )
 from mlirad.requests import Request, plain, transform_of
+
+# What functools.cache and functools.lru_cache make.
+_CACHED = type(cache(len))
 
 # Modules whose callable objects are no functions of the user.
 _OWN = ("numpy", "mlirad", "functools")
@@ -136,6 +141,8 @@ class Calls(Statements, Construction, Recursions):
             return Static(prelude.identity)  # names and docstrings are no part of what is computed
         if isinstance(callee, partial):
             return self.call(self.partial_of(callee, function.path), args, kwargs)
+        if isinstance(callee, _CACHED) and isinstance(callee.__wrapped__, FunctionType):
+            return self.call_cached(callee, args, kwargs)
         made = self.call_builtin(callee, args, kwargs)
         if made is not None:
             return made
@@ -166,6 +173,16 @@ class Calls(Statements, Construction, Recursions):
         named = ((k, self.object_value(x, self.step(inner["keywords"], "item", k))) for k, x in value.keywords.items())
         return Partial(self.object_value(value.func, inner["func"]), tuple(args), tuple(named))
 
+    def call_cached(self, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+        """A call of what functools.cache has made. Its callers share one result, so that it may not be written."""
+        wrapped = self.object_value(function.__wrapped__, Path(function, "", (("attribute", "__wrapped__"),)))
+        result = self.call(wrapped, args, kwargs)
+        for part in inside(result):
+            if isinstance(part, Object):
+                hint = "return a tuple or an array, or leave the cache out"
+                raise self.refusal(f"{function.__name__} is cached, and all its callers share the list it gives", hint)
+        return read_only(result)
+
     # NumPy.
 
     def call_numpy(self, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -194,7 +211,7 @@ class Calls(Statements, Construction, Recursions):
     @staticmethod
     def is_uncopied(kwargs: dict[str, Value]) -> bool:
         """Whether a call has copy=False or copy=None."""
-        return isinstance(copy := kwargs.get("copy"), Static) and not copy.value
+        return isinstance(copy := kwargs.get("copy"), Static) and copy.value in (None, False)
 
     def stored(self, function: Any, result: Value, out: Value) -> Value:
         """`out=`: the result is written there."""
@@ -217,9 +234,14 @@ class Calls(Statements, Construction, Recursions):
         named = {key: self.operand(value) for key, value in kwargs.items()}
         name = numpy_calls.spelling(function)
         if not is_static((operands, named)):
-            if name.startswith(("np.", "math.")) and function not in numpy_creation.OF_SIZES:
+            origins = origins_of(operands, list(named.values()))
+            is_of_sizes = function in numpy_creation.OF_SIZES
+            if (name.startswith(("np.", "math.")) and not is_of_sizes) or hints.replacement(name) is not None:
                 raise numpy_calls.unsupported(function)
-            raise NeedStatic(origins_of(operands, list(named.values())), f"an argument of {name}")
+            if DATA in origins and not is_of_sizes:
+                hint = "compute it outside, or from numbers that are known at compile time"
+                raise self.refusal(f"{name} is not compiled on values that only the run knows", hint)
+            raise NeedStatic(origins, f"an argument of {name}")
         return self.computed(lambda: numpy_calls.evaluated(function, operands, named))
 
     # Functions written in Python.
@@ -265,10 +287,14 @@ class Calls(Statements, Construction, Recursions):
         bound = dict(sorted(self.bound_arguments(node.args, name, args, kwargs, default).items()))
         state, block = self.state.fork(), self.current_block
         caller = self.location if self.active and source.filename != prelude.__file__ else None
+        is_users = not libraries.is_of_library(source.function)
+        is_asked_by_user = not self.active or not libraries.is_of_library(self.frame.source.function)
         try:
             return self.entered(Site(node, source, parent, bound, state, block, block.last_op))
         except (CompileError, NeedStatic, PoisonUsed) as error:
-            if caller is not None:
+            if not is_users and is_asked_by_user:
+                libraries.blame(error, source.function, self.location)
+            elif caller is not None:
                 error.__dict__.setdefault("callers", []).append(caller)
             raise
 

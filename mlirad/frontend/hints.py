@@ -51,7 +51,7 @@ REPLACEMENTS: Mapping[str, str] = {
     "math.fsum": "use sum",
     "math.log1p": "write math.log(1.0 + x), which is less exact for small x",
     "math.expm1": "write math.exp(x) - 1.0, which is less exact for small x",
-    "round": "write int((x + 0.5) // 1)",
+    "complex": "compute with the real and the imaginary part, two floats",
 }
 """Functions that are not compiled, and what does the same."""
 

@@ -38,6 +38,38 @@ def min_(items: Any) -> Any:
     return smallest
 
 
+def max_by(items: Any, key: Any) -> Any:
+    largest = items[0]
+    most = key(largest)
+    for index in range(1, len(items)):
+        value = key(items[index])
+        if value > most:
+            largest = items[index]
+            most = value
+    return largest
+
+
+def min_by(items: Any, key: Any) -> Any:
+    smallest = items[0]
+    least = key(smallest)
+    for index in range(1, len(items)):
+        value = key(items[index])
+        if value < least:
+            smallest = items[index]
+            least = value
+    return smallest
+
+
+def round_(number: Any) -> int:
+    if number - number != 0.0:
+        return int(number)  # which raises what Python raises of nan and of the infinities
+    below = number // 1.0
+    rest = number - below
+    if rest > 0.5 or (rest == 0.5 and below % 2.0 == 1.0):
+        return int(below + 1.0)
+    return int(below)
+
+
 def any_(items: Any) -> bool:
     found = False
     for item in items:

@@ -151,6 +151,9 @@ def origins_of(*values: Any) -> frozenset[Hashable]:
     return frozenset(found)
 
 
+COMPLEX = "compute with the real and the imaginary part: np.exp(1j * t) is np.cos(t) and np.sin(t)"
+
+
 def as_operand(x: Any, dtype: np.dtype | None = None) -> Traced | Number:
     """What NumPy makes of an operand: arrays (of a dtype) of lists and tuples; numbers stay as they are.
 
@@ -171,7 +174,7 @@ def as_operand(x: Any, dtype: np.dtype | None = None) -> Traced | Number:
 
         raise refusal("an operand of this operation has to have one")
     if isinstance(x, complex):
-        raise DTypeError("complex numbers are not compiled")
+        raise DTypeError("complex numbers are not compiled", hint=COMPLEX)
     hint = "use `is None`" if x is None else None
     raise DTypeError(f"an operand of type '{type(x).__name__}' is neither a number nor an array", hint=hint)
 

@@ -418,6 +418,14 @@ def without_snapshots(value: Value) -> Value:
     return with_leaves(value, stripped)
 
 
+def read_only(value: Value) -> Value:
+    """The value, its arrays being views that are not to be written."""
+    if isinstance(value, Ref):
+        views = (dataclasses.replace(each.view, readonly=True) for each in value.alternatives)
+        return value.seen_as(views, lambda view: dataclasses.replace(view, readonly=True))
+    return with_parts(value, tuple(read_only(part) for part in parts)) if (parts := parts_of(value)) else value
+
+
 def inside(value: Value) -> Iterable[Value]:
     """A value and the values it holds, all the way down."""
     return (value,) if value.__class__ in SIMPLE else _inside(value)
