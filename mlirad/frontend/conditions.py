@@ -14,7 +14,7 @@ import numpy as np
 
 from mlirad.dialect.expr import apply
 from mlirad.dialect.movement import reshape
-from mlirad.errors import StaticValueError
+from mlirad.errors import DTypeError, StaticValueError
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.selection import refusal as selection_refusal
 from mlirad.frontend.sizes import require_static as require_static_shape
@@ -85,6 +85,8 @@ class Conditions(SpecialMethods):
                 if kind in (list, dict):
                     return bool(self.entry(value).items)
                 found = self.special(value, "__bool__")
+                if isinstance(found, Traced) and not (found.weak and found.kind is bool):
+                    raise DTypeError("__bool__ should return bool, and not a number", hint="write bool(...)")
                 found = self.special(value, "__len__") if found is None else found
                 return True if found is None else self.truth(found)
             case Lazy() if value.kind is range:

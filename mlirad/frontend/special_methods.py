@@ -72,7 +72,11 @@ class SpecialMethods(Comprehensions):
     def special(self, value: Value, name: str, *args: Value) -> Value | None:
         """What a special method that the user has written gives; None where the class of the value has none."""
         kind = self.users_class(value)
-        return self.call(self.attribute(value, name), args, {}) if kind is not None and _has(kind, name) else None
+        if kind is None or not _has(kind, name):
+            return None
+        is_from_around = isinstance(value, Static)
+        method = self.attribute(value, name) if is_from_around else self.attribute_of_class(value, kind, name)
+        return self.call(method, args, {})
 
     def operated(self, op: ast.operator, left: Value, right: Value) -> Value | None:
         """`left op right` by the methods of one of their classes."""

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections import deque
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +259,35 @@ def test_what_other_objects_hold_is_not_read() -> None:
     queue = deque([2.0])
     with pytest.raises(mlirad.CompileError, match=r"test_deviations.py:(.|\n)*may be changed between calls"):
         mlirad.jit(lambda x: x * queue[0])(1.0)
+
+
+@cache
+def ones(n):
+    return np.ones(n)
+
+
+@row("a function with `functools.cache`")
+def test_cached_functions_are_computed_and_their_arrays_read_only() -> None:
+    np.testing.assert_array_equal(mlirad.jit(lambda x: x * ones(3))(2.0), np.full(3, 2.0))
+
+    def writes(x):
+        y = ones(3)
+        y += x
+        return y
+
+    with pytest.raises(ValueError, match="assignment destination is read-only"):
+        mlirad.jit(writes)(1.0)
+
+
+@row("`(nan,) == (nan,)`")
+def test_a_carried_nan_is_not_known_to_be_one_object() -> None:
+    def one(x, y, n):
+        kept = y if n > 5 else x
+        return (kept,) == (x,)
+
+    assert one(math.nan, 1.0, 3) is True
+    assert mlirad.jit(one)(math.nan, 1.0, 3) is False
+    assert mlirad.jit(one)(1.5, 1.0, 3) is True
 
 
 @row("subclasses of `ndarray`")
