@@ -125,7 +125,7 @@ class SpecialMethods(Comprehensions):
 
 
 def _has(kind: type, name: str) -> bool:
-    """Whether a class has a special method that somebody has written (and not the module dataclasses)."""
+    """Whether a class has a special method that the user has written (and not the module dataclasses)."""
     stored = purity.class_attribute(kind, name)
     return isinstance(stored, FunctionType) and not stored.__code__.co_qualname.startswith("__create_fn__")
 
