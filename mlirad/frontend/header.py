@@ -145,9 +145,9 @@ class Skeleton:
                 waiting.append(met)
             return numbers[met]
 
-        described: list[Hashable] = [
-            (place, describe(value, name, number), layouts(value)) for place, value in state.places()
-        ]
+        # Frames in which nothing is bound yet have no places.
+        described: list[Hashable] = [tuple(sorted(state.frames))]
+        described += [(place, describe(value, name, number), layouts(value)) for place, value in state.places()]
         for met in waiting:  # which grows: what an object holds comes behind it
             if met in state.store:
                 described.append(name(state.store[met].value))

@@ -5,6 +5,8 @@ Reads: the scope. Writes: one statement or a few. Leaves: the functions and glob
 
 from __future__ import annotations
 
+from typing import Any
+
 from mlirad.testing.programs.kinds import Array, Float, Int
 from mlirad.testing.programs.writer import Writer
 
@@ -29,26 +31,50 @@ def scaled(k):
 
 
 def shifted(f, s=0.25):
-    return lambda t, s=s: f(t) + s"""
+    return lambda t, s=s: f(t) + s
+
+
+HALVED, DOUBLED = scaled(0.5), scaled(2.0)
+SUNK, RAISED = shifted(np.tanh, -0.25), shifted(np.sin, 0.75)"""
 
 _STARTS = ("START", "CONFIG['start']")
+
+
+def change_captured(namespace: dict[str, Any], number: int) -> None:
+    """Change what programs capture: a number and elements first, then an array as a whole and the function around."""
+    if number == 1:
+        namespace["CONFIG"]["rate"] = 0.75
+        namespace["START"][1:3] = 0.5, -1.75
+    else:
+        namespace["START"] = namespace["START"] * 2.0
+        namespace["HALVED"], namespace["SUNK"] = namespace["scaled"](0.125), namespace["RAISED"]
+
+
+def captured(namespace: dict[str, Any]) -> tuple[Any, ...]:
+    """The captured arrays as they are."""
+    return (namespace["START"], namespace["CONFIG"]["start"]) if "START" in namespace else ()
 
 
 class Around(Writer):
     """What comes from around the function, or is made to be called or grown."""
 
     def write_captured(self) -> None:
-        """A captured array from which a loop begins; at times one that is written in truth."""
+        """A captured array from which a loop begins; whose own arrays may be written."""
         rng, expressions = self.rng, self.expressions
         name, index = self.fresh("t"), self.fresh("j")
-        self.line(f"{name} = {rng.choice(_STARTS)}")
+        start = rng.choice(_STARTS)
+        self.line(f"{name} = {start}")
         if rng.random() < 0.15:
             self.line(f"{name} = {name} * CONFIG['rate'] if {expressions.condition(0)} else {name}")
         self.line(f"for {index} in {expressions.trips()}:")
         with self.block():
             expressions.scope[index] = Int(0, 4)
-            self.line(f"{name} = {name} * {rng.choice(['0.5', '0.25'])} + {expressions.number(1)}")
-        self.line(f"{name} = {name} + 0.0")  # a new array: what the program writes next is its own
+            factor = rng.choice(["0.5", "0.25", "CONFIG['rate']"])
+            self.line(f"{name} = {name} * {factor} + {expressions.number(1)}")
+            if rng.random() < 0.4:  # in an array of the loop's own
+                self.line(f"{name}[{rng.choice(['0', '-1', '1:3', '::2'])}] *= {rng.choice(['0.5', '-1.0'])}")
+        # A new array: what the program writes next is its own.
+        self.line(f"{name} = {rng.choice([f'{name} + 0.0', f'{name}.copy()', f'{name} - {start} * 0.5'])}")
         expressions.scope[name] = Array((5,))
 
     def mapping(self, depth: int) -> str:
@@ -56,6 +82,7 @@ class Around(Writer):
         rng = self.rng
         simple = ["np.sin", "np.tanh", f"scaled({self.expressions.number(0)})", "abs", "lambda t: t * t * 0.25"]
         simple.append(f"lambda t: t * 0.5 + {self.expressions.number(0)}")
+        simple += ["HALVED", "DOUBLED", "SUNK", "RAISED", "scaled(CONFIG['rate'])", "lambda t: t + CONFIG['rate']"]
         if depth <= 0:
             return rng.choice(simple)
         inner = self.mapping(depth - 1)
@@ -83,17 +110,25 @@ class Around(Writer):
         self.line(f"{name} = [{expressions.number(0) + ' * 1.0' if starts else ''}]")
         self.line(f"{item} = {expressions.number(1)}")
         expressions.scope[item] = Float()
-        self.line(f"for {index} in {expressions.trips()}:")
+        is_while = rng.random() < 0.3
+        if is_while:
+            self.line(f"{index} = 0")
+            self.line(f"while {index} < {rng.choice(['3', '11', *expressions.names(Int)[:1]])}:")
+        else:
+            self.line(f"for {index} in {rng.choice([expressions.trips(), 'range(70)', 'range(11)'])}:")
         with self.block():
             expressions.scope[index] = Int(0, 4)
             self.line(f"{item} = {item} * 0.5 + {expressions.number(1)}")
             if rng.random() < 0.3:
-                self.line(f"if {expressions.condition(0)}:")
+                self.line(f"if {rng.choice([expressions.condition(0), f'{item} > 0.5'])}:")
                 self.line(f"    {name}.append({item} * 1.0)")
             else:
                 self.line(f"{name}.append({item} * 1.0)")
+            if is_while:
+                self.line(f"{index} += 1")
         made = [f"np.sum(np.array({name})) * 0.25", f"len({name}) * 0.5", f"sum({name}) * 1.0"]
-        made += [f"{name}[-1] * 0.5", f"{name}[0] * 0.5"] if starts else []
+        made += [f"np.dot(np.array({name}), np.arange(len({name}))) * 0.25"]
+        made += [f"{name}[-1] * 0.5", f"{name}[0] * 0.5", f"{name}[len({name}) // 2] * 0.5"] if starts else []
         self.bind(Float(), "s", rng.choice(made))
 
     def write_hidden(self) -> None:

@@ -78,6 +78,8 @@ _NEEDED_BY = {
     "g": frozenset({"other"}),
     "n": frozenset({"window"}),
 }
+_REFUSED = frozenset({"hidden"})
+"""Statements that are right to be refused: few programs have them."""
 _PLANNED = 4
 """How many kinds of statements each program must contain."""
 
@@ -85,8 +87,10 @@ _PLANNED = 4
 def generate(seed: int, bias: str) -> Program:
     rng = Random(f"{bias}:{seed}")
     kinds = list(_WEIGHTS[bias])
-    planned = rng.sample(kinds, _PLANNED)
+    planned = rng.sample([kind for kind in kinds if kind not in _REFUSED], _PLANNED)
     weights = {kind: weight for kind, weight in _WEIGHTS[bias].items() if kind in planned or rng.random() < 0.35}
+    if rng.random() < 0.8:
+        weights = {kind: weight for kind, weight in weights.items() if kind not in _REFUSED}
     parameters = _PARAMETERS | _NARROW if bias == "dtypes" else _PARAMETERS
     chosen = {name: kind for name, kind in parameters.items() if rng.random() < _likelihood(name, planned)}
     helpers = _helpers(rng, weights, planned)
@@ -95,12 +99,17 @@ def generate(seed: int, bias: str) -> Program:
     texts = [*(text for _, text in helpers), text]
     parts = ["import numpy as np\n\nimport mlirad", *_prelude("".join(texts), bias), *texts]
     parts += [loss_of(chosen, results), outs_of(chosen, results)]
-    traits = {trait for trait in ("strided arguments", "aliased arguments") if rng.random() < 0.08}
+    strided = 0.25 if bias == "alias" else 0.08
+    traits = {
+        trait for trait, share in (("strided arguments", strided), ("aliased arguments", 0.08)) if rng.random() < share
+    }
     if not {("y", "x"), ("z", "x"), ("w", "m")} & {(one, other) for one in chosen for other in chosen}:
         traits.discard("aliased arguments")
     if bias == "around" and helpers and (changed := _changed(helpers[0][1])) != helpers[0][1]:
         parts.append(changed)
         traits.add("replaced code")
+    if bias == "around" and rng.random() < 0.5:
+        traits.add("changed globals")
     return Program(seed, bias, "\n\n\n".join(parts) + "\n", chosen, frozenset(traits))
 
 

@@ -18,6 +18,7 @@ import mlirad
 from mlirad.errors import CompileError
 from mlirad.requests import Grad, Jvp, Vjp
 from mlirad.testing.interpreted import Interpreted
+from mlirad.testing.programs.around import captured, change_captured
 from mlirad.testing.programs.oracle import Namespace, call, fresh, is_same, namespace_of, oracle_of, slope
 from mlirad.testing.programs.program import REPLACEMENT, Program, laid_out
 
@@ -103,17 +104,27 @@ def _values(program: Program, how: Natively, ours: Namespace, oracle: Namespace)
     verdicts: list[Verdict] = []
     function = how.value(ours["f"])
     for number in range(CALLS):
-        if number == 1 and "replaced code" in program.traits and not isinstance(how, Stepwise):
+        if number:
             for namespace in (ours, oracle):
-                helper = next(value for name, value in namespace.items() if re.fullmatch(r"[hr]0", name))
-                helper.__code__ = namespace[REPLACEMENT].__code__
+                _change(program, namespace, number)
         expected, given = program.arguments(number), program.arguments(number)
         want, got = call(oracle["f"], expected), call(function, given)
         verdict = _compared(want, got, expected, given, native=not isinstance(how, Stepwise))
+        if verdict.kind == "same" and not is_same(captured(oracle), captured(ours)):
+            verdict = Verdict("wrong", "captured arrays", f"{captured(ours)}, not {captured(oracle)}")
         if verdict.kind == "wrong" and _is_chaotic(oracle["f"], program.arguments(number), want, expected):
             verdict = Verdict("skipped", "value", "the last bits decide")
         verdicts.append(verdict)
     return verdicts
+
+
+def _change(program: Program, namespace: Namespace, number: int) -> None:
+    """What happens around a program before call `number`, which is not the first."""
+    if number == 1 and "replaced code" in program.traits:
+        helper = next(value for name, value in namespace.items() if re.fullmatch(r"[hr]0", name))
+        helper.__code__ = namespace[REPLACEMENT].__code__
+    if "changed globals" in program.traits:
+        change_captured(namespace, number)
 
 
 def _is_chaotic(function: Callable[..., Any], args: list[Any], want: Any, after: list[Any]) -> bool:

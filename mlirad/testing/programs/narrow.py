@@ -28,10 +28,11 @@ class Narrow(Writer):
             left, right = self.loose(depth - 1), self.loose(depth - 1)
             shapes = [
                 *(f"({left} {sign} {right})" for sign in "++-**"),
-                *(f"{name}({left}, {right})" for name in ("max", "min", "np.maximum")),
+                *(f"{name}({left}, {right})" for name in ("np.minimum", "np.maximum")),
                 f"({left} // {rng.choice(['2', '3'])})",
                 f"{left} ** {rng.choice(['2', 'np.int64(2)', 'np.uint8(2)'])}",
                 f"abs({left})",
+                f"max({left}, {left} * 2)",
                 f"({left} if {right} > {rng.choice(_LITERALS)} else {left})",
             ]
             return rng.choice(shapes)
@@ -60,7 +61,7 @@ class Narrow(Writer):
         if arrays and rng.random() < 0.6:
             name, shape = rng.choice(arrays)
             value = f"np.abs({name})" if dtype.startswith("u") else name
-            made = [f"({value} * {rng.choice(['1.5', '2.6', '1.0'])}).astype(np.{dtype})"]
+            made = [f"({value} * {rng.choice(['1.5', '2.6', '1.0', '100.0'])}).astype(np.{dtype})"]
         name = self.fresh("b")
         self.line(f"{name} = {rng.choice(made)}")
         expressions.scope[name] = Array(shape, dtype)
@@ -88,29 +89,41 @@ class Narrow(Writer):
         ]
         return self.line(rng.choice(statements))
 
+    def of_dtype(self, dtype: str) -> str:
+        """A number of NumPy, of a dtype."""
+        arrays = self.expressions.arrays(dtype)
+        if arrays and self.rng.random() < 0.7:
+            name, shape = self.rng.choice(arrays)
+            return self.expressions.element(name, shape)
+        return f"np.{dtype}({self.rng.choice(_UNSIGNED)})"
+
     def write_join(self) -> None:
-        """A number that is Python's on one path and NumPy's on another."""
+        """A number that is Python's on one path and NumPy's on another, mostly one that the other's dtype can hold."""
         rng, expressions = self.rng, self.expressions
-        name, first, literal = self.fresh("l"), rng.choice(_LITERALS), rng.choice(_LITERALS)
-        narrow = [(array, shape) for array, shape, _ in self.narrow() if len(shape) == 1]
-        use = rng.choice([f"{name} - 10", f"{name} * 100", f"{name} + np.uint8(200)", f"{name} / 2", f"-{name}"])
+        name, narrow = self.fresh("l"), [each for each in self.narrow() if len(each[1]) == 1]
+        array, _, dtype = rng.choice(narrow) if narrow else ("", (), rng.choice(DTYPES))
+        fits = _UNSIGNED if dtype.startswith("u") else _LITERALS[:7] if dtype == "int8" else _LITERALS[:9]
+        literal = rng.choice(fits if rng.random() < 0.85 else _LITERALS)
+        number = self.of_dtype(dtype) if rng.random() < 0.85 else self.loose(1)
         match rng.randrange(4):
             case 0 if narrow:
-                array, item = rng.choice(narrow)[0], self.fresh("e")
-                self.line(f"{name} = {first}")
+                item = self.fresh("e")
+                self.line(f"{name} = {literal}")
                 self.line(f"for {item} in {array}:")
                 self.line(f"    if {item} > {rng.choice(_UNSIGNED)}:")
-                self.line(f"        {name} = {rng.choice([item, f'{name} + {item}', f'max({name}, {item})'])}")
+                self.line(f"        {name} = {rng.choice([item, item, f'{name} + {item}', f'max({name}, {item})'])}")
             case 1:
-                self.line(f"{name} = {first}")
+                self.line(f"{name} = {literal}")
                 self.line(f"if {expressions.condition(0)}:")
-                self.line(f"    {name} = {self.loose(1)}")
+                self.line(f"    {name} = {number}")
             case 2:
-                self.line(f"{name} = {self.loose(0)} if {expressions.condition(0)} else {literal}")
+                self.line(f"{name} = {number} if {expressions.condition(0)} else {literal}")
             case _:
-                self.line(f"{name} = {rng.choice(['max', 'min'])}({literal}, {self.loose(1)})")
+                self.line(f"{name} = {rng.choice(['max', 'min'])}({literal}, {number})")
         used = self.fresh("l")
-        self.line(f"{used} = {use}")
+        both = [f"{name} * {expressions.number(0)}", f"{name} > 2", f"{name} * 1.5 + {expressions.number(0)}", name]
+        either = [f"{name} - 10", f"{name} * 100", f"{name} + np.uint8(200)", f"{name} / 2", f"-{name}"]
+        self.line(f"{used} = {rng.choice(both if rng.random() < 0.6 else either)}")
         expressions.scope |= {used: Number()}
 
     def write_compared(self) -> None:

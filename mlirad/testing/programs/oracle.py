@@ -70,7 +70,7 @@ def call(function: Callable[..., Any], args: Sequence[Any]) -> Any:
 def is_same(a: Any, b: Any, rtol: float = 1e-9) -> bool:
     """Whether two results are alike: structure, arrays' dtypes and shapes, values up to rounding.
 
-    A number may be Python's in one and NumPy's in the other: what a loop carries has one type, also after no trips.
+    A number may be Python's in one and NumPy's in the other, and then of another kind: what paths join has one type.
     """
     if isinstance(a, Exception) or isinstance(b, Exception):
         return type(a) is type(b)
@@ -79,14 +79,20 @@ def is_same(a: Any, b: Any, rtol: float = 1e-9) -> bool:
     if isinstance(a, np.ndarray) != isinstance(b, np.ndarray) or a is None or b is None:
         return a is b
     x, y = np.asarray(a), np.asarray(b)
-    if (isinstance(a, np.ndarray) and x.dtype != y.dtype) or x.shape != y.shape or x.dtype.kind != y.dtype.kind:
+    if x.shape != y.shape or (_is_numpys(a) and _is_numpys(b) and x.dtype != y.dtype):
         return False
+    if x.dtype.kind != y.dtype.kind:
+        return bool(x == y)
     single = np.float32 in (x.dtype, y.dtype)
     with np.errstate(all="ignore"):
         finite = np.abs(x[np.isfinite(x)], dtype=np.float64) if x.dtype.kind == "f" else np.abs(x)
         scale = float(np.max(finite, initial=1.0)) if x.dtype.kind == "f" else 0.0
         tolerance = max(rtol, 1e-5 if single else 0.0)
         return np.allclose(x, y, rtol=tolerance, atol=tolerance * scale * 1e-3, equal_nan=True)
+
+
+def _is_numpys(x: Any) -> bool:
+    return isinstance(x, np.ndarray | np.generic)
 
 
 def slope(function: Callable[[float], float], step: float = 2.0**-12) -> float | None:

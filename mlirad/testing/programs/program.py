@@ -18,7 +18,8 @@ class Program:
     """`source` defines f; loss, the number to differentiate; outs, f's float results as a function of `floats` only.
 
     `traits` are what the text does not tell: "strided arguments", of other layouts than C's; "aliased arguments",
-    some being others, or parts of them; "replaced code", a helper whose code becomes another's between two calls.
+    some being others, or parts of them; "replaced code", a helper whose code becomes another's between two calls;
+    "changed globals", what the program captures changes then.
     """
 
     seed: int

@@ -83,7 +83,7 @@ def test_the_features_that_programs_are_about_occur() -> None:
 
 def test_the_traits_that_programs_are_about_occur() -> None:
     traits = set().union(*(generate(seed, bias).traits for bias, seed in keys(0, 60)))
-    assert traits == {"strided arguments", "aliased arguments", "replaced code"}
+    assert traits == {"strided arguments", "aliased arguments", "replaced code", "changed globals"}
 
 
 def test_features_are_read_off_the_text() -> None:

@@ -143,6 +143,22 @@ def test_a_module_that_is_changed_and_reloaded(tmp_path: Path, monkeypatch: pyte
     assert mlirad.jit(module.f)(3.0) == module.f(3.0) == 51.0
 
 
+def looping(p):
+    for _ in range(3):
+        last = 0.5  # noqa: F841
+
+
+def calls_a_looping_helper(x):
+    for _ in x:
+        looping(x)
+    return x[0] + 1.0
+
+
+def test_a_helper_loops_with_nothing_bound() -> None:
+    """What its loop carried in the last pass was taken for that of this one, whose frame is another."""
+    assert mlirad.jit(calls_a_looping_helper)(X) == 2.0
+
+
 def powers_of_a_row(x, m, n, k):
     for _ in m:
         row = m[2].copy()
