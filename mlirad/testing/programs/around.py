@@ -110,14 +110,16 @@ class Around(Writer):
         self.line(f"{name} = [{expressions.number(0) + ' * 1.0' if starts else ''}]")
         self.line(f"{item} = {expressions.number(1)}")
         expressions.scope[item] = Float()
-        is_while = rng.random() < 0.3
+        is_while, trips = rng.random() < 0.3, ""
         if is_while:
             self.line(f"{index} = 0")
             self.line(f"while {index} < {rng.choice(['3', '11', *expressions.names(Int)[:1]])}:")
         else:
-            self.line(f"for {index} in {rng.choice([expressions.trips(), 'range(70)', 'range(11)'])}:")
+            trips = rng.choice([expressions.trips(), "range(70)", "range(11)"])
+            self.line(f"for {index} in {trips}:")
         with self.block():
-            expressions.scope[index] = Int(0, 4)
+            if not is_while and trips not in ("range(70)", "range(11)"):
+                expressions.scope[index] = Int(0, 4)
             self.line(f"{item} = {item} * 0.5 + {expressions.number(1)}")
             if rng.random() < 0.3:
                 self.line(f"if {rng.choice([expressions.condition(0), f'{item} > 0.5'])}:")

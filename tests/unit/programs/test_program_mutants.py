@@ -24,11 +24,13 @@ from mlirad.autodiff.carries import Loop, branches
 from mlirad.autodiff.naming import Naming
 from mlirad.autodiff.slots import Slots
 from mlirad.autodiff.tangent import Tangent
+from mlirad.dialect import types
 from mlirad.dialect.check import CheckOp
+from mlirad.dialect.compare import CastOp
 from mlirad.dialect.elementwise import MulOp, SubOp
 from mlirad.dialect.expr import Expr, apply
 from mlirad.dialect.indexing import InsertOp, InsertSliceOp
-from mlirad.frontend import merge
+from mlirad.frontend import assignment, merge, numpy_power, numpy_scalars, operators
 from mlirad.frontend.build import Build
 from mlirad.frontend.expressions import Expressions
 from mlirad.frontend.iteration import Iteration
@@ -41,7 +43,7 @@ from mlirad.lowering.cse import _Scopes
 from mlirad.lowering.dce import _Marks
 from mlirad.lowering.last_use import LastUses
 from mlirad.testing.programs.campaign import judged
-from mlirad.testing.programs.generate import BIASES, generate
+from mlirad.testing.programs.generate import generate
 
 Patch = pytest.MonkeyPatch
 
@@ -170,6 +172,45 @@ def a_float_joins_an_int_as_an_int(patch: Patch) -> None:
 
 def _is_int(value: Any) -> bool:
     return isinstance(value, Static) and type(value.value) is int
+
+
+# Dtypes.
+
+
+def a_number_of_python_joins_one_of_numpy_as_numpys(patch: Patch) -> None:
+    right = merge.join_numbers
+
+    def wrong(left: Any, other: Any) -> Any:
+        joined = right(left, other)
+        return joined and replace(joined, is_either=False, values=None)
+
+    patch.setattr(merge, "join_numbers", wrong)
+
+
+def an_exponent_has_no_dtype(patch: Patch) -> None:
+    right = operators.power
+
+    def wrong(x: Any, y: Any, of_numpy: bool = False) -> Any:
+        return right(x, y.item() if isinstance(y, np.generic) else y, of_numpy)
+
+    for module in (operators, numpy_power, numpy_scalars):
+        patch.setattr(module, "power", wrong)
+
+
+def a_float_beyond_the_integers_is_the_largest(patch: Patch) -> None:
+    right = CastOp.reference
+
+    def wrong(self: CastOp, *arrays: Any) -> Any:
+        dtype, source = types.to_dtype(self.target), np.asarray(arrays[0])
+        if dtype.kind in "iu" and source.dtype.kind == "f":
+            source = np.clip(source, np.iinfo(dtype).min, np.iinfo(dtype).max)
+        return right(self, source)
+
+    patch.setattr(CastOp, "reference", wrong)
+
+
+def an_integer_that_does_not_fit_is_stored(patch: Patch) -> None:
+    patch.setattr(assignment, "check_range", lambda value, dtype: None)
 
 
 # The passes that make less of it.
@@ -315,11 +356,12 @@ def a_rebuilt_counter_is_one_ahead(patch: Patch) -> None:
 
 @dataclass(frozen=True)
 class Mutant:
-    """`how` and `derivatives`: with which campaign it is looked for."""
+    """`how`, `derivatives` and `biases`: with which campaign it is looked for."""
 
     seed: Callable[[Patch], None]
     how: str
     derivatives: bool = False
+    biases: tuple[str, ...] = ("mixed", "alias")
 
 
 MUTANTS = [
@@ -339,6 +381,15 @@ MUTANTS = [
             the_first_branch_is_taken_where_the_test_fails,
             a_list_item_is_stored_in_the_first_place,
             a_float_joins_an_int_as_an_int,
+        )
+    ),
+    *(
+        Mutant(seed, "tensor", biases=("dtypes",))
+        for seed in (
+            a_number_of_python_joins_one_of_numpy_as_numpys,
+            an_exponent_has_no_dtype,
+            a_float_beyond_the_integers_is_the_largest,
+            an_integer_that_does_not_fit_is_stored,
         )
     ),
     Mutant(a_branch_knows_the_wrong_truth, "optimized"),
@@ -363,7 +414,12 @@ MUTANTS = [
         )
     ),
 ]
-QUICK = {"a_write_is_not_written_back", "an_accumulation_is_dropped", "the_cotangent_of_an_overwritten_slice_stays"}
+QUICK = {
+    "an_integer_that_does_not_fit_is_stored",
+    "a_write_is_not_written_back",
+    "an_accumulation_is_dropped",
+    "the_cotangent_of_an_overwritten_slice_stays",
+}
 
 
 @pytest.mark.parametrize(
@@ -376,8 +432,9 @@ QUICK = {"a_write_is_not_written_back", "an_accumulation_is_dropped", "the_cotan
 def test_a_seeded_bug_is_noticed(mutant: Mutant, monkeypatch: Patch, tmp_path: Path) -> None:
     mutant.seed(monkeypatch)
     for number in range(MOST):
-        program = generate(400_000 + number // len(BIASES), BIASES[number % len(BIASES)])
+        program = generate(400_000 + number // len(mutant.biases), mutant.biases[number % len(mutant.biases)])
         verdicts = judged(program, mutant.how, tmp_path, mutant.derivatives)
         if any(verdict.kind == "wrong" for verdict in verdicts):
+            print(f"noticed by program {number + 1} of at most {MOST}")
             return
     pytest.fail(f"{MOST} programs do not notice it")
