@@ -23,6 +23,7 @@ from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, insert, located
 from mlirad.errors import CompileError, UnsupportedSyntaxError
 from mlirad.frontend import known, libraries, prelude
+from mlirad.frontend.abandoned import drop_abandoned_uses
 from mlirad.frontend.aliases import Alias
 from mlirad.frontend.builtin_calls import BuiltinCalls
 from mlirad.frontend.captures import Capture, Found
@@ -259,7 +260,9 @@ class Build:
             arg_attrs=ArrayAttr(attributes) if written or donated else None,
         )
         main.location = types.to_location(definition_of(self.function))
-        return ModuleOp([main, *self.pullbacks, *self.interpreter.functions])
+        module = ModuleOp([main, *self.pullbacks, *self.interpreter.functions])
+        drop_abandoned_uses(module)
+        return module
 
     # Arguments.
 

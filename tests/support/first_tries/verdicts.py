@@ -94,7 +94,13 @@ def _gradient(program: Program) -> Verdict:
     function = program.function
 
     def loss(*arguments):  # type: ignore[no-untyped-def]
-        return np.sum(function(*arguments))
+        result = function(*arguments)
+        if not isinstance(result, tuple):
+            return np.sum(result)
+        total = 0.0
+        for part in result:
+            total = total + np.sum(part)
+        return total
 
     rng = np.random.default_rng(7)
     leaves = [leaf for k in program.wrt for leaf in doubles(program.arguments()[k])]

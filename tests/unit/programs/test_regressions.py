@@ -264,3 +264,23 @@ def test_the_place_of_one_number_is_the_first(a: Any) -> None:
     found, wanted = mlirad.jit(places_of_one)(a, X), places_of_one(a, X)
     assert found == wanted
     assert [type(each) for each in found] == [type(each) for each in wanted]
+
+
+def means_of_the_nearest(x, c):
+    for _ in range(3):
+        nearest = ((x[:, None, :] - c[None, :, :]) ** 2).sum(axis=2).argmin(axis=1)
+        new = []
+        for k in range(len(c)):
+            members = x[nearest == k]
+            new.append(members.mean(axis=0) if len(members) > 0 else c[k])
+        c = np.array(new)
+    return c
+
+
+def test_what_was_tried_in_vain_uses_nothing() -> None:
+    """Dead code could not be removed: ops of an attempt that had been given up still used what the loop carried."""
+    x, c = np.random.default_rng(0).normal(size=(12, 2)), np.array([[0.0, 1.0], [1.0, 0.0], [9.0, 9.0]])
+    assert is_same(mlirad.jit(means_of_the_nearest)(x, c), means_of_the_nearest(x, c))
+    module = mlirad.jit(means_of_the_nearest).lower(x, c).module
+    inside = set(module.walk())
+    assert all(use.operation in inside for op in inside for value in op.results for use in value.uses)

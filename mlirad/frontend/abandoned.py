@@ -1,0 +1,34 @@
+"""Drops what abandoned attempts still use of a module.
+
+Reads: a finished module. Writes: ops outside of it, which lose their operands. Leaves: values that it alone uses.
+
+A loop is interpreted several times, and any part of an attempt may end it: ops that have been built by then are never
+inserted, but are uses of the values that the next attempt keeps. Passes would take these values for needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from mlirad.dialect.traversal import ops_inside
+
+
+def drop_abandoned_uses(module: ModuleOp) -> None:
+    """Let no op outside of the module use a value of it."""
+    ops = ops_inside(module)
+    inside = set(ops)
+    for value in _values(ops):
+        for use in list(value.uses):
+            if use.operation not in inside:
+                use.operation.drop_all_references()
+
+
+def _values(ops: list[Operation]) -> Iterator[SSAValue]:
+    for op in ops:
+        yield from op.results
+        for region in op.regions:
+            for block in region.blocks:
+                yield from block.args
