@@ -67,8 +67,10 @@ class Narrow(Writer):
         expressions.scope[name] = Array(shape, dtype)
 
     def write_loose(self) -> None:
+        """A number of any dtype; often a power, whose exponent has a dtype too."""
         name = self.fresh("l")
-        self.line(f"{name} = {self.loose(2)}")
+        power = f"{self.of_dtype(self.rng.choice(DTYPES))} ** np.{self.rng.choice(['int64', 'uint8'])}(2)"
+        self.line(f"{name} = {power if self.rng.random() < 0.2 else self.loose(2)}")
         self.expressions.scope[name] = Number()
 
     def write_store(self) -> None:
@@ -77,7 +79,10 @@ class Narrow(Writer):
         if not narrow:
             return self.write_narrow()
         name, shape, _ = rng.choice(narrow)
-        number = rng.choice([self.loose(1), f"int({self.loose(1)})", f"{self.loose(0)} % 5", expressions.number(0)])
+        numbers = [self.loose(1), f"int({self.loose(1)})", f"{self.loose(0)} % 5", expressions.number(0)]
+        ints = expressions.names(Int)
+        numbers += [f"{rng.choice(ints)} * 100"] if ints else []
+        number = rng.choice(numbers)
         same = [n for n, s, _ in narrow if s == shape] + [n for n, s in expressions.arrays() if s == shape]
         statements = [
             f"{expressions.element(name, shape)} = {number}",
@@ -123,7 +128,7 @@ class Narrow(Writer):
         used = self.fresh("l")
         both = [f"{name} * {expressions.number(0)}", f"{name} > 2", f"{name} * 1.5 + {expressions.number(0)}", name]
         either = [f"{name} - 10", f"{name} * 100", f"{name} + np.uint8(200)", f"{name} / 2", f"-{name}"]
-        self.line(f"{used} = {rng.choice(both if rng.random() < 0.6 else either)}")
+        self.line(f"{used} = {rng.choice(both if rng.random() < 0.8 else either)}")
         expressions.scope |= {used: Number()}
 
     def write_compared(self) -> None:

@@ -30,14 +30,16 @@ from mlirad.dialect.compare import CastOp
 from mlirad.dialect.elementwise import MulOp, SubOp
 from mlirad.dialect.expr import Expr, apply
 from mlirad.dialect.indexing import InsertOp, InsertSliceOp
-from mlirad.frontend import assignment, merge, numpy_power, numpy_scalars, operators
+from mlirad.frontend import assignment, build, merge, numpy_power, numpy_scalars, operators
 from mlirad.frontend.build import Build
+from mlirad.frontend.captures import Guard
 from mlirad.frontend.expressions import Expressions
 from mlirad.frontend.iteration import Iteration
 from mlirad.frontend.loops import Loops
 from mlirad.frontend.statements import Statements
 from mlirad.frontend.values import Lazy, Ref, Static, Traced, Tuple
-from mlirad.frontend.views import _Slice
+from mlirad.frontend.views import _Slice, c_strides
+from mlirad.jit.specialization import Specialization
 from mlirad.lowering import cse
 from mlirad.lowering.cse import _Scopes
 from mlirad.lowering.dce import _Marks
@@ -211,6 +213,28 @@ def a_float_beyond_the_integers_is_the_largest(patch: Patch) -> None:
 
 def an_integer_that_does_not_fit_is_stored(patch: Patch) -> None:
     patch.setattr(assignment, "check_range", lambda value, dtype: None)
+
+
+# What is around a function.
+
+
+def other_code_is_not_noticed(patch: Patch) -> None:
+    right = Specialization.guards_hold
+
+    def wrong(self: Specialization) -> bool:
+        self._codes = []
+        return right(self)
+
+    patch.setattr(Specialization, "guards_hold", wrong)
+
+
+def a_captured_number_is_a_constant(patch: Patch) -> None:
+    right = Guard.holds
+    patch.setattr(Guard, "holds", lambda self: isinstance(self.value, int | float) or right(self))
+
+
+def every_argument_is_row_major(patch: Patch) -> None:
+    patch.setattr(build, "strides_of", lambda leaf: c_strides(leaf.shape))
 
 
 # The passes that make less of it.
@@ -392,6 +416,9 @@ MUTANTS = [
             an_integer_that_does_not_fit_is_stored,
         )
     ),
+    Mutant(other_code_is_not_noticed, "tensor", biases=("around",)),
+    Mutant(a_captured_number_is_a_constant, "tensor", biases=("around",)),
+    Mutant(every_argument_is_row_major, "tensor", biases=("alias",)),
     Mutant(a_branch_knows_the_wrong_truth, "optimized"),
     Mutant(ops_of_other_attributes_are_the_same, "optimized"),
     Mutant(a_check_whose_result_nobody_needs_is_removed, "optimized"),
@@ -415,6 +442,7 @@ MUTANTS = [
     ),
 ]
 QUICK = {
+    "other_code_is_not_noticed",
     "an_integer_that_does_not_fit_is_stored",
     "a_write_is_not_written_back",
     "an_accumulation_is_dropped",
