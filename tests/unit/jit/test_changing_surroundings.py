@@ -411,13 +411,22 @@ def test_namesakes_that_are_written() -> None:
     assert [array[0] for array in arrays] == [1.0, 10.0]
 
 
+def test_what_an_operator_of_a_class_reads_is_guarded() -> None:
+    one, other = Equal(1, 2.0), Equal(1, 3.0)
+    captured = mlirad.jit(lambda x: x if one == other else -x)
+    passed = mlirad.jit(lambda o, x: x if o == one else -x)
+    for number in (1, 2, 1):
+        other.number = number
+        np.testing.assert_array_equal(captured(X), captured.numpy(X))
+        np.testing.assert_array_equal(passed(other, X), passed.numpy(other, X))
+
+
 CHANGING: list[tuple[Any, Callable[[Any, Any], Any]]] = [
     (OrderedDict(a=2.0), lambda o, x: x * o["a"]),
     (defaultdict(float, a=2.0), lambda o, x: x * o["a"]),
     (types.MappingProxyType({"a": 2.0}), lambda o, x: x * o["a"]),
     (deque([1.0]), lambda o, x: x * o[0]),
     (bytearray(b"a"), lambda o, x: x * o[0]),
-    (Equal(1, 2.0), lambda o, x: x if o == o else -x),
     (Holder(w=2.0), lambda o, x: x * vars(o)["w"]),
 ]
 
