@@ -364,15 +364,17 @@ def test_depth_in_a_thread_with_a_small_stack() -> None:
         except RecursionError:
             found.append("too deep")
 
-    before = threading.stack_size(256 << 10)
+    before, limit = threading.stack_size(256 << 10), sys.getrecursionlimit()
+    sys.setrecursionlimit(1000)  # what fits into such a stack
     try:
         kernel(-1), deep(1.5, 1)
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
+        assert found == [1.5 + sys.getrecursionlimit() // 2 * 0.75, "too deep"]
     finally:
         threading.stack_size(before)
-    assert found == [1.5 + sys.getrecursionlimit() // 2 * 0.75, "too deep"]
+        sys.setrecursionlimit(limit)
 
 
 def never(n):
