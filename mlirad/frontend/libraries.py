@@ -1,4 +1,4 @@
-"""Libraries whose Python code is compiled as far as it can be, and never shown to the user as what is wrong.
+"""Libraries whose Python code is compiled where possible, and never blamed in a message to the user.
 
 Reads: functions and classes. Writes: nothing. Leaves: refusals by the name that the user has written.
 """
@@ -31,7 +31,7 @@ def blame(error: Exception, function: Any, location: SourceLocation | None) -> N
 
 
 def told(error: Exception) -> Exception:
-    """The error as the user is told it: of a library's code, only that the function is not supported."""
+    """The error to report: for a library's code, only that the function is not supported."""
     found = error.__dict__.get("library")
     if found is None:
         return error
