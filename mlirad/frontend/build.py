@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FunctionType as PythonFunction
 from typing import Any
@@ -59,8 +58,12 @@ from mlirad.frontend.transforms import PulledBack, Transforms
 from mlirad.frontend.values import Alternative, Object, Poison, Pullback, Ref, Static, Tuple, Value
 from mlirad.frontend.views import View
 from mlirad.location import SourceLocation
+from mlirad.process_setting import ProcessSetting
 from mlirad.requests import definition_of, name_of, plain
 from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature
+
+# An abstract interpreter recurses as deeply as the program nests, unrolled iterations included.
+_recursion_limit = ProcessSetting(sys.getrecursionlimit, sys.setrecursionlimit, lambda usual: max(usual, 20_000))
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ def build(
     function = plain(function)
     found: Found = Found({capture.path: capture for capture in captures})
     unrolled: dict[Hashable, str] = {}
-    with _deep_recursion():
+    with _recursion_limit.changed():
         while True:
             try:
                 return Build(function, signature, boundscheck, found, unrolled, aliases or {}, together, donated).run()
@@ -168,17 +171,6 @@ def _is_of_the_compiler(value: Any) -> bool:
     """Whether a constant stands for something that Python has another object for."""
     of_prelude = isinstance(value, PythonFunction) and value.__module__ == prelude.__name__
     return of_prelude or isinstance(value, SetCopy)
-
-
-@contextmanager
-def _deep_recursion() -> Iterator[None]:
-    """An abstract interpreter recurses as deeply as the program nests, unrolled iterations included."""
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, 20_000))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
 
 
 @dataclass

@@ -27,6 +27,7 @@ ROWS: tuple[frozenset[str], ...] = (
             "tree",
             "signature",
             "options",
+            "process_setting",
             "raised",
             "replaced",
             "requests",
