@@ -18,11 +18,14 @@ from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.gather import CheckIndicesOp, constant_indices, wrapped_indices
+from mlirad.dialect.movement import reshape
 from mlirad.errors import ShapeError, StaticIndexError, UnsupportedSyntaxError
 from mlirad.frontend import sizes
 from mlirad.frontend.promotion import numpys_refusal
 from mlirad.frontend.sizes import Dim, Shape, Size
 from mlirad.frontend.traced import Traced, as_traced, is_static, of_array
+
+_WHOLE = slice(None)
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,8 @@ class Advanced:
 
 
 def as_array(entry: Any) -> np.ndarray | Traced | None:
-    """An index entry as an array of int64 or bool, static where its elements are known; None for a basic entry.
+    """An index entry as an array of int64 or bool, static where its elements are known; None for a basic entry. One
+    bool is an array of rank 0.
 
     Raises StaticIndexError for arrays of other dtypes.
     """
@@ -111,11 +115,11 @@ def as_array(entry: Any) -> np.ndarray | Traced | None:
     if isinstance(entry, Traced):
         known = constant_indices(entry.expr.value) if entry.ndim else None
         entry = entry if known is None else np.asarray(known)
-    if isinstance(entry, bool | np.bool_) or (isinstance(entry, Traced) and not entry.ndim and entry.kind is bool):
-        raise UnsupportedSyntaxError("indexing by one bool is not compiled", hint="write an if")
+    if isinstance(entry, bool | np.bool_):
+        entry = np.asarray(entry)
     if not isinstance(entry, Traced | np.ndarray) or (entry.ndim == 0 and entry.dtype.kind in "iu"):
         return None
-    if entry.dtype.kind not in "iub" or entry.ndim == 0:
+    if entry.dtype.kind not in "iub" or (entry.ndim == 0 and entry.dtype.kind != "b"):
         raise StaticIndexError("arrays used as indices must be of integer (or boolean) type")
     if isinstance(entry, np.ndarray) and entry.dtype.kind != "b":
         return entry.astype(np.int64)
@@ -131,7 +135,14 @@ def taken_apart(index: Any, shape: Shape) -> Advanced:
 
 
 def _is_mask(entry: Any) -> bool:
-    return isinstance(entry, Traced | np.ndarray) and entry.ndim > 0 and entry.dtype.kind == "b"
+    return isinstance(entry, Traced | np.ndarray) and entry.dtype.kind == "b"
+
+
+def _as_row(mask: np.ndarray | Traced) -> np.ndarray | Traced:
+    """A mask of rank 0 as one of one element."""
+    if isinstance(mask, np.ndarray):
+        return mask.reshape(1)
+    return Traced(reshape(mask.expr, types.tensor((1,), mask.expr.element)), origins=mask.origins)
 
 
 def _without_ellipsis(entries: list[Any], rank: int) -> list[Any]:
@@ -185,7 +196,7 @@ class _Reading:
             if is_advanced and not was_advanced:
                 self.runs.append(self.kept)
             was_advanced = is_advanced
-            if isinstance(entry, Traced | np.ndarray) and entry.ndim:
+            if isinstance(entry, Traced | np.ndarray) and (entry.ndim or _is_mask(entry)):
                 self._array(entry)
             elif entry is not Ellipsis:
                 self._basic(entry, is_advanced)
@@ -211,23 +222,28 @@ class _Reading:
             return
         for offset, size in enumerate(entry.shape):
             _require_size(self.axis + offset, self.shape[self.axis + offset], size)
+        # One bool is the mask of a new axis of one element.
+        basic = _WHOLE if entry.ndim else None
+        used = entry.ndim
+        entry = entry if used else _as_row(entry)
         if sizes.is_static(entry.shape) and 0 in entry.shape:
             entry = np.zeros(entry.shape, np.bool_)  # type: ignore[arg-type]
         if isinstance(entry, np.ndarray):
             for index in np.nonzero(entry):
-                self._index(index)
+                self._index(index, basic)
             return
         if self.mask is not None:
             raise UnsupportedSyntaxError("an index with two masks is not compiled", hint="use one after the other")
         self.mask, self.start = entry, self.place
-        self.basic += [slice(None)] * entry.ndim
-        self.axis += entry.ndim
+        self.basic += [basic] * entry.ndim
+        self.axis += used
         self.place += entry.ndim
 
-    def _index(self, index: np.ndarray | Traced) -> None:
+    def _index(self, index: np.ndarray | Traced, basic: slice | None = _WHOLE) -> None:
+        """An index array of an axis, or, where `basic` is None, of a new one."""
         self.values.append(index)
         self.axes.append(self.place)
         self.named.append(self.axis)
-        self.basic.append(slice(None))
-        self.axis += 1
+        self.basic.append(basic)
+        self.axis += basic is not None
         self.place += 1

@@ -18,7 +18,7 @@ from mlirad.dialect.movement import reshape
 from mlirad.errors import StaticIndexError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend import numpy_elementwise, promotion, sizes
 from mlirad.frontend.advanced import Arrays, as_array
-from mlirad.frontend.traced import DATA, Traced, as_operand, as_traced, require_static
+from mlirad.frontend.traced import DATA, Traced, as_operand, as_traced, cast, require_static
 
 
 def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Traced:
@@ -29,7 +29,7 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Traced:
         shape, axis = (prod(shape),), 0
         x = Traced(reshape(x.expr, types.tensor(shape, x.expr.element)))
     (place,) = promotion.normalize_axes(axis, x.ndim)
-    index = _index(indices)
+    index = _index(indices, of_bools=True)
     own = sizes.require_static(index.shape, "the shape of an operand of np.take")
     if mode != "raise":
         index = _in_range(index, shape[place], mode)
@@ -38,12 +38,16 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Traced:
     return Traced(reshape(read, types.of_shape(whole, read.element)), origins=frozenset({DATA}))
 
 
-def _index(indices: Any) -> np.ndarray | Traced:
-    """Integers, of any rank."""
+def _index(indices: Any, of_bools: bool = False) -> np.ndarray | Traced:
+    """Integers, of any rank. of_bools: whether True is 1 here, as in np.take."""
     index = _as_array(indices)
     if index is None:
         operand = as_operand(indices)
         index = operand if isinstance(operand, Traced) else np.asarray(operand)
+    if index.dtype.kind == "b":
+        if not of_bools:
+            raise StaticIndexError("`indices` must be an integer array")
+        return cast(index, np.dtype(np.int64)) if isinstance(index, Traced) else index.astype(np.int64)
     if index.dtype.kind not in "iu":
         text = f"an index array of dtype {index.dtype} is not compiled here"
         raise UnsupportedSyntaxError(text, hint="convert it first: .astype(int)")

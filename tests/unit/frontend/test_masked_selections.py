@@ -243,10 +243,6 @@ def concatenated(x):
     return np.concatenate([x[x > 0], x])
 
 
-def one_bool(x):
-    return x[True]
-
-
 def two_masks(a):
     return a[a[:, 0] > 0, a[0] > 0].sum()
 
@@ -271,7 +267,6 @@ def kept(x):
         (named_in_place, (X,)),
         (needs_shape, (X,)),
         (concatenated, (X,)),
-        (one_bool, (X,)),
         (two_masks, (A,)),
         (into_array, (X, Y)),
         (kept, (X,)),
