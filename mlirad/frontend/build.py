@@ -46,10 +46,12 @@ from mlirad.frontend.results import (
     PullbackEntry,
     ResidualsResult,
     ResultLeaf,
+    SameResult,
     ScalarResult,
     StaticResult,
 )
 from mlirad.frontend.returned_arrays import ReturnedArrays
+from mlirad.frontend.returned_lists import list_result
 from mlirad.frontend.selection import HINT, Selected
 from mlirad.frontend.sizes import require_static
 from mlirad.frontend.state import State
@@ -343,6 +345,8 @@ class Build:
         if isinstance(value, Tuple):
             kind, keys, items = value.kind, None, value.items
         elif isinstance(value, Object):
+            if machine.grown(value) is not None:
+                return tree.LEAF, [value]
             entry = machine.entry(value)
             self.require_result(entry.kind)
             kind, keys, items = entry.kind, None if entry.kind is list else entry.keys, entry.items
@@ -371,6 +375,7 @@ class Build:
     def result_leaves(self, leaves: list[Value]) -> list[ResultLeaf]:
         machine = self.interpreter
         specs: list[ResultLeaf] = []
+        lists: dict[int, int] = {}  # where each is returned first
         arrays = ReturnedArrays(machine, self.result, self.caller_arrays(), leaves)
         for number, leaf in enumerate(leaves):
             match leaf:
@@ -382,6 +387,12 @@ class Build:
                     specs.append(self.pullback(leaf))
                 case Static() if not _is_of_the_compiler(leaf.value):
                     specs.append(StaticResult(leaf.value))
+                case Object():
+                    same = lists.setdefault(leaf.number, number)
+                    made = (
+                        list_result(machine.as_is(leaf), self.result, self.require_result) if same == number else None
+                    )
+                    specs.append(made or SameResult(same))
                 case _:
                     raise machine.refusal(
                         f"a compiled function cannot return {kind_of(leaf)}", "return arrays and numbers"

@@ -70,8 +70,8 @@ class CallersContainers:
 
     def _require_new(self, item: Value) -> None:
         for value in inside(item):
-            if not isinstance(value, Object):
-                continue
+            if not isinstance(value, Object) or self.machine.state.heap[value.number].growth is not None:
+                continue  # a list that loops have filled is the program's own
             entry = self.machine.entry(value)
             if entry.borrowed is not None:
                 what = f"this puts {entry.borrowed.name} in a list, dict or dataclass of the caller"

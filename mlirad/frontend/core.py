@@ -239,6 +239,15 @@ class Core(ABC):
             raise PoisonUsed(entry.poison)
         return entry if entry.growth is None else self.listed(value, entry)
 
+    def as_is(self, value: Object) -> Entry:
+        """The entry of an object, whatever it is."""
+        return self.state.heap[value.number]
+
+    def grown(self, value: Value) -> Entry | None:
+        """The entry of a list that grows; None for all else."""
+        entry = self.as_is(value) if isinstance(value, Object) else None
+        return entry if entry is not None and entry.growth is not None else None
+
     def kind_of_object(self, value: Object) -> type:
         entry = self.state.heap[value.number]
         return entry.kind if entry.growth is not None else self.entry(value).kind

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -62,7 +62,8 @@ class GrownLists(Core):
         """The list as Python has it, where its length is known and small."""
         growth, count = entry.growth, entry.items[0]
         assert growth is not None
-        if isinstance(count, Static) and count.value <= LISTED:
+        if is_short(entry):
+            assert isinstance(count, Static)
             return Entry.of_list(tuple(self.element_at(entry, constant(k, types.I64)) for k in range(count.value)))
         what = "this needs the elements of a list that a loop has filled one by one"
         return self.need_list(growth, what, "use np.array(xs), len(xs), xs[i] and loops over it only")
@@ -87,14 +88,6 @@ class GrownLists(Core):
                     self.hold(item, growth)
 
     # Lengths and elements.
-
-    def as_is(self, value: Object) -> Entry:
-        return self.state.heap[value.number]
-
-    def grown(self, value: Value) -> Entry | None:
-        """The entry of a list that grows; None for all else."""
-        entry = self.as_is(value) if isinstance(value, Object) else None
-        return entry if entry is not None and entry.growth is not None else None
 
     @staticmethod
     def count_of(entry: Entry) -> int | Traced:
@@ -135,7 +128,7 @@ class GrownLists(Core):
         """The element of a row that is in range."""
         growth = entry.growth
         assert growth is not None
-        pairs = zip(_buffers(entry), leaves(growth.element), strict=True)
+        pairs = zip(buffers_of(entry), leaves(growth.element), strict=True)
         return self.rebuilt_element(growth, growth.element, iter([_row(each, row, leaf) for each, leaf in pairs]))
 
     def rebuilt_element(self, growth: Growth, element: Element, parts: Iterator[Expr]) -> Value:
@@ -175,7 +168,7 @@ class GrownLists(Core):
                 check(count.expr > 0, "ValueError", empty)
             elif not count:
                 raise self.failed("ValueError", empty)
-        arrays = [_taken(each, count) for each in _buffers(entry)]
+        arrays = [_taken(each, count) for each in buffers_of(entry)]
         return Traced(arrays[0] if not isinstance(element, Group) else _columns(arrays), origins=_origins(count))
 
     # Changes.
@@ -243,7 +236,7 @@ class GrownLists(Core):
         assert growth is not None
         self.hold(value, growth)
         parts = list(self.leaf_values(value, growth.element))
-        buffers = [Buffer(_with_row(buffer, row, part)) for buffer, part in zip(_buffers(entry), parts, strict=True)]
+        buffers = [Buffer(_with_row(buffer, row, part)) for buffer, part in zip(buffers_of(entry), parts, strict=True)]
         return dataclasses.replace(entry, items=(entry.items[0], *buffers))
 
     def leaf_values(self, value: Value, element: Element) -> Iterator[Expr]:
@@ -263,7 +256,7 @@ class GrownLists(Core):
 
     def with_more_room(self, entry: Entry) -> Entry:
         """A list in arrays of twice the capacity, where they are full."""
-        count, arrays = number(self.count_of(entry)), _buffers(entry)
+        count, arrays = number(self.count_of(entry)), buffers_of(entry)
         full, kept = Block(), Block()
         (room, *_) = sizes.shape_of(arrays[0])
         assert isinstance(room, sizes.Dim)
@@ -294,12 +287,22 @@ class GrownLists(Core):
                 grown = self.with_row(grown, constant(place, types.I64), item)
             return grown
         if isinstance(count, Traced) or count:
-            filled = zip(made, _buffers(entry), strict=True)
+            filled = zip(made, buffers_of(entry), strict=True)
             made = [insert_slice(_taken(old, count), new, _start(new)) for new, old in filled]
         return Entry(list, (growth,), (length, *map(Buffer, made)))
 
 
 _UNLIKE = "this element is not of the type and shape of the others in a list that a loop fills"
+
+
+def is_short(entry: Entry) -> bool:
+    """Whether the length of a list that grows is known and small."""
+    count = entry.items[0]
+    return isinstance(count, Static) and count.value <= LISTED
+
+
+def list_in_arrays(growth: Growth, length: Value, arrays: Iterable[Expr]) -> Entry:
+    return Entry(list, (growth,), (length, *map(Buffer, arrays)))
 
 
 def number(count: int | Traced) -> Expr:
@@ -310,7 +313,7 @@ def _origins(count: int | Traced) -> frozenset[Hashable]:
     return count.origins if isinstance(count, Traced) else frozenset()
 
 
-def _buffers(entry: Entry) -> list[Expr]:
+def buffers_of(entry: Entry) -> list[Expr]:
     return [item.contents for item in entry.items[1:] if isinstance(item, Buffer)]
 
 

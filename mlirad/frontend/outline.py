@@ -23,6 +23,7 @@ from mlirad.frontend import known, layout, sizes
 from mlirad.frontend.call_changes import CallChanges, Changes, Passed
 from mlirad.frontend.columns import discard
 from mlirad.frontend.core import Bottom
+from mlirad.frontend.grown_lists import buffers_of, is_short, list_in_arrays
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.separate_copies import Shared
 from mlirad.frontend.state import reached
@@ -31,6 +32,7 @@ from mlirad.frontend.values import (
     Bound,
     Closure,
     Entry,
+    Growth,
     Object,
     Owner,
     Ref,
@@ -51,8 +53,17 @@ class Made:
     items: tuple[Any, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class InArrays:
+    """A list that loops have filled, in a plain result. parts: its length, and the array of each leaf of its elements,
+    whose length only the run knows."""
+
+    growth: Growth
+    parts: tuple[Static | Traced, ...]
+
+
 # A result without its heap.
-Plain = Made | Tuple | Ref | Traced | Static
+Plain = Made | InArrays | Tuple | Ref | Traced | Static
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,6 +232,8 @@ class Outlining(CallChanges):
     def require_sizes(self, result: Any, name: str) -> None:
         """What a function gives that is differentiated has shapes that are known."""
         for leaf in self.result_leaves(result):
+            if not isinstance(leaf, Ref):
+                continue  # a number, or of a list
             try:
                 sizes.require_static(leaf.shape, f"the shape of what {name} returns")
             except sizes.NeedStatic as need:
@@ -286,6 +299,11 @@ class Outlining(CallChanges):
         if isinstance(value, Tuple):
             return Tuple(tuple(self.plain_result(item) for item in value.items), value.kind)
         if isinstance(value, Object):
+            grown = self.grown(value)
+            if grown is not None and grown.growth is not None and not is_short(grown):
+                length = grown.items[0]
+                assert isinstance(length, Static | Traced)
+                return InArrays(grown.growth, (length, *map(Traced, buffers_of(grown))))
             entry = self.entry(value)
             return Made(entry.kind, entry.keys, tuple(self.plain_result(item) for item in entry.items))
         if isinstance(value, Ref | Traced | Static):
@@ -297,6 +315,9 @@ class Outlining(CallChanges):
         if isinstance(value, Made | Tuple):
             for item in value.items:
                 yield from self.result_leaves(item, with_static)
+        elif isinstance(value, InArrays):
+            for part in value.parts:
+                yield from self.result_leaves(part, with_static)
         elif with_static or isinstance(value, Ref | Traced):
             yield value
 
@@ -307,6 +328,12 @@ class Outlining(CallChanges):
             if isinstance(value, Tuple):
                 return Tuple(items, value.kind)
             return self.new_object(Entry(value.kind, value.keys, items))
+        if isinstance(value, InArrays):
+            length, *arrays = (
+                self.like(part, next(results)) if isinstance(part, Traced) else part for part in value.parts
+            )
+            arrays = [each.expr for each in arrays if isinstance(each, Traced)]
+            return self.new_object(list_in_arrays(value.growth, length, arrays))
         if isinstance(value, Ref):
             return self.like(value, next(results), None if is_row_major else layout.strides_of_all(value))
         return self.like(value, next(results)) if isinstance(value, Traced) else value

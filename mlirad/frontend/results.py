@@ -107,7 +107,7 @@ class ViewResult:
 
 @dataclass(frozen=True)
 class SameResult:
-    """The same array as another leaf of the results."""
+    """The same array, or list, as another leaf of the results."""
 
     leaf: int
 
@@ -121,6 +121,19 @@ class ChoiceResult:
 
 
 @dataclass(frozen=True)
+class ListResult:
+    """A list that loops have filled: as many elements as `count` says, which is an i64 result if it is no number.
+
+    structure, rows: of an element. Row k of the array that is result `index` of a leaf is that leaf of element k; its
+    shape is the element's.
+    """
+
+    count: int | RunTime
+    structure: tree.Structure
+    rows: tuple[ArrayResult | ScalarResult, ...]
+
+
+@dataclass(frozen=True)
 class ResidualsResult:
     """The pullback that `mlirad.vjp` returns: result number `index` holds its residuals, and `entry` computes it."""
 
@@ -130,7 +143,7 @@ class ResidualsResult:
 
 Caller = ArgumentAlias | CaptureAlias
 Array = ArrayResult | Caller | ViewResult
-Result = Array | ScalarResult | StaticResult | SameResult | ChoiceResult
+Result = Array | ScalarResult | StaticResult | SameResult | ChoiceResult | ListResult
 ResultLeaf = Result | ResidualsResult
 
 

@@ -20,11 +20,12 @@ from mlirad.dialect.request import ForwardOp, JvpOp, PullbackOp, RequestOp, VjpO
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
 from mlirad.frontend.assignment import assignable
 from mlirad.frontend.calls import Calls
+from mlirad.frontend.grown_lists import buffers_of, list_in_arrays
 from mlirad.frontend.merge import kind_of
-from mlirad.frontend.outline import Outlined, Outlining, name_of_value
-from mlirad.frontend.sizes import filled, pattern
+from mlirad.frontend.outline import InArrays, Made, Outlined, Outlining, name_of_value
+from mlirad.frontend.sizes import filled, pattern, shape_of
 from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Pullback, Ref, Static, Transformed, Tuple, Value
+from mlirad.frontend.values import Entry, Object, Pullback, Ref, Static, Transformed, Tuple, Value
 from mlirad.requests import Grad, Jvp, Vjp
 
 
@@ -247,22 +248,36 @@ class Transforms(Outlining, Calls):
         outs = [k for k, leaf in enumerate(outlined.leaves) if leaf.dtype.kind == "f"]
         results = self.request(JvpOp, outlined, others, wrt, outs)
         out = self.rebuilt(outlined.result, results)
-        return Tuple((out, self.tangent_of(outlined.result, results)))
+        return Tuple((out, self.tangent_of(outlined.result, out, results)))
 
-    def tangent_of(self, result: Any, tangents: Iterator[Expr]) -> Value:
-        """The tangent of a plain result: of floats from `tangents`, of everything else zero."""
-
-        def one(leaf: Ref | Traced) -> Expr:
-            if leaf.dtype.kind == "f":
-                return next(tangents)
-            element = types.from_dtype(leaf.dtype)
-            if isinstance(leaf, Traced) or not leaf.shape:
-                return constant(0, element if isinstance(leaf, Traced) else types.tensor((), element))
-            return filled(0, leaf.shape, element)
-
-        leaves = iter([one(leaf) for leaf in self.result_leaves(result)])
-        zeroed = self.rebuilt(result, leaves)
-        return self.mapped(zeroed, lambda x: Static(0.0) if isinstance(x, Static) else x)
+    def tangent_of(self, result: Any, out: Value, tangents: Iterator[Expr]) -> Value:
+        """The tangent of a plain result, which is `out` here: of floats from `tangents`, of everything else zero."""
+        if isinstance(result, Made | Tuple):
+            values = out.items if isinstance(out, Tuple) else self.as_is(out).items  # type: ignore[arg-type]
+            pairs = zip(result.items, values, strict=True)
+            items = tuple(self.tangent_of(part, value, tangents) for part, value in pairs)
+            if isinstance(result, Tuple):
+                return Tuple(items, result.kind)
+            return self.new_object(Entry(result.kind, result.keys, items))
+        if isinstance(result, InArrays):
+            assert isinstance(out, Object)
+            entry = self.as_is(out)
+            arrays = [
+                next(tangents) if part.dtype.kind == "f" else filled(0, shape_of(array), array.element)
+                for part, array in zip(result.parts[1:], buffers_of(entry), strict=True)
+                if isinstance(part, Traced)
+            ]
+            return self.new_object(list_in_arrays(result.growth, entry.items[0], arrays))
+        if isinstance(result, Static):
+            return Static(0.0)
+        element = types.from_dtype(result.dtype)
+        if result.dtype.kind == "f":
+            tangent = next(tangents)
+        elif isinstance(result, Traced) or not result.shape:
+            tangent = constant(0, element if isinstance(result, Traced) else types.tensor((), element))
+        else:
+            tangent = filled(0, result.shape, element)
+        return self.rebuilt(result, iter([tangent]))
 
     def converted(self, value: Value, like: Value) -> Expr:
         """A tangent or cotangent, of the shape and dtype of `like`."""
@@ -293,6 +308,7 @@ class Transforms(Outlining, Calls):
         wrt = self.active_numbers(outlined, inputs)
         self.require_active(wrt, active.items, name)
         result = self.require_pair(outlined, name)[0] if request.has_aux else outlined.result
+        self.require_no_list(result, name)
         # The leaves of the value come before those of the aux.
         leaves = outlined.leaves[: sum(1 for _ in self.result_leaves(result))]
         outs = tuple(k for k, leaf in enumerate(leaves) if leaf.dtype.kind == "f")
@@ -303,6 +319,15 @@ class Transforms(Outlining, Calls):
             assert isinstance(rebuilt, Tuple)
             return Tuple((rebuilt.items[0], pullback, rebuilt.items[1]))
         return Tuple((rebuilt, pullback))
+
+    def require_no_list(self, result: Any, name: str) -> None:
+        """A cotangent has the structure of the value, and a list that a loop fills has one in the run only."""
+        if isinstance(result, InArrays):
+            message = f"vjp of {name} needs a cotangent for each element of a list that a loop fills"
+            hint = "return np.array(xs), or return the list as aux (has_aux=True)"
+            raise DifferentiationError(message, self.returned.get(name, self.location), hint)
+        for item in result.items if isinstance(result, Made | Tuple) else ():
+            self.require_no_list(item, name)
 
     def call_pullback(self, function: Pullback, args: Sequence[Value]) -> Value:
         """The cotangents of the primals, for one cotangent of the structure of the function's result."""

@@ -13,6 +13,7 @@ from mlirad.frontend.results import (
     ArrayResult,
     CaptureAlias,
     ChoiceResult,
+    ListResult,
     PullbackEntry,
     ResidualsResult,
     ResultLeaf,
@@ -44,6 +45,10 @@ def dtypes_of(leaves: Sequence[ResultLeaf], written: Sequence[int] = ()) -> dict
         elif isinstance(leaf, ChoiceResult):
             found[leaf.selector] = np.dtype(np.int64)
             found.update(dtypes_of(leaf.options))
+        elif isinstance(leaf, ListResult):
+            found.update(dtypes_of(leaf.rows))
+            if isinstance(leaf.count, RunTime):
+                found[leaf.count.index] = np.dtype(np.int64)
     return found
 
 
@@ -86,6 +91,23 @@ def _maker(leaf: ResultLeaf) -> Made:
         case ChoiceResult():
             options = [_maker(option) for option in leaf.options]
             return lambda results, *others: options[int(results[leaf.selector])](results, *others)
+        case ListResult():
+            return lambda results, arguments, captured, made: _list_of(leaf, results)
+
+
+def _list_of(leaf: ListResult, results: Sequence[Any]) -> list[Any]:
+    """A list of what the rows of arrays hold; arrays in it are their own."""
+    count = int(results[leaf.count.index]) if isinstance(leaf.count, RunTime) else leaf.count
+    columns = [_elements_of(row, results[row.index][:count]) for row in leaf.rows]
+    if leaf.structure is tree.LEAF:
+        return columns[0]
+    return [tree.unflatten(leaf.structure, row) for row in zip(*columns, strict=True)]
+
+
+def _elements_of(row: ArrayResult | ScalarResult, rows: np.ndarray) -> list[Any]:
+    if isinstance(row, ArrayResult):
+        return [each.copy() for each in rows]
+    return rows.tolist() if row.weak else list(rows)
 
 
 class Pullback:

@@ -528,6 +528,20 @@ def test_an_empty_list_that_a_loop_fills_has_no_shape() -> None:
         mlirad.jit(total)(np.ones(2), 0)
 
 
+@row("the floats in a list that loops fill")
+def test_the_floats_in_a_filled_list_are_of_one_class() -> None:
+    def waves(x, n):
+        h = [x]
+        for _ in range(n):
+            h.append(np.sin(h[-1]))
+        return h
+
+    assert [type(each) for each in waves(0.5, 2)] == [float, np.float64, np.float64]
+    found = mlirad.jit(waves)(0.5, 2)
+    assert [type(each) for each in found] == [np.float64] * 3
+    assert found == pytest.approx(waves(0.5, 2))
+
+
 @row("the arrays in a returned list")
 def test_the_arrays_in_a_filled_list_are_new() -> None:
     y = np.ones(2)

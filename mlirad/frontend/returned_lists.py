@@ -1,0 +1,40 @@
+"""A returned list that loops have filled: its arrays are results, of which the caller makes a list.
+
+Reads: the list. Writes: nothing. Leaves: a description of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mlirad import tree
+from mlirad.dialect.expr import Expr
+from mlirad.frontend.elements import ArrayElement, Element, NumberElement
+from mlirad.frontend.grown_lists import GrownLists, buffers_of
+from mlirad.frontend.results import ArrayResult, ListResult, RunTime, ScalarResult
+from mlirad.frontend.values import Entry
+
+
+def list_result(entry: Entry, result: Callable[[Expr], int], require: Callable[[type], None]) -> ListResult:
+    """result: makes a value a result of the function, and gives its number. require: refuses classes of objects that
+    cannot be returned."""
+    growth, count, buffers = entry.growth, GrownLists.count_of(entry), iter(buffers_of(entry))
+    assert growth is not None
+
+    def described(element: Element) -> tuple[tree.Structure, list[ArrayResult | ScalarResult]]:
+        match element:
+            case NumberElement():
+                return tree.LEAF, [ScalarResult(result(next(buffers)), element.dtype, element.weak)]
+            case ArrayElement():
+                return tree.LEAF, [ArrayResult(result(next(buffers)), element.shape, element.dtype)]
+        is_sequence = issubclass(element.kind, tuple | list)
+        if not is_sequence:
+            require(element.kind)
+        children = [described(part) for part in element.parts]
+        node = tree.Node(
+            element.kind, None if is_sequence else element.keys, tuple(structure for structure, _ in children)
+        )
+        return node, [row for _, rows in children for row in rows]
+
+    structure, rows = described(growth.element)
+    return ListResult(count if isinstance(count, int) else RunTime(result(count.expr)), structure, tuple(rows))
