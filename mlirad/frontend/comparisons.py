@@ -16,6 +16,7 @@ import numpy as np
 from mlirad.dialect.expr import apply
 from mlirad.errors import DTypeError
 from mlirad.frontend.conditions import Conditions, Truth, as_value, negated
+from mlirad.frontend.promotion import numpys_refusal
 from mlirad.frontend.traced import Traced, is_static, require_static
 from mlirad.frontend.values import Object, Ref, Static, Tuple, Value
 from mlirad.frontend.values import is_same as is_one_value
@@ -54,12 +55,14 @@ class Comparisons(Conditions):
         a, b = self.operand(left), self.operand(right)
         if isinstance(a, tuple | list | dict) and isinstance(b, tuple | list | dict) and not is_static((a, b)):
             require_static((a, b), "the items of compared dicts")
+        function = COMPARE[type(op)]
+        if (answer := self.of_containers(function, left, right)) is not None:
+            return answer
         for number, other in ((a, b), (b, a)):
             if isinstance(op, ast.Eq | ast.NotEq) and isinstance(number, Traced) and is_no_number(other):
                 if not number.is_array:  # no number is equal to it
                     kind = bool if number.weak or other is None else np.bool_
                     return Static(kind(isinstance(op, ast.NotEq)))
-        function = COMPARE[type(op)]
         return self.computed(lambda: function(a, b), self.elementwise_strides(left, right))
 
     def is_same(self, left: Value, right: Value) -> bool:
@@ -75,6 +78,48 @@ class Comparisons(Conditions):
                 return left.number == right.number
             raise self.refusal("whether two lists or dicts of the caller are one is not known", "use ==")
         raise self.refusal("`is` is compiled for None, bools and objects known at compile time", "use ==")
+
+    # Containers beside numbers and beside lists that grow.
+
+    def of_containers(self, function: Callable[[Any, Any], Any], left: Value, right: Value) -> Value | None:
+        """What Python's operator gives for a tuple, list or dict, where NumPy has no part in it: a bool or a TypeError.
+
+        That is beside a number of Python's, and beside another container if a loop appends to one of them. None for
+        all other operands: beside numbers and arrays of NumPy's a list is taken for an array.
+        """
+        first, second = self.empty_container(left), self.empty_container(right)
+        if first is not None and second is not None:
+            if all(not isinstance(x, Object) or self.grown(x) is None for x in (left, right)):
+                return None
+            if type(first) is not type(second) or function not in (*COMPARE.values(), operator.add):
+                return self.computed(lambda: function(first, second))
+            if function is operator.add:
+                return None
+            raise self.refusal(
+                "comparing a list that a loop appends to is not compiled",
+                "compare arrays: np.array(xs) == np.array(ys)",
+            )
+        container, number = (first, right) if second is None else (second, left)
+        one = example_of_number(number)
+        if container is None or one is None:
+            return None
+        if isinstance(number, Traced) and number.either is not None:
+            raise self.refusal(
+                f"a {type(container).__name__} meets a number that is Python's on one path and NumPy's on another",
+                "make the number NumPy's, as in np.float64(a), or the list an array, as in np.array(xs)",
+            )
+        if isinstance(one, np.generic) and function is not operator.mul:
+            return None
+        return self.computed(lambda: function(one if first is None else first, one if second is None else second))
+
+    def empty_container(self, value: Value) -> tuple | list | dict | None:
+        """An empty tuple, list or dict for one of these; None for all else."""
+        if isinstance(value, Tuple):
+            return [] if value.kind is list else ()
+        kind: Any = type(value.value) if isinstance(value, Static) else None
+        if isinstance(value, Object):
+            kind = list if self.grown(value) is not None else self.entry(value).kind
+        return kind() if kind in (tuple, list, dict) else None
 
     # Objects.
 
@@ -146,7 +191,8 @@ class Comparisons(Conditions):
         if (found := self.special(container, "__contains__", item)) is not None:
             return self.truth(found)
         if isinstance(container, Object) and self.grown(container) is None and self.entry(container).kind is dict:
-            return self.static(item, "a key") in self.entry(container).keys
+            with numpys_refusal():
+                return self.static(item, "a key") in dict.fromkeys(self.entry(container).keys)
         if isinstance(container, Ref):
             return self.truth(self.call(Static(np.any), [self.compare(ast.Eq(), container, item)], {}))
         things = self.sequence(container)
@@ -171,6 +217,15 @@ def both(first: Truth, second: Truth) -> Truth:
         return first if second else False
     truth = apply(np.logical_and, first.expr, second.expr)
     return Traced(truth, weak=True, origins=first.origins | second.origins)
+
+
+def example_of_number(value: Value) -> bool | int | float | np.generic | None:
+    """A number of the class that a number has; None for all else."""
+    if isinstance(value, Static):
+        return value.value if isinstance(value.value, bool | int | float | np.number | np.bool_) else None
+    if not isinstance(value, Traced) or value.is_array:
+        return None
+    return value.kind(1) if value.weak or value.either is not None else value.dtype.type(1)
 
 
 def is_no_number(value: Any) -> bool:

@@ -111,6 +111,8 @@ class Expressions(Comparisons):
             if combined is not None:
                 return combined
         function = BINARY[type(op)]
+        if (answer := self.of_containers(function, left, right)) is not None:
+            return answer
         a, b = self.operand(left), self.operand(right)
         if any(isinstance(x, purity.SetCopy) for x in (a, b)):
             raise self.refusal("operators of sets are not compiled", "compute the set outside, or use a frozenset")

@@ -1,0 +1,126 @@
+"""Operators on every two kinds of operand: lists, tuples and dicts with numbers of Python's and NumPy's, and arrays.
+
+A list is an array beside a number of NumPy's, and none beside a number of Python's: `[1.0, 2.0] == 1.0` is False.
+"""
+
+from __future__ import annotations
+
+import linecache
+import random
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlirad
+from mlirad.errors import CompileError
+
+OPERATORS = ("==", "!=", "<", ">=", "+", "-", "*", "/", "//", "%", "**", "&", "in")
+CONTAINERS = (
+    *("[1.0, 2.0]", "[u, 2.0]", "[m, 2]", "[x[0], x[1]]", "[x, x]", "[q for q in x]", "[]", "grown"),
+    *("(1.0, u)", "()", "U0", "{'a': u}", "range(2)", "'ab'", "None"),
+)
+OPERANDS = (
+    *("a", "1.0", "m", "2", "True", "(m > 1)"),
+    *("s", "x[0]", "np.float32(a)", "np.int64(2)", "np.int8(m)", "np.array(1.0)", "x", "x[:1]", "x > 1"),
+)
+PAIRS = [
+    *product(CONTAINERS, OPERATORS, (*OPERANDS, *CONTAINERS)),
+    *product(OPERANDS, OPERATORS, CONTAINERS),
+]
+U0 = (1.0, 2.0)
+
+SOURCE = """def f(x, a, u, s, m):
+    grown = []
+    for q in range(m):
+        grown.append(x[0])
+    return {}
+"""
+
+
+def arguments() -> tuple[Any, ...]:
+    return np.array([1.0, 2.0]), 1.0, 1.0, np.float64(1.0), 2
+
+
+def outcome(function: Any) -> Any:
+    try:
+        return function(*arguments())
+    except Exception as error:  # what Python raises is compared
+        return error
+
+
+def is_same(want: Any, got: Any) -> bool:
+    if type(want) is not type(got):
+        return False
+    if isinstance(want, list | tuple):
+        return len(want) == len(got) and all(is_same(x, y) for x, y in zip(want, got, strict=True))
+    if isinstance(want, np.ndarray):
+        return want.dtype == got.dtype and np.array_equal(want, got)
+    return bool(want == got)
+
+
+def judged(pairs: list[tuple[str, str, str]]) -> list[str]:
+    """The expressions that differ from Python's, with both values. What is refused is right."""
+    wrong = []
+    for number, (left, operator, right) in enumerate(pairs):
+        source, name = SOURCE.format(f"{left} {operator} {right}"), f"<operators {number}>"
+        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+        namespace: dict[str, Any] = {"np": np, "U0": U0}
+        exec(compile(source, name, "exec"), namespace)
+        want, got = outcome(namespace["f"]), outcome(mlirad.jit(namespace["f"]))
+        if isinstance(want, Exception):
+            is_right = isinstance(got, CompileError | type(want))
+        else:
+            # What decides the order of two lists may be a bool of Python's or of NumPy's (docs/deviations.md).
+            is_order = operator in ("<", ">=") and isinstance(want, bool | np.bool_)
+            is_right = isinstance(got, CompileError) or is_same(want, got) or (is_order and bool(want == got))
+        if not is_right:
+            wrong.append(f"{left} {operator} {right}: {got!r}, not {want!r}")
+    return wrong
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_operators_on_a_sample_of_operands():
+    assert not judged(random.Random(1).sample(PAIRS, 250))
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_operators_on_all_operands(operator):
+    assert not judged([pair for pair in PAIRS if pair[1] == operator])
+
+
+@pytest.mark.parametrize("jit", [mlirad.jit, lambda f: f], ids=["compiled", "python"])
+def test_a_list_is_no_array_beside_a_number_of_python(jit):
+    def f(x, a):
+        x += [r - 0.0 for r in x] == a
+        return (1.0, 2.0) != a, [a] == a
+
+    x = np.array([1.0, -1.0])
+    assert jit(f)(x, -1.0) == (True, False)
+    assert x.tolist() == [1.0, -1.0]
+
+
+def test_arithmetic_of_a_list_and_a_number_of_python_is_refused_as_python_refuses_it():
+    @mlirad.jit
+    def f(a):
+        xs = [1.0, 2.0]
+        return xs + a
+
+    with pytest.raises(TypeError, match="can only concatenate list"):
+        f(1.0)
+
+
+def test_a_list_and_a_number_that_may_be_pythons_is_refused():
+    @mlirad.jit
+    def f(x):
+        m = 0.0
+        for v in x:
+            if v > 1:
+                m = v
+        return [1.0, 0.0] == m
+
+    with pytest.raises(CompileError, match="a list meets a number that is Python's on one path and NumPy's on another"):
+        f(np.ones(3, np.float32))
