@@ -26,14 +26,25 @@ from mlirad.autodiff.slots import Slots
 from mlirad.autodiff.tangent import Tangent
 from mlirad.dialect import types
 from mlirad.dialect.check import CheckOp
-from mlirad.dialect.compare import CastOp
+from mlirad.dialect.compare import CastOp, cast
 from mlirad.dialect.elementwise import MulOp, SubOp
 from mlirad.dialect.expr import Expr, apply
 from mlirad.dialect.indexing import InsertOp, InsertSliceOp
-from mlirad.frontend import assignment, build, merge, numpy_power, numpy_scalars, operators
+from mlirad.frontend import (
+    assignment,
+    build,
+    grown_lists,
+    merge,
+    numpy_elementwise,
+    numpy_power,
+    numpy_scalars,
+    operators,
+    promotion,
+)
 from mlirad.frontend.build import Build
 from mlirad.frontend.captures import Guard
 from mlirad.frontend.expressions import Expressions
+from mlirad.frontend.grown_lists import GrownLists
 from mlirad.frontend.iteration import Iteration
 from mlirad.frontend.loops import Loops
 from mlirad.frontend.statements import Statements
@@ -215,6 +226,23 @@ def an_integer_that_does_not_fit_is_stored(patch: Patch) -> None:
     patch.setattr(assignment, "check_range", lambda value, dtype: None)
 
 
+def a_number_of_python_has_the_dtype_of_numpys(patch: Patch) -> None:
+    right = promotion.loop_dtypes
+    strong = {int: np.dtype(np.int64), float: np.dtype(np.float64)}
+
+    def wrong(ufunc: Any, operands: Any) -> Any:
+        return right(ufunc, [strong.get(each, each) for each in operands])
+
+    patch.setattr(promotion, "loop_dtypes", wrong)
+
+
+def a_sign_is_not_compared(patch: Patch) -> None:
+    unsigned = types.from_dtype(np.dtype(np.uint64))
+    patch.setattr(
+        numpy_elementwise, "_compare_signs", lambda ufunc, x, y: apply(ufunc, cast(x, unsigned), cast(y, unsigned))
+    )
+
+
 # What is around a function.
 
 
@@ -235,6 +263,17 @@ def a_captured_number_is_a_constant(patch: Patch) -> None:
 
 def every_argument_is_row_major(patch: Patch) -> None:
     patch.setattr(build, "strides_of", lambda leaf: c_strides(leaf.shape))
+
+
+def a_list_forgets_as_it_grows(patch: Patch) -> None:
+    right = GrownLists.with_more_room
+
+    def wrong(self: GrownLists, entry: Any) -> Any:
+        with patch.context() as inner:
+            inner.setattr(grown_lists, "insert_slice", lambda old, new, start: new)
+            return right(self, entry)
+
+    patch.setattr(GrownLists, "with_more_room", wrong)
 
 
 # The passes that make less of it.
@@ -414,10 +453,13 @@ MUTANTS = [
             an_exponent_has_no_dtype,
             a_float_beyond_the_integers_is_the_largest,
             an_integer_that_does_not_fit_is_stored,
+            a_number_of_python_has_the_dtype_of_numpys,
+            a_sign_is_not_compared,
         )
     ),
     Mutant(other_code_is_not_noticed, "tensor", biases=("around",)),
     Mutant(a_captured_number_is_a_constant, "tensor", biases=("around",)),
+    Mutant(a_list_forgets_as_it_grows, "tensor", biases=("around",)),
     Mutant(every_argument_is_row_major, "tensor", biases=("alias",)),
     Mutant(a_branch_knows_the_wrong_truth, "optimized"),
     Mutant(ops_of_other_attributes_are_the_same, "optimized"),
