@@ -56,6 +56,8 @@ def scope_of(node: ScopeNode) -> Scope:
                 used.add(child.id)
         elif isinstance(child, ast.Nonlocal):
             nonlocals.update(child.names)
+        elif isinstance(child, ast.ClassDef):
+            bound.add(child.name)
         elif isinstance(child, ast.Global):
             globals_.update(child.names)
         elif (name := bound_by(child)) is not None:
@@ -113,6 +115,8 @@ def _own_nodes(scope: ScopeNode) -> Iterator[ast.AST]:
             work += node.decorator_list if isinstance(node, ast.FunctionDef) else []
         elif isinstance(node, _SCOPES):
             work.append(node.generators[0].iter)  # type: ignore[attr-defined]
+        elif isinstance(node, ast.ClassDef):  # its methods see no variable of the function: local_classes.py
+            work += [*node.bases, *node.decorator_list]
         else:
             work += _children(node)
 
@@ -150,11 +154,11 @@ def assigned(node: ast.AST) -> Names:
         child = work.pop()
         if isinstance(child, ast.Name) and not isinstance(child.ctx, ast.Load):
             found.add(child.id)
-        elif isinstance(child, ast.FunctionDef):
+        elif isinstance(child, ast.FunctionDef | ast.ClassDef):
             found.add(child.name)
         elif (name := bound_by(child)) is not None:
             found.add(name)
-        if not isinstance(child, _SCOPES):
+        if not isinstance(child, (*_SCOPES, ast.ClassDef)):
             work += _children(child)
     return frozenset(found)
 
@@ -249,7 +253,7 @@ class _Backward:
                 bound = frozenset().union(*(_plain_targets(target) for target in targets))
                 read = uses(statement.value) if statement.value is not None else NONE
                 return (after - bound) | read | (frozenset().union(*map(uses, targets)) - bound)
-            case ast.FunctionDef():
+            case ast.FunctionDef() | ast.ClassDef():
                 return (after - {statement.name}) | uses(statement)
             case ast.With():
                 return self.block(statement.body, after, exits).union(*map(uses, statement.items))

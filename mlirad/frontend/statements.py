@@ -18,6 +18,7 @@ from mlirad.frontend.core import RESULT, Bottom, Exit, Outcome
 from mlirad.frontend.expressions import BINARY, UFUNCS
 from mlirad.frontend.imports import Imports
 from mlirad.frontend.indexing import is_basic
+from mlirad.frontend.local_classes import LocalClasses
 from mlirad.frontend.masked import changed_in_place
 from mlirad.frontend.matching import Matching
 from mlirad.frontend.merge import kind_of
@@ -30,7 +31,6 @@ from mlirad.frontend.values import Object, Ref, Static, Tuple, Value
 
 _ADVICE = {
     ast.Try: "check the condition with an if",
-    ast.ClassDef: "define the class outside",
     ast.Delete: "only names can be deleted; use pop, or make a new list or dict",
     ast.Global: "pass the value in and return it",
 }
@@ -39,7 +39,7 @@ _ADVICE = {
 _FLOATING_ERRORS = ("all", "divide", "over", "under", "invalid")
 
 
-class Statements(Matching, Raising, Imports):
+class Statements(Matching, Raising, Imports, LocalClasses):
     """`block(statements)`, one method per kind of statement."""
 
     def block(self, statements: Sequence[ast.stmt]) -> Outcome:
@@ -170,6 +170,8 @@ class Statements(Matching, Raising, Imports):
                 self.expression(node.value)
             case ast.FunctionDef():
                 self.bind(node.name, self.decorated(node))
+            case ast.ClassDef():
+                self.class_statement(node)
             case ast.Raise():
                 self.raise_statement(node)
             case ast.Assert():
@@ -184,8 +186,7 @@ class Statements(Matching, Raising, Imports):
             case ast.Pass() | ast.Nonlocal():
                 pass
             case _:
-                name = {"AsyncFunctionDef": "async def", "ClassDef": "class"}.get(type(node).__name__)
-                name = name or type(node).__name__.lower()
+                name = {"AsyncFunctionDef": "async def"}.get(type(node).__name__, type(node).__name__.lower())
                 raise self.refusal(f"the statement `{name}` is not compiled", _ADVICE.get(type(node)))
 
     def decorated(self, node: ast.FunctionDef) -> Value:
