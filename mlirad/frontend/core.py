@@ -37,6 +37,7 @@ from mlirad.frontend.values import (
     Alternative,
     Closure,
     Entry,
+    Growth,
     Maybe,
     Object,
     Poison,
@@ -259,6 +260,10 @@ class Core(ABC):
     @abstractmethod
     def require_free(self, number: int) -> None:
         """Of a cell or object that is about to be changed."""
+
+    @abstractmethod
+    def filled_on_side(self, state: State, entry: Entry, growth: Growth) -> Entry:
+        """A list of one side of an if, in arrays."""
 
     @abstractmethod
     def stacked(self, entry: Entry) -> Traced: ...
@@ -493,7 +498,9 @@ class Core(ABC):
                 continue
             if trimmed:
                 sides = [None if side is None else self.trimmed(side, exit, live) for side in sides]
-            merged[exit] = Merge(sides[0], sides[1], columns, naming, origins, location=self.location).run()
+            merged[exit] = Merge(
+                sides[0], sides[1], columns, naming, origins, location=self.location, fill=self.filled_on_side
+            ).run()
         code: Expr | None = None
         if len(merged) > 1:
             code = columns.request("code", types.I64, left[1].operand(), right[1].operand())

@@ -27,7 +27,8 @@ from mlirad.dialect.movement import broadcast, reshape
 from mlirad.frontend import known, sizes
 from mlirad.frontend.core import Core
 from mlirad.frontend.elements import ArrayElement, Element, Group, Leaf, NumberElement, element_of, joined, leaves
-from mlirad.frontend.traced import NeedStatic, Traced
+from mlirad.frontend.state import State
+from mlirad.frontend.traced import DATA, NeedStatic, Traced
 from mlirad.frontend.values import Buffer, Entry, Growth, Object, Ref, Static, Tuple, Value
 
 # A list of so many elements at most is taken apart where something needs its elements one by one.
@@ -132,7 +133,7 @@ class GrownLists(Core):
         return self.rebuilt_element(growth, growth.element, iter([_row(each, row, leaf) for each, leaf in pairs]))
 
     def rebuilt_element(self, growth: Growth, element: Element, parts: Iterator[Expr]) -> Value:
-        origins = frozenset({("loop", growth.loop)})
+        origins = origins_of(growth)
         if isinstance(element, NumberElement):
             return Traced(next(parts), weak=element.weak, origins=origins)
         if isinstance(element, ArrayElement):
@@ -230,6 +231,16 @@ class GrownLists(Core):
         assert growth is not None
         return self.new_object(self.with_room(entry, dataclasses.replace(growth, number=self.fresh()), None))
 
+    def filled_on_side(self, state: State, entry: Entry, growth: Growth) -> Entry:
+        """A list of one side of an if, in arrays."""
+        if entry.growth is not None:
+            return dataclasses.replace(entry, keys=(growth,))
+        outer, self.state = self.state, state
+        try:
+            return self.with_room(entry, growth, None)
+        finally:
+            self.state = outer
+
     def with_row(self, entry: Entry, row: Expr, value: Value) -> Entry:
         """The list with a row replaced by an element, which is held from now on."""
         growth = entry.growth
@@ -278,7 +289,7 @@ class GrownLists(Core):
             count = self.count_of(entry)
         if capacity is None:
             capacity = number(count) + 1
-        room = sizes.Dim(capacity, _origins(count) | {("loop", growth.loop)})
+        room = sizes.Dim(capacity, _origins(count) | origins_of(growth))
         made = [sizes.filled(0, (room, *leaf.shape), types.from_dtype(leaf.dtype)) for leaf in leaves(growth.element)]
         length = Static(count) if isinstance(count, int) else count
         if entry.growth is None:
@@ -303,6 +314,11 @@ def is_short(entry: Entry) -> bool:
 
 def list_in_arrays(growth: Growth, length: Value, arrays: Iterable[Expr]) -> Entry:
     return Entry(list, (growth,), (length, *map(Buffer, arrays)))
+
+
+def origins_of(growth: Growth) -> frozenset[Hashable]:
+    """What a list's elements come from."""
+    return frozenset({DATA if growth.loop is None else ("loop", growth.loop)})
 
 
 def number(count: int | Traced) -> Expr:

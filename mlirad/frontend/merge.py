@@ -17,10 +17,10 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, constant, where
-from mlirad.frontend import views
+from mlirad.dialect.expr import Expr, building, constant, where
+from mlirad.frontend import known, views
 from mlirad.frontend.columns import Columns, Operand
-from mlirad.frontend.elements import common_element
+from mlirad.frontend.elements import Element, common_element
 from mlirad.frontend.joined_views import fillers, one_kind
 from mlirad.frontend.kinds import Either
 from mlirad.frontend.numbers import join_numbers, number_dtype
@@ -103,10 +103,15 @@ class Naming:
         """Note which cells are to stay what they are; left, right: their contents."""
 
 
+# Makes ops that put a list of a state into arrays: the list as the Growth says.
+Fill = Callable[[State, Entry, Growth], Entry]
+
+
 @dataclass
 class Merge:
     """One merge. `origins`: what decides between the sides; `loop`: the loop whose header this is, if it is one, and
-    `widening` the equal numbers that it carries nevertheless."""
+    `widening` the equal numbers that it carries nevertheless; `fill`: of the branches of an if, puts a list into
+    arrays."""
 
     left: State | None
     right: State | None
@@ -116,6 +121,7 @@ class Merge:
     loop: Hashable | None = None
     location: SourceLocation | None = None
     widening: Widening | None = None
+    fill: Fill | None = None
     cells: Pairing = field(default_factory=Pairing)
     objects: Pairing = field(default_factory=Pairing)
     store: dict[int, Expr] = field(default_factory=dict)
@@ -285,7 +291,12 @@ class Merge:
         if poison and poison.grows:
             poison = dataclasses.replace(poison, grows=(number, poison.grows[1]))
         elif left and right and (left.kind, left.keys) != (right.kind, right.keys):
-            poison = self.lengths_differ(number, left, right)
+            element = self.common_element(left, right)
+            if element is not None and self.fill is not None:
+                left, right = self.filled(left, right, element)
+                present = left
+            else:
+                poison = self.lengths_differ(number, left, right, element)
         if poison:
             return Entry(present.kind, (), (), present.borrowed, poison)
         items = tuple(
@@ -297,16 +308,33 @@ class Merge:
         borrowed = (left and left.borrowed) or (right and right.borrowed)
         return Entry(present.kind, present.keys, items, borrowed)
 
-    def lengths_differ(self, number: int, left: Entry, right: Entry) -> Poison:
+    def common_element(self, left: Entry, right: Entry) -> Element | None:
+        """What the elements of two lists have in common that are one list here; None: it cannot be in arrays."""
+        if self.left is None or self.right is None:
+            return None
+        return common_element(left, right, _entries(self.left), _entries(self.right))
+
+    def filled(self, left: Entry, right: Entry, element: Element) -> tuple[Entry, Entry]:
+        """The two sides of a list, in arrays."""
+        assert self.fill is not None and self.left is not None and self.right is not None
+        by = left.growth or right.growth
+        growth = Growth(element, self.naming.fresh(), by and by.loop, by is not None and by.may_unroll)
+        with building(self.columns.left), known.scope():
+            left = self.fill(self.left, left, growth)
+        with building(self.columns.right), known.scope():
+            right = self.fill(self.right, right, growth)
+        return left, right
+
+    def lengths_differ(self, number: int, left: Entry, right: Entry, element: Element | None) -> Poison:
         """Why a list or dict is unknown whose length, or keys, the two sides do not agree on."""
         kinds = {left.kind, right.kind} - {list, dict}
         if kinds:
             name = min(kind.__name__ for kind in kinds)
             hint = "assign all attributes in __init__, in one order"
             return Poison(f"which attributes this {name} has depends on data", self.location, self.loop, hint)
-        element = None
-        if self.left is not None and self.right is not None:
-            element = common_element(left, right, _entries(self.left), _entries(self.right))
+        if left.kind is list and (owner := left.borrowed or right.borrowed) is not None:
+            why = f"by how much this changes the length of {owner.name} is known at run time only"
+            return Poison(why, self.location, self.loop, "append to a list that is made here, and return it")
         if element is not None or left.kind is not list or self.loop is None:
             why = f"the length of this {left.kind.__name__} depends on data"
         else:

@@ -242,9 +242,9 @@ class Outlining(CallChanges):
 
     def callee(self, function: Value, block: Block, leaves: Sequence[Expr]) -> tuple[func.FuncOp, list[SSAValue]]:
         """The function with this body, and what it takes, besides the arguments, from the code around it."""
-        captured = close(block)
         with building(block):
             insert(func.ReturnOp(*(leaf.value for leaf in leaves)))
+        captured = close(block)
         made = func.FuncOp(
             self.symbol(name_of_value(function)),
             FunctionType.from_lists([argument.type for argument in block.args], [leaf.type for leaf in leaves]),
@@ -333,10 +333,14 @@ class Outlining(CallChanges):
                 self.like(part, next(results)) if isinstance(part, Traced) else part for part in value.parts
             )
             arrays = [each.expr for each in arrays if isinstance(each, Traced)]
-            return self.new_object(list_in_arrays(value.growth, length, arrays))
+            return self.new_object(list_in_arrays(self.own(value.growth), length, arrays))
         if isinstance(value, Ref):
             return self.like(value, next(results), None if is_row_major else layout.strides_of_all(value))
         return self.like(value, next(results)) if isinstance(value, Traced) else value
+
+    def own(self, growth: Growth) -> Growth:
+        """Of arrays of their own: loops count by their number what is appended to them."""
+        return dataclasses.replace(growth, number=self.fresh())
 
     def cotangents(self, value: Any, results: Iterator[Expr]) -> Value:
         """What has the structure of a plain result, of C-contiguous arrays."""

@@ -267,7 +267,7 @@ class Transforms(Outlining, Calls):
                 for part, array in zip(result.parts[1:], buffers_of(entry), strict=True)
                 if isinstance(part, Traced)
             ]
-            return self.new_object(list_in_arrays(result.growth, entry.items[0], arrays))
+            return self.new_object(list_in_arrays(self.own(result.growth), entry.items[0], arrays))
         if isinstance(result, Static):
             return Static(0.0)
         element = types.from_dtype(result.dtype)

@@ -77,7 +77,8 @@ class Unrolling(Iteration, Calls):
         if loop.length is not None and loop.length > UNROLL_LIMIT and reason.why != KINDS:
             if reason.refusal is not None:
                 raise reason.refusal
-            hint = "use arrays of a fixed shape in it, and numbers that keep their type"
+            hint = reason.poison.poison.hint if reason.poison is not None else None
+            hint = hint or "use arrays of a fixed shape in it, and numbers that keep their type"
             if reason.why.startswith("the shape of"):
                 hint = "make one array of the largest shape before the loop, and use slices of it: work[:i]"
             raise self.refusal(f"this loop would be unrolled {loop.length} times because {reason.why}", hint)

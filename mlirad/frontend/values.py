@@ -246,8 +246,8 @@ class Owner:
 @dataclass(frozen=True)
 class Growth:
     """That a list is kept in arrays. element: what its elements have in common (elements.py). number: of the arrays;
-    other ones, of another capacity, have another. loop: the loop that has filled it; may_unroll: whether it may be
-    unrolled, so that the list is one of values.
+    other ones, of another capacity, have another. loop: the loop that has filled it (None: it is of unlike lengths on
+    the branches of an if); may_unroll: whether it may be unrolled, so that the list is one of values.
     """
 
     element: Any

@@ -9,7 +9,7 @@ import pytest
 from run_frontend import call, compile_for
 from xdsl.dialects import func
 
-from mlirad import tree
+from mlirad import jit, tree, value_and_grad
 from mlirad.dialect.op import ints
 from mlirad.dialect.request import ForwardOp, JvpOp, PullbackOp, RequestOp, VjpOp
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
@@ -180,3 +180,14 @@ def test_what_has_no_derivative(function: Any, args: tuple[Any, ...], error: typ
     with pytest.raises(error, match=message) as raised:
         compile_for(function, *args)
     assert raised.value.lineno is not None  # type: ignore[attr-defined]
+
+
+def test_aux_from_around_the_function() -> None:
+    def aux(x):
+        number, array = x * 2, np.ones(3) * x
+        (value, around), slope = value_and_grad(lambda z: (z * z, (number, array)), has_aux=True)(x)
+        return value, around[0], around[1] * 1.0, slope
+
+    value, number, array, slope = jit(aux)(3.0)
+    assert (value, number, slope) == (9.0, 6.0, 6.0)
+    np.testing.assert_array_equal(array, 3 * np.ones(3))
