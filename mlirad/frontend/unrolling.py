@@ -87,7 +87,8 @@ class Unrolling(Iteration, Calls):
     def unrolled_from(self, loop: Loop, trip: int, reason: Reason) -> Outcome:
         """The iterations from number `trip` on, and the else clause."""
         while self.is_another(loop, trip, reason):
-            note_copy(self.frame.source.location(loop.node), reason.why)
+            with self.at(loop.node):  # of a builtin such as max: where it is called
+                note_copy(self.location, reason.why)
             if loop.bind is not None:
                 loop.bind(Static(trip))
             outcome = self.block(loop.node.body)

@@ -224,6 +224,22 @@ def test_a_slow_compilation_says_what_it_unrolls(
     assert f"{__file__}:{line}:5: this loop is unrolled because " in told and told.count("mlirad: ") == 1
 
 
+def largest_of_a_list(x):
+    items = [x[0] * i if i % 2 else float(i) for i in (3, 1, 2)]
+    return max(items)
+
+
+def test_a_loop_of_a_builtin_is_where_it_is_called(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(slow_compilations, "PATIENCE", 0.001)
+    mlirad.jit(largest_of_a_list)(X)
+    told = capsys.readouterr().err
+    line = largest_of_a_list.__code__.co_firstlineno + 2
+    assert f"{__file__}:{line}:12: this loop is unrolled because " in told
+    assert "prelude" not in told
+
+
 def test_a_quick_compilation_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     mlirad.jit(lambda x: x * 3.0)(X)
     assert capsys.readouterr().err == ""
