@@ -28,7 +28,7 @@ from mlirad.frontend.builtin_calls import BuiltinCalls
 from mlirad.frontend.captures import Capture, Found
 from mlirad.frontend.changed_containers import CallersContainers
 from mlirad.frontend.construction import is_made_of_its_items
-from mlirad.frontend.core import Bottom, Restart
+from mlirad.frontend.core import Bottom, Restart, Why
 from mlirad.frontend.donation import paired
 from mlirad.frontend.grown_lists import NeedList
 from mlirad.frontend.interface import Interface, Reliance
@@ -90,7 +90,7 @@ class NeedStaticLeaves(Exception):
 class Interpreter(Loops, Transforms, BuiltinCalls, Objects):
     """All parts together."""
 
-    def __init__(self, found: Found, unrolled: dict[Hashable, str], boundscheck: bool, reserved: frozenset[str]):
+    def __init__(self, found: Found, unrolled: dict[Hashable, Why], boundscheck: bool, reserved: frozenset[str]):
         super().__init__(found, unrolled, boundscheck)
         self.functions: list[func.FuncOp] = []
         self.calling = Calling()
@@ -117,7 +117,7 @@ def build(
     """
     function = plain(function)
     found: Found = Found({capture.path: capture for capture in captures})
-    unrolled: dict[Hashable, str] = {}
+    unrolled: dict[Hashable, Why] = {}
     with _recursion_limit.changed():
         while True:
             try:
@@ -129,12 +129,13 @@ def build(
                 loops = {origin[1] for origin in need.origins if isinstance(origin, tuple) and origin[0] == "loop"}
                 loops |= {origin for origin in need.origins if isinstance(origin, tuple) and origin[0] == INLINED}
                 leaves = {origin[1] for origin in need.origins if isinstance(origin, tuple) and origin[0] == "argument"}
-                if isinstance(need, NeedList) and not loops - set(unrolled):
-                    raise need.refusal from None
+                refusal = need.refusal if isinstance(need, NeedList) else None
                 if DATA in need.origins or not (loops - set(unrolled) or leaves):
+                    if refusal is not None:
+                        raise refusal from None
                     raise _called_like(need, _from_data(need)) from None
                 if loops - set(unrolled):
-                    unrolled |= dict.fromkeys(loops, f"{need.what} depends on it")
+                    unrolled |= dict.fromkeys(loops, Why(f"{need.what} depends on it", refusal))
                     found = found.again()
                     continue
                 asked = NeedStaticLeaves(frozenset(leaves), str(need), _place(need))
@@ -183,7 +184,7 @@ class Build:
     signature: Signature
     boundscheck: bool
     found: Found
-    unrolled: dict[Hashable, str]
+    unrolled: dict[Hashable, Why]
     aliases: Mapping[int, Alias] = field(default_factory=dict)
     together: Sequence[Sequence[int]] = ()
     donated: Set[int] = frozenset()

@@ -133,11 +133,19 @@ class _At:
         self.core.location = self.before
 
 
+@dataclass(frozen=True)
+class Why:
+    """Why a loop is unrolled, or a call inlined. refusal: what to raise if it cannot be, if that is known."""
+
+    text: str
+    refusal: Exception | None = None
+
+
 class Core(ABC):
     """The interpreter's state and the block it writes to. `state` is the one way to reach the program's state: nothing
     else may hold a piece of it across an evaluation, because a join replaces it."""
 
-    def __init__(self, found: Found, unrolled: dict[Hashable, str], boundscheck: bool = True):
+    def __init__(self, found: Found, unrolled: dict[Hashable, Why], boundscheck: bool = True):
         self.state = State()
         self._numbers = count(1)  # its own, as some come to stand in the IR: the same program is the same IR
         self.found = found

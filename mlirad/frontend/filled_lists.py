@@ -26,12 +26,13 @@ from mlirad.frontend import affine, known
 from mlirad.frontend.appended import Appended, Bound
 from mlirad.frontend.core import Exit, Outcome
 from mlirad.frontend.elements import Element, joined
+from mlirad.frontend.grown_lists import NeedList
 from mlirad.frontend.header import Loop, Pass
 from mlirad.frontend.kinds import PoisonUsed
 from mlirad.frontend.merge import Merge
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import DATA, Traced
-from mlirad.frontend.unrolling import UNROLL_LIMIT, NoFixpoint, Unrolling
+from mlirad.frontend.unrolling import UNROLL_LIMIT, Unrolling
 from mlirad.frontend.values import Entry, Growth, Poison, Static
 
 # How often other lists of a loop are found to grow.
@@ -116,7 +117,10 @@ class FilledLists(Unrolling):
             del self.active[self.active.index(frame) + 1 :]
             self.roll_back(mark)
             self.state, frame.live, self.appended = start.fork(), live, appended
-        raise NoFixpoint("the lists that it appends to cannot be followed")
+        with self.at(loop.node):
+            why = "this loop appends to a list and changes its length in other ways too"
+            refusal = self.refusal(why, "only append to it, or use an array and a count")
+        raise NeedList({("loop", loop.key)}, "what is done with a list that it appends to", refusal)
 
     def filled(self, loop: Loop, number: int, element: Element) -> Filling:
         """Put a list into arrays."""

@@ -24,7 +24,7 @@ from mlirad.frontend.kinds import PoisonUsed
 from mlirad.frontend.merge import Merge
 from mlirad.frontend.origins import dependent, resolved
 from mlirad.frontend.state import Place, State
-from mlirad.frontend.traced import NeedStatic
+from mlirad.frontend.traced import NeedStatic, Traced
 from mlirad.frontend.unrolling import NoFixpoint
 from mlirad.frontend.values import Ref, kind_of
 from mlirad.frontend.widening import Widening
@@ -71,6 +71,9 @@ class Fixpoints(FilledLists):
     def one_pass(self, loop: Loop, header: Header) -> Pass: ...
 
     @abstractmethod
+    def tested(self, loop: Loop) -> bool | Traced: ...
+
+    @abstractmethod
     def first_only(self, loop: Loop) -> Outcome: ...
 
     @abstractmethod
@@ -106,6 +109,7 @@ class Fixpoints(FilledLists):
                 made = self.resolved_pass(loop, header)
             except NotEntered:
                 self.state = entry
+                self.tested(loop)  # it may raise
                 return self.exhausted(loop)
             if Exit.NEXT not in made.outcome.states:
                 self.drop(search, made)

@@ -24,7 +24,7 @@ from mlirad.dialect.compare import cast
 from mlirad.dialect.expr import Expr, building, constant, emit, insert, where
 from mlirad.dialect.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.movement import broadcast, reshape
-from mlirad.frontend import known, sizes
+from mlirad.frontend import known, promotion, sizes
 from mlirad.frontend.core import Core
 from mlirad.frontend.elements import ArrayElement, Element, Group, Leaf, NumberElement, element_of, joined, leaves
 from mlirad.frontend.state import State
@@ -39,8 +39,8 @@ WRITTEN = "this changes what was appended to a list, and the list refers to it"
 class NeedList(NeedStatic):
     """A list that a loop fills is needed as Python has it. refusal: what to raise if the loop cannot be unrolled."""
 
-    def __init__(self, loop: Hashable, what: str, refusal: Exception):
-        super().__init__(frozenset({("loop", loop)}), what)
+    def __init__(self, origins: Iterable[Hashable], what: str, refusal: Exception):
+        super().__init__(origins, what)
         self.refusal = refusal
 
 
@@ -57,7 +57,7 @@ class GrownLists(Core):
         refusal = self.refusal(why, hint)
         if not growth.may_unroll:
             raise refusal
-        raise NeedList(growth.loop, "what is done with a list that it appends to", refusal)
+        raise NeedList({("loop", growth.loop)}, "what is done with a list that it appends to", refusal)
 
     def listed(self, value: Object, entry: Entry) -> Entry:
         """The list as Python has it, where its length is known and small."""
@@ -157,11 +157,9 @@ class GrownLists(Core):
         assert growth is not None
         element = growth.element
         is_floats = isinstance(element, NumberElement) and element.dtype == np.float64
-        if isinstance(element, Group):
-            is_row = issubclass(element.kind, tuple | list) and all(part == element.parts[0] for part in element.parts)
-            if not is_row or isinstance(element.parts[0], Group):
-                why = "no array can be made of a list of such elements"
-                self.need_list(growth, why, "keep a list for each of them")
+        if isinstance(element, Group) and not is_row(element):
+            why = "no array can be made of a list of such elements"
+            self.need_list(growth, why, "keep a list for each of them")
         if not is_floats:
             # NumPy makes an array (0,) of floats of an empty list, whatever its elements would have been.
             empty = "a list that a loop fills is empty: its elements have no shape"
@@ -361,8 +359,17 @@ def _taken(array: Expr, count: int | Traced) -> Expr:
     return taken
 
 
+def is_row(element: Group) -> bool:
+    """Whether NumPy makes a row of an array of an element: a tuple or list of numbers, or of arrays of one shape."""
+    parts = [part for part in element.parts if not isinstance(part, Group)]
+    is_sequence = element.kind in (tuple, list) and len(parts) == len(element.parts)
+    return is_sequence and len({(type(part), part.shape) for part in parts}) == 1
+
+
 def _columns(arrays: Sequence[Expr]) -> Expr:
-    """An array whose elements along axis 1 are the arrays."""
+    """An array whose elements along axis 1 are the arrays, of the dtype that holds them all."""
+    dtype = promotion.require_dtype(np.result_type(*(types.to_dtype(each.element) for each in arrays)), "np.array")
+    arrays = [cast(each, types.from_dtype(dtype)) for each in arrays]
     (length, *rest) = sizes.shape_of(arrays[0])
     zero = constant(0, types.I64)
     result = sizes.filled(0, (length, len(arrays), *rest), arrays[0].element)

@@ -83,7 +83,8 @@ class Loops(Fixpoints):
             if isinstance(length, int) and length == 0:
                 outcome = self.exhausted(loop)
             elif loop.key in self.unrolled:
-                outcome = self.unroll(loop, Reason(self.unrolled[loop.key]))
+                why = self.unrolled[loop.key]
+                outcome = self.unroll(loop, Reason(why.text, refusal=why.refusal))
             elif length is not None and self.must_unroll(self.top(), length):
                 outcome = self.unroll(loop, Reason(KINDS))
             else:
@@ -106,7 +107,7 @@ class Loops(Fixpoints):
                 raise
             reason = Reason.of(error)
         del self.active[self.active.index(frame) + 1 :]
-        self.unrolled[loop.key] = reason.why
+        self.unrolled[loop.key] = reason.kept
         self.roll_back(mark)
         self.state, frame.live, self.appended = start, live, appended
         return self.unroll(loop, reason)

@@ -10,7 +10,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from mlirad.frontend.calls import Calls
-from mlirad.frontend.core import Exit, Outcome
+from mlirad.frontend.core import Exit, Outcome, Why
 from mlirad.frontend.grown_lists import NeedList
 from mlirad.frontend.header import Loop
 from mlirad.frontend.iteration import Iteration, is_generator, iterated
@@ -38,6 +38,11 @@ class Reason:
     poison: PoisonUsed | None = None
     refusal: Exception | None = None
 
+    @property
+    def kept(self) -> Why:
+        """What is known of it in later attempts."""
+        return Why(self.why, self.refusal)
+
     @staticmethod
     def of(error: Exception) -> Reason:
         if isinstance(error, NeedList):
@@ -56,6 +61,8 @@ class Reason:
             final = PoisonUsed(dataclasses.replace(self.poison.poison, loop=None))
             final.__dict__["location"] = self.poison.__dict__.get("location")
             return final
+        if self.refusal is not None:
+            return NeedList(origins, f"{what} ({self.why})", self.refusal)
         return NeedStatic(origins, f"{what} ({self.why})")
 
 
@@ -122,6 +129,8 @@ class Unrolling(Iteration, Calls):
             truth = self.condition(loop.node.test)
             if isinstance(truth, Traced):
                 raise reason.unless_known(truth.origins, "the condition of this loop")
+            if truth and trip >= UNROLL_LIMIT and reason.refusal is not None:
+                raise reason.refusal
             if truth and trip >= UNROLL_LIMIT:
                 raise self.refusal(f"this loop would be unrolled more than {trip} times because {reason.why}")
         return truth

@@ -86,3 +86,26 @@ def test_a_value_of_two_types_is_still_refused() -> None:
 
     with pytest.raises(CompileError, match="on one path and a list"):
         compile_for(f, np.ones(2))
+
+
+def test_a_condition_of_a_while_that_raises_raises() -> None:
+    def counted(x, n):
+        count = 0
+        while count < n and x[5] < 1.1:
+            count += 1
+        return count
+
+    def leaves(x, n):
+        y = x * 1.0
+        while n > 2 and max(x[0], y[-6]) < 1.1:
+            y = y * 2.0
+            if y[0] > 3.0:
+                break
+        return y
+
+    for function in (counted, leaves):
+        np.testing.assert_array_equal(call(function, np.ones(5), 0), function(np.ones(5), 0))
+        with pytest.raises(IndexError):
+            function(np.ones(5), 3)
+        with pytest.raises((IndexError, CheckFailed), match="out of bounds"):
+            call(function, np.ones(5), 3)

@@ -388,3 +388,49 @@ def test_in_a_recursion_it_is_refused_or_right() -> None:
     with pytest.raises(UnsupportedSyntaxError, match="a list that a loop fills"):
         jit(passes)(3.0, 1)
     assert mlirad.grad(lambda x: total(3, x))(0.3) == pytest.approx(grad(total, 1)(3, 0.3))
+
+
+def test_arrays_of_rows_of_several_types() -> None:
+    def rows(x, n):
+        mixed, narrow, parts = [], [], []
+        z = np.array([x, 2 * x])
+        for i in range(n):
+            x = np.sin(x) if i % 2 else np.sin(x) * 1.0
+            mixed.append((0.1 * i, i, x))
+            narrow.append([np.float32(x), i > 1])
+            parts.append((z * i, z.astype(np.float32)))
+        return np.array(mixed), np.array(narrow), np.array(parts)
+
+    for n in (3, 300):
+        for found, wanted in zip(jit(rows)(0.3, n), rows(0.3, n), strict=True):
+            assert found.dtype == wanted.dtype
+            np.testing.assert_allclose(found, wanted)
+
+
+def test_a_loop_that_cannot_be_unrolled_is_refused_for_what_its_list_is_used_for() -> None:
+    def inserted(y, n):
+        h, x = [], y[0]
+        while x < 5.0:
+            x = x + 0.1
+            h.append(x)
+            h.insert(0, x)
+        return h[0]
+
+    with pytest.raises(UnsupportedSyntaxError, match="changes its length in other ways") as caught:
+        jit(inserted)(Y, 1)
+    assert caught.value.location is not None
+    assert "while" in open(__file__).read().splitlines()[caught.value.location.lineno - 1]
+
+    def compared(y, n):
+        h, x = [], y[0]
+        while x < 5.0:
+            x = x + 0.1
+            h.append(x)
+            if h[1:] == [y[1]]:
+                x = x + 1.0
+        return x
+
+    with pytest.raises(UnsupportedSyntaxError, match="a slice of a list that a loop has filled") as caught:
+        jit(compared)(Y, 1)
+    assert caught.value.location is not None
+    assert "if h[1:]" in open(__file__).read().splitlines()[caught.value.location.lineno - 1]
