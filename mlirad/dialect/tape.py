@@ -73,7 +73,7 @@ class TapeOp(NdOp):
 
     def _build(self, *sizes: SSAValue) -> Sequence[SSAValue]:
         indices = [insert(arith.IndexCastOp(size, IndexType())).result for size in sizes]
-        return [insert(tensor.EmptyOp(indices, self.result.type)).tensor]
+        return [insert(tensor.EmptyOp(indices, types.signless(self.result.type))).tensor]
 
 
 @op(overwrites=0)
