@@ -133,8 +133,14 @@ class Signature:
         return Signature(self.structure, tuple(changed))
 
 
-_PYTHON_DTYPE = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float64)}
+PYTHON_DTYPES = {bool: np.dtype(np.bool_), int: np.dtype(np.int64), float: np.dtype(np.float64)}
+"""In which dtypes code holds Python's numbers."""
 _KINDS = "biuf"
+
+
+def weak_kind(dtype: np.dtype) -> type:
+    """bool, int or float: the Python number that a dtype holds."""
+    return {"b": bool, "f": float}.get(dtype.kind, int)
 
 
 def layout_of(array: np.ndarray) -> Layout:
@@ -182,7 +188,7 @@ def leaf_of(value: Any) -> LeafSpec:
         return ArrayLeaf(dtype, value.shape, layout_of(value), not value.flags.writeable)
     if isinstance(value, np.generic):
         return ScalarLeaf(_required_dtype(value.dtype), weak=False)
-    dtype = _PYTHON_DTYPE.get(type(value))
+    dtype = PYTHON_DTYPES.get(type(value))
     if dtype is not None:
         return ScalarLeaf(dtype, weak=True)
     if isinstance(value, complex):
@@ -251,7 +257,7 @@ def _key(value: Any, leaves: list[Any]) -> Hashable:
         return kind, value.dtype, value.shape, value.flags.num & _LAYOUT_AND_ACCESS
     if kind is tuple or kind is list:
         return kind, *[_key(item, leaves) for item in value]
-    if kind in _PYTHON_DTYPE:
+    if kind in PYTHON_DTYPES:
         leaves.append(value)
         return kind
     inner = tree.children(value)

@@ -25,7 +25,7 @@ from mlirad.frontend.grown_lists import GrownLists
 from mlirad.frontend.hints import did_you_mean
 from mlirad.frontend.indexing import compose, is_basic
 from mlirad.frontend.merge import kind_of, renumbered
-from mlirad.frontend.promotion import numpys_refusal
+from mlirad.frontend.numpys_errors import numpys_refusal
 from mlirad.frontend.result_layout import Asked, strides_as
 from mlirad.frontend.selection import HINT, Selected
 from mlirad.frontend.selection import refusal as selection_refusal

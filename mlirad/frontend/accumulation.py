@@ -21,7 +21,7 @@ from mlirad.dialect.gather import ScatterAddOp
 from mlirad.dialect.indexing import ExtractOp, InsertOp
 from mlirad.dialect.movement import broadcast, reshape
 from mlirad.errors import DTypeError
-from mlirad.frontend import numpy_elementwise, promotion, sizes, view_functions
+from mlirad.frontend import nep50, numpy_elementwise, sizes, view_functions
 from mlirad.frontend.advanced import Arrays
 from mlirad.frontend.assignment import as_array_of, assignable
 from mlirad.frontend.fancy import Fancy
@@ -76,7 +76,7 @@ class Accumulation(Fancy):
         operands, attributes = self.index_operands(arrays, shape)
         whole = arrays.result_shape(shape)
         dtype = types.to_dtype(contents.element)
-        loop = promotion.loop_dtypes(ufunc, [dtype, stand_in(operand)])
+        loop = nep50.loop_dtypes(ufunc, [dtype, stand_in(operand)])
         if ufunc in (np.add, np.subtract) and dtype.kind != "b" and set(loop) == {dtype}:
             value = assignable(operand, whole, dtype)
             return emit(ScatterAddOp, value if ufunc is np.add else -value, contents, *operands, **attributes)
@@ -89,8 +89,8 @@ class Accumulation(Fancy):
         """`np.copyto`."""
         array, operand = self.written_array(dst, "np.copyto"), as_operand(self.operand(src))
         rule, mask = self.static(casting, "casting="), self.operand(where)
-        source = promotion.strong(stand_in(operand))
-        if isinstance(operand, Traced) and not operand.weak and not np.can_cast(source, array.dtype, rule):
+        source = nep50.strong(stand_in(operand))
+        if isinstance(operand, Traced) and not operand.weak and not nep50.may_cast(source, array.dtype, rule):
             raise DTypeError(
                 f"Cannot cast array data from {source!r} to {array.dtype!r} according to the rule {rule!r}"
             )

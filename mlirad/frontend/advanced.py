@@ -21,7 +21,7 @@ from mlirad.dialect.gather import CheckIndicesOp, constant_indices, wrapped_indi
 from mlirad.dialect.movement import reshape
 from mlirad.errors import ShapeError, StaticIndexError, UnsupportedSyntaxError
 from mlirad.frontend import sizes
-from mlirad.frontend.promotion import numpys_refusal
+from mlirad.frontend.numpys_errors import numpys_refusal
 from mlirad.frontend.sizes import Dim, Shape, Size
 from mlirad.frontend.traced import Traced, as_traced, is_static, of_array
 

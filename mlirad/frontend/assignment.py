@@ -18,7 +18,8 @@ from mlirad.dialect.expr import Expr, apply
 from mlirad.dialect.movement import reshape
 from mlirad.dialect.overflow import HIGHEST
 from mlirad.errors import DTypeError, ShapeError, StaticValueError
-from mlirad.frontend.promotion import numpys_refusal, strong
+from mlirad.frontend import nep50
+from mlirad.frontend.numpys_errors import numpys_refusal
 from mlirad.frontend.sizes import Shape, filled, is_static, require_broadcast, stretched, text
 from mlirad.frontend.traced import Number, Traced, as_operand, check_range, shape_of, stand_in
 
@@ -57,8 +58,8 @@ def check_in_place(value: Traced | Number, shape: Shape, dtype: np.dtype, ufunc:
         raise ShapeError(
             f"non-broadcastable output operand with shape {text(shape)} doesn't match the broadcast shape {wide}"
         )
-    source = strong(stand_in(value))
-    if not np.can_cast(source, dtype, "same_kind"):
+    source = nep50.strong(stand_in(value))
+    if not nep50.may_cast(source, dtype, "same_kind"):
         raise DTypeError(
             f"Cannot cast ufunc '{ufunc.__name__}' output from {source!r} to {dtype!r} with casting rule 'same_kind'"
         )
@@ -83,22 +84,16 @@ def _stored(value: Number, dtype: np.dtype, casts_scalars: bool) -> np.ndarray:
 
 
 def _cast_to_store(value: Traced, dtype: np.dtype, casts_scalars: bool) -> Expr:
-    """A traced value in the dtype of an array that it is stored in, checked as NumPy checks it.
-
-    Arrays, 0-d ones too, are cast. A number must fit in an integer dtype; NumPy's scalars only in signed ones.
-    """
+    """A traced value in the dtype of an array that it is stored in, checked as NumPy checks it."""
     element = types.from_dtype(dtype)
     if value.ndim:
         return cast_expr(value.expr, element)
     expr = value.scalar
-    may_be_python = value.weak or value.either is not None
-    is_cast = value.zero_d or (not may_be_python and (casts_scalars or dtype.kind == "u"))
-    if is_cast or dtype.kind not in "iu" or value.kind is bool:
+    if nep50.is_cast_in_store(stand_in(value), dtype, is_array=value.zero_d, casts_scalars=casts_scalars):
         return cast_expr(expr, element)
     if value.kind is float:
         return _float_to_store(expr, dtype)
-    if not np.can_cast(value.dtype, dtype):
-        _check_integer(expr, value.dtype, dtype)
+    _check_integer(expr, value.dtype, dtype)
     return cast_expr(expr, element)
 
 

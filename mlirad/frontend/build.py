@@ -32,10 +32,10 @@ from mlirad.frontend.core import Bottom, Restart, Why
 from mlirad.frontend.donation import paired
 from mlirad.frontend.grown_lists import NeedList
 from mlirad.frontend.interface import Interface, Reliance
-from mlirad.frontend.kinds import PoisonUsed
 from mlirad.frontend.layout import strides_of
 from mlirad.frontend.loops import Loops
 from mlirad.frontend.merge import kind_of
+from mlirad.frontend.nep50 import PoisonUsed
 from mlirad.frontend.objects import Objects
 from mlirad.frontend.purity import SetCopy
 from mlirad.frontend.recursion import INLINED, Calling

@@ -18,11 +18,11 @@ from mlirad.frontend import hints, numpy_calls, prelude, purity, view_functions
 from mlirad.frontend.accumulation import Accumulation, writer
 from mlirad.frontend.calls import Calls
 from mlirad.frontend.iteration import DICT_ITEMS, DICT_KEYS, DICT_VALUES, Iteration
-from mlirad.frontend.kinds import agreed
 from mlirad.frontend.merge import kind_of
+from mlirad.frontend.nep50 import agreed
+from mlirad.frontend.numpys_errors import numpys_refusal
 from mlirad.frontend.operator_calls import OPERATORS
 from mlirad.frontend.out_arguments import method_with_out_named
-from mlirad.frontend.promotion import numpys_refusal
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Traced, stand_in
 from mlirad.frontend.values import Bound, Closure, Entry, Lazy, Object, Ref, Static, Tuple, Value

@@ -22,8 +22,8 @@ from mlirad.frontend.captures import Path
 from mlirad.frontend.construction import Construction, is_users
 from mlirad.frontend.core import RESULT, Bottom, Exit
 from mlirad.frontend.hidden_state import is_of_hidden_state
-from mlirad.frontend.kinds import PoisonUsed
 from mlirad.frontend.merge import kind_of
+from mlirad.frontend.nep50 import PoisonUsed
 from mlirad.frontend.out_arguments import with_out_named
 from mlirad.frontend.recursion import Recursions, Site
 from mlirad.frontend.scope import always_leaves

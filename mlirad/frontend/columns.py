@@ -17,7 +17,7 @@ from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast
 from mlirad.dialect.constant import full
 from mlirad.dialect.expr import Expr, building, constant, insert
-from mlirad.frontend.kinds import LARGEST_EXACT
+from mlirad.frontend.nep50 import LARGEST_EXACT
 
 # A value of one side: an expression of that side, a number, or None where that side does not care.
 Operand = Expr | int | float | bool | None

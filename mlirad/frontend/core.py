@@ -26,8 +26,8 @@ from mlirad.frontend.appended import Appended
 from mlirad.frontend.assignment import assignable
 from mlirad.frontend.captures import Found
 from mlirad.frontend.columns import Columns, discard, emit_if
-from mlirad.frontend.kinds import PoisonUsed
 from mlirad.frontend.merge import Merge, Naming, contents_of, kind_of
+from mlirad.frontend.nep50 import PoisonUsed
 from mlirad.frontend.scope import NONE, Names, Scope, scope_of
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.source import Source

@@ -28,8 +28,8 @@ from mlirad.frontend.core import Exit, Outcome
 from mlirad.frontend.elements import Element, joined
 from mlirad.frontend.grown_lists import NeedList
 from mlirad.frontend.header import Loop, Pass
-from mlirad.frontend.kinds import PoisonUsed
 from mlirad.frontend.merge import Merge
+from mlirad.frontend.nep50 import PoisonUsed
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import DATA, Traced
 from mlirad.frontend.unrolling import UNROLL_LIMIT, Unrolling

@@ -20,8 +20,8 @@ from mlirad.frontend.columns import Columns
 from mlirad.frontend.core import Exit, Outcome
 from mlirad.frontend.filled_lists import FilledLists, Grows
 from mlirad.frontend.header import Header, Loop, LoopNaming, Pass, Skeleton
-from mlirad.frontend.kinds import PoisonUsed
 from mlirad.frontend.merge import Merge
+from mlirad.frontend.nep50 import PoisonUsed
 from mlirad.frontend.origins import dependent, resolved
 from mlirad.frontend.state import Place, State
 from mlirad.frontend.traced import NeedStatic, Traced

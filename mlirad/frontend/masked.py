@@ -20,13 +20,14 @@ from mlirad.dialect.expr import Expr
 from mlirad.dialect.movement import reshape
 from mlirad.errors import DTypeError
 from mlirad.frontend import (
+    nep50,
     numpy_creation,
     numpy_elementwise,
     numpy_reductions,
     numpy_scalars,
     numpy_selection,
     operators,
-    promotion,
+    shapes,
     sizes,
 )
 from mlirad.frontend.assignment import assignable, check_in_place
@@ -117,7 +118,7 @@ def aligned(operand: Traced | Number, model: Selected) -> Traced | Number:
 def _axes(x: Selected, axis: Any) -> tuple[tuple[int, ...], bool]:
     """The axes of the values that are reduced, and whether that of the mask is among them."""
     require_static(axis, "the axis of a reduction")
-    axes = promotion.normalize_axes(axis, x.ndim)
+    axes = shapes.normalize_axes(axis, x.ndim)
     count = x.mask.ndim - 1
     found: list[int] = []
     for number in axes:
@@ -186,7 +187,7 @@ def _mean(x: Selected, axis: Any = None, dtype: Any = None, **options: Any) -> A
     if not is_whole:
         _no_kept_axes(options)
         return _rest(x, numpy_reductions.mean(x.harmless, axes, dtype), axes)
-    target = promotion.result_dtype(np.mean, x.dtype) if dtype is None else promotion.dtype_of(dtype)
+    target = nep50.result_dtype(np.mean, x.dtype) if dtype is None else nep50.dtype_of(dtype)
     return _total(x, axis, dtype=target, **options) / _number(x, axes, target)
 
 
@@ -203,7 +204,7 @@ def _variance(x: Selected, axis: Any = None, *, ddof: Any = 0, **options: Any) -
     if len(axes) < x.values.ndim and (x.axis > 0 or axes != x.mask_axes):
         raise refusal("a variance along other axes than the mask's needs it")
     _no_kept_axes(options)
-    dtype = promotion.result_dtype(np.var, x.dtype)
+    dtype = nep50.result_dtype(np.var, x.dtype)
     distance = x - _mean(x, axis)
     return _total(distance * distance, axis) / _number(x, axes, dtype, ddof)
 

@@ -22,7 +22,7 @@ from mlirad.frontend import known, views
 from mlirad.frontend.columns import Columns, Operand
 from mlirad.frontend.elements import Element, common_element
 from mlirad.frontend.joined_views import fillers, one_kind
-from mlirad.frontend.kinds import Either
+from mlirad.frontend.nep50 import Either
 from mlirad.frontend.numbers import join_numbers, number_dtype
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.state import Live, Place, State

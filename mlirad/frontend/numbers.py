@@ -1,11 +1,10 @@
-"""Which number stands for two: their join (bool < int < float; NumPy's dtypes join only exactly).
+"""Which number stands for two: their join.
 
 Reads: two numbers, static or traced. Writes: nothing. Leaves: the dtype that both become, and whose rules hold for it.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from mlirad.dialect import types
-from mlirad.frontend.kinds import Either, united
-from mlirad.frontend.promotion import weak_dtype, weak_join, weak_kind
-from mlirad.frontend.traced import Traced
+from mlirad.frontend import nep50
+from mlirad.frontend.nep50 import StandIn, united
+from mlirad.frontend.traced import Traced, stand_in
 from mlirad.frontend.values import Static
+from mlirad.signature import weak_kind
 
-_BITS64 = frozenset({np.dtype(np.float64), np.dtype(np.int64)})
 _INT64 = np.iinfo(np.int64)
 
 
@@ -29,11 +28,11 @@ def number_dtype(value: Static | Traced) -> tuple[np.dtype, bool] | None:
     number = value.value
     if isinstance(number, np.generic):
         return (number.dtype, False) if types.has_dtype(number.dtype) else None
-    if type(number) not in (bool, int, float):
+    if type(number) not in nep50.WEAK:
         return None
     if type(number) is int and not _INT64.min <= number <= _INT64.max:
         return None
-    return weak_dtype(type(number)), True
+    return nep50.weak_dtype(type(number)), True
 
 
 @dataclass(frozen=True)
@@ -48,35 +47,21 @@ class Join:
 
 def join_numbers(left: Static | Traced, right: Static | Traced) -> Join | None:
     """What both can be held as without changing what the program computes; None: there is none."""
-    a, b = number_dtype(left), number_dtype(right)
-    if a is None or b is None:
+    if number_dtype(left) is None or number_dtype(right) is None:
         return None
-    both_weak = a[1] and b[1]
-    if both_weak:
-        dtype = weak_dtype(weak_join(_kind(a[0]), _kind(b[0])))
-        return Join(dtype, True) if all(_is_held(x, dtype) for x in (left, right)) else None
-    dtype = _common(a, b)
-    if dtype is None:
+    sources = _source(left), _source(right)
+    dtype = nep50.joined(*sources)
+    if dtype is None or not all(_is_held(value, dtype) for value in (left, right)):
         return None
-    for value, (own, weak) in ((left, a), (right, b)):
-        if (weak and (own.kind == "b") != (dtype.kind == "b")) or not _is_held(value, dtype):
-            return None
-    if not (a[1] or b[1] or _either(left) or _either(right)):
+    if all(isinstance(source, type) for source in sources):
+        return Join(dtype, True)
+    if all(isinstance(source, np.dtype) for source in sources):
         return Join(dtype, False)
     return Join(dtype, False, True, united(*(_values(x, dtype) for x in (left, right))))
 
 
-def _common(a: tuple[np.dtype, bool], b: tuple[np.dtype, bool]) -> np.dtype | None:
-    """NumPy's dtype of two numbers (dtype, weak) that are not both Python's."""
-    if a[1] or b[1]:
-        return b[0] if a[1] else a[0]
-    if a[0] == b[0]:
-        return a[0]
-    return np.dtype(np.float64) if {a[0], b[0]} == _BITS64 else None
-
-
-def _either(value: Static | Traced) -> Either | None:
-    return value.either if isinstance(value, Traced) else None
+def _source(value: Static | Traced) -> StandIn:
+    return stand_in(value if isinstance(value, Traced) else value.value)
 
 
 def _values(value: Static | Traced, dtype: np.dtype) -> Sequence[Any] | None:
@@ -89,23 +74,6 @@ def _values(value: Static | Traced, dtype: np.dtype) -> Sequence[Any] | None:
     return None if known is None else [weak_kind(dtype)(number) for number in known]
 
 
-def _kind(dtype: np.dtype) -> type:
-    return {"b": bool, "i": int}.get(dtype.kind, float)
-
-
 def _is_held(value: Static | Traced, dtype: np.dtype) -> bool:
-    """Whether a number may be held in `dtype`; a traced int in a float is checked where it is converted."""
-    if isinstance(value, Traced):
-        if value.weak and dtype.itemsize < 8 and value.dtype != dtype:
-            return False
-        return value.dtype == dtype or (value.dtype.kind in "bi" and dtype in _BITS64)
-    number: Any = value.value
-    if isinstance(number, np.generic):
-        return number.dtype == dtype or float(number) == int(number)
-    if isinstance(number, bool) or dtype.kind == "b":
-        return isinstance(number, bool) and (dtype.kind == "b" or dtype in _BITS64)
-    if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        return isinstance(number, int) and info.min <= number <= info.max
-    with np.errstate(over="ignore"):
-        return math.isnan(number) or float(dtype.type(number)) == number
+    """Whether a number may be held in `dtype`."""
+    return nep50.holds_all(dtype, value.dtype) if isinstance(value, Traced) else nep50.holds(dtype, value.value)

@@ -35,7 +35,7 @@ from mlirad.frontend import (
     view_functions,
 )
 from mlirad.frontend.hidden_state import CALLABLES, hint_of
-from mlirad.frontend.promotion import numpys_refusal
+from mlirad.frontend.numpys_errors import numpys_refusal
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Traced, as_traced, is_static, of_array, shape_of, visible, visible_shape
 from mlirad.frontend.traced import as_operand as _operand

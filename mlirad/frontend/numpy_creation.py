@@ -18,11 +18,11 @@ from mlirad.dialect.constant import STORED, counted
 from mlirad.dialect.expr import Expr, apply, constant, where
 from mlirad.dialect.movement import broadcast
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
-from mlirad.frontend import promotion
+from mlirad.frontend import nep50
 from mlirad.frontend.assignment import as_array_of, assignable
 from mlirad.frontend.indexing import compose
-from mlirad.frontend.kinds import PoisonUsed
-from mlirad.frontend.promotion import dtype_of, numpys_refusal
+from mlirad.frontend.nep50 import PoisonUsed, dtype_of
+from mlirad.frontend.numpys_errors import numpys_refusal
 from mlirad.frontend.sizes import Dim, Shape, Size, stretched
 from mlirad.frontend.sizes import full as full_of
 from mlirad.frontend.traced import (
@@ -99,7 +99,7 @@ def _filled_with(number: int) -> tuple[Callable[..., Traced], Callable[..., Trac
 
     def like(a: Any, dtype: Any = None, order: str = "K", *, shape: Any = None) -> Traced:
         model = as_operand(a)
-        dtype = promotion.strong(stand_in(model)) if dtype is None else dtype
+        dtype = nep50.strong(stand_in(model)) if dtype is None else dtype
         if shape is not None:
             return of_shape(shape, dtype, order)
         _check_order(order)
@@ -119,7 +119,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Tr
 def _full(sizes: Shape, fill_value: Any, dtype: Any, order: str) -> Traced:
     _check_order(order)
     value = as_operand(fill_value)
-    asked = promotion.strong(stand_in(value)) if dtype is None else dtype_of(dtype)
+    asked = nep50.strong(stand_in(value)) if dtype is None else dtype_of(dtype)
     if not shape_of(value):
         number = assignable(as_array_of(value), (), asked, casts_scalars=True)
         return Traced(filled(number, sizes).expr, zero_d=not sizes, origins=origins_of(value))
@@ -128,7 +128,7 @@ def _full(sizes: Shape, fill_value: Any, dtype: Any, order: str) -> Traced:
 
 def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", *, shape: Any = None) -> Any:
     model = as_operand(a)
-    dtype = promotion.strong(stand_in(model)) if dtype is None else dtype
+    dtype = nep50.strong(stand_in(model)) if dtype is None else dtype
     sizes = shape_of(model) if shape is None else shape_from(shape, "np.full_like")
     return _full(sizes, fill_value, dtype, order)
 
@@ -178,7 +178,7 @@ def arange(*args: Any, dtype: Any = None) -> Traced:
         numbers = np.arange(*args, dtype=dtype)
     if numbers.size <= STORED:
         return of_array(numbers)
-    element = types.from_dtype(promotion.require_dtype(numbers.dtype, "a counted array"))
+    element = types.from_dtype(nep50.require_dtype(numbers.dtype, "a counted array"))
     # As NumPy computes it; its integers wrap here as they do there.
     first, step = (constant(number, element) for number in (numbers[0], (numbers[1:] - numbers[:-1])[0]))
     shape = numbers.shape
@@ -186,7 +186,7 @@ def arange(*args: Any, dtype: Any = None) -> Traced:
 
 
 def _counted_by_data(stop: Traced, dtype: Any) -> Traced:
-    asked = np.arange(2 if stop.weak else stop.dtype.type(2)).dtype if dtype is None else dtype_of(dtype)
+    asked = np.arange(nep50.sample(stop.kind if stop.weak else stop.dtype)).dtype if dtype is None else dtype_of(dtype)
     length = cast_expr(stop.scalar, types.I64)
     return Traced(cast_expr(counted(where(length > 0, length, 0)), types.from_dtype(asked)))
 
@@ -205,7 +205,7 @@ def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, *, dty
     first, last = as_operand(start), as_operand(stop)
     if shape_of(first) or shape_of(last):
         raise UnsupportedSyntaxError("np.linspace between arrays is not supported")
-    dtype = promotion.common_dtype([stand_in(first), stand_in(last), float])
+    dtype = nep50.common_dtype([stand_in(first), stand_in(last), float])
     with numpys_refusal():
         count = np.empty(operator.index(num)).size
     parts = num - 1 if endpoint else num
@@ -239,7 +239,7 @@ def array(x: Any, dtype: Any = None, copy: Any = None, order: str = "K", ndmin: 
 def as_array(x: Any, dtype: Any = None) -> Traced:
     """A value as an array: 0-d, if it was a number."""
     value = as_operand(x)
-    asked = promotion.strong(stand_in(value)) if dtype is None else dtype_of(dtype)
+    asked = nep50.strong(stand_in(value)) if dtype is None else dtype_of(dtype)
     if shape_of(value):
         return cast(value, asked)
     return Traced(assignable(value, (), asked, casts_scalars=True), zero_d=True, origins=origins_of(value))
@@ -250,7 +250,7 @@ def _of_nested(x: list[Any] | tuple[Any, ...], dtype: np.dtype | None) -> Traced
         asked = np.array(_model(x), dtype=dtype)
         if dtype is None and np.array(_model(x, as_pythons=True)).dtype != asked.dtype:
             raise PoisonUsed(next(y.either.poison for _, y in _leaves(x, ()) if isinstance(y, Traced) and y.either))
-    found = promotion.require_dtype(asked.dtype, "an array of these values")
+    found = nep50.require_dtype(asked.dtype, "an array of these values")
     element = types.from_dtype(found)
     leaves = list(_leaves(x, ()))
     known = np.zeros(asked.shape, found)
@@ -298,7 +298,7 @@ def astype(x: Any, dtype: Any, order: str = "K", casting: str = "unsafe", copy: 
     _check_order(order)
     value = as_traced(x)
     target = dtype_of(dtype)
-    if not np.can_cast(value.dtype, target, casting):  # type: ignore[arg-type]
+    if not nep50.may_cast(value.dtype, target, casting):
         raise DTypeError(f"Cannot cast array data from {value.dtype!r} to {target!r} according to the rule {casting!r}")
     return cast(value, target)
 

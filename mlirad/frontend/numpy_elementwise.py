@@ -17,7 +17,7 @@ from mlirad.dialect.elementwise import ElementwiseOp
 from mlirad.dialect.expr import Expr, apply, emit, where
 from mlirad.dialect.op import NdOp, spelled
 from mlirad.errors import DTypeError, StaticOverflowError, UnsupportedSyntaxError
-from mlirad.frontend import promotion
+from mlirad.frontend import nep50
 from mlirad.frontend.sizes import Shape, broadcast_shapes, filled
 from mlirad.frontend.traced import (
     Number,
@@ -76,7 +76,7 @@ def _by_op(ufunc: np.ufunc, *values: Traced | Number) -> Traced:
     op_class = op_of(ufunc)
     if op_class is None:
         raise UnsupportedSyntaxError(f"np.{ufunc.__name__} is not supported")
-    dtypes = promotion.loop_dtypes(ufunc, [stand_in(value) for value in values])
+    dtypes = nep50.loop_dtypes(ufunc, [stand_in(value) for value in values])
     shape = broadcast_shapes(*map(shape_of, values))
     exprs = [in_type(value, dtype, shape) for value, dtype in zip(values, dtypes, strict=False)]
     if dtypes[0] == _BOOL and ufunc in _OF_BOOLS:
@@ -96,7 +96,7 @@ def _compare(ufunc: np.ufunc, x: Traced | Number, y: Traced | Number) -> Traced:
     """A relation of any two numbers: exact also between signed and unsigned, and for Python ints of any size."""
     x, y = settled(ufunc, x, y)
     shape = broadcast_shapes(shape_of(x), shape_of(y))
-    first, second, _ = promotion.loop_dtypes(ufunc, [stand_in(x), stand_in(y)])
+    first, second, _ = nep50.loop_dtypes(ufunc, [stand_in(x), stand_in(y)])
     first, second = _exact_types(x, first, y, second)
     signs = (_sign_beyond(x, first), _sign_beyond(y, second))
     if signs != (0, 0):
@@ -124,7 +124,7 @@ def _sign_beyond(value: Traced | Number, dtype: np.dtype) -> int:
     if isinstance(value, Traced) or not is_python_number(value) or dtype.kind not in "iu":
         return 0
     try:
-        promotion.convert(value, dtype)
+        nep50.convert(value, dtype)
     except StaticOverflowError:
         return 1 if value > 0 else -1
     return 0
@@ -144,7 +144,7 @@ def _compare_signs(ufunc: np.ufunc, x: Expr, y: Expr) -> Expr:
 
 def in_loop(ufunc: np.ufunc, *values: Traced | Number) -> tuple[list[Expr], np.dtype]:
     """The operands of a ufunc in the dtypes it computes in, broadcast; and the dtype of its result."""
-    *dtypes, last = promotion.loop_dtypes(ufunc, [stand_in(value) for value in values])
+    *dtypes, last = nep50.loop_dtypes(ufunc, [stand_in(value) for value in values])
     shape = broadcast_shapes(*map(shape_of, values))
     return [in_type(value, dtype, shape) for value, dtype in zip(values, dtypes, strict=True)], last
 

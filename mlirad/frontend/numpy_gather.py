@@ -16,7 +16,7 @@ from mlirad.dialect.expr import emit
 from mlirad.dialect.gather import GatherOp
 from mlirad.dialect.movement import reshape
 from mlirad.errors import StaticIndexError, StaticValueError, UnsupportedSyntaxError
-from mlirad.frontend import numpy_elementwise, promotion, sizes
+from mlirad.frontend import numpy_elementwise, shapes, sizes
 from mlirad.frontend.advanced import Arrays, as_array
 from mlirad.frontend.traced import DATA, Traced, as_operand, as_traced, cast, require_static
 
@@ -28,7 +28,7 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Traced:
     if axis is None or not x.ndim:
         shape, axis = (prod(shape),), 0
         x = Traced(reshape(x.expr, types.tensor(shape, x.expr.element)))
-    (place,) = promotion.normalize_axes(axis, x.ndim)
+    (place,) = shapes.normalize_axes(axis, x.ndim)
     index = _index(indices, of_bools=True)
     own = sizes.require_static(index.shape, "the shape of an operand of np.take")
     if mode != "raise":
@@ -98,7 +98,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Traced:
         index = _in_shape(index, (prod(own),))
     if index.ndim != x.ndim:
         raise StaticValueError("`indices` and `arr` must have the same number of dimensions")
-    (place,) = promotion.normalize_axes(axis, x.ndim)
+    (place,) = shapes.normalize_axes(axis, x.ndim)
     axes = tuple(range(x.ndim))
     values = tuple(index if axis == place else _counted_along(axis, shape) for axis in axes)
     return Traced(_gathered(x, Arrays(values, axes, axes, 0)), origins=frozenset({DATA}))

@@ -15,7 +15,7 @@ import numpy as np
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, apply, constant
 from mlirad.errors import StaticValueError, UnsupportedSyntaxError
-from mlirad.frontend import promotion, python_integers
+from mlirad.frontend import nep50, python_integers
 from mlirad.frontend.sizes import broadcast_shapes
 from mlirad.frontend.traced import (
     DATA,
@@ -38,12 +38,9 @@ def power(x: Traced | Number, y: Traced | Number, of_numpy: bool = False) -> Tra
     """`x ** y`, or `np.power(x, y)`: of two Python numbers by Python's rules, unless of_numpy."""
     weak = is_python_number(x) and is_python_number(y) and not of_numpy
     exponent = None if isinstance(y, Traced) else y
-    stand_ins = [python_kind(x), python_kind(y)] if weak else [stand_in(x), stand_in(y)]
-    if weak and exponent is not None and stand_ins == [int, int] and exponent < 0:
-        stand_ins = [float, int]  # Python's 2 ** -1 is a float
-    if not of_numpy and type(y) is int and y == 2 and isinstance(x, Traced) and x.is_array and x.kind is bool:
-        stand_ins = [np.dtype(np.int8)] * 2  # the array's own operator squares, and np.square makes int8 of bools
-    first, second, last = promotion.loop_dtypes(np.power, stand_ins)
+    stand_ins = (python_kind(x), python_kind(y)) if weak else (stand_in(x), stand_in(y))
+    of_array = isinstance(x, Traced) and x.is_array
+    first, second, last = nep50.power_dtypes(*stand_ins, exponent, of_numpy=of_numpy, of_array=of_array)
     shape = broadcast_shapes(shape_of(x), shape_of(y))
 
     def result(expr: Expr) -> Traced:
@@ -88,7 +85,7 @@ def _of_integers(base: Expr, dtype: np.dtype, exponent: Number | None, y: Any, w
                 hint="make the base a float: float(x) ** n, or x.astype(float) ** n",
             )
         raise NeedStatic(origins, "the exponent of an integer")
-    promotion.convert(exponent, dtype)  # a Python int must fit
+    nep50.convert(exponent, dtype)  # a Python int must fit
     if exponent < 0:
         raise StaticValueError("Integers to negative integer powers are not allowed.")
     assert types.is_integer(base.type)

@@ -20,8 +20,8 @@ from mlirad.dialect.expr import Expr, emit
 from mlirad.dialect.movement import TransposeOp, reshape
 from mlirad.dialect.reduction import SumOp
 from mlirad.errors import DTypeError, ShapeError, UnsupportedSyntaxError
-from mlirad.frontend import numpy_elementwise, promotion, sizes
-from mlirad.frontend.promotion import numpys_refusal
+from mlirad.frontend import nep50, numpy_elementwise, sizes
+from mlirad.frontend.numpys_errors import numpys_refusal
 from mlirad.frontend.sizes import Size
 from mlirad.frontend.traced import Number, Traced, as_operand, as_traced, origins_of, require_static, stand_in
 from mlirad.frontend.view_functions import function as view_function
@@ -82,7 +82,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Traced:
     x = as_traced(a)
     require_static((offset, axis1, axis2), "the axes of np.trace")
     part = diagonal(x.expr, offset, axis1, axis2)
-    dtype = promotion.result_dtype(np.sum, x.dtype)
+    dtype = nep50.result_dtype(np.sum, x.dtype)
     summed = emit(SumOp, cast_expr(part, types.from_dtype(dtype)), axes=[len(part.shape) - 1])
     return Traced(summed, origins=origins_of(a))
 
@@ -110,7 +110,7 @@ def _permuted(x: Factor, result: str) -> Expr:
 
 
 def _sum_of_products(operands: Sequence[Traced | Number], labels: Sequence[str], result: str) -> Traced:
-    dtype = promotion.common_dtype([promotion.strong(stand_in(x)) for x in operands])
+    dtype = nep50.common_dtype([nep50.strong(stand_in(x)) for x in operands])
     # Sums of products of bools are "any of all".
     element = types.from_dtype(np.dtype(np.int64) if dtype == _BOOL else dtype)
     factors = []

@@ -20,7 +20,7 @@ from mlirad.dialect.movement import broadcast_like, reshape
 from mlirad.dialect.op import NdOp
 from mlirad.dialect.reduction import MaxOp, MinOp, SumOp
 from mlirad.errors import StaticValueError
-from mlirad.frontend import affine, promotion
+from mlirad.frontend import affine, nep50, shapes
 from mlirad.frontend.numpy_elementwise import truths
 from mlirad.frontend.sizes import (
     Dim,
@@ -40,7 +40,7 @@ from mlirad.frontend.traced import Traced, as_traced, origins_of, require_static
 
 def _axes(axis: Any, x: Traced) -> tuple[int, ...]:
     require_static(axis, "the axis of a reduction")
-    return promotion.normalize_axes(axis, x.ndim)
+    return shapes.normalize_axes(axis, x.ndim)
 
 
 def _count(x: Traced, axes: tuple[int, ...]) -> Size:
@@ -80,7 +80,7 @@ def _result(expr: Expr, x: Traced) -> Traced:
 
 def total(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True) -> Traced:
     x = as_traced(a)
-    target = promotion.result_dtype(np.sum, x.dtype) if dtype is None else promotion.dtype_of(dtype)
+    target = nep50.result_dtype(np.sum, x.dtype) if dtype is None else nep50.dtype_of(dtype)
     if target.kind == "b" and where is True:
         return any_(a, axis, keepdims=keepdims)
     expr = _masked(cast_expr(_expr(x), types.from_dtype(target)), where, 0)
@@ -96,7 +96,7 @@ def _masked(expr: Expr, mask: Any, otherwise: Any) -> Expr:
 
 def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Traced:
     x = as_traced(a)
-    target = promotion.result_dtype(np.mean, x.dtype) if dtype is None else promotion.dtype_of(dtype)
+    target = nep50.result_dtype(np.mean, x.dtype) if dtype is None else nep50.dtype_of(dtype)
     if target.kind == "b":
         return any_(a, axis, keepdims=keepdims)
     axes = _axes(axis, x)
@@ -113,7 +113,7 @@ def _deviations(a: Any, axis: Any, ddof: Any, keepdims: bool, function: Any) -> 
     x = as_traced(a)
     require_static(ddof, "ddof")
     axes = _axes(axis, x)
-    expr = cast_expr(_expr(x), types.from_dtype(promotion.result_dtype(function, x.dtype)))
+    expr = cast_expr(_expr(x), types.from_dtype(nep50.result_dtype(function, x.dtype)))
     count = number(_count(x, axes), expr.element)
     centre = _reduced(SumOp, expr, axes, keepdims=True) / count
     distance = expr - stretched(centre, x.shape)

@@ -17,7 +17,7 @@ from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import apply
 from mlirad.dialect.op import spelled
 from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
-from mlirad.frontend import numpy_elementwise, promotion
+from mlirad.frontend import nep50, numpy_elementwise
 from mlirad.frontend.assignment import check_integral
 from mlirad.frontend.numpy_power import power
 from mlirad.frontend.numpy_shapes import part
@@ -66,7 +66,7 @@ def item(x: Traced, *index: Any) -> Traced:
     element = value.scalar if not value.ndim else part(value, (0,) * value.ndim)
     if value.kind is int:
         return Traced(converted(element), weak=True, origins=origins_of(x))
-    dtype = promotion.weak_dtype(value.kind)
+    dtype = nep50.weak_dtype(value.kind)
     return Traced(cast_expr(element, types.from_dtype(dtype)), weak=True, origins=origins_of(x))
 
 

@@ -14,8 +14,8 @@ from mlirad.dialect.choice import SelectOp
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import Expr, apply, constant, emit
 from mlirad.errors import StaticValueError, UnsupportedSyntaxError
-from mlirad.frontend import numpy_elementwise, promotion
-from mlirad.frontend.promotion import numpys_refusal
+from mlirad.frontend import nep50, numpy_elementwise
+from mlirad.frontend.numpys_errors import numpys_refusal
 from mlirad.frontend.sizes import Shape, broadcast_shapes, filled, stretched
 from mlirad.frontend.traced import Number, Traced, as_operand, in_type, origins_of, shape_of, stand_in
 
@@ -31,7 +31,7 @@ def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING) -> Traced:
         raise StaticValueError("either both or neither of x and y should be given")
     test, left, right = as_operand(condition), as_operand(x), as_operand(y)
     shape = broadcast_shapes(*map(shape_of, (test, left, right)))
-    dtype = promotion.common_dtype([stand_in(left), stand_in(right)])
+    dtype = nep50.common_dtype([stand_in(left), stand_in(right)])
     chosen = emit(SelectOp, numpy_elementwise.truths(test, shape), *(_as(x, dtype, shape) for x in (left, right)))
     return Traced(chosen, zero_d=not shape, origins=origins_of(test, left, right))
 
@@ -48,14 +48,14 @@ def _as(x: Traced | Number, dtype: np.dtype, shape: Shape) -> Expr:
 def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     """min(max(a, low), high) in the common dtype, as NumPy has it: a Python int beyond the dtype of `a` is no limit."""
     value = as_operand(a)
-    own = promotion.strong(stand_in(value))
+    own = nep50.strong(stand_in(value))
     low = _limit(a_min if min is None else min, own, np.maximum)
     high = _limit(a_max if max is None else max, own, np.minimum)
     result: Any = _strong(value, own)
     if low is None and high is None:
         return numpy_elementwise.call(np.positive, result)
     if low is not None and high is not None:
-        common = promotion.common_dtype([own, stand_in(low), stand_in(high)])
+        common = nep50.common_dtype([own, stand_in(low), stand_in(high)])
         result, low, high = (_strong(x, common) for x in (result, low, high))
     if low is not None:
         result = numpy_elementwise.call(np.maximum, result, low)

@@ -15,10 +15,10 @@ from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, constant, emit, where
 from mlirad.dialect.movement import TransposeOp, broadcast, reshape
 from mlirad.errors import UnsupportedSyntaxError
-from mlirad.frontend import promotion, sizes, view_functions
+from mlirad.frontend import nep50, shapes, sizes, view_functions
 from mlirad.frontend.indexing import compose
 from mlirad.frontend.numpy_creation import filled
-from mlirad.frontend.promotion import numpys_refusal
+from mlirad.frontend.numpys_errors import numpys_refusal
 from mlirad.frontend.traced import Traced, as_traced, cast, is_static, require_static
 from mlirad.frontend.view_functions import ViewFunction
 from mlirad.frontend.views import View, c_strides, get, put
@@ -115,11 +115,11 @@ def _joined(values: Sequence[Traced], axis: Any, dtype: Any, function: Callable[
     with numpys_refusal():
         shadows = [np.broadcast_to(np.ones((), x.dtype), x.static_shape("np.concatenate")) for x in values]
         asked = function(shadows, axis=axis)
-    found = promotion.require_dtype(asked.dtype, "a concatenation") if dtype is None else promotion.dtype_of(dtype)
+    found = nep50.require_dtype(asked.dtype, "a concatenation") if dtype is None else nep50.dtype_of(dtype)
     values = [cast(x, found) for x in values]
     if axis is None:
         values = [_flat(x) for x in values]
-    place = 0 if axis is None else promotion.normalize_axes(axis, asked.ndim)[0]
+    place = 0 if axis is None else shapes.normalize_axes(axis, asked.ndim)[0]
     whole = View.of(asked.shape, found)
     contents = filled(constant(0, types.from_dtype(found)), asked.shape).expr
     begin = 0
@@ -137,7 +137,7 @@ def _with_axis(x: Traced, axis: int) -> Traced:
 
 def stack(arrays: Any, axis: Any = 0) -> Traced:
     if _is_rows(arrays, 1) and is_static(axis):
-        place = promotion.normalize_axes(axis, arrays.ndim)[0]
+        place = shapes.normalize_axes(axis, arrays.ndim)[0]
         order = [*range(1, place + 1), 0, *range(place + 1, arrays.ndim)]
         moved = emit(TransposeOp, arrays.expr, permutation=order) if place else arrays.expr
         return Traced(moved, origins=arrays.origins)
@@ -145,7 +145,7 @@ def stack(arrays: Any, axis: Any = 0) -> Traced:
     require_static(axis, "the axis of np.stack")
     with numpys_refusal():
         np.stack([np.broadcast_to(np.ones(()), x.static_shape("np.stack")) for x in values], axis)
-    place = promotion.normalize_axes(axis, values[0].ndim + 1)[0]
+    place = shapes.normalize_axes(axis, values[0].ndim + 1)[0]
     return _joined([_with_axis(x, place) for x in values], place, None, np.concatenate)
 
 
@@ -187,7 +187,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Traced:
         raise UnsupportedSyntaxError("np.repeat is supported with one count for all elements")
     if axis is None:
         x, axis = _flat(x), 0
-    place = promotion.normalize_axes(axis, x.ndim)[0]
+    place = shapes.normalize_axes(axis, x.ndim)[0]
     count = int(repeats)
     own = x.static_shape("np.repeat")
     shape = (*own[: place + 1], count, *own[place + 1 :])
@@ -221,7 +221,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Traced:
     with numpys_refusal():
         pairs = np.broadcast_arrays(shifts, axes)
     for amount, along in zip(*pairs, strict=True):
-        place = promotion.normalize_axes(int(along), x.ndim)[0]
+        place = shapes.normalize_axes(int(along), x.ndim)[0]
         length = x.static_shape("np.roll")[place]
         cut = -int(amount) % length if length else 0
         if cut:
@@ -234,7 +234,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Traced:
 def diff(a: Any, n: Any = 1, axis: Any = -1) -> Any:
     x: Any = as_traced(a)
     require_static((n, axis), "the axis of np.diff")
-    place = promotion.normalize_axes(axis, x.ndim)[0]
+    place = shapes.normalize_axes(axis, x.ndim)[0]
     before = (slice(None),) * place
     for _ in range(n):
         high, low = (Traced(part(x, (*before, s))) for s in (slice(1, None), slice(None, -1)))

@@ -15,8 +15,8 @@ from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import Expr, apply
 from mlirad.errors import DTypeError, StaticZeroDivisionError
-from mlirad.frontend import numpy_elementwise, promotion, python_comparisons, python_integers
-from mlirad.frontend.kinds import Either
+from mlirad.frontend import nep50, numpy_elementwise, python_comparisons, python_integers
+from mlirad.frontend.nep50 import Either
 from mlirad.frontend.numpy_elementwise import BITWISE, COMPARISONS
 from mlirad.frontend.numpy_power import power
 from mlirad.frontend.python_operators import Operators
@@ -91,11 +91,11 @@ def _of_either(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -
 def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> Traced:
     """Bools count as ints, ints never become anything but ints and floats, `/` gives a float, and x // 0 raises."""
     origins = origins_of(left, right)
-    kind: type = promotion.weak_join(python_kind(left), python_kind(right))
+    kind: type = nep50.weak_join(python_kind(left), python_kind(right))
     if ufunc in _SYMBOLS and kind is float:
         raise DTypeError(f"unsupported operand type(s) for {_SYMBOLS[ufunc]}: 'float'")
     if kind is bool and ufunc in BITWISE:
-        flags = (in_type(x, np.dtype(bool), ()) for x in (left, right))
+        flags = (in_type(x, nep50.weak_dtype(bool), ()) for x in (left, right))
         return Traced(apply(BITWISE[ufunc], *flags), weak=True, origins=origins)
     if ufunc in COMPARISONS:
         return Traced(python_comparisons.compared(ufunc, left, right), weak=True, origins=origins)
@@ -104,7 +104,7 @@ def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | N
     if kind is not float and ufunc in (np.divide, np.floor_divide, np.remainder):
         _check_divisor(ufunc, right)
     is_float = kind is float or ufunc is np.divide
-    dtype = np.dtype(np.float64 if is_float else np.int64)
+    dtype = nep50.weak_dtype(float if is_float else int)
     operands = in_type(left, dtype, ()), in_type(right, dtype, ())
     number = apply(ufunc, *operands) if is_float else python_integers.binary(ufunc, *operands)
     return Traced(number, weak=True, origins=origins)
@@ -120,7 +120,7 @@ def _plain(x: Traced | Number) -> Traced | Number:
 def _check_divisor(ufunc: np.ufunc, divisor: Traced | Number) -> None:
     message = "division by zero" if ufunc is np.divide else "integer division or modulo by zero"
     if isinstance(divisor, Traced):
-        value: Expr = in_type(divisor, np.dtype(np.int64), ())
+        value: Expr = in_type(divisor, nep50.weak_dtype(int), ())
         check(value != 0, "ZeroDivisionError", message)
     elif divisor == 0:
         raise StaticZeroDivisionError(message)

@@ -13,7 +13,7 @@ from mlirad.dialect import types
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import Expr, apply, constant, where
 from mlirad.frontend import numpy_elementwise
-from mlirad.frontend.kinds import LARGEST_EXACT
+from mlirad.frontend.nep50 import LARGEST_EXACT
 from mlirad.frontend.traced import Number, Traced, python_kind
 
 

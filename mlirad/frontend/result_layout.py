@@ -13,6 +13,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from mlirad.frontend import nep50
 from mlirad.frontend.layout import Strides, is_c_contiguous, is_unknown, unknown_strides
 from mlirad.frontend.sizes import Shape, Size
 from mlirad.frontend.traced import Traced
@@ -29,7 +30,6 @@ _OF_ITS_OWN = frozenset({np.einsum})
 _STACKED = 3
 """From one more axis on, the order of the stacked axes of a matmul's result follows its operands'."""
 _FEW = 4
-_WEAK: dict[str, Any] = {"b": True, "i": 1, "u": 1, "f": 1.0}
 
 
 class _Unknown(Exception):
@@ -99,7 +99,7 @@ class Asked:
             case Static():
                 return value.value
             case Traced() if not value.is_array:
-                return _WEAK[value.dtype.kind] if value.weak else value.dtype.type(1)
+                return nep50.sample(value.kind if value.weak else value.dtype)
             case Ref():
                 views = [each.view for each in value.alternatives]
                 if any(is_unknown(view) or view.strides != views[0].strides for view in views):

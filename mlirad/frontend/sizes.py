@@ -21,8 +21,9 @@ from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.indexing import extract_slice
 from mlirad.dialect.movement import DimOp, broadcast, reshape, size_of
 from mlirad.errors import ShapeError
-from mlirad.frontend import affine, promotion
+from mlirad.frontend import affine
 from mlirad.frontend.known import recall, remember
+from mlirad.frontend.shapes import broadcast_shapes as broadcast_static
 
 # What a type, and a pattern, has for a size that only the run knows.
 TRACED = -1
@@ -214,7 +215,7 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
     if all(map(is_static, shapes)):
         if shapes.count(shapes[0]) == len(shapes):
             return shapes[0]  # most often; to ask NumPy takes time
-        return promotion.broadcast_shapes(*shapes)  # type: ignore[arg-type]
+        return broadcast_static(*shapes)  # type: ignore[arg-type]
     rank = max(map(len, shapes))
     return tuple(_broadcast_axis(shapes, axis - rank) for axis in range(rank))
 

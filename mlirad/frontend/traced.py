@@ -20,14 +20,13 @@ from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.indexing import ExtractOp
 from mlirad.dialect.movement import reshape
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
-from mlirad.frontend import promotion, sizes
-from mlirad.frontend.kinds import Either
-from mlirad.frontend.promotion import StandIn
+from mlirad.frontend import nep50, sizes
+from mlirad.frontend.nep50 import Either, StandIn
 from mlirad.frontend.python_operators import Operators
 from mlirad.frontend.sizes import NeedStatic, Shape, Size
+from mlirad.signature import weak_kind
 
 # The classes whose numbers take the dtype of what they meet (NEP 50); those of subclasses do not.
-WEAK = (bool, int, float)
 
 # The origin of a number that was read from an array: no unrolling and no specialisation makes it static.
 DATA = "data"
@@ -73,7 +72,7 @@ class Traced(Operators):
     @property
     def kind(self) -> type:
         """bool, int or float."""
-        return promotion.weak_kind(self.dtype)
+        return weak_kind(self.dtype)
 
     @property
     def is_array(self) -> bool:
@@ -161,7 +160,7 @@ def as_operand(x: Any, dtype: np.dtype | None = None) -> Traced | Number:
     """
     if isinstance(x, Traced | bool | int | float | np.bool_ | np.integer | np.floating):
         if isinstance(x, np.generic):
-            promotion.require_dtype(x.dtype, repr(x))
+            nep50.require_dtype(x.dtype, repr(x))
         return x
     if isinstance(x, np.ndarray):
         return of_array(x)
@@ -184,8 +183,8 @@ def as_traced(x: Any) -> Traced:
     x = as_operand(x)
     if isinstance(x, Traced):
         return x
-    dtype = promotion.strong(stand_in(x))
-    return Traced(constant(promotion.convert(x, dtype), types.from_dtype(dtype)), weak=isinstance(stand_in(x), type))
+    dtype = nep50.strong(stand_in(x))
+    return Traced(constant(nep50.convert(x, dtype), types.from_dtype(dtype)), weak=isinstance(stand_in(x), type))
 
 
 _LARGEST_CONSTANT = 2**24
@@ -197,14 +196,14 @@ def of_array(x: np.ndarray) -> Traced:
     if x.nbytes > _LARGEST_CONSTANT:
         text = f"a constant array of {x.nbytes:,} bytes is too large to be compiled into the code"
         raise UnsupportedSyntaxError(text, hint="make it outside and pass it as an argument")
-    dtype = promotion.require_dtype(x.dtype, "a constant array")
+    dtype = nep50.require_dtype(x.dtype, "a constant array")
     return Traced(constant(x, types.tensor(x.shape, types.from_dtype(dtype))), zero_d=x.ndim == 0)
 
 
 def stand_in(x: Traced | Number) -> StandIn:
     """What stands for x where NumPy is asked for a dtype. It makes arrays of what is of a subclass of int or float."""
     if is_python_number(x):
-        return python_kind(x) if isinstance(x, Traced) or type(x) in WEAK else promotion.strong(python_kind(x))
+        return python_kind(x) if isinstance(x, Traced) or type(x) in nep50.WEAK else nep50.strong(python_kind(x))
     if isinstance(x, Traced) and x.either is not None:
         return x.either
     return x.dtype  # type: ignore[union-attr]
@@ -212,7 +211,7 @@ def stand_in(x: Traced | Number) -> StandIn:
 
 def python_kind(x: Any) -> type:
     """bool, int or float: the kind of a Python number, of an IntEnum too."""
-    return x.kind if isinstance(x, Traced) else next(kind for kind in WEAK if isinstance(x, kind))
+    return x.kind if isinstance(x, Traced) else nep50.kind_of_number(x)
 
 
 def shape_of(x: Traced | Number) -> Shape:
@@ -235,9 +234,9 @@ def in_type(x: Traced | Number, dtype: np.dtype, shape: Shape) -> Expr:
     """
     element = types.from_dtype(dtype)
     if not isinstance(x, Traced):
-        return sizes.filled(promotion.convert(x, dtype), shape, element)
+        return sizes.filled(nep50.convert(x, dtype), shape, element)
     expr = x.expr if x.ndim else x.scalar
-    if x.weak and x.kind is int and dtype.kind in "iu" and dtype != np.int64:
+    if nep50.must_fit(stand_in(x), dtype):
         check_range(expr, dtype)
     return sizes.stretched(cast_expr(expr, element), shape)
 
@@ -255,5 +254,5 @@ def cast(x: Traced | Number, dtype: np.dtype) -> Traced:
     """`x.astype(dtype)`: strong, and of the same shape and kind (scalar or 0-d array)."""
     element = types.from_dtype(dtype)
     if not isinstance(x, Traced):
-        return Traced(constant(promotion.convert(np.asarray(x).astype(dtype), dtype), element))
+        return Traced(constant(nep50.convert(np.asarray(x).astype(dtype), dtype), element))
     return Traced(cast_expr(x.expr, element), zero_d=x.zero_d, origins=x.origins)

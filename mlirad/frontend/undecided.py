@@ -21,9 +21,10 @@ from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import apply
 from mlirad.errors import CompileError
-from mlirad.frontend import promotion
-from mlirad.frontend.kinds import LARGEST_EXACT, Either, PoisonUsed, united
+from mlirad.frontend import nep50
+from mlirad.frontend.nep50 import LARGEST_EXACT, Either, PoisonUsed, united
 from mlirad.frontend.traced import Number, Traced, python_kind, stand_in
+from mlirad.signature import weak_kind
 
 Operand = Traced | Number
 
@@ -74,18 +75,17 @@ def _as_pythons(x: Operand) -> Operand:
     """The number as it is on the path where it is Python's."""
     if not isinstance(x, Traced) or x.either is None:
         return x
-    element = types.from_dtype(promotion.weak_dtype(x.either.kind))
+    element = types.from_dtype(nep50.weak_dtype(x.either.kind))
     return Traced(cast_expr(x.scalar, element), weak=True, origins=x.origins)
 
 
 def _numpys_dtype(ufunc: np.ufunc, operands: Sequence[Operand]) -> np.dtype | None:
     """The dtype of the result where one operand at least is NumPy's; None where that is no single one."""
-    choices = [(x.either.kind, x.dtype) if isinstance(x, Traced) and x.either else (stand_in(x),) for x in operands]
     found: set[np.dtype] = set()
-    for chosen in product(*choices):
+    for chosen in nep50.meanings([stand_in(x) for x in operands]):
         if any(isinstance(each, np.dtype) for each in chosen):
             try:
-                *loop, last = promotion.loop_dtypes(ufunc, chosen)  # type: ignore[arg-type]
+                *loop, last = nep50.loop_dtypes(ufunc, chosen)
             except CompileError:
                 return None
             found |= {last, *loop}
@@ -94,11 +94,11 @@ def _numpys_dtype(ufunc: np.ufunc, operands: Sequence[Operand]) -> np.dtype | No
 
 def _pythons_dtype(ufunc: np.ufunc, operands: Sequence[Operand]) -> np.dtype | None:
     """The dtype of the result of Python's numbers; None where that depends on their values, or is refused."""
-    samples = [python_kind(x)(1) if isinstance(x, Traced) else x for x in operands]
+    samples = [nep50.sample(python_kind(x)) if isinstance(x, Traced) else x for x in operands]
     if ufunc is np.power and isinstance(operands[1], Traced) and {python_kind(x) for x in operands} <= {bool, int}:
         return None
     result = _pythons_result(ufunc, samples)
-    return None if type(result) not in (bool, int, float) else promotion.weak_dtype(type(result))
+    return None if type(result) not in nep50.WEAK else nep50.weak_dtype(type(result))
 
 
 def _pythons_result(ufunc: np.ufunc, numbers: Sequence[Any]) -> Any:
@@ -166,7 +166,7 @@ def _is_held_by(of_python: Any, ufunc: np.ufunc, held: Sequence[Any]) -> bool:
             of_numpy = ufunc(*held)
     except (TypeError, ValueError, ArithmeticError):
         return False
-    if type(of_python) is not promotion.weak_kind(of_numpy.dtype):
+    if type(of_python) is not weak_kind(of_numpy.dtype):
         return False
     if isinstance(of_python, float) and (math.isnan(of_python) or of_python == 0.0):
         return repr(of_python) == repr(float(of_numpy))
@@ -194,7 +194,7 @@ def _is_same_with_numpys(ufunc: np.ufunc, x: Traced, either: Either, other: Oper
     assert isinstance(dtype, np.dtype)
     if either.kind is not float and dtype.kind != "f":
         return True
-    weak, strong = (promotion.loop_dtypes(ufunc, [each, dtype])[0] for each in (either.kind, x.dtype))
+    weak, strong = (nep50.loop_dtypes(ufunc, [each, dtype])[0] for each in (either.kind, x.dtype))
     return weak == strong or _are_exact(either.values, weak)
 
 

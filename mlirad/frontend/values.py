@@ -512,7 +512,7 @@ def kind_of(value: Value) -> str:
         case Ref():
             return f"an array {value.shape} {value.dtype}"
         case Traced():
-            python, numpy = f"a Python {_PYTHON[value.dtype.kind]}", f"a NumPy {value.dtype} number"
+            python, numpy = f"a Python {value.kind.__name__}", f"a NumPy {value.dtype} number"
             return f"{python} or {numpy}" if value.either else python if value.weak else numpy
         case Static():
             if isinstance(value.value, str) or value.value is None:
@@ -535,6 +535,3 @@ def kind_of(value: Value) -> str:
         case Maybe():
             return kind_of(value.value)
     return "something else"
-
-
-_PYTHON = {"b": "bool", "i": "int", "u": "int", "f": "float"}

@@ -16,7 +16,9 @@ import numpy as np
 
 from mlirad.errors import UnsupportedSyntaxError
 from mlirad.frontend import affine
-from mlirad.frontend.promotion import broadcast_shapes, dtype_of, normalize_axes, numpys_refusal
+from mlirad.frontend.nep50 import dtype_of
+from mlirad.frontend.numpys_errors import numpys_refusal
+from mlirad.frontend.shapes import broadcast_shapes, normalize_axes
 from mlirad.frontend.sizes import Dim, Shape, Size, is_static, stand_in, value_of
 from mlirad.frontend.sizes import require_static as require_static_shape
 from mlirad.frontend.traced import Traced, require_static

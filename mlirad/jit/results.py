@@ -25,9 +25,8 @@ from mlirad.frontend.results import (
     ViewResult,
 )
 from mlirad.jit.views import view_of
+from mlirad.signature import weak_kind
 from mlirad.targets.target import Artifact
-
-_PYTHON = {"b": bool, "i": int, "u": int, "f": float}
 
 
 def dtypes_of(leaves: Sequence[ResultLeaf], written: Sequence[int] = ()) -> dict[int, np.dtype | None]:
@@ -75,7 +74,7 @@ def _maker(leaf: ResultLeaf) -> Made:
         case ArrayResult() | ResidualsResult():
             return lambda results, arguments, captured, made: results[leaf.index]
         case ScalarResult():
-            kind = _PYTHON[leaf.dtype.kind] if leaf.weak else leaf.dtype.type
+            kind = weak_kind(leaf.dtype) if leaf.weak else leaf.dtype.type
             return lambda results, arguments, captured, made: kind(results[leaf.index])
         case StaticResult():
             return lambda results, arguments, captured, made: leaf.value

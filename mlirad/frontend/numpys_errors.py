@@ -1,0 +1,41 @@
+"""What Python and NumPy raise while the compiler asks them, as compile-time errors of the same classes.
+
+Reads: exceptions. Writes: nothing. Leaves: CompileErrors with Python's and NumPy's own texts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mlirad.errors import (
+    CompileError,
+    DTypeError,
+    ShapeError,
+    StaticIndexError,
+    StaticOverflowError,
+    StaticValueError,
+    StaticZeroDivisionError,
+)
+
+# The first that matches counts: an AxisError is an IndexError and a ValueError, and about shapes.
+_REFUSALS: tuple[tuple[type[Exception], type[CompileError]], ...] = (
+    (np.exceptions.AxisError, ShapeError),
+    (OverflowError, StaticOverflowError),
+    (ZeroDivisionError, StaticZeroDivisionError),
+    (IndexError, StaticIndexError),
+    (TypeError, DTypeError),
+    (ValueError, StaticValueError),
+)
+
+
+class numpys_refusal:
+    """What Python or NumPy raises in here becomes the CompileError that is also an instance of it."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if error is not None and not isinstance(error, CompileError):
+            ours = next((ours for raised, ours in _REFUSALS if isinstance(error, raised)), None)
+            if ours is not None:
+                raise ours(str(error)) from None
