@@ -16,7 +16,7 @@ import numpy as np
 from mlirad.dialect.expr import apply
 from mlirad.errors import DTypeError
 from mlirad.frontend.conditions import Conditions, Truth, as_value, negated
-from mlirad.frontend.promotion import numpys_refusal
+from mlirad.frontend.numpys_errors import numpys_refusal
 from mlirad.frontend.traced import Traced, is_static, require_static
 from mlirad.frontend.values import Object, Ref, Static, Tuple, Value
 from mlirad.frontend.values import is_same as is_one_value

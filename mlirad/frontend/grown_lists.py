@@ -24,7 +24,7 @@ from mlirad.dialect.compare import cast
 from mlirad.dialect.expr import Expr, building, constant, emit, insert, where
 from mlirad.dialect.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.movement import broadcast, reshape
-from mlirad.frontend import known, promotion, sizes
+from mlirad.frontend import known, nep50, sizes
 from mlirad.frontend.core import Core
 from mlirad.frontend.elements import ArrayElement, Element, Group, Leaf, NumberElement, element_of, joined, leaves
 from mlirad.frontend.state import State
@@ -368,7 +368,7 @@ def is_row(element: Group) -> bool:
 
 def _columns(arrays: Sequence[Expr]) -> Expr:
     """An array whose elements along axis 1 are the arrays, of the dtype that holds them all."""
-    dtype = promotion.require_dtype(np.result_type(*(types.to_dtype(each.element) for each in arrays)), "np.array")
+    dtype = nep50.common_dtype([types.to_dtype(each.element) for each in arrays])
     arrays = [cast(each, types.from_dtype(dtype)) for each in arrays]
     (length, *rest) = sizes.shape_of(arrays[0])
     zero = constant(0, types.I64)

@@ -35,11 +35,11 @@ from mlirad.frontend import (
     build,
     grown_lists,
     merge,
+    nep50,
     numpy_elementwise,
     numpy_power,
     numpy_scalars,
     operators,
-    promotion,
 )
 from mlirad.frontend.build import Build
 from mlirad.frontend.captures import Guard
@@ -227,13 +227,13 @@ def an_integer_that_does_not_fit_is_stored(patch: Patch) -> None:
 
 
 def a_number_of_python_has_the_dtype_of_numpys(patch: Patch) -> None:
-    right = promotion.loop_dtypes
+    right = nep50.loop_dtypes
     strong = {int: np.dtype(np.int64), float: np.dtype(np.float64)}
 
     def wrong(ufunc: Any, operands: Any) -> Any:
         return right(ufunc, [strong.get(each, each) for each in operands])
 
-    patch.setattr(promotion, "loop_dtypes", wrong)
+    patch.setattr(nep50, "loop_dtypes", wrong)
 
 
 def a_sign_is_not_compared(patch: Patch) -> None:
