@@ -21,6 +21,7 @@ from mlirad.frontend.core import Exit, Outcome
 from mlirad.frontend.filled_lists import FilledLists, Grows
 from mlirad.frontend.header import Header, Loop, LoopNaming, Pass, Skeleton
 from mlirad.frontend.merge import Merge
+from mlirad.frontend.moves import Moves
 from mlirad.frontend.nep50 import PoisonUsed
 from mlirad.frontend.origins import dependent, resolved
 from mlirad.frontend.state import Place, State
@@ -32,17 +33,24 @@ from mlirad.frontend.widening import Widening
 # Passes that change more than numbers, such as which arrays are referred to: after so many, a header is looked for in
 # the other order, and after so many more than there are places, there is none.
 PATIENCE, PASSES = 4, 8
+# How often the next pass is predicted from the moves of one.
+PREDICTIONS = 4
 
 
 class NotEntered(Exception):
     """The condition of a while is false before the first iteration."""
 
 
+class NotConfirmed(Exception):
+    """A place that was followed takes its value from elsewhere."""
+
+
 @dataclass
 class Search:
     """A fix-point under way. entry: the state before the loop. mark: the last op before it. places: where numbers are
     carried although one iteration leaves them as they were. moves: how many passes have changed more than numbers;
-    moving: where the last one did."""
+    moving: where the last one did. sources: where the places that were followed take their values from; predictions:
+    how often they were."""
 
     loop: Loop
     entry: State
@@ -51,6 +59,8 @@ class Search:
     moves: int = 0
     passes: int = 0
     moving: set[Place] = field(default_factory=set)
+    sources: dict[Place, Place] = field(default_factory=dict)
+    predictions: int = 0
 
     @property
     def size(self) -> int:
@@ -87,8 +97,8 @@ class Fixpoints(FilledLists):
         search = Search(loop, self.entry_of(loop), self.current_block.last_op)
         try:
             return self.searched(search)
-        except (NeedStatic, PoisonUsed, CompileError):
-            if not search.places:
+        except (NeedStatic, PoisonUsed, CompileError, NotConfirmed):
+            if not search.places and not search.predictions:
                 raise
         # One of the numbers that are carried may be needed; which of them vary, it finds out one after the other.
         self.stepwise.add(loop.key)
@@ -118,11 +128,14 @@ class Fixpoints(FilledLists):
             merged = self.merged(search, header, made, Widening(made.start, search.places))
             description = merged.description()
             if description == previous:
+                self.require_confirmed(search, header, made, merged)
                 self.headers[loop.key] = skeleton, header
                 header.origins = merged.origins
                 return self.after_filling(loop, made, self.emit(loop, header, merged, made))
             if previous is not None and loop.key not in self.stepwise:
                 merged = self.with_groups(search, header, made, merged)
+            if search.predictions < PREDICTIONS and loop.key not in self.stepwise:
+                merged = self.with_moves(search, header, made, merged)
             self.drop(search, made)
             header, previous = self.next_header(search, header, merged)
 
@@ -158,15 +171,26 @@ class Fixpoints(FilledLists):
 
     def merged(self, search: Search, header: Header, made: Pass, widening: Widening) -> Header:
         """The state before the loop joined with that after an iteration."""
+        return self.header_of(search, self.merge_of(search, header, made, self.state_after(made), widening))
+
+    def state_after(self, made: Pass) -> State:
+        """The state after an iteration."""
+        with building(made.block), known.scope():
+            return collapsed(made.outcome.states[Exit.NEXT], self.fresh)
+
+    def merge_of(self, search: Search, header: Header, made: Pass, back: State, widening: Widening) -> Merge:
         columns = Columns(self.current_block, made.block, is_loop=True)
         key = search.loop.key
-        with building(made.block), known.scope():
-            back = collapsed(made.outcome.states[Exit.NEXT], self.fresh)
         origins = frozenset({("loop", key)})
-        merge = Merge(search.entry, back, columns, header.naming, origins, key, self.location, widening)
+        return Merge(search.entry, back, columns, header.naming, origins, key, self.location, widening)
+
+    def header_of(self, search: Search, merge: Merge) -> Header:
+        naming = merge.naming
+        assert isinstance(naming, LoopNaming)
         state = merge.run()
         self.require_known_lists(search.entry, merge, state)
-        merged = Header.of(state, columns, header.naming, key)
+        merged = Header.of(state, merge.columns, naming, search.loop.key)
+        merged.merge = merge
         merged.naming.origin = {number: sides[0] for number, sides in merge.cells.sides.items()}
         merged.naming.origin |= {number: sides[0] for number, sides in merge.objects.sides.items()}
         return merged
@@ -184,6 +208,30 @@ class Fixpoints(FilledLists):
         # The marks are the same in every search, so that loops inside find what they have carried before.
         marks = self.marks.setdefault(loop.key, {})
         return LoopNaming(self.fresh, loop.used, loop.changed, self.frame.number, by_identity, marks=marks)
+
+    # Moves.
+
+    def with_moves(self, search: Search, header: Header, made: Pass, merged: Header) -> Header:
+        """The merge after a pass, with what follows from it for the places that the body moves values to."""
+
+        def merge_with(after: State) -> Merge:
+            return self.merge_of(search, header, made, after, Widening(made.start, search.places))
+
+        moves = Moves(header, made, merged)
+        after = moves.followed(merge_with)
+        if after is None:
+            return merged
+        search.predictions += 1
+        search.sources |= moves.sources
+        return self.header_of(search, merge_with(after))
+
+    @staticmethod
+    def require_confirmed(search: Search, header: Header, made: Pass, merged: Header) -> None:
+        """Raises NotConfirmed unless the places that were followed still take their values from where they did."""
+        if search.predictions:
+            found = Moves(header, made, merged).sources
+            if any(found.get(place, source) != source for place, source in search.sources.items()):
+                raise NotConfirmed
 
     # Groups of numbers.
 

@@ -16,8 +16,8 @@ from mlirad.dialect.expr import Expr
 from mlirad.frontend.appended import Appended
 from mlirad.frontend.columns import Columns, discard
 from mlirad.frontend.core import Exit, Outcome
-from mlirad.frontend.merge import Naming, Pair, describe_state
-from mlirad.frontend.origins import Mark, Origins, resolved, state_with_origins
+from mlirad.frontend.merge import Merge, Naming, Pair, describe_state
+from mlirad.frontend.origins import Mark, Origins, resolved, state_with_origins, with_origins
 from mlirad.frontend.scope import Names, assigned, may_leave, uses
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.state import Place, State
@@ -35,7 +35,7 @@ from mlirad.frontend.values import (
     with_leaves,
     with_parts,
 )
-from mlirad.frontend.widening import Given, with_own_numbers
+from mlirad.frontend.widening import Given, leaves_of, with_own_values
 
 # The slot that marks the number of the iteration.
 INDEX = "index"
@@ -162,12 +162,13 @@ class Skeleton:
 @dataclass
 class Header:
     """What a loop carries: the state at its header, whose placeholders are columns, and the origin of each number in
-    it that is carried is its mark. origins: what the marks stand for, by the last pass."""
+    it that is carried is its mark. origins: what the marks stand for, by the last pass. merge: what it comes from."""
 
     state: State
     columns: Columns
     naming: LoopNaming
     origins: dict[Mark, Origins]
+    merge: Merge | None = None
 
     @staticmethod
     def of(state: State, columns: Columns, naming: LoopNaming, key: Hashable) -> Header:
@@ -214,15 +215,13 @@ class Header:
             found[place] = describe(_without_numbers(value), name)
         return found
 
+    def kinds(self) -> dict[Place, Hashable]:
+        """What stands in each place, whatever it comes from."""
+        name = names_of(self.columns)
+        return {place: kind_in_loop(value, self.state.store, name) for place, value in leaves_of(self.state)}
+
     def _name_of(self) -> Callable[[SSAValue], Hashable]:
-        """How values are called in descriptions: placeholders by their slots, which are the same in every pass."""
-        names = {column.placeholder: slot for slot, column in self.columns.columns.items()}
-
-        def name(value: SSAValue) -> Hashable:
-            slot = names.get(value)
-            return ("column", slot, str(value.type)) if slot is not None else value
-
-        return name
+        return names_of(self.columns)
 
     def slots(self) -> list[Hashable]:
         return list(self.columns.columns)
@@ -234,7 +233,7 @@ class Header:
         """The header's state with these values for its columns."""
         placeholders = (column.placeholder for column in self.columns.columns.values())
         values = dict(zip(placeholders, arguments, strict=True))
-        return with_own_numbers(self.state.renamed(lambda value: values.get(value, value)))
+        return with_own_values(self.state.renamed(lambda value: values.get(value, value)))
 
     def after(self, results: Sequence[SSAValue], last: Columns | None = None) -> State:
         """The state after the loop, whose op has these results. last: what an iteration leaves, if there is one
@@ -254,6 +253,28 @@ class Header:
         after = state.mapped(lambda value: with_leaves(value, known))
         after.store = state.store
         return after
+
+
+def names_of(columns: Columns) -> Callable[[SSAValue], Hashable]:
+    """How values are called in descriptions: placeholders by their slots, which are the same in every pass."""
+    names = {column.placeholder: slot for slot, column in columns.columns.items()}
+
+    def name(value: SSAValue) -> Hashable:
+        slot = names.get(value)
+        return ("column", slot, str(value.type)) if slot is not None else value
+
+    return name
+
+
+def kind_in_loop(value: Value, store: Mapping[int, Expr], name: Callable[[SSAValue], Hashable]) -> Hashable:
+    """A description of a value and of what its arrays hold, whatever its numbers come from."""
+    held = tuple((cell, name(store[cell].value)) for cell in sorted(cells_in(value)))
+    return describe(with_origins(value, lambda _: frozenset()), name), held
+
+
+def cells_in(value: Value) -> set[int]:
+    """The cells that an array is in; value: one that holds no others."""
+    return {each.cell for each in value.alternatives} if isinstance(value, Ref) else set()
 
 
 def _without_numbers(value: Value) -> Value:

@@ -125,19 +125,16 @@ class Merge:
     cells: Pairing = field(default_factory=Pairing)
     objects: Pairing = field(default_factory=Pairing)
     store: dict[int, Expr] = field(default_factory=dict)
+    # The place in which two objects were met first, reached from a name; and the one in which two cells were paired.
+    walked: dict[tuple[int | None, int | None], Place] = field(default_factory=dict)
+    paired_at: dict[int, Place] = field(default_factory=dict)
 
     def run(self) -> State:
         places = self.places()
-        pairs = list(self.all_pairs(sorted(places, key=lambda item: self.naming.rank(item[0]))))
-        self.pair_objects(pairs)
-        self.pair_cells(pairs)
+        self.pair(places)
         merged = State(live=self.merged_live())
         self.store = merged.store
-        for number, (a, b) in sorted(self.cells.sides.items()):
-            left, right = self.contents(self.left, a), self.contents(self.right, b)
-            present = left if left is not None else right
-            assert present is not None
-            merged.store[number] = self.columns.request(("cell", number), present.type, left, right)
+        self.join_cells()
         temps: list[Value] = []
         for place, a, b in places:
             value = self.value(place, a, b, self.is_unbound(place, a, self.left), self.is_unbound(place, b, self.right))
@@ -153,6 +150,27 @@ class Merge:
             merged.heap[number] = self.entry(number, a, b)
         merged.held = self.held()
         return merged
+
+    def pair(self, places: list[Pair]) -> None:
+        pairs = list(self.all_pairs(sorted(places, key=lambda item: self.naming.rank(item[0]))))
+        self.pair_objects(pairs)
+        self.pair_cells(pairs)
+
+    def alone(self, walked: Place, place: Place, a: Value, b: Value, paired: Iterable[tuple[int, int, int]]) -> Value:
+        """What one place becomes. walked: the place, reached from a name. paired: cells that are paired, and the
+        merged cells."""
+        for left, right, merged in paired:
+            self.cells.add(left, right, merged)
+        self.pair_open([(walked, a, b)])
+        self.join_cells()
+        return self.value(place, a, b)
+
+    def join_cells(self) -> None:
+        for number, (a, b) in sorted(self.cells.sides.items()):
+            left, right = self.contents(self.left, a), self.contents(self.right, b)
+            present = left if left is not None else right
+            assert present is not None
+            self.store[number] = self.columns.request(("cell", number), present.type, left, right)
 
     def held(self) -> dict[int, Growth]:
         """What is held on either side."""
@@ -208,6 +226,7 @@ class Merge:
         if number_a is not None or number_b is not None:
             if (number_a, number_b) not in seen:
                 seen.add((number_a, number_b))
+                self.walked.setdefault((number_a, number_b), place)
                 entry_a, entry_b = self.entry_of(self.left, number_a), self.entry_of(self.right, number_b)
                 yield from self._walk_items(place, entry_a, entry_b, seen)
         elif a is None or b is None or _head(a) == _head(b):
@@ -266,13 +285,21 @@ class Merge:
         self.naming.keep(pairs, left, right)
         for a, b in self.naming.same(left, right):
             pairing.add(a, b, self.naming.number(("cell", "same", a), a, b))
+        self.pair_open(pairs)
+
+    def pair_open(self, pairs: list[Pair]) -> None:
+        """Pair the cells that are not paired yet by the places that refer to them."""
+        left, right = self.left.store if self.left else {}, self.right.store if self.right else {}
+        pairing = self.cells
         for place, a, b in pairs:
             if isinstance(a, Ref) and isinstance(b, Ref):
                 open_left = [x.cell for x in a.alternatives if x.cell not in pairing.left]
                 open_right = [x.cell for x in b.alternatives if x.cell not in pairing.right]
                 for index, (x, y) in enumerate(zip(_unique(open_left), _unique(open_right), strict=False)):
                     if left[x].type == right[y].type:
-                        pairing.add(x, y, self.naming.number(("cell", place, index), x, y))
+                        number = self.naming.number(("cell", place, index), x, y)
+                        pairing.add(x, y, number)
+                        self.paired_at[number] = place
         for place, a, b in pairs:
             for index, x in enumerate(a.alternatives if isinstance(a, Ref) else ()):
                 if x.cell not in pairing.left:

@@ -9,15 +9,17 @@ and their origins (origins.py) tell which of them depend on one that does vary. 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mlirad.frontend.numbers import number_dtype
 from mlirad.frontend.state import Place, State
-from mlirad.frontend.values import SIMPLE, Maybe, Static, Value, parts_of, with_leaves
+from mlirad.frontend.traced import Traced
+from mlirad.frontend.values import SIMPLE, Maybe, Ref, Static, Value, parts_of, with_leaves
 
-# The static numbers that a pass begins with: each is an object of its own, whose id tells where it was.
-Given = Mapping[int, tuple[Static, Place]]
+# What a pass begins with: each value that holds no others is an object of its own, whose id tells where it was.
+Given = Mapping[int, tuple[Value, Place]]
 
 
 @dataclass
@@ -43,31 +45,34 @@ class Widening:
         return origin != place and number_dtype(after) is not None
 
 
-def with_own_numbers(state: State) -> State:
-    """The state with an object of its own for each static number in it, so that one that is moved is recognised."""
+def with_own_values(state: State) -> State:
+    """The state with an object of its own for each number and array in it, so that one that is moved is recognised."""
 
     def own(leaf: Value) -> Value:
-        return Static(leaf.value, leaf.path) if isinstance(leaf, Static) else leaf
+        return dataclasses.replace(leaf) if isinstance(leaf, Static | Traced | Ref) else leaf
 
     return state.mapped(lambda value: with_leaves(value, own))
 
 
 def given(state: State) -> Given:
-    """The static numbers of a state and where they are, in the places that a merge has for them."""
-    items = (
-        (("item", number, index), item)
-        for number, entry in state.heap.items()
-        for index, item in enumerate(entry.items)
-    )
-    places = (found for place, value in (*state.places(), *items) for found in _statics(place, value))
-    return {id(static): (static, place) for place, static in places}
+    """The values that a state begins with and where they are, in the places that a merge has for them."""
+    return {id(leaf): (leaf, place) for place, leaf in leaves_of(state)}
 
 
-def _statics(place: Place, value: Value) -> Iterator[tuple[Place, Static]]:
-    if isinstance(value, Static):
+def leaves_of(state: State) -> Iterator[tuple[Place, Value]]:
+    """The values that hold no others, and their places."""
+    for place, value in state.places():
+        yield from _leaves(place, value)
+    for number, entry in state.heap.items():
+        for index, item in enumerate(entry.items):
+            yield from _leaves(("item", number, index), item)
+
+
+def _leaves(place: Place, value: Value) -> Iterator[tuple[Place, Value]]:
+    if isinstance(value, Maybe):
+        yield from _leaves(place, value.value)
+    elif value.__class__ in SIMPLE:
         yield place, value
-    elif isinstance(value, Maybe):
-        yield from _statics(place, value.value)
-    elif value.__class__ not in SIMPLE:
+    else:
         for index, part in enumerate(parts_of(value)):
-            yield from _statics((*place, index), part)
+            yield from _leaves((*place, index), part)

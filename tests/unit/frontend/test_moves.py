@@ -1,0 +1,223 @@
+"""What a loop hands on from name to name takes few passes over its body, and stays what it is in Python."""
+
+from __future__ import annotations
+
+import dataclasses
+import linecache
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlirad
+from mlirad.frontend.loops import Loops
+
+START = np.array([0.0, 0.25, 0.5])
+
+
+def compiled(text: str, name: str) -> Callable[..., Any]:
+    """A function f of a text, which the compiler finds."""
+    text = f"import numpy as np\n{text}"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    scope: dict[str, Any] = {"START": START}
+    exec(compile(text, name, "exec"), scope)
+    return scope["f"]
+
+
+def shared(count: int) -> str:
+    """Names that begin as one array."""
+    names = [f"s{k}" for k in range(count)]
+    shift = [f"        {names[k]} = {names[k - 1]}" for k in range(count - 1, 0, -1)]
+    lines = [f"    {' = '.join(names)} = np.zeros(3)", "    for i in range(n):", *shift]
+    lines += [f"        s0 = q + 0.25 * np.sin(s{count - 1})", f"    return np.sum({' + '.join(names)})"]
+    return "\n".join(["def f(q, n):", *lines, ""])
+
+
+def captured(count: int) -> str:
+    """Names of which every third begins as an array from around the function, and a `while`."""
+    names = [f"s{k}" for k in range(count)]
+    lines = [f"    {name} = {'START' if k % 3 == 0 else f'{k} * np.ones(3)'}" for k, name in enumerate(names)]
+    lines += ["    while n > 0:", f"        {', '.join(names)} = q + 0.25 * {names[-1]}, {', '.join(names[:-1])}"]
+    lines += ["        n -= 1", f"    return np.sum({' - 0.5 * '.join(names)})"]
+    return "\n".join(["def f(q, n):", *lines, ""])
+
+
+def rows(count: int) -> str:
+    names = [f"s{k}" for k in range(count)]
+    lines = [f"    table = q * np.arange({3.0 * count}).reshape({count}, 3)"]
+    lines += [f"    {name} = table[{k}]" for k, name in enumerate(names)]
+    lines += ["    for i in range(n):", f"        {', '.join(names)} = q + 0.25 * {names[-1]}, {', '.join(names[:-1])}"]
+    return "\n".join(["def f(q, n):", *lines, f"    return np.sum({' - 0.5 * '.join(names)})", ""])
+
+
+def listed(count: int) -> str:
+    lines = ["    zero = np.zeros(3)", f"    s = [{', '.join(['zero'] * count)}]", "    for i in range(n):"]
+    lines += [f"        s = [q + 0.25 * s[{count - 1}], *s[:{count - 1}]]"]
+    return "\n".join(
+        ["def f(q, n):", *lines, f"    return np.sum(s[0]) + np.sum(s[{count - 1}] * s[{count // 2}])", ""]
+    )
+
+
+def keyed(count: int) -> str:
+    lines = [
+        "    zero = START",
+        f"    s = {{{', '.join(f'{k}: zero' for k in range(count))}}}",
+        "    for i in range(n):",
+    ]
+    lines += [f"        new = q + 0.25 * s[{count - 1}]"]
+    lines += [f"        s[{k}] = s[{k - 1}]" for k in range(count - 1, 0, -1)]
+    lines += ["        s[0] = new"]
+    return "\n".join(
+        ["def f(q, n):", *lines, f"    return np.sum(s[0]) + np.sum(s[{count - 1}] * s[{count // 2}])", ""]
+    )
+
+
+def types(count: int) -> str:
+    """Python's numbers that become NumPy's, one after the other."""
+    names = [f"s{k}" for k in range(count)]
+    lines = [f"    {' = '.join(names)} = 0", "    for i in range(n):"]
+    lines += [f"        {', '.join(names)} = np.sin(q) + 0.25 * {names[-1]}, {', '.join(names[:-1])}"]
+    return "\n".join(["def f(q, n):", *lines, f"    return {' - 0.5 * '.join(names)}", ""])
+
+
+def nested(count: int) -> str:
+    names = [f"s{k}" for k in range(count)]
+    lines = [f"    {' = '.join(names)} = START", "    for i in range(n):", "        for k in range(2):"]
+    lines += [f"            {', '.join(names)} = q + 0.25 * {names[-1]}, {', '.join(names[:-1])}"]
+    return "\n".join(["def f(q, n):", *lines, f"    return np.sum({' - 0.5 * '.join(names)})", ""])
+
+
+CHAINS = [shared, captured, rows, listed, keyed, types, nested]
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The passes over bodies that are made, as they are made."""
+    made: list[int] = []
+    one_pass = Loops.one_pass
+
+    def counted(self, loop, header):
+        made.append(loop.node.lineno)
+        return one_pass(self, loop, header)
+
+    monkeypatch.setattr(Loops, "one_pass", counted)
+    return made
+
+
+@pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.__name__)
+def test_passes_do_not_grow_with_a_chain(chain: Callable[[int], str], passes: list[int]) -> None:
+    counts = []
+    for size in (5, 23):
+        passes.clear()
+        text = mlirad.jit(compiled(chain(size), f"<{chain.__name__} {size}>")).lower(0.3, 211).as_text("tensor")
+        counts.append(len(passes))
+        assert text.count("scf.for") + text.count("scf.while") == (2 if chain is nested else 1)
+    assert counts[0] == counts[1] <= (6 if chain is nested else 3)
+
+
+@pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.__name__)
+def test_a_chain_has_the_value_of_python(chain: Callable[[int], str]) -> None:
+    f = compiled(chain(6), f"<{chain.__name__} 6>")
+    kernel = mlirad.jit(f)
+    for trips in (0, 1, 3, 9):
+        assert kernel(0.3, trips) == pytest.approx(f(0.3, trips), rel=1e-12)
+
+
+@pytest.mark.parametrize("chain", [captured, rows, keyed], ids=lambda chain: chain.__name__)
+def test_the_derivative_of_a_chain(chain: Callable[[int], str]) -> None:
+    f = compiled(chain(4), f"<{chain.__name__} 4>")
+    reverse, forward = mlirad.grad(f)(0.3, 5), mlirad.jvp(f, (0.3, 5), (1.0, None))[1]
+    step = 1e-6
+    slope = (f(0.3 + step, 5) - f(0.3 - step, 5)) / (2 * step)
+    assert reverse == pytest.approx(forward, rel=1e-12, abs=1e-12)
+    assert forward == pytest.approx(slope, rel=1e-6, abs=1e-8)
+
+
+def test_the_types_of_a_chain_are_those_of_python() -> None:
+    def f(q, n):
+        a, b, c, d = 0.0, 0.0, 1, 2
+        for _ in range(3):
+            a, b, c, d = np.float32(q), a, b, float(c)
+        return a, b, c, d
+
+    found, wanted = mlirad.jit(f)(0.5, 3), f(0.5, 3)
+    assert [type(each) for each in found] == [type(each) for each in wanted]
+    assert found == wanted
+
+
+def test_arrays_that_are_handed_on_are_written_as_in_python() -> None:
+    def f(x, n):
+        a = b = c = d = x
+        for i in range(n):
+            d = c
+            c = b
+            b = a
+            if i % 2 == 0:
+                a = a + 0.5
+        d[0] += 1.0
+        b[1] -= 2.0
+        return np.sum(a) + 2 * np.sum(b * b) + 3 * np.sum(c * c * c) + 5 * np.sum(d)
+
+    kernel = mlirad.jit(f)
+    for trips in range(6):
+        ours, own = np.array([0.1, 0.2, 0.4]), np.array([0.1, 0.2, 0.4])
+        assert kernel(ours, trips) == pytest.approx(f(own, trips), rel=1e-12)
+        assert np.array_equal(ours, own)
+
+
+def test_arrays_that_rotate_and_are_written() -> None:
+    def f(x, y, n):
+        a, b, c, d = x, y, x, x[::-1]
+        for i in range(n):
+            a, b, c, d = b, c, d, a
+            a[0] = a[0] * 0.5 + d[1]
+            c = c + 0.25 if i == 2 else c
+        return np.sum(a) + 2 * np.sum(b * b) + 3 * np.sum(c * c * c) + 5 * np.sum(d)
+
+    kernel = mlirad.jit(f)
+    for trips in range(5):
+        ours, own = [[np.array([0.1, 0.2, 0.4]), np.array([1.0, 2.0, 4.0])] for _ in range(2)]
+        assert kernel(*ours, trips) == pytest.approx(f(*own, trips), rel=1e-12)
+        assert all(np.array_equal(x, y) for x, y in zip(ours, own, strict=True))
+
+
+def test_a_number_that_is_needed_is_not_carried_because_of_a_move() -> None:
+    def f(x, n):
+        a = b = c = 0
+        axis = 1
+        for i in range(n):
+            c, b, a = b, a, i
+            last = axis
+            axis = last
+            x = x - 0.1 * np.sum(x, axis=axis, keepdims=True)
+        return np.sum(x * c) + b + a
+
+    x = np.arange(6.0).reshape(2, 3)
+    assert mlirad.jit(f)(x, 300) == pytest.approx(f(x, 300), rel=1e-10)
+
+
+@dataclasses.dataclass
+class Line:
+    new: np.ndarray
+    old: np.ndarray
+    older: np.ndarray
+    oldest: np.ndarray
+
+
+def test_the_fields_of_a_dataclass_that_begin_as_one_array(passes: list[int]) -> None:
+    def f(q, n):
+        zero = np.zeros(2)
+        line = Line(zero, zero, zero, zero)
+        for i in range(n):
+            line.oldest = line.older
+            line.older = line.old
+            line.old = line.new
+            line.new = q * i + 0.5 * line.oldest
+        line.older[0] += 1.0
+        return np.sum(line.new * 2 + line.old * 3 + line.older * 5 + line.oldest * 7)
+
+    kernel = mlirad.jit(f)
+    for trips in range(5):
+        assert kernel(0.3, trips) == pytest.approx(f(0.3, trips), rel=1e-12)
+    assert len(passes) <= 3
