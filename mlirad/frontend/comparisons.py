@@ -70,7 +70,8 @@ class Comparisons(Conditions):
             return left.value is right.value
         for a, b in ((left, right), (right, left)):
             if isinstance(a, Static) and (a.value is None or isinstance(a.value, bool | type)):
-                if isinstance(b, Traced) and (b.weak or b.either) and b.kind is bool and isinstance(a.value, bool):
+                is_bool = isinstance(b, Traced) and (b.of_bool is not None or (b.kind is bool and (b.weak or b.either)))
+                if is_bool and isinstance(a.value, bool):
                     raise self.refusal("`is` of a bool that is not known at compile time", "use ==")
                 return False
         if isinstance(left, Object) and isinstance(right, Object):

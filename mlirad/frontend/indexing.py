@@ -17,9 +17,10 @@ from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import Expr, apply, constant, emit
 from mlirad.dialect.indexing import WrapIndexOp
 from mlirad.dialect.overflow import HIGHEST
-from mlirad.errors import DTypeError, StaticIndexError, StaticValueError, UnsupportedSyntaxError
+from mlirad.errors import DTypeError, StaticIndexError, StaticOverflowError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend import affine
 from mlirad.frontend.affine import Int
+from mlirad.frontend.nep50 import PoisonUsed
 from mlirad.frontend.sizes import Dim, Size, as_size, value_of
 from mlirad.frontend.traced import Traced, origins_of, require_static
 from mlirad.frontend.views import New, Start, View
@@ -28,6 +29,7 @@ _NOT_AN_INDEX = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and "
     "integer or boolean arrays are valid indices"
 )
+_TOO_LARGE = "Python int too large to convert to C long"
 
 
 def is_basic(index: Any) -> bool:
@@ -38,6 +40,8 @@ def is_basic(index: Any) -> bool:
 
 def _is_advanced(entry: Any) -> bool:
     if isinstance(entry, Traced):
+        if entry.of_bool is not None:
+            raise PoisonUsed(entry.of_bool.poison)  # a bool is a mask
         return entry.ndim > 0 or entry.kind is bool
     if isinstance(entry, np.ndarray):
         return entry.ndim > 0 or entry.dtype == bool
@@ -98,6 +102,8 @@ def _element(entry: Any, axis: int, length: Size, boundscheck: bool) -> Start:
     if isinstance(entry, Traced) or not hasattr(entry, "__index__"):
         raise StaticIndexError(_NOT_AN_INDEX)
     position = int(entry)
+    if isinstance(entry, np.uint64) and position > HIGHEST:
+        raise StaticOverflowError(_TOO_LARGE)
     if isinstance(length, Dim):
         return checked(constant(position, types.I64), axis, length, boundscheck)
     if not -length <= position < length:
@@ -114,7 +120,7 @@ def checked(index: Expr, axis: int, length: Size, boundscheck: bool) -> Expr:
 def _as_i64(x: Traced) -> Expr:
     """An integer as an index. NumPy raises OverflowError for a uint64 from 2**63 on."""
     if x.dtype == np.uint64:
-        check(x.scalar <= HIGHEST, "OverflowError", "Python int too large to convert to C long")
+        check(x.scalar <= HIGHEST, "OverflowError", _TOO_LARGE)
     return cast_expr(x.scalar, types.I64)
 
 

@@ -84,14 +84,33 @@ class Either:
         return weak_kind(self.dtype)
 
     @property
+    def meanings(self) -> tuple[type, np.dtype]:
+        return self.kind, self.dtype
+
+    @property
     def key(self) -> Hashable:
         """What two of them must have in common to be the same; the text tells 0.0 from -0.0."""
         return self.dtype, None if self.values is None else tuple(map(repr, self.values))
 
 
-# What stands for an operand when NumPy is asked: a dtype, or bool, int, float for a Python number, or both. Functions
-# of stand-ins raise PoisonUsed where it matters which of the two an operand is.
-StandIn = np.dtype | type | Either
+@dataclass(frozen=True, eq=False)
+class BoolOrInt:
+    """A Python bool on one path, and a Python int on another: held as an int, and refused where that is another thing.
+
+    poison: that refusal.
+    """
+
+    poison: Poison
+
+    @property
+    def meanings(self) -> tuple[type, type]:
+        return bool, int
+
+
+# What stands for an operand when NumPy is asked: a dtype, or bool, int, float for a Python number, or two of them.
+# Functions of stand-ins raise PoisonUsed where it matters which of the two an operand is.
+Undecided = Either | BoolOrInt
+StandIn = np.dtype | type | Undecided
 Chosen = tuple[np.dtype | type, ...]
 
 
@@ -106,13 +125,13 @@ def united(*groups: Sequence[Any] | None) -> tuple[Any, ...] | None:
 
 
 def meanings(operands: Sequence[StandIn]) -> Iterator[Chosen]:
-    """The operands with each Either as Python's number, and as NumPy's."""
-    return product(*((x.kind, x.dtype) if isinstance(x, Either) else (x,) for x in operands))
+    """The operands with each that is undecided as the one thing, and as the other."""
+    return product(*(x.meanings if isinstance(x, Undecided) else (x,) for x in operands))
 
 
 def agreed(operands: Sequence[StandIn], answer: Callable[[Chosen], Found]) -> Found:
-    """What `answer` gives for dtypes and Python's kinds, whichever each Either is of. Raises PoisonUsed."""
-    undecided = next((operand for operand in operands if isinstance(operand, Either)), None)
+    """What `answer` gives for dtypes and Python's kinds, whichever each operand is of. Raises PoisonUsed."""
+    undecided = next((operand for operand in operands if isinstance(operand, Undecided)), None)
     if undecided is None:
         return answer(tuple(operands))  # type: ignore[arg-type]
     found: set[Found] = set()
@@ -138,7 +157,9 @@ def _held(stand_in: StandIn) -> np.dtype:
     """The dtype in which code holds a number."""
     if isinstance(stand_in, np.dtype):
         return stand_in
-    return stand_in.dtype if isinstance(stand_in, Either) else PYTHON_DTYPES[stand_in]
+    if isinstance(stand_in, Either):
+        return stand_in.dtype
+    return PYTHON_DTYPES[int if isinstance(stand_in, BoolOrInt) else stand_in]
 
 
 def sample(stand_in: np.dtype | type) -> Any:
@@ -205,7 +226,7 @@ def result_dtype(function: Callable[..., Any], dtype: np.dtype) -> np.dtype:
 
 def must_fit(operand: StandIn, dtype: np.dtype) -> bool:
     """Whether an operand that is promoted to `dtype` may be out of its range: a Python int, which is then refused."""
-    return operand is int and dtype.kind in "iu" and dtype != _INT64
+    return (operand is int or isinstance(operand, BoolOrInt)) and dtype.kind in "iu" and dtype != _INT64
 
 
 def convert(value: Any, dtype: np.dtype) -> np.ndarray:
@@ -248,6 +269,7 @@ def joined(left: StandIn, right: StandIn) -> np.dtype | None:
 
     Python's join as bool < int < float, NumPy's only exactly. A Python number is held in the dtype of NumPy's.
     """
+    left, right = (int if isinstance(x, BoolOrInt) else x for x in (left, right))
     kinds = [x for x in (left, right) if isinstance(x, type)]
     if len(kinds) == 2:
         return PYTHON_DTYPES[weak_join(*kinds)]

@@ -13,7 +13,7 @@ import numpy as np
 
 from mlirad.dialect import types
 from mlirad.frontend import nep50
-from mlirad.frontend.nep50 import StandIn, united
+from mlirad.frontend.nep50 import BoolOrInt, StandIn, united
 from mlirad.frontend.traced import Traced, stand_in
 from mlirad.frontend.values import Static
 from mlirad.signature import weak_kind
@@ -37,12 +37,16 @@ def number_dtype(value: Static | Traced) -> tuple[np.dtype, bool] | None:
 
 @dataclass(frozen=True)
 class Join:
-    """What two numbers are held as. is_either: whether Python's or NumPy's, as the path is; values: as of an Either."""
+    """What two numbers are held as. is_either: whether Python's or NumPy's, as the path is; values: as of an Either.
+
+    of_bool: whether a Python int is a bool on one of the paths.
+    """
 
     dtype: np.dtype
     weak: bool
     is_either: bool = False
     values: tuple[Any, ...] | None = None
+    of_bool: bool = False
 
 
 def join_numbers(left: Static | Traced, right: Static | Traced) -> Join | None:
@@ -53,8 +57,10 @@ def join_numbers(left: Static | Traced, right: Static | Traced) -> Join | None:
     dtype = nep50.joined(*sources)
     if dtype is None or not all(_is_held(value, dtype) for value in (left, right)):
         return None
-    if all(isinstance(source, type) for source in sources):
-        return Join(dtype, True)
+    if all(isinstance(source, type | BoolOrInt) for source in sources):
+        return Join(dtype, True, of_bool=weak_kind(dtype) is int and any(source is not int for source in sources))
+    if any(isinstance(source, BoolOrInt) for source in sources):
+        return None
     if all(isinstance(source, np.dtype) for source in sources):
         return Join(dtype, False)
     return Join(dtype, False, True, united(*(_values(x, dtype) for x in (left, right))))

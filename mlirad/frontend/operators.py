@@ -107,7 +107,15 @@ def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | N
     dtype = nep50.weak_dtype(float if is_float else int)
     operands = in_type(left, dtype, ()), in_type(right, dtype, ())
     number = apply(ufunc, *operands) if is_float else python_integers.binary(ufunc, *operands)
-    return Traced(number, weak=True, origins=origins)
+    of_bool = _of_bools(left, right) if ufunc in BITWISE else None
+    return Traced(number, weak=True, origins=origins, of_bool=of_bool)
+
+
+def _of_bools(left: Traced | Number, right: Traced | Number) -> nep50.BoolOrInt | None:
+    """Whether &, | or ^ of two numbers may be a bool: they may both be one."""
+    found = [x.of_bool if isinstance(x, Traced) else None for x in (left, right)]
+    may_be = all(why is not None or python_kind(x) is bool for x, why in zip((left, right), found, strict=True))
+    return (found[0] or found[1]) if may_be else None
 
 
 def _plain(x: Traced | Number) -> Traced | Number:

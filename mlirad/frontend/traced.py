@@ -21,12 +21,10 @@ from mlirad.dialect.indexing import ExtractOp
 from mlirad.dialect.movement import reshape
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend import nep50, sizes
-from mlirad.frontend.nep50 import Either, StandIn
+from mlirad.frontend.nep50 import BoolOrInt, Either, StandIn
 from mlirad.frontend.python_operators import Operators
 from mlirad.frontend.sizes import NeedStatic, Shape, Size
 from mlirad.signature import weak_kind
-
-# The classes whose numbers take the dtype of what they meet (NEP 50); those of subclasses do not.
 
 # The origin of a number that was read from an array: no unrolling and no specialisation makes it static.
 DATA = "data"
@@ -40,7 +38,7 @@ class Traced(Operators):
 
     expr: a builtin scalar or a tensor. weak: from a Python number (NEP 50). zero_d: of a 0-d array, and no scalar.
     origins: what an integer comes from (arguments, loops, DATA); operators unite them. either: of a number that is not
-    weak, that it is a Python number on another path.
+    weak, that it is a Python number on another path. of_bool: of a Python int, that it is a bool on another path.
     """
 
     expr: Expr
@@ -48,6 +46,7 @@ class Traced(Operators):
     zero_d: bool = False
     origins: frozenset[Hashable] = frozenset()
     either: Either | None = None
+    of_bool: BoolOrInt | None = None
 
     @property
     def shape(self) -> Shape:
@@ -202,6 +201,8 @@ def of_array(x: np.ndarray) -> Traced:
 
 def stand_in(x: Traced | Number) -> StandIn:
     """What stands for x where NumPy is asked for a dtype. It makes arrays of what is of a subclass of int or float."""
+    if isinstance(x, Traced) and x.of_bool is not None:
+        return x.of_bool
     if is_python_number(x):
         return python_kind(x) if isinstance(x, Traced) or type(x) in nep50.WEAK else nep50.strong(python_kind(x))
     if isinstance(x, Traced) and x.either is not None:

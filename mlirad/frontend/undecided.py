@@ -35,7 +35,7 @@ def is_undecided(x: Any) -> bool:
 
 def may_be_python(x: Any) -> bool:
     """Whether a value is a Python number, on one path at least."""
-    return is_undecided(x) or isinstance(stand_in(x), type)
+    return is_undecided(x) or isinstance(stand_in(x), type | nep50.BoolOrInt)
 
 
 def applied(

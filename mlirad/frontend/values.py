@@ -451,7 +451,15 @@ def describe(
             return ("static", type(known), repr(known) if is_comparable else id(known))
         case Traced():
             either = None if value.either is None else value.either.key
-            return ("number", name(value.expr.value), value.weak, either, value.zero_d, value.origins)
+            return (
+                "number",
+                name(value.expr.value),
+                value.weak,
+                either,
+                value.of_bool is None,
+                value.zero_d,
+                value.origins,
+            )
         case Ref():
             arrays = tuple(
                 (number(a.cell), a.view.steps, _describe_params(a.view, name), a.view.origins)

@@ -170,7 +170,7 @@ def _gradient(program: Program, path: Path) -> Verdict:
 
     has_float32 = "float32" in source or any(np.asarray(value).dtype == np.float32 for value in _numbers(arguments))
     if has_float32 and not math.isclose(
-        along(0.0), float(outcome(namespace["loss"], _copied(arguments))), rel_tol=1e-3
+        along(0.0), float(outcome(namespace["loss"], _copied(arguments))), rel_tol=1e-6
     ):
         return Verdict("skipped", "its rounding to float32 decides")
     expected = slope(along)

@@ -245,3 +245,14 @@ def test_captured_and_written_exponents() -> None:
     for one, other in zip(mlirad.jit(written)(x), written(x), strict=True):
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)
+
+
+def test_an_unsigned_index_that_is_known_and_underflows_raises_as_numpys():
+    @mlirad.jit
+    def f(x):
+        return x[np.uint64(0) - np.uint64(1)]
+
+    with pytest.raises(OverflowError, match="Python int too large to convert to C long"), np.errstate(over="ignore"):
+        f.numpy(np.ones(3))
+    with pytest.raises(OverflowError, match="Python int too large to convert to C long"):
+        f(np.ones(3))

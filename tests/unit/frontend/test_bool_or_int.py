@@ -1,0 +1,94 @@
+"""Numbers that are a bool on one path and an int on another: used where that is one thing, refused where it is two."""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlirad
+from mlirad.errors import CompileError
+
+BY_BRANCH = """def f(x, b):
+    c = True
+    if x[0] > 4:
+        c = 3
+    return {}
+"""
+BY_LOOP = """def f(x, b):
+    c = False
+    while x[0] > 2:
+        c = c + 1
+        x[0] -= 1
+    return {}
+"""
+ONE_THING = (
+    *("c + 1", "c * 2.5", "-c", "~c", "abs(c)", "c == 1", "c < 2", "bool(c)", "float(c)", "int(c) + 1", "c ** 2"),
+    *("c << 1", "c // 2", "divmod(c, 2)", "not c", "5 if c else 6", "sum([c, c])", "max(c, 0) + 0"),
+    *("x * c", "x + c", "x.astype(np.int8) + c", "np.array([c, 2])", "np.full(2, c, np.int8)", "np.float32(c)"),
+    *("x[int(c)]", "np.take(x, c)", "np.sum(x[:c])", "np.sum(x[c:])", "b & bool(c)", "np.bool_(c)", "x[c - 1]"),
+    "np.array([c], float)",
+)
+TWO_THINGS = (
+    *(
+        "x[c]",
+        "x[c, ...]",
+        "x[c & True]",
+        "b + c",
+        "b & c",
+        "np.add(b, c)",
+        "np.where(b, c, False)",
+        "np.maximum(b, c)",
+    ),
+    *("np.full(2, c)", "np.array([c, c])", "np.array(c)", "isinstance(c, bool)", "type(c)", "c is True", "b * c"),
+    *("np.stack([b, [c, c, c]])", "np.zeros(3, bool) | c", "np.asarray(c).dtype == bool"),
+)
+
+
+def made(source: str, expression: str) -> Any:
+    text = source.format(expression)
+    name = f"<{len(text)} {expression}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    namespace: dict[str, Any] = {"np": np}
+    exec(compile(text, name, "exec"), namespace)
+    return namespace["f"]
+
+
+def arguments(first: float) -> tuple[Any, ...]:
+    return np.array([first, 2.0, 3.0, 4.0]), np.array([True, False, True, False])
+
+
+@pytest.mark.parametrize("source", [BY_BRANCH, BY_LOOP], ids=["branch", "loop"])
+@pytest.mark.parametrize("first", [1.0, 4.5])
+def test_where_both_are_one_thing_the_number_is_pythons(source: str, first: float) -> None:
+    for expression in ONE_THING:
+        f = made(source, expression)
+        want, got = f(*arguments(first)), mlirad.jit(f)(*arguments(first))
+        np.testing.assert_array_equal(got, want, err_msg=expression)
+        assert getattr(got, "dtype", None) == getattr(want, "dtype", None), expression
+
+
+@pytest.mark.parametrize("source", [BY_BRANCH, BY_LOOP], ids=["branch", "loop"])
+@pytest.mark.parametrize("expression", TWO_THINGS)
+def test_where_they_are_two_the_line_is_refused(source: str, expression: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        mlirad.jit(made(source, expression))(*arguments(1.0))
+    place = caught.value.location
+    assert place is not None and place.lineno == len(source.splitlines())
+    assert caught.value.hint
+
+
+def test_an_index_that_is_a_bool_and_then_a_number_is_not_a_number():
+    """A program of the grammar: seed 1353."""
+
+    def f(x, c):
+        while c < 0:
+            c -= 1
+        x[c] = -2
+        return x
+
+    with pytest.raises(CompileError, match="'c' is a Python bool before the loop and a Python int after an iteration"):
+        mlirad.jit(f)(np.ones(3), False)
+    np.testing.assert_array_equal(mlirad.jit(f)(np.ones(3), 1), [1.0, -2.0, 1.0])
