@@ -102,7 +102,7 @@ def _element(entry: Any, axis: int, length: Size, boundscheck: bool) -> Start:
     if isinstance(entry, Traced) or not hasattr(entry, "__index__"):
         raise StaticIndexError(_NOT_AN_INDEX)
     position = int(entry)
-    if isinstance(entry, np.uint64) and position > HIGHEST:
+    if getattr(entry, "dtype", None) == np.uint64 and position > HIGHEST:
         raise StaticOverflowError(_TOO_LARGE)
     if isinstance(length, Dim):
         return checked(constant(position, types.I64), axis, length, boundscheck)
