@@ -205,7 +205,8 @@ def _variance(x: Selected, axis: Any = None, *, ddof: Any = 0, **options: Any) -
         raise refusal("a variance along other axes than the mask's needs it")
     _no_kept_axes(options)
     dtype = nep50.result_dtype(np.var, x.dtype)
-    distance = x - _mean(x, axis)
+    count = _number(x, axes, dtype).scalar
+    distance = elementwise(lambda each: Traced(numpy_reductions.of_several(each.expr, count)), x - _mean(x, axis))
     return _total(distance * distance, axis) / _number(x, axes, dtype, ddof)
 
 

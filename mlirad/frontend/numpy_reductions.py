@@ -116,9 +116,20 @@ def _deviations(a: Any, axis: Any, ddof: Any, keepdims: bool, function: Any) -> 
     expr = cast_expr(_expr(x), types.from_dtype(nep50.result_dtype(function, x.dtype)))
     count = number(_count(x, axes), expr.element)
     centre = _reduced(SumOp, expr, axes, keepdims=True) / count
-    distance = expr - stretched(centre, x.shape)
+    distance = of_several(expr - stretched(centre, x.shape), count)
     degrees = max(count - ddof, 0.0) if isinstance(count, float) else apply(np.maximum, count - float(ddof), 0.0)
     return x, _reduced(SumOp, distance * distance, axes, keepdims) / degrees
+
+
+def of_several(distance: Expr, count: float | Expr) -> Expr:
+    """The distances of so many numbers to their mean. That of one number is 0 (nan if it is not finite) whatever the
+    number is: it has no derivative, which the square root's would make 0 times infinity."""
+    if isinstance(count, float) and count != 1.0:
+        return distance
+    shape = shape_of(distance)
+    zero, nan = (filled(value, shape, distance.element) for value in (0.0, np.nan))
+    of_one = where(apply(np.equal, distance, zero), zero, nan)
+    return of_one if isinstance(count, float) else where(apply(np.equal, count, 1.0), of_one, distance)
 
 
 def var(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> Traced:

@@ -448,7 +448,7 @@ def test_sums_repeat_to_the_bit() -> None:
     assert kernel(x) == pytest.approx(np.sum(x), rel=1e-13)
 
 
-@row("`abs` at 0", "`maximum(x, y)`", "`sqrt`, `log`, `1 / x` at 0", "`x ** n` at 0", "`floor_divide`")
+@row("`abs` at 0", "`maximum(x, y)`", "`sqrt`, `log`, `1 / x` at 0, `std`", "`x ** n` at 0", "`floor_divide`")
 @pytest.mark.parametrize(
     ("f", "x", "expected"),
     [
@@ -458,6 +458,7 @@ def test_sums_repeat_to_the_bit() -> None:
         (lambda x: np.minimum(2.0, x), 2.0, 0.5),
         (lambda x: np.sqrt(x), 0.0, math.inf),
         (lambda x: np.log(x), 0.0, math.inf),
+        (lambda x: np.std(np.array([x])), 2.0, 0.0),
         (lambda x: 1 / x, 0.0, -math.inf),
         (lambda x: x**1, 0.0, 1.0),
         (lambda x: x**2, 0.0, 0.0),
