@@ -26,7 +26,8 @@ from mlirad.frontend.appended import Appended
 from mlirad.frontend.assignment import assignable
 from mlirad.frontend.captures import Found
 from mlirad.frontend.columns import Columns, discard, emit_if
-from mlirad.frontend.merge import Merge, Naming, contents_of, kind_of
+from mlirad.frontend.leaves import leaves_between
+from mlirad.frontend.merge import Merge, Naming, PlaceNaming, contents_of, kind_of
 from mlirad.frontend.nep50 import PoisonUsed
 from mlirad.frontend.scope import NONE, Names, Scope, scope_of
 from mlirad.frontend.selection import Selected
@@ -49,6 +50,7 @@ from mlirad.frontend.values import (
     is_same,
 )
 from mlirad.frontend.views import View
+from mlirad.frontend.widening import leaves_of
 from mlirad.location import SourceLocation
 
 
@@ -141,6 +143,10 @@ class Why:
     refusal: Exception | None = None
 
 
+# By the id of a value in which an if ends: the value, and the two that it is chosen of.
+Chosen = dict[int, tuple[Value, Value, Value]]
+
+
 class Core(ABC):
     """The interpreter's state and the block it writes to. `state` is the one way to reach the program's state: nothing
     else may hold a piece of it across an evaluation, because a join replaces it."""
@@ -156,6 +162,9 @@ class Core(ABC):
         self.covered: set[int] = set()  # lists that have room for what is appended here (filled_lists.py)
         self.doubling: set[int] = set()  # of these, those whose arrays are enlarged when they are full
         self.appended = Appended()
+        self.chosen: Chosen | None = None  # while a loop is searched for what it carries
+        self.through_ifs = False  # pair what ifs join by where it stands
+        self.has_swapped = False  # whether that would have been something else
         self.writes = 0  # how many there were so far
         # The arrays that names of frame 0 hold, by their position there, and that writes may have reached.
         self.reached_by_writes: set[tuple[str, int]] = set()
@@ -498,23 +507,39 @@ class Core(ABC):
         trimmed: bool,
     ) -> Outcome:
         columns = Columns(left[0], right[0])
-        naming = Naming(self.fresh)
+        naming = Naming(self.fresh) if self.chosen is None else PlaceNaming(self.fresh, self.through_ifs)
         merged: dict[Exit, State] = {}
+        merges: dict[Exit, Merge] = {}
         for exit in Exit:
             sides = [outcome.states.get(exit) for _, outcome in (left, right)]
             if sides == [None, None]:
                 continue
             if trimmed:
                 sides = [None if side is None else self.trimmed(side, exit, live) for side in sides]
-            merged[exit] = Merge(
+            merges[exit] = Merge(
                 sides[0], sides[1], columns, naming, origins, location=self.location, fill=self.filled_on_side
-            ).run()
+            )
+            merged[exit] = merges[exit].run()
         code: Expr | None = None
         if len(merged) > 1:
             code = columns.request("code", types.I64, left[1].operand(), right[1].operand())
         rename = emit_if(condition, columns)
         states = {exit: state.renamed(rename) for exit, state in merged.items()}
+        if self.chosen is not None:
+            for exit, state in states.items():
+                self.note_chosen(self.chosen, merges[exit], state)
+        if isinstance(naming, PlaceNaming):
+            self.has_swapped = self.has_swapped or naming.has_moved
         return Outcome(states, None if code is None else Expr(rename(code.value)))
+
+    @staticmethod
+    def note_chosen(chosen: Chosen, merge: Merge, state: State) -> None:
+        """Note which values of a state the branches have chosen."""
+        made = dict(leaves_of(state))
+        for leaf in leaves_between(merge):
+            value = made.get(leaf.place)
+            if value is not None and value is not leaf.before and value is not leaf.after:
+                chosen[id(value)] = value, leaf.before, leaf.after
 
     def relabelled(self, outcome: Outcome, labels: dict[Exit, Exit], live: Names | None = None) -> Outcome:
         """The outcome with some exits made others; two that become one are merged. live: what is live after NEXT."""

@@ -28,11 +28,13 @@ from mlirad.frontend.state import Place, State
 from mlirad.frontend.traced import NeedStatic, Traced
 from mlirad.frontend.unrolling import NoFixpoint
 from mlirad.frontend.values import Ref, kind_of
-from mlirad.frontend.widening import Widening
+from mlirad.frontend.widening import Widening, leaves_of
 
 # Passes that change more than numbers, such as which arrays are referred to: after so many, a header is looked for in
-# the other order, and after so many more than there are places, there is none.
+# another order (LoopNaming), and after so many more than there are places, there is none.
 PATIENCE, PASSES = 4, 8
+# If ifs join arrays that could be paired by where they stand, this is done after so many.
+SWAPS = 2
 # How often the next pass is predicted from the moves of one.
 PREDICTIONS = 4
 
@@ -50,7 +52,8 @@ class Search:
     """A fix-point under way. entry: the state before the loop. mark: the last op before it. places: where numbers are
     carried although one iteration leaves them as they were. moves: how many passes have changed more than numbers;
     moving: where the last one did. sources: where the places that were followed take their values from; predictions:
-    how often they were."""
+    how often they were. has_swapped: whether arrays
+    that ifs join could be paired by where they stand. begun: the moves at which this order was begun."""
 
     loop: Loop
     entry: State
@@ -61,10 +64,12 @@ class Search:
     moving: set[Place] = field(default_factory=set)
     sources: dict[Place, Place] = field(default_factory=dict)
     predictions: int = 0
+    has_swapped: bool = False
+    begun: int = 0
 
     @property
     def size(self) -> int:
-        return sum(1 for _ in self.entry.values())
+        return sum(1 for _ in leaves_of(self.entry))
 
     def note_moves(self, before: Header, after: Header) -> bool:
         """Whether two headers differ in more than numbers."""
@@ -125,6 +130,7 @@ class Fixpoints(FilledLists):
                 self.drop(search, made)
                 self.state = entry
                 return self.first_only(loop)
+            search.has_swapped = search.has_swapped or made.has_swapped
             merged = self.merged(search, header, made, Widening(made.start, search.places))
             description = merged.description()
             if description == previous:
@@ -141,8 +147,12 @@ class Fixpoints(FilledLists):
 
     def resolved_pass(self, loop: Loop, header: Header) -> Pass:
         """A pass over the body; the origins of what it needs are outside of the loop."""
+        outer = self.chosen, self.through_ifs, self.has_swapped
+        self.chosen, self.through_ifs, self.has_swapped = {}, self.through_ifs or header.naming.through_ifs, False
         try:
-            return self.one_pass(loop, header)
+            made = self.one_pass(loop, header)
+            made.chosen, made.has_swapped = self.chosen, self.has_swapped
+            return made
         except NeedStatic as need:
             need.origins = resolved(need.origins, header.origins)
             raise
@@ -153,6 +163,8 @@ class Fixpoints(FilledLists):
                 if before is not None:
                     raise Grows(before, element, used.poison) from used
             raise
+        finally:
+            self.chosen, self.through_ifs, self.has_swapped = outer
 
     def next_header(self, search: Search, header: Header, merged: Header) -> tuple[Header, Hashable]:
         """What the next pass begins with, and its description if it is to be compared."""
@@ -160,9 +172,22 @@ class Fixpoints(FilledLists):
         search.passes += 1
         if search.moves > PASSES + search.size or search.passes > 4 * (PASSES + search.size):
             raise NoFixpoint(_reason(search.moving, merged.state))
-        if has_moved and search.moves == PATIENCE and not header.naming.by_identity:
-            return Header.before(search.loop, search.entry, self.naming_of(search.loop, by_identity=True)), None
+        naming = header.naming
+        if (
+            has_moved
+            and search.has_swapped
+            and search.moves >= SWAPS
+            and not (naming.through_ifs or naming.by_identity)
+        ):
+            return self.begun_again(search, through_ifs=True)
+        if has_moved and search.moves >= PATIENCE + search.begun and not naming.by_identity:
+            return self.begun_again(search, by_identity=True)
         return merged, merged.description()
+
+    def begun_again(self, search: Search, **order: bool) -> tuple[Header, Hashable]:
+        """Nothing widened, to be searched in another order."""
+        search.predictions, search.sources, search.begun = 0, {}, search.moves
+        return Header.before(search.loop, search.entry, self.naming_of(search.loop, **order)), None
 
     def drop(self, search: Search, made: Pass) -> None:
         """Forget a pass, and what was emitted for it."""
@@ -204,10 +229,10 @@ class Fixpoints(FilledLists):
                 return header, header.description()
         return Header.before(loop, entry, self.naming_of(loop)), None
 
-    def naming_of(self, loop: Loop, by_identity: bool = False) -> LoopNaming:
+    def naming_of(self, loop: Loop, by_identity: bool = False, through_ifs: bool = False) -> LoopNaming:
         # The marks are the same in every search, so that loops inside find what they have carried before.
         marks = self.marks.setdefault(loop.key, {})
-        return LoopNaming(self.fresh, loop.used, loop.changed, self.frame.number, by_identity, marks=marks)
+        return LoopNaming(self.fresh, loop.used, loop.changed, self.frame.number, by_identity, through_ifs, marks=marks)
 
     # Moves.
 

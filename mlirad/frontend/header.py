@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from mlirad.dialect.expr import Expr
 from mlirad.frontend.appended import Appended
 from mlirad.frontend.columns import Columns, discard
-from mlirad.frontend.core import Exit, Outcome
+from mlirad.frontend.core import Chosen, Exit, Outcome
 from mlirad.frontend.merge import Merge, Naming, Pair, describe_state
 from mlirad.frontend.origins import Mark, Origins, resolved, state_with_origins, with_origins
 from mlirad.frontend.scope import Names, assigned, may_leave, uses
@@ -77,6 +77,7 @@ class LoopNaming(Naming):
     """Numbers of the merged cells and objects of one loop's header: the same slot has the same number in every pass.
 
     by_identity: pair what was one thing before the loop first (the order of an if), and not by where it stands.
+    through_ifs: in an if in the loop, too, pair by where things stand.
     kept: cells that some variable refers to all the time, and that were not written when that was first seen: they
     stay what they are, whatever else refers to them. marks: of slots, and of the number of the iteration ("index").
     """
@@ -85,6 +86,7 @@ class LoopNaming(Naming):
     changed: Names = frozenset()
     frame: int = 0
     by_identity: bool = False
+    through_ifs: bool = False
     numbers: dict[Hashable, int] = field(default_factory=dict)
     origin: dict[int, int | None] = field(default_factory=dict)
     kept: frozenset[int] = frozenset()
@@ -302,7 +304,8 @@ class Pass:
     block: the body. start: the static numbers that it began with. outcome: NEXT is the state at its end, whichever way
     it ends, and `exits` are the ways in which the loop may be left from inside; `code` says which, NEXT (0) among them.
     before: the condition region of a while whose condition is an expression without side effects, and `condition` its
-    value.
+    value. chosen: by the ids of values, what branches have made one value of. has_swapped: whether an if joins arrays
+    that could be paired by where they stand.
     """
 
     block: Block
@@ -313,6 +316,8 @@ class Pass:
     before: Block | None = None
     condition: Expr | None = None
     appended: Appended = field(default_factory=Appended)
+    chosen: Chosen = field(default_factory=dict)
+    has_swapped: bool = False
 
     def discard(self) -> None:
         discard(self.block)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, SSAValue
@@ -22,55 +22,14 @@ from xdsl.ir import Block, SSAValue
 from mlirad.dialect.expr import Expr
 from mlirad.frontend.columns import Columns
 from mlirad.frontend.header import Header, Pass, cells_in, kind_in_loop, names_of
+from mlirad.frontend.leaves import Leaf, leaves_between
 from mlirad.frontend.merge import Merge
 from mlirad.frontend.state import Place, State
-from mlirad.frontend.values import Maybe, Ref, Renaming, Static, Traced, Tuple, Value, with_parts
+from mlirad.frontend.values import Maybe, Renaming, Tuple, Value, with_parts
 from mlirad.frontend.widening import leaves_of
 
 # How often one place is followed. A chain comes by once; arrays that rotate come by until each place has had them all.
 ROUNDS = 4
-
-
-@dataclass(frozen=True, eq=False)
-class Leaf:
-    """What stands in one place of a merged state: before the loop, and after an iteration.
-
-    walked: the place, reached from a name. own: the place in the state after the iteration.
-    """
-
-    place: Place
-    walked: Place
-    own: Place
-    before: Value
-    after: Value
-
-
-def leaves_between(merge: Merge) -> Iterator[Leaf]:
-    """The places of two merged states that both have a value, down to the values that hold no others."""
-    for place, a, b in merge.places():
-        yield from _leaves(place, place, place, a, b)
-    for number, (left, right) in merge.objects.sides.items():
-        walked = merge.walked.get((left, right))
-        if left is None or right is None or walked is None or merge.left is None or merge.right is None:
-            continue
-        old, new = merge.left.heap[left], merge.right.heap[right]
-        if (old.kind, old.keys, old.growth) == (new.kind, new.keys, None):
-            for index, (a, b) in enumerate(zip(old.items, new.items, strict=True)):
-                own = ("item", right, index)
-                yield from _leaves(("item", number, index), (*walked, "item", index), own, a, b)
-
-
-def _leaves(place: Place, walked: Place, own: Place, a: Value | None, b: Value | None) -> Iterator[Leaf]:
-    a = a.value if isinstance(a, Maybe) else a
-    b = b.value if isinstance(b, Maybe) else b
-    if isinstance(a, _MOVED) and isinstance(b, _MOVED):
-        yield Leaf(place, walked, own, a, b)
-    elif isinstance(a, Tuple) and isinstance(b, Tuple) and (a.kind, len(a.items)) == (b.kind, len(b.items)):
-        for index, (x, y) in enumerate(zip(a.items, b.items, strict=True)):
-            yield from _leaves((*place, index), (*walked, index), (*own, index), x, y)
-
-
-_MOVED = Static | Traced | Ref
 
 
 @dataclass(eq=False)
@@ -83,14 +42,35 @@ class Moves:
     targets: dict[Place, list[Leaf]] = field(default_factory=dict)
     # The cells that are known to be written in an iteration, or made in it.
     _afterwards: set[int] = field(default_factory=set)
+    _known: dict[int, frozenset[Place] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         assert self.merged.merge is not None
         self.merge = self.merged.merge
         for leaf in leaves_between(self.merge):
-            start = self.made.start.get(id(leaf.after))
-            if start is not None:
-                self.targets.setdefault(start[1], []).append(leaf)
+            places = self._from(leaf.after)
+            # Names for one of several arrays are followed where they do not become names for ever more of them.
+            if places is None or (len(places) > 1 and not self.header.naming.through_ifs):
+                continue
+            if len(others := places - {leaf.place}) <= 1:
+                (source,) = others or (leaf.place,)
+                self.targets.setdefault(source, []).append(leaf)
+
+    def _from(self, value: Value) -> frozenset[Place] | None:
+        """Where a value has been at the start of the iteration: in several places if it is chosen by an if; None: it
+        has been made."""
+        if id(value) not in self._known:
+            self._known[id(value)] = self._found(value)
+        return self._known[id(value)]
+
+    def _found(self, value: Value) -> frozenset[Place] | None:
+        start, chosen = self.made.start.get(id(value)), self.made.chosen.get(id(value))
+        if start is not None:
+            return frozenset({start[1]})
+        if chosen is None:
+            return None
+        (a, b) = map(self._from, chosen[1:])
+        return None if a is None or b is None else a | b
 
     @property
     def sources(self) -> dict[Place, Place]:

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import random_moves
 
 import mlirad
 from mlirad.frontend.loops import Loops
+from mlirad.testing.interpreted import Interpreted
 
 START = np.array([0.0, 0.25, 0.5])
 
@@ -88,7 +90,37 @@ def nested(count: int) -> str:
     return "\n".join(["def f(q, n):", *lines, f"    return np.sum({' - 0.5 * '.join(names)})", ""])
 
 
-CHAINS = [shared, captured, rows, listed, keyed, types, nested]
+def under_if(count: int) -> str:
+    names = [f"s{k}" for k in range(count)]
+    shift = [f"            {names[k]} = {names[k - 1]}" for k in range(count - 1, 0, -1)]
+    lines = [f"    {name} = {k} * np.ones(3)" for k, name in enumerate(names)]
+    lines += ["    for i in range(n):", "        if i % 3 != 1:", *shift]
+    lines += [f"            s0 = q + 0.25 * np.sin(s{count - 1})", f"    return np.sum({' - 0.5 * '.join(names)})"]
+    return "\n".join(["def f(q, n):", *lines, ""])
+
+
+def captured_under_if(count: int) -> str:
+    """Names that begin as one array, moved at once if something holds, behind an if that has nothing to do with it."""
+    names = [f"s{k}" for k in range(count)]
+    lines = [f"    {' = '.join(names)} = START", "    top = 0.0", "    for i in range(n):"]
+    lines += ["        if s0[0] > top:", "            top = s0[0]", "        if top < 9.0:"]
+    lines += [f"            {', '.join(names)} = q + 0.75 * {names[-1]}, {', '.join(names[:-1])}"]
+    lines += [f"    return top + np.sum({' - 0.5 * '.join(names)})"]
+    return "\n".join(["def f(q, n):", *lines, ""])
+
+
+def dict_under_if(count: int) -> str:
+    lines = [f"    s = {{{', '.join(f'{k}: {k} * np.ones(3)' for k in range(count))}}}", "    for i in range(n):"]
+    lines += [f"        new = q + 0.25 * s[{count - 1}]", "        if new[0] < 2.0:"]
+    lines += [f"            s[{k}] = s[{k - 1}]" for k in range(count - 1, 0, -1)]
+    lines += ["            s[0] = new", "        else:", "            s[0] = 0.5 * new"]
+    return "\n".join(
+        ["def f(q, n):", *lines, f"    return np.sum(s[0]) + np.sum(s[{count - 1}] * s[{count // 2}])", ""]
+    )
+
+
+UNDER_IF = [under_if, captured_under_if, dict_under_if]
+CHAINS = [shared, captured, rows, listed, keyed, types, nested, *UNDER_IF]
 
 
 @pytest.fixture
@@ -113,7 +145,7 @@ def test_passes_do_not_grow_with_a_chain(chain: Callable[[int], str], passes: li
         text = mlirad.jit(compiled(chain(size), f"<{chain.__name__} {size}>")).lower(0.3, 211).as_text("tensor")
         counts.append(len(passes))
         assert text.count("scf.for") + text.count("scf.while") == (2 if chain is nested else 1)
-    assert counts[0] == counts[1] <= (6 if chain is nested else 3)
+    assert counts[0] == counts[1] <= (6 if chain in (nested, *UNDER_IF) else 3)
 
 
 @pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.__name__)
@@ -124,7 +156,9 @@ def test_a_chain_has_the_value_of_python(chain: Callable[[int], str]) -> None:
         assert kernel(0.3, trips) == pytest.approx(f(0.3, trips), rel=1e-12)
 
 
-@pytest.mark.parametrize("chain", [captured, rows, keyed], ids=lambda chain: chain.__name__)
+@pytest.mark.parametrize(
+    "chain", [captured, rows, keyed, captured_under_if, dict_under_if], ids=lambda chain: chain.__name__
+)
 def test_the_derivative_of_a_chain(chain: Callable[[int], str]) -> None:
     f = compiled(chain(4), f"<{chain.__name__} 4>")
     reverse, forward = mlirad.grad(f)(0.3, 5), mlirad.jvp(f, (0.3, 5), (1.0, None))[1]
@@ -144,6 +178,21 @@ def test_the_types_of_a_chain_are_those_of_python() -> None:
     found, wanted = mlirad.jit(f)(0.5, 3), f(0.5, 3)
     assert [type(each) for each in found] == [type(each) for each in wanted]
     assert found == wanted
+
+
+@pytest.mark.full
+def test_types_that_move_by_arithmetic_in_a_long_tuple() -> None:
+    count = 60  # each takes a pass
+    items = ", ".join(f"0.5 * s[{k}] + 0.25 * s[{k - 1}]" for k in range(1, count))
+    lines = [
+        f"s = ({', '.join(['0.0'] * count)})",
+        "for i in range(n):",
+        f"    s = (np.sin(q + s[{count - 1}]), {items})",
+    ]
+    f = compiled("\n".join(["def f(q, n):", *(f"    {line}" for line in [*lines, "return s[3] + s[9]"]), ""]), "<long>")
+    kernel = mlirad.jit(f)
+    assert kernel.lower(0.3, 211).as_text("tensor").count("scf.for") == 1
+    assert kernel(0.3, 12) == pytest.approx(f(0.3, 12), rel=1e-12)
 
 
 def test_arrays_that_are_handed_on_are_written_as_in_python() -> None:
@@ -221,3 +270,68 @@ def test_the_fields_of_a_dataclass_that_begin_as_one_array(passes: list[int]) ->
     for trips in range(5):
         assert kernel(0.3, trips) == pytest.approx(f(0.3, trips), rel=1e-12)
     assert len(passes) <= 3
+
+
+def test_arrays_that_are_swapped_if_something_holds_are_written() -> None:
+    def f(x, y, n):
+        a, b, c = x, y, 0.5 * y
+        for i in range(n):
+            if a[0] < b[0]:
+                a, b, c = b, c, a
+            else:
+                b, c = c, b
+            a[1] = a[1] + 0.5 * c[0]
+            b[0] = b[0] * 0.75 + 0.25
+        a[2] += 3.0
+        return np.sum(a) + 2 * np.sum(b * b) + 3 * np.sum(c * c * c)
+
+    kernel = mlirad.jit(f)
+    for trips in range(6):
+        ours, own = [[np.array([0.1, 0.2, 0.4]), np.array([1.0, 2.0, 4.0])] for _ in range(2)]
+        assert kernel(*ours, trips) == pytest.approx(f(*own, trips), rel=1e-12)
+        assert all(np.array_equal(x, y) for x, y in zip(ours, own, strict=True))
+
+
+def test_numbers_that_an_if_leaves_as_they_are() -> None:
+    def f(q, n):
+        a = b = c = 0.0
+        last = 0.25
+        for i in range(n):
+            scale = 0.5
+            if i % 2 == 0:
+                c = b
+            b = a
+            a = scale * q + np.sin(c)
+            last = scale
+        return a + 2 * b + 3 * c + 5 * last
+
+    kernel = Interpreted(f, "tensor")
+    for trips in range(5):
+        assert kernel(0.3, trips) == pytest.approx(f(0.3, trips), rel=1e-12)
+
+
+def require_as_in_python(seed: int, size: int | None = None) -> None:
+    """Values, and what is written in arguments and captured arrays."""
+    model = random_moves.moves(seed, size)
+    kernel = Interpreted(model.function, "tensor")
+    start = model.function.__globals__["START"]
+    for trips in (0, 1, 2, 5):
+        found = []
+        for function in (kernel, model.function):
+            arrays = [np.array([0.1, 0.2, 0.4]), np.array([1.0, -2.0, 0.5])]
+            start[:] = [0.5, -0.25, 1.0]
+            found.append([function(*arrays, trips), *arrays, start.copy()])
+        for ours, own in zip(*found, strict=True):
+            assert np.allclose(ours, own, rtol=1e-9, atol=1e-12, equal_nan=True), (seed, trips, model.text)
+
+
+def test_random_moves_are_those_of_python() -> None:
+    for seed in range(100, 112):
+        require_as_in_python(seed, size=3)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("first", range(200, 600, 20))
+def test_four_hundred_random_moves(first: int) -> None:
+    for seed in range(first, first + 20):
+        require_as_in_python(seed, size=3)
