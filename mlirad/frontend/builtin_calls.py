@@ -87,8 +87,8 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         raise self.refusal("mlirad.checkpointed stands at the head of a for or while statement", hint)
 
     def builtin_list(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
-        if args and (grown := self.grown(self.use(args[0]))) is not None:
-            return self.copied_list(grown)
+        if args and (grown := self.grown(filled := self.spent(args[0]))) is not None:
+            return filled if isinstance(self.use(args[0]), Lazy) else self.copied_list(grown)
         return self.new_list(self.elements(args[0]) if args else ())
 
     def builtin_tuple(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
@@ -114,14 +114,15 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         return self.iterator(map, args)
 
     def builtin_sum(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
-        iterable, *rest = args
+        iterable, *rest = self.spent(args[0]), *args[1:]
         loop = prelude.sum_
-        if (grown := self.grown(self.use(iterable))) is not None and self.has_arrays(grown):
+        if (grown := self.grown(iterable)) is not None and self.has_arrays(grown):
             self.require_elements(iterable)
             loop = prelude.sum_of_arrays
         return self.call(Static(loop), (iterable, rest[0] if rest else kwargs.get("start", Static(0))), {})
 
     def _extremum(self, args: tuple[Value, ...], kwargs: Keywords, loop: Any, loop_by: Any) -> Value:
+        args = (self.spent(args[0]), *args[1:]) if args else args
         if "key" in kwargs and "default" not in kwargs:
             items = self.elements(args[0]) if len(args) == 1 else tuple(args)
             if not items:

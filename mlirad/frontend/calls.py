@@ -298,6 +298,12 @@ class Calls(Statements, Construction, Recursions):
                 error.__dict__.setdefault("callers", []).append(caller)
             raise
 
+    def run_comprehension(self, node: ast.FunctionDef, items: Value) -> Value:
+        """What a function gives that stands for a comprehension of the running one."""
+        bound = {node.args.args[0].arg: items}
+        state, block = self.state.fork(), self.current_block
+        return self.entered(Site(node, self.frame.source, self.frame.number, bound, state, block, block.last_op))
+
     def run_body(self, node: FunctionNode, number: int) -> Value:
         if isinstance(node, ast.Lambda):
             self.frame.live = self.frame.scope.local

@@ -5,7 +5,6 @@ Reads: values. Writes: ops that compute an element. Leaves: values.
 
 from __future__ import annotations
 
-import ast
 from typing import Any
 
 import numpy as np
@@ -145,12 +144,11 @@ class Iteration(Expressions):
             trips = apply(np.floor_divide, _checked(np.add, span, constant(step - 1, types.I64)), step)
         return Traced(apply(np.maximum, trips, 0), weak=True, origins=origins)
 
-    def static_length(self, iterable: Value, node: ast.expr) -> int:
-        with self.at(node):
-            length = self.length(iterable)
-            if isinstance(length, Traced):
-                raise NeedStatic(length.origins, "the length of a comprehension")
-            return length
+    def spent(self, value: Value) -> Value:
+        """Of a generator whose values a loop has put in a list, the list; else the value."""
+        value = self.use(value)
+        is_filled = isinstance(value, Lazy) and value.kind is iter and self.grown(value.parts[0]) is not None
+        return value.parts[0] if is_filled else value  # type: ignore[union-attr]
 
     def elements(self, value: Value) -> tuple[Value, ...]:
         """All elements, of an iterable of static length."""

@@ -31,6 +31,21 @@ class scope:
         _scopes.scopes.pop()
 
 
+class trial:
+    """What is remembered in here is forgotten if it ends by an exception, and else known as if there were no trial."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        _scopes.scopes.append({})
+
+    def __exit__(self, kind: type[BaseException] | None, *_error: object) -> None:
+        facts = _scopes.scopes.pop()
+        if kind is None:
+            for key, fact in facts.items():
+                remember(key, fact)
+
+
 def remember(key: Hashable, fact: Any) -> None:
     _scopes.scopes[-1].setdefault(key, fact)
 

@@ -74,6 +74,9 @@ class Unrolling(Iteration, Calls):
         if isinstance(length, Traced):
             return False
         if isinstance(iterable, Lazy):
+            iterable = self.spent(iterable)
+            if not isinstance(iterable, Lazy):
+                return self.must_unroll(iterable, length)
             return is_generator(iterable) or any(self.must_unroll(part, length) for part in iterated(iterable))
         is_constant = isinstance(iterable, Static) and isinstance(iterable.value, str | tuple)
         return is_constant or (isinstance(iterable, Tuple | Object) and self.grown(iterable) is None)
