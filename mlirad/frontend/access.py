@@ -21,16 +21,16 @@ from mlirad.dialect.expr import Expr, constant, where
 from mlirad.errors import StaticIndexError, StaticOverflowError, StaticZeroDivisionError
 from mlirad.frontend import layout, view_functions
 from mlirad.frontend.fancy import Fancy
-from mlirad.frontend.grown_lists import GrownLists
+from mlirad.frontend.grown_lists import GrownLists, is_integer
 from mlirad.frontend.hints import did_you_mean
 from mlirad.frontend.indexing import compose, is_basic
 from mlirad.frontend.merge import kind_of, renumbered
 from mlirad.frontend.numpys_errors import numpys_refusal
 from mlirad.frontend.result_layout import Asked, strides_as
-from mlirad.frontend.selection import HINT, Selected
+from mlirad.frontend.selection import HINT, Selected, transposed
 from mlirad.frontend.selection import refusal as selection_refusal
 from mlirad.frontend.state import reached
-from mlirad.frontend.traced import Traced, require_static, visible, visible_shape
+from mlirad.frontend.traced import DATA, Traced, require_static, visible, visible_shape
 from mlirad.frontend.values import (
     Alternative,
     Bound,
@@ -200,6 +200,8 @@ class Access(Fancy, GrownLists):
                 return self.result(getattr(selection, name))
             case "ndim" | "dtype":
                 return Static(getattr(selection, name))
+            case "T":
+                return transposed(selection)
         if not callable(getattr(np.ndarray, name, None)):
             raise self.refusal(f"the attribute {name!r} of a masked selection is not compiled", HINT)
         return Bound(selection, name)
@@ -285,10 +287,10 @@ class Access(Fancy, GrownLists):
             case Ref():
                 return self.array_item(base, index)
             case Tuple():
-                return self.sequence_item(base.items, index, lambda items: Tuple(items))
+                return self.sequence_item(base.items, index, lambda items: Tuple(items), is_tuple=True)
             case Object():
-                if (grown := self.grown(base)) is not None:
-                    return self.item_of(grown, index)
+                if self.grown(base) is not None:
+                    return self.item_of(base, index)
                 entry = self.entry(base)
                 if entry.kind is dict:
                     key = self.static(index, "a key of a dict")
@@ -300,6 +302,10 @@ class Access(Fancy, GrownLists):
             case Static(value=range()) | Lazy(kind=builtins.range):
                 return self.part_of_range(base, index)
             case Static():
+                operand = self.index_operand(index)
+                if is_integer(operand) and DATA in operand.origins and isinstance(base.value, tuple | str):
+                    kind = "tuple" if isinstance(base.value, tuple) else "string"
+                    return self.chosen_item(tuple(map(Static, base.value)), operand, kind)
                 key, items = self.static(self.as_slice(index), "an index"), self.operand(base)
                 return self.computed(lambda: items[key])
             case Traced() if not base.weak and isinstance(index, Tuple) and not index.items:
@@ -313,9 +319,16 @@ class Access(Fancy, GrownLists):
         return Static(require_static(self.index_operand(index), "an index")) if isinstance(index, Lazy) else index
 
     def sequence_item(
-        self, items: tuple[Value, ...], index: Value, build: Callable[[tuple[Value, ...]], Value]
+        self,
+        items: tuple[Value, ...],
+        index: Value,
+        build: Callable[[tuple[Value, ...]], Value],
+        is_tuple: bool = False,
     ) -> Value:
-        position = require_static(self.index_operand(index), "the index of a list or tuple")
+        position = self.index_operand(index)
+        if is_integer(position) and DATA in position.origins:
+            return self.chosen_item(items, position, "tuple" if is_tuple else "list")
+        require_static(position, "the index of a list or tuple")
         if isinstance(position, slice):
             return build(items[position])
         try:

@@ -50,7 +50,7 @@ from mlirad.frontend.results import (
     ScalarResult,
     StaticResult,
 )
-from mlirad.frontend.returned_arrays import ReturnedArrays
+from mlirad.frontend.returned_arrays import SHAPE_OF_RESULT, ReturnedArrays
 from mlirad.frontend.returned_lists import list_result
 from mlirad.frontend.selection import HINT, Selected
 from mlirad.frontend.sizes import require_static
@@ -158,6 +158,8 @@ def _called_like(cause: Exception, error: Exception) -> Exception:
 
 def _from_data(need: NeedStatic) -> CompileError:
     hint = "use a mask, np.where, or an array of fixed size and a count"
+    if need.what == SHAPE_OF_RESULT:
+        hint = "return a list, which may be of any length, or an array of fixed size and a count"
     return UnsupportedSyntaxError(f"{need}, and it depends on the contents of an array", _place(need), hint)
 
 

@@ -356,9 +356,15 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         return Static(None)
 
     def grown_extend(self, target: Object, args: tuple[Value, ...]) -> Value:
-        for value in self.elements(args[0]):
-            self.append(target, value)
-        return Static(None)
+        return self.call(Static(prelude.extend), (target, args[0]), {})
+
+    def grown_insert(self, target: Object, args: tuple[Value, ...]) -> Value:
+        return self.call(Static(prelude.insert), (target, *args), {})
+
+    def list_extend(self, target: Object, args: tuple[Value, ...]) -> Value:
+        if isinstance(self.length(args[0]), Traced):
+            return self.call(Static(prelude.extend), (target, args[0]), {})
+        return self.changed_list(target, [*self.entry(target).items, *self.elements(args[0])])
 
     def grown_copy(self, target: Object, args: tuple[Value, ...]) -> Value:
         return self.copied_list(self.as_is(target))
@@ -414,11 +420,12 @@ _GROWN_METHODS: dict[str, _ListMethod] = {
     "extend": BuiltinCalls.grown_extend,
     "pop": BuiltinCalls.pop_element,
     "copy": BuiltinCalls.grown_copy,
+    "insert": BuiltinCalls.grown_insert,
 }
 
 _LIST_METHODS: dict[str, _ListMethod] = {
     "append": lambda self, x, args: self.changed_list(x, [*self.entry(x).items, args[0]]),
-    "extend": lambda self, x, args: self.changed_list(x, [*self.entry(x).items, *self.elements(args[0])]),
+    "extend": BuiltinCalls.list_extend,
     "reverse": lambda self, x, args: self.changed_list(x, self.entry(x).items[::-1]),
     "clear": lambda self, x, args: self.changed_list(x, ()),
     "copy": lambda self, x, args: self.new_list(self.entry(x).items),

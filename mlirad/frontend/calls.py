@@ -294,7 +294,7 @@ class Calls(Statements, Construction, Recursions):
         except (CompileError, NeedStatic, PoisonUsed) as error:
             if not is_users and is_asked_by_user:
                 libraries.blame(error, source.function, self.location)
-            elif caller is not None:
+            elif caller is not None and not error.__dict__.get("is_deferred"):
                 error.__dict__.setdefault("callers", []).append(caller)
             raise
 

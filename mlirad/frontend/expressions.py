@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mlirad.errors import UnsupportedSyntaxError
-from mlirad.frontend import purity
+from mlirad.frontend import prelude, purity
 from mlirad.frontend.comparisons import Comparisons
 from mlirad.frontend.conditions import as_value, negated
 from mlirad.frontend.merge import kind_of
@@ -123,11 +123,16 @@ class Expressions(Comparisons):
             return self.laid_out(result, UFUNCS[type(op)], (left, right), {})
         return self.computed(lambda: function(a, b), self.elementwise_strides(left, right))
 
+    def are_lists(self, *values: Object) -> bool:
+        return all(self.kind_of_object(value) is list for value in values)
+
     def sequences(self, op: ast.operator, left: Value, right: Value) -> Value | None:
         """+ and * of tuples and lists; None where these are operands of NumPy."""
         if isinstance(op, ast.Add) and isinstance(left, Tuple) and isinstance(right, Tuple):
             return Tuple(left.items + right.items)
         if isinstance(op, ast.Add) and isinstance(left, Object) and isinstance(right, Object):
+            if self.are_lists(left, right) and (self.grown(left) or self.grown(right)) is not None:
+                return self.call(Static(prelude.joined), (left, right), {})
             a, b = self.entry(left), self.entry(right)
             return self.new_list(a.items + b.items) if (a.kind, b.kind) == (list, list) else None
         if isinstance(op, ast.BitOr) and isinstance(left, Object) and isinstance(right, Object):

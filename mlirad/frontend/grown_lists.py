@@ -24,12 +24,22 @@ from mlirad.dialect.compare import cast
 from mlirad.dialect.expr import Expr, building, constant, emit, insert, where
 from mlirad.dialect.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.movement import broadcast, reshape
-from mlirad.frontend import known, nep50, sizes
+from mlirad.frontend import known, nep50, prelude, sizes
 from mlirad.frontend.core import Core
-from mlirad.frontend.elements import ArrayElement, Element, Group, Leaf, NumberElement, element_of, joined, leaves
+from mlirad.frontend.elements import (
+    ArrayElement,
+    Element,
+    Group,
+    Leaf,
+    NumberElement,
+    element_of,
+    element_of_list,
+    joined,
+    leaves,
+)
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import DATA, NeedStatic, Traced
-from mlirad.frontend.values import Buffer, Entry, Growth, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values import Buffer, Entry, Growth, Lazy, Object, Ref, Static, Tuple, Value
 
 # A list of so many elements at most is taken apart where something needs its elements one by one.
 LISTED = 200
@@ -50,6 +60,15 @@ class GrownLists(Core):
     @abstractmethod
     def index_operand(self, index: Value) -> Any: ...
 
+    @abstractmethod
+    def distinct(self, array: Ref) -> Ref: ...
+
+    @abstractmethod
+    def range_of(self, args: tuple[Value, ...]) -> Value: ...
+
+    @abstractmethod
+    def part_of_range(self, base: Static | Lazy, index: Value) -> Value: ...
+
     # Refusals.
 
     def need_list(self, growth: Growth, why: str, hint: str) -> NoReturn:
@@ -57,6 +76,7 @@ class GrownLists(Core):
         refusal = self.refusal(why, hint)
         if not growth.may_unroll:
             raise refusal
+        refusal.__dict__["is_deferred"] = True  # its place is here, wherever it is raised
         raise NeedList({("loop", growth.loop)}, "what is done with a list that it appends to", refusal)
 
     def listed(self, value: Object, entry: Entry) -> Entry:
@@ -92,6 +112,8 @@ class GrownLists(Core):
 
     @staticmethod
     def count_of(entry: Entry) -> int | Traced:
+        if entry.growth is None:
+            return len(entry.items)
         count = entry.items[0]
         assert isinstance(count, Static | Traced)
         return count.value if isinstance(count, Static) else count
@@ -112,18 +134,39 @@ class GrownLists(Core):
         check((row >= 0) & (row < length), "IndexError", message)
         return row
 
-    def item_of(self, entry: Entry, index: Value) -> Value:
+    def item_of(self, target: Object, index: Value) -> Value:
         """`xs[index]`."""
-        operand = self.index_operand(index)
-        is_integer = isinstance(operand, int | np.integer) or (
-            isinstance(operand, Traced) and not operand.ndim and operand.kind is not float
-        )
-        if not is_integer:
-            growth = entry.growth
-            assert growth is not None
-            why = "a slice of a list that a loop has filled is not compiled"
-            self.need_list(growth, why, "take the slice of np.array(xs)")
-        return self.element_at(entry, self.position(entry, operand))
+        entry = self.as_is(target)
+        if isinstance(operand := self.index_operand(index), slice):
+            every = self.range_of((as_value(self.count_of(entry)),))
+            assert isinstance(every, Static | Lazy)
+            self.push(target)
+            places = self.part_of_range(every, index)
+            return self.call(Static(prelude.at_places), (self.pop(), places), {})
+        return self.element_at(entry, self.position(entry, self.integer_index(operand)))
+
+    def integer_index(self, operand: Any) -> Any:
+        """An index of a list. Raises CompileError for what is no integer."""
+        if isinstance(operand, int | np.integer) or is_integer(operand):
+            return operand
+        raise self.refusal("the indices of lists and tuples are integers and slices")
+
+    def chosen_item(self, items: tuple[Value, ...], index: Traced, kind: str) -> Value:
+        """`xs[index]` of a list or tuple, of an index that only the run knows."""
+        what = "a list" if kind == "list" else f"a {kind}"
+        entry = Entry.of_list(items)
+        element = element_of_list(entry, self.as_is)
+        arrays = tuple(item.alternatives[0] for item in items if isinstance(item, Ref) and item.selector is None)
+        if isinstance(element, ArrayElement) and len(arrays) == len(items) and all(a.view.is_static for a in arrays):
+            return self.distinct(Ref(arrays, self.position(entry, index, f"{kind} index out of range")))
+        if all(isinstance(item, Static) and isinstance(item.value, str) for item in items):
+            why = f"the index into {what} is known at run time only, and texts are known at compile time only"
+            raise self.refusal(why, "return the index, and take the text outside")
+        if element is None or not all(isinstance(leaf, NumberElement) for leaf in leaves(element)):
+            why = f"the index into {what} is known at run time only, and its elements are not of one type and shape"
+            raise self.refusal(why, "return the index, or use an array: np.array(xs)[i]")
+        grown = self.with_room(entry, Growth(element, self.fresh(), None, False), None)
+        return self.element_at(grown, self.position(grown, index, f"{kind} index out of range"))
 
     def element_at(self, entry: Entry, row: Expr) -> Value:
         """The element of a row that is in range."""
@@ -213,10 +256,15 @@ class GrownLists(Core):
         growth, count = entry.growth, self.count_of(entry)
         assert growth is not None
         self.require_free(target.number)
-        position = self.index_operand(args[0]) if args else -1
+        position = self.integer_index(self.index_operand(args[0])) if args else -1
         if isinstance(position, Traced) or position != -1:
-            why = "this takes an element out of a list that a loop fills"
-            self.need_list(growth, why, "take out the last one only: xs.pop()")
+            if isinstance(count, Traced):
+                check(count.expr > 0, "IndexError", "pop from empty list")
+            row = self.position(entry, position, "pop index out of range")
+            taken = self.element_at(entry, row)
+            self.push(taken)
+            self.call(Static(prelude.take_out), (target, Traced(row, weak=True, origins=origins_of(growth))), {})
+            return self.pop()
         popped = self.element_at(entry, self.position(entry, -1, "pop from empty list"))
         shorter = Static(count - 1) if isinstance(count, int) else dataclasses.replace(count, expr=count.expr - 1)
         self.state.heap[target.number] = dataclasses.replace(entry, items=(shorter, *entry.items[1:]))
@@ -312,6 +360,14 @@ def is_short(entry: Entry) -> bool:
 
 def list_in_arrays(growth: Growth, length: Value, arrays: Iterable[Expr]) -> Entry:
     return Entry(list, (growth,), (length, *map(Buffer, arrays)))
+
+
+def is_integer(operand: Any) -> bool:
+    return isinstance(operand, Traced) and not operand.ndim and operand.kind is not float
+
+
+def as_value(number: int | Traced) -> Value:
+    return number if isinstance(number, Traced) else Static(number)
 
 
 def origins_of(growth: Growth) -> frozenset[Hashable]:

@@ -16,6 +16,7 @@ from mlirad.dialect.expr import Expr, apply, constant, where
 from mlirad.errors import DTypeError
 from mlirad.frontend import prelude
 from mlirad.frontend.expressions import Expressions
+from mlirad.frontend.grown_lists import as_value
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.python_integers import converted, require_fit
 from mlirad.frontend.selection import Selected
@@ -267,10 +268,6 @@ class Iteration(Expressions):
             return view.affine(range(1, view.ndim), starts, (1, *view.shape[1:]))
 
         return self.distinct(array.seen_as((row(each.view) for each in array.alternatives), row))
-
-
-def as_value(number: int | Traced) -> Value:
-    return number if isinstance(number, Traced) else Static(number)
 
 
 def _checked(ufunc: np.ufunc, x: Expr, y: Expr) -> Expr:

@@ -31,7 +31,7 @@ from mlirad.frontend import (
     sizes,
 )
 from mlirad.frontend.assignment import assignable, check_in_place
-from mlirad.frontend.selection import Selected, is_same_value, refusal
+from mlirad.frontend.selection import Selected, is_same_value, refusal, transposed
 from mlirad.frontend.traced import Number, Traced, as_operand, require_static, shape_of, visible
 
 
@@ -93,7 +93,13 @@ def _beside(model: Selected, operand: Any) -> Any:
 
 
 def require_same_mask(x: Selected, y: Selected) -> None:
-    if x.trailing != y.trailing or x.mask.shape != y.mask.shape:
+    if x.trailing != y.trailing:
+        raise refusal("it stands beside one of another mask")
+    require_one_mask(x, y)
+
+
+def require_one_mask(x: Selected, y: Selected) -> None:
+    if x.mask.shape != y.mask.shape:
         raise refusal("it stands beside one of another mask")
     if not is_same_value(x.mask.expr.value, y.mask.expr.value):
         raise refusal("it stands beside one whose mask may be another (bind the mask to a name)")
@@ -226,11 +232,30 @@ _any = _reduction(numpy_reductions.any_, lambda dtype: 0)
 _all = _reduction(numpy_reductions.all_, lambda dtype: 1)
 
 
-def _dot(x: Any, y: Any) -> Any:
+def _inner(x: Any, y: Any) -> Any:
     """The product of two selections of rank 1 by one mask."""
     if not (isinstance(x, Selected) and isinstance(y, Selected) and x.ndim == y.ndim == 1):
         raise refusal("a matrix product needs it")
     return _total(x * y)
+
+
+def _dot(x: Any, y: Any) -> Any:
+    """A matrix product: over the axis that one mask makes in both, or over another one of one selection."""
+    if isinstance(x, Selected) and isinstance(y, Selected) and x.ndim == y.ndim == 1:
+        return _total(x * y)
+    if any(isinstance(each, Selected) and (each.mask.ndim != 1 or each.ndim > 2) for each in (x, y)):
+        raise refusal("a matrix product needs it")
+    if isinstance(x, Selected) and isinstance(y, Selected):
+        if x.axis != x.ndim - 1 or y.axis != 0:
+            raise refusal("a matrix product needs it")
+        require_one_mask(x, y)
+        return operators.binary(np.matmul, x.filled(0), y.filled(0))
+    if isinstance(x, Selected) and x.ndim == 2 and x.axis == 0 and len(shape_of(as_operand(y))) in (1, 2):
+        return Selected(operators.binary(np.matmul, x.harmless, as_operand(y)), x.mask, 0)
+    if isinstance(y, Selected) and y.ndim == 2 and y.axis == 1 and len(shape_of(as_operand(x))) in (1, 2):
+        product = operators.binary(np.matmul, as_operand(x), y.harmless)
+        return Selected(product, y.mask, product.ndim - 1)
+    raise refusal("a matrix product needs it")
 
 
 # --- assignment -------------------------------------------------------------------------------------------------
@@ -291,6 +316,7 @@ _WHOLE: Mapping[Any, Callable[..., Any]] = {
     np.shape: lambda x: x.shape,
     np.dot: _dot,
     np.matmul: _dot,
-    np.inner: _dot,
-    np.vdot: _dot,
+    np.inner: _inner,
+    np.vdot: _inner,
+    np.transpose: transposed,
 }

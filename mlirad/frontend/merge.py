@@ -25,6 +25,7 @@ from mlirad.frontend.joined_views import fillers, one_kind
 from mlirad.frontend.nep50 import BoolOrInt, Either
 from mlirad.frontend.numbers import join_numbers, number_dtype
 from mlirad.frontend.selection import Selected
+from mlirad.frontend.sizes import is_static
 from mlirad.frontend.state import Live, Place, State
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import (
@@ -407,12 +408,16 @@ class Merge:
         if left.kind is list and (owner := left.borrowed or right.borrowed) is not None:
             why = f"by how much this changes the length of {owner.name} is known at run time only"
             return Poison(why, self.location, self.loop, "append to a list that is made here, and return it")
+        hint = "use an array and a count"
         if element is not None or left.kind is not list or self.loop is None:
             why = f"the length of this {left.kind.__name__} depends on data"
         else:
             why = "this list gets longer in the loop, and its elements have no one type and shape"
+            if any(isinstance(item, Ref) and not is_static(item.shape) for item in (*left.items, *right.items)):
+                why = "this list gets longer in the loop, and only the run knows the sizes of its arrays"
+                hint = "put them into one array, made before the loop: out[i : i + n] = part"
         grows = None if element is None else (number, element)
-        return Poison(why, self.location, self.loop, "use an array and a count", grows)
+        return Poison(why, self.location, self.loop, hint, grows)
 
     def value(
         self, place: Place, a: Value | None, b: Value | None, unbound_a: bool = False, unbound_b: bool = False

@@ -129,3 +129,40 @@ def slice_of_range(items: Any, first: Any, by: Any, start: Any, stop: Any, step:
         end = stop + length if stop < 0 else stop
         end = lowest if end < lowest else highest if end > highest else end
     return range(first + by * begin, first + by * end, by * step)
+
+
+def extend(xs: Any, items: Any) -> None:
+    for item in items:
+        xs.append(item)
+
+
+def joined(xs: Any, ys: Any) -> Any:
+    """`xs + ys` of lists."""
+    both = xs.copy()
+    for item in ys:
+        both.append(item)
+    return both
+
+
+def at_places(xs: Any, places: Any) -> Any:
+    """`xs[...]` of a list, for a slice."""
+    return [xs[place] for place in places]
+
+
+def take_out(xs: Any, place: int) -> None:
+    """`xs.pop(place)` of a list that has that place."""
+    first = place + len(xs) if place < 0 else place
+    for k in range(first, len(xs) - 1):
+        xs[k] = xs[k + 1]
+    xs.pop()
+
+
+def insert(xs: Any, place: int, item: Any) -> None:
+    """`xs.insert(place, item)` of a list."""
+    length = len(xs)
+    first = place + length if place < 0 else place
+    first = 0 if first < 0 else length if first > length else first
+    xs.append(item)
+    for k in range(length, first, -1):
+        xs[k] = xs[k - 1]
+    xs[first] = item

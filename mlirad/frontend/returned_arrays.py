@@ -29,7 +29,7 @@ from mlirad.frontend.sizes import Size, require_static
 from mlirad.frontend.values import Alternative, Ref, Value
 from mlirad.frontend.views import Affine, New, View
 
-_WHAT = "the shape of a result"
+SHAPE_OF_RESULT = "the shape of a result"
 
 
 class ReturnedArrays:
@@ -114,21 +114,21 @@ class ReturnedArrays:
         """A new array that several results are views of."""
         cell, view = alternative.cell, alternative.view
         if cell not in self._cells:
-            shape = require_static(view.base_shape, _WHAT)
+            shape = require_static(view.base_shape, SHAPE_OF_RESULT)
             self._cells[cell] = ArrayResult(self._result(self._machine.state.store[cell]), shape, view.dtype)
         return self._cells[cell]
 
     def _new(self, array: Ref) -> ArrayResult:
-        shape = require_static(array.shape, _WHAT)
+        shape = require_static(array.shape, SHAPE_OF_RESULT)
         return ArrayResult(self._result(self._machine.read(array).contents), shape, array.dtype)
 
     def _view_of(self, base: ArrayResult | Caller, view: View) -> Array:
         if view.is_whole:
             return base
         steps: list[SliceStep | ReshapeStep] = []
-        below: tuple[Size, ...] = require_static(view.base_shape, _WHAT)
+        below: tuple[Size, ...] = require_static(view.base_shape, SHAPE_OF_RESULT)
         for step, params, shape in view.chain():
-            sizes = require_static(shape, _WHAT)
+            sizes = require_static(shape, SHAPE_OF_RESULT)
             if isinstance(step, Affine):
                 starts = tuple(self._start(start) for start in params[: len(step.base)])
                 axes = tuple(None if isinstance(axis, New) else axis for axis in step.axes)
@@ -136,7 +136,7 @@ class ReturnedArrays:
                 steps.append(SliceStep(starts, sizes, step.strides, axes, repeats))
                 below = repeats
             else:
-                steps.append(ReshapeStep(require_static(below, _WHAT), sizes))
+                steps.append(ReshapeStep(require_static(below, SHAPE_OF_RESULT), sizes))
                 below = sizes
         return ViewResult(base, tuple(steps), view.readonly)
 

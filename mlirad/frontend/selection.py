@@ -108,6 +108,15 @@ def select(contents: Expr, mask: Traced, start: int, at: int) -> Selected:
     return Selected(Traced(_transposed(contents, order), origins=frozenset({DATA})), mask, at)
 
 
+def transposed(x: Selected) -> Selected:
+    """`x.T`."""
+    count = x.mask.ndim
+    groups = [[axis] for axis in range(x.axis)] + [list(x.mask_axes)]
+    groups += [[axis] for axis in range(x.axis + count, x.values.ndim)]
+    order = [axis for group in reversed(groups) for axis in group]
+    return Selected(Traced(_transposed(x.values.expr, order), origins=x.values.origins), x.mask, x.trailing)
+
+
 def put(contents: Expr, new: Expr, mask: Traced, start: int, at: int) -> Expr:
     """The contents with those elements replaced by what `new` has there, whose axes are as `select` gives them."""
     order = _order(len(contents.shape), start, mask.ndim, at)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlirad.errors import ShapeError
-from mlirad.frontend import purity
+from mlirad.frontend import prelude, purity
 from mlirad.frontend.core import RESULT, Bottom, Exit, Outcome
 from mlirad.frontend.expressions import BINARY, UFUNCS
 from mlirad.frontend.imports import Imports
@@ -358,11 +358,10 @@ class Statements(Matching, Raising, Imports, LocalClasses):
         if self.users_class(current) is not None:
             return self.binary(op, current, right)
         if self.grown(current) is not None and isinstance(op, ast.Add):
-            assert isinstance(current, Object)
-            for value in self.elements(right):
-                self.append(current, value)
-            return current
+            return self.extended(current, right)
         if isinstance(current, Object) and isinstance(op, ast.Add) and self.entry(current).kind is list:
+            if isinstance(self.length(right), Traced):
+                return self.extended(current, right)
             entry = self.entry(current)
             items = entry.items + self.elements(right)
             self.change(current, dataclasses.replace(entry, keys=tuple(range(len(items))), items=items))
@@ -386,6 +385,12 @@ class Statements(Matching, Raising, Imports, LocalClasses):
         function = BINARY[type(op)]
         self.assign_array(current, function(self.read(current), operand), UFUNCS[type(op)])
         return current
+
+    def extended(self, current: Value, right: Value) -> Value:
+        """The list after `current += right`; a loop appends the items."""
+        self.push(current)
+        self.call(Static(prelude.extend), (current, right), {})
+        return self.pop()
 
     def changed_selection(self, op: ast.operator, current: Selected, right: Value) -> Value:
         """What `x[m] op= right` stores; `current` is x[m]."""

@@ -346,8 +346,9 @@ def test_results_of_a_length_that_only_the_run_knows_are_refused() -> None:
                 h.append(y[i % 3])
         return np.array(h)
 
-    with pytest.raises(CompileError, match="the shape of a result"):
+    with pytest.raises(CompileError, match="the shape of a result") as caught:
         jit(positive)(Y, 3)
+    assert "return a list" in str(caught.value)
 
 
 def test_an_empty_list_of_arrays_has_no_shape() -> None:

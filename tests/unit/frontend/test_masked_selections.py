@@ -11,6 +11,8 @@ from run_frontend import call, is_same
 
 from mlirad.dialect.check import CheckFailed
 from mlirad.errors import CompileError, DTypeError, UnsupportedSyntaxError
+from mlirad.requests import Grad
+from mlirad.testing.interpreted import Interpreted
 
 X = np.array([1.0, -2.0, 3.0, -4.0, 5.0])
 Y = np.arange(5.0) + 1
@@ -293,3 +295,52 @@ def test_a_mask_of_another_shape() -> None:
     with pytest.raises((CompileError, CheckFailed)) as raised:
         call(lambda x: x[x[1:] > 0].sum(), X)
     assert "boolean index did not match indexed array along axis 0" in str(raised.value)
+
+
+def normal_equations(x, y, shift):
+    m = np.arange(len(y)) % 3 == 1
+    rows, values = x[m], y[m]
+    gram, moments = rows.T @ rows, rows.T @ values
+    b = gram[0] + shift
+    residual = np.mean((y[~m] - x[~m] @ b) ** 2) + (b @ x[~m].T).sum()
+    others = np.dot(rows.T, values), values @ rows, np.transpose(rows).max(axis=0).sum(), x[y > 0].T @ y[y > 0]
+    return gram, moments, residual, *others
+
+
+def weighted_equations(x, y):
+    gram, moments, residual, dot, product, greatest, positive = normal_equations(x, y, 0.5)
+    return np.sum(gram**2) + np.sum(moments * product) + residual + greatest + np.sum(positive * dot)
+
+
+def test_matrix_products() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(10, 3)), rng.normal(size=10)
+    x[0] = np.inf  # is not selected
+    for found, wanted in zip(call(normal_equations, x, y, 0.5)[:2], normal_equations(x, y, 0.5)[:2], strict=True):
+        np.testing.assert_allclose(found, wanted)
+    x[0] = 0.5
+    for found, wanted in zip(call(normal_equations, x, y, 0.5), normal_equations(x, y, 0.5), strict=True):
+        np.testing.assert_allclose(found, wanted)
+    slopes = Interpreted(Grad(weighted_equations, (0, 1)))(x, y)
+    e = 1e-6
+    for slope, steps in zip(slopes, (np.eye(30).reshape(30, 10, 3), np.eye(10)), strict=True):
+        changes = [(e * step, 0) if step.ndim == 2 else (0, e * step) for step in steps]
+        wanted = [
+            (weighted_equations(x + dx, y + dy) - weighted_equations(x - dx, y - dy)) / (2 * e) for dx, dy in changes
+        ]
+        np.testing.assert_allclose(slope.ravel(), wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, m: x[m] @ x[m].T,
+        lambda x, m: x[:, 0][m] @ np.ones(3),
+        lambda x, m: x[m].T @ x[~m],
+        lambda x, m: np.inner(x[m].T, x[m].T),
+    ],
+)
+def test_other_products_are_refused(function: Callable[..., Any]) -> None:
+    x = np.arange(12.0).reshape(4, 3)
+    with pytest.raises(UnsupportedSyntaxError, match="masked selection"):
+        call(function, x, x[:, 0] > 4)
