@@ -118,7 +118,7 @@ class FilledLists(Unrolling):
             self.roll_back(mark)
             self.state, frame.live, self.appended = start.fork(), live, appended
         with self.at(loop.node):
-            why = "this loop appends to a list and changes its length in other ways too"
+            why = "this loop appends to a list and changes it in other ways too"
             refusal = self.refusal(why, "only append to it, or use an array and a count")
         raise NeedList({("loop", loop.key)}, "what is done with a list that it appends to", refusal)
 

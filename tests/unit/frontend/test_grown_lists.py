@@ -409,16 +409,16 @@ def test_arrays_of_rows_of_several_types() -> None:
 
 
 def test_a_loop_that_cannot_be_unrolled_is_refused_for_what_its_list_is_used_for() -> None:
-    def inserted(y, n):
+    def turned(y, n):
         h, x = [], y[0]
         while x < 5.0:
             x = x + 0.1
             h.append(x)
-            h.insert(0, x)
+            h.reverse()
         return h[0]
 
-    with pytest.raises(UnsupportedSyntaxError, match="changes its length in other ways") as caught:
-        jit(inserted)(Y, 1)
+    with pytest.raises(UnsupportedSyntaxError, match="changes it in other ways") as caught:
+        jit(turned)(Y, 1)
     assert caught.value.location is not None
     assert "while" in open(__file__).read().splitlines()[caught.value.location.lineno - 1]
 
@@ -431,7 +431,7 @@ def test_a_loop_that_cannot_be_unrolled_is_refused_for_what_its_list_is_used_for
                 x = x + 1.0
         return x
 
-    with pytest.raises(UnsupportedSyntaxError, match="a slice of a list that a loop has filled") as caught:
+    with pytest.raises(UnsupportedSyntaxError, match="comparing a list") as caught:
         jit(compared)(Y, 1)
     assert caught.value.location is not None
     assert "if h[1:]" in open(__file__).read().splitlines()[caught.value.location.lineno - 1]
