@@ -16,6 +16,7 @@ import numpy as np
 from mlirad.dialect.expr import apply
 from mlirad.errors import DTypeError
 from mlirad.frontend.conditions import Conditions, Truth, as_value, negated
+from mlirad.frontend.nep50 import kinds_of
 from mlirad.frontend.numpys_errors import numpys_refusal
 from mlirad.frontend.traced import Traced, is_static, require_static
 from mlirad.frontend.values import Object, Ref, Static, Tuple, Value
@@ -70,8 +71,8 @@ class Comparisons(Conditions):
             return left.value is right.value
         for a, b in ((left, right), (right, left)):
             if isinstance(a, Static) and (a.value is None or isinstance(a.value, bool | type)):
-                is_bool = isinstance(b, Traced) and (b.of_bool is not None or (b.kind is bool and (b.weak or b.either)))
-                if is_bool and isinstance(a.value, bool):
+                kinds = kinds_of(b.several or b.kind) if isinstance(b, Traced) and (b.weak or b.either) else ()
+                if bool in kinds and isinstance(a.value, bool):
                     raise self.refusal("`is` of a bool that is not known at compile time", "use ==")
                 return False
         if isinstance(left, Object) and isinstance(right, Object):

@@ -51,7 +51,8 @@ def element_of(value: Value, entry_of: EntryOf) -> Element | None:
     """What a value is as an element; None where it cannot stand in an array."""
     match value:
         case Static() | Traced():
-            if isinstance(value, Traced) and (value.is_array or value.of_bool is not None):
+            is_bool_too = isinstance(value, Traced) and value.several is not None and bool in value.several.kinds
+            if is_bool_too or (isinstance(value, Traced) and value.is_array):
                 return None
             known = number_dtype(value)
             return None if known is None else NumberElement(*known)

@@ -40,8 +40,8 @@ def is_basic(index: Any) -> bool:
 
 def _is_advanced(entry: Any) -> bool:
     if isinstance(entry, Traced):
-        if entry.of_bool is not None:
-            raise PoisonUsed(entry.of_bool.poison)  # a bool is a mask
+        if entry.several is not None and bool in entry.several.kinds:
+            raise PoisonUsed(entry.several.poison)  # a bool is a mask
         return entry.ndim > 0 or entry.kind is bool
     if isinstance(entry, np.ndarray):
         return entry.ndim > 0 or entry.dtype == bool

@@ -22,7 +22,7 @@ from mlirad.frontend import known, views
 from mlirad.frontend.columns import Columns, Operand
 from mlirad.frontend.elements import Element, common_element
 from mlirad.frontend.joined_views import fillers, one_kind
-from mlirad.frontend.nep50 import BoolOrInt, Either
+from mlirad.frontend.nep50 import Either, Several
 from mlirad.frontend.numbers import join_numbers, number_dtype
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.sizes import is_static
@@ -495,9 +495,12 @@ class Merge:
         origins = _origins(a) | _origins(b)
         if not all(isinstance(side, Traced) and side.expr.value is expr.value for side in (a, b)):
             origins |= self.origins  # what is the same on both sides, nothing has decided
-        either = Either(joined.dtype, joined.values, self.undecided(place, a, b)) if joined.is_either else None
-        of_bool = BoolOrInt(self.of_bool(place, a, b)) if joined.of_bool else None
-        return Traced(expr, joined.weak, False, origins, either, of_bool)
+        either, several = None, None
+        if joined.is_either:
+            either = Either(joined.dtype, joined.values, self.undecided(place, a, b), joined.kinds)
+        elif len(joined.kinds) > 1:
+            several = Several(joined.kinds, self.several(place, a, b, joined.kinds))
+        return Traced(expr, joined.weak, False, origins, either, several)
 
     def array(self, place: Place, a: Ref, b: Ref) -> Ref | Poison:
         """One reference for two: the union of their alternatives."""
@@ -592,13 +595,15 @@ class Merge:
         hint = f"give both the same type: start from np.{dtype}({text}), or x.dtype.type({text}), and not from {text}"
         return dataclasses.replace(poison, why=why, hint=hint)
 
-    def of_bool(self, place: Place, a: Static | Traced, b: Static | Traced) -> Poison:
-        """Why a number that is a bool on one path and an int on another cannot be used where these mean two things."""
+    def several(self, place: Place, a: Static | Traced, b: Static | Traced, kinds: tuple[type, ...]) -> Poison:
+        """Why a Python number of one class on one path, and of another on another, cannot be used where it matters."""
         for side in (a, b):
-            if isinstance(side, Traced) and side.of_bool is not None:
-                return side.of_bool.poison
+            if isinstance(side, Traced) and side.several is not None:
+                return side.several.poison
         poison = self.disagreement(place, a, b)
         hint = "begin with 0 and not with False, or write bool(...) or int(...) on both paths"
+        if kinds[-1] is float:
+            hint = "begin with 0.0 and not with 0, or write float(...) on both paths"
         return dataclasses.replace(poison, why=f"{poison.why}; these mean different things here", hint=hint)
 
     def disagreement(self, place: Place, a: Value, b: Value) -> Poison:

@@ -9,7 +9,7 @@ Reads: dtypes, classes of Python's numbers. Writes: nothing. Leaves: dtypes, or 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -68,50 +68,72 @@ class PoisonUsed(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Either:
-    """A Python number of the kind of `dtype` on one path, and a NumPy number of `dtype` on another.
+    """A Python number on one path, and a NumPy number of `dtype` on another.
 
     It is held in NumPy's dtype, and used where both meanings give the same; elsewhere it is refused.
-    values: what the Python number is, if that is known. poison: the refusal where the two would mean different things.
+    values: what the Python number is, if that is known, as one of the kind that `dtype` holds. poison: the refusal
+    where the two would mean different things. kinds: the classes that the Python number may be of.
     """
 
     dtype: np.dtype
     values: tuple[Any, ...] | None
     poison: Poison
+    kinds: tuple[type, ...]
 
     @property
     def kind(self) -> type:
-        """bool, int or float: the class of the Python number."""
+        """bool, int or float: the class in which the Python number is held."""
         return weak_kind(self.dtype)
 
     @property
-    def meanings(self) -> tuple[type, np.dtype]:
-        return self.kind, self.dtype
+    def meanings(self) -> tuple[type | np.dtype, ...]:
+        return *self.kinds, self.dtype
 
     @property
     def key(self) -> Hashable:
         """What two of them must have in common to be the same; the text tells 0.0 from -0.0."""
-        return self.dtype, None if self.values is None else tuple(map(repr, self.values))
+        return self.dtype, self.kinds, None if self.values is None else tuple(map(repr, self.values))
 
 
 @dataclass(frozen=True, eq=False)
-class BoolOrInt:
-    """A Python bool on one path, and a Python int on another: held as an int, and refused where that is another thing.
+class Several:
+    """A Python number of one class on one path, and of another class on another: held as the widest of these.
 
-    poison: that refusal.
+    It is used where all mean the same, and refused elsewhere. kinds: two or three, in the order bool, int, float.
+    poison: the refusal.
     """
 
+    kinds: tuple[type, ...]
     poison: Poison
 
     @property
-    def meanings(self) -> tuple[type, type]:
-        return bool, int
+    def meanings(self) -> tuple[type, ...]:
+        return self.kinds
 
 
 # What stands for an operand when NumPy is asked: a dtype, or bool, int, float for a Python number, or two of them.
 # Functions of stand-ins raise PoisonUsed where it matters which of the two an operand is.
-Undecided = Either | BoolOrInt
+Undecided = Either | Several
 StandIn = np.dtype | type | Undecided
 Chosen = tuple[np.dtype | type, ...]
+
+
+def kinds_of(operand: StandIn) -> tuple[type, ...]:
+    """The classes that a Python number may be of; none, if it is NumPy's in any case."""
+    if isinstance(operand, Undecided):
+        return operand.kinds
+    return (operand,) if isinstance(operand, type) else ()
+
+
+def in_order(kinds: Iterable[type]) -> tuple[type, ...]:
+    """Classes of Python's numbers, each once, as bool < int < float."""
+    found = set(kinds)
+    return tuple(kind for kind in WEAK if kind in found)
+
+
+def widest(operand: type | Several) -> type:
+    """The class in which a Python number is held."""
+    return kinds_of(operand)[-1]
 
 
 def united(*groups: Sequence[Any] | None) -> tuple[Any, ...] | None:
@@ -159,7 +181,7 @@ def _held(stand_in: StandIn) -> np.dtype:
         return stand_in
     if isinstance(stand_in, Either):
         return stand_in.dtype
-    return PYTHON_DTYPES[int if isinstance(stand_in, BoolOrInt) else stand_in]
+    return PYTHON_DTYPES[widest(stand_in)]
 
 
 def sample(stand_in: np.dtype | type) -> Any:
@@ -226,7 +248,8 @@ def result_dtype(function: Callable[..., Any], dtype: np.dtype) -> np.dtype:
 
 def must_fit(operand: StandIn, dtype: np.dtype) -> bool:
     """Whether an operand that is promoted to `dtype` may be out of its range: a Python int, which is then refused."""
-    return (operand is int or isinstance(operand, BoolOrInt)) and dtype.kind in "iu" and dtype != _INT64
+    is_int = isinstance(operand, type | Several) and widest(operand) is int
+    return is_int and dtype.kind in "iu" and dtype != _INT64
 
 
 def convert(value: Any, dtype: np.dtype) -> np.ndarray:
@@ -269,7 +292,7 @@ def joined(left: StandIn, right: StandIn) -> np.dtype | None:
 
     Python's join as bool < int < float, NumPy's only exactly. A Python number is held in the dtype of NumPy's.
     """
-    left, right = (int if isinstance(x, BoolOrInt) else x for x in (left, right))
+    left, right = (widest(x) if isinstance(x, Several) else x for x in (left, right))
     kinds = [x for x in (left, right) if isinstance(x, type)]
     if len(kinds) == 2:
         return PYTHON_DTYPES[weak_join(*kinds)]

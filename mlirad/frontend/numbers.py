@@ -13,7 +13,7 @@ import numpy as np
 
 from mlirad.dialect import types
 from mlirad.frontend import nep50
-from mlirad.frontend.nep50 import BoolOrInt, StandIn, united
+from mlirad.frontend.nep50 import Several, StandIn, united
 from mlirad.frontend.traced import Traced, stand_in
 from mlirad.frontend.values import Static
 from mlirad.signature import weak_kind
@@ -39,14 +39,14 @@ def number_dtype(value: Static | Traced) -> tuple[np.dtype, bool] | None:
 class Join:
     """What two numbers are held as. is_either: whether Python's or NumPy's, as the path is; values: as of an Either.
 
-    of_bool: whether a Python int is a bool on one of the paths.
+    kinds: the classes that a Python number has on the paths.
     """
 
     dtype: np.dtype
     weak: bool
     is_either: bool = False
     values: tuple[Any, ...] | None = None
-    of_bool: bool = False
+    kinds: tuple[type, ...] = ()
 
 
 def join_numbers(left: Static | Traced, right: Static | Traced) -> Join | None:
@@ -57,13 +57,14 @@ def join_numbers(left: Static | Traced, right: Static | Traced) -> Join | None:
     dtype = nep50.joined(*sources)
     if dtype is None or not all(_is_held(value, dtype) for value in (left, right)):
         return None
-    if all(isinstance(source, type | BoolOrInt) for source in sources):
-        return Join(dtype, True, of_bool=weak_kind(dtype) is int and any(source is not int for source in sources))
-    if any(isinstance(source, BoolOrInt) for source in sources):
+    kinds = nep50.in_order(kind for source in sources for kind in nep50.kinds_of(source))
+    if all(isinstance(source, type | Several) for source in sources):
+        return Join(dtype, True, kinds=kinds)
+    if any(isinstance(source, Several) for source in sources):
         return None
     if all(isinstance(source, np.dtype) for source in sources):
         return Join(dtype, False)
-    return Join(dtype, False, True, united(*(_values(x, dtype) for x in (left, right))))
+    return Join(dtype, False, True, united(*(_values(x, dtype) for x in (left, right))), kinds)
 
 
 def _source(value: Static | Traced) -> StandIn:

@@ -249,7 +249,7 @@ def _of_nested(x: list[Any] | tuple[Any, ...], dtype: np.dtype | None) -> Traced
     with numpys_refusal():
         asked = np.array(_model(x), dtype=dtype)
         if dtype is None and np.array(_model(x, as_first=True)).dtype != asked.dtype:
-            found = (y.either or y.of_bool for _, y in _leaves(x, ()) if isinstance(y, Traced))
+            found = (y.either or y.several for _, y in _leaves(x, ()) if isinstance(y, Traced))
             raise PoisonUsed(next(y.poison for y in found if y is not None))
     found = nep50.require_dtype(asked.dtype, "an array of these values")
     element = types.from_dtype(found)
@@ -272,14 +272,16 @@ def _of_nested(x: list[Any] | tuple[Any, ...], dtype: np.dtype | None) -> Traced
 def _model(x: Any, as_first: bool = False) -> Any:
     """What NumPy is asked about in place of x: ones, of the same shape and dtype.
 
-    as_first: whether a number that may be Python's or NumPy's, or a bool or an int, is the former.
+    as_first: whether a number that may be of several classes is of the first of them: Python's before NumPy's.
     """
     if isinstance(x, list | tuple):
         return [_model(item, as_first) for item in x]
     if not isinstance(x, Traced):
         return x
-    if x.weak or (as_first and x.either is not None):
-        return True if as_first and x.of_bool is not None else x.kind(1)
+    if as_first and (undecided := x.several or x.either) is not None:
+        return undecided.kinds[0](1)
+    if x.weak:
+        return x.kind(1)
     return np.broadcast_to(np.ones((), x.dtype), x.static_shape("np.array")) if x.is_array else x.dtype.type(1)
 
 

@@ -22,7 +22,7 @@ from mlirad.frontend.numpy_power import power
 from mlirad.frontend.python_operators import Operators
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Number, Traced, as_operand, in_type, is_python_number, origins_of, python_kind
-from mlirad.frontend.undecided import applied, may_be_python
+from mlirad.frontend.undecided import applied, kinds_made, may_be_python
 
 _SYMBOLS = {
     np.bitwise_and: "&",
@@ -72,7 +72,7 @@ def unary(ufunc: np.ufunc, x: Operators) -> Any:
     if ufunc is not np.positive:
         checked = {np.negative: python_integers.negative, np.absolute: python_integers.absolute}
         number = apply(ufunc, number) if x.kind is float else checked[ufunc](number)
-    return Traced(number, weak=True, origins=x.origins)
+    return Traced(number, weak=True, origins=x.origins, several=_several(ufunc, x))
 
 
 def _of_either(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> Traced:
@@ -80,7 +80,7 @@ def _of_either(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -
     if ufunc in COMPARISONS:
         result = numpy_elementwise.call(ufunc, left, right)
         either = next(x.either for x in (left, right) if isinstance(x, Traced) and x.either is not None)
-        return replace(result, either=Either(np.dtype(bool), None, either.poison))
+        return replace(result, either=Either(np.dtype(bool), None, either.poison, (bool,)))
 
     def by_numpy(x: Traced | Number, y: Traced | Number) -> Traced:
         return power(x, y) if ufunc is np.power else numpy_elementwise.call(ufunc, x, y)
@@ -98,24 +98,28 @@ def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | N
         flags = (in_type(x, nep50.weak_dtype(bool), ()) for x in (left, right))
         return Traced(apply(BITWISE[ufunc], *flags), weak=True, origins=origins)
     if ufunc in COMPARISONS:
-        return Traced(python_comparisons.compared(ufunc, left, right), weak=True, origins=origins)
+        return Traced(python_comparisons.compared(ufunc, _as_held(left), _as_held(right)), weak=True, origins=origins)
     if ufunc is np.power:
-        return power(_plain(left), _plain(right))
+        return replace(power(_plain(_as_held(left)), _plain(_as_held(right))), several=_several(ufunc, left, right))
     if kind is not float and ufunc in (np.divide, np.floor_divide, np.remainder):
         _check_divisor(ufunc, right)
     is_float = kind is float or ufunc is np.divide
     dtype = nep50.weak_dtype(float if is_float else int)
     operands = in_type(left, dtype, ()), in_type(right, dtype, ())
     number = apply(ufunc, *operands) if is_float else python_integers.binary(ufunc, *operands)
-    of_bool = _of_bools(left, right) if ufunc in BITWISE else None
-    return Traced(number, weak=True, origins=origins, of_bool=of_bool)
+    return Traced(number, weak=True, origins=origins, several=_several(ufunc, left, right))
 
 
-def _of_bools(left: Traced | Number, right: Traced | Number) -> nep50.BoolOrInt | None:
-    """Whether &, | or ^ of two numbers may be a bool: they may both be one."""
-    found = [x.of_bool if isinstance(x, Traced) else None for x in (left, right)]
-    may_be = all(why is not None or python_kind(x) is bool for x, why in zip((left, right), found, strict=True))
-    return (found[0] or found[1]) if may_be else None
+def _as_held(x: Traced | Number) -> Traced | Number:
+    """A Python number of several classes as one of the class that holds it."""
+    return replace(x, several=None) if isinstance(x, Traced) else x
+
+
+def _several(ufunc: np.ufunc, *operands: Traced | Number) -> nep50.Several | None:
+    """The classes that a result of Python's numbers may be of, if the operands may be of several."""
+    found = [x.several for x in operands if isinstance(x, Traced) and x.several is not None]
+    kinds = kinds_made(ufunc, operands) if found else ()
+    return nep50.Several(kinds, found[0].poison) if len(kinds) > 1 else None
 
 
 def _plain(x: Traced | Number) -> Traced | Number:

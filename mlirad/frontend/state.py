@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 
 from mlirad.dialect.expr import Expr
 from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Closure, Entry, Growth, Maybe, Object, Ref, Renaming, Tuple, Value, inside
+from mlirad.frontend.values import Closure, Entry, Growth, Maybe, Object, Ref, Renaming, Static, Tuple, Value, inside
 
 # Where a value stands: ("frame", number, name), ("temp", position) or ("item", object, position).
 Place = tuple[str | int, ...]
@@ -63,9 +63,9 @@ class State:
         return names is None or name in names
 
     def decide(self, known: State) -> None:
-        """Numbers that may be Python's or NumPy's are what they are in `known`, the state that this one comes from.
+        """Numbers that may be Python's or NumPy's, or of several classes, are what they are in `known`.
 
-        Both are of one form: this one is a merge of `known` with another one.
+        This state comes from it. Both are of one form: this one is a merge of `known` with another one.
         """
         origin: dict[int, int] = {}
 
@@ -81,11 +81,15 @@ class State:
                     self.heap[value.number] = dataclasses.replace(entry, items=items)
             if isinstance(value, Tuple) and isinstance(other, Tuple) and len(value.items) == len(other.items):
                 return dataclasses.replace(value, items=tuple(map(decided, value.items, other.items)))
-            if not isinstance(value, Traced) or not isinstance(other, Traced) or value.either is None:
+            if isinstance(value, Traced) and value.several is not None and isinstance(other, Static):
+                return dataclasses.replace(value, several=None) if type(other.value) is value.kind else value
+            if not isinstance(value, Traced) or not isinstance(other, Traced):
                 return value
-            if other.either is not None or other.dtype != value.dtype:
+            if (value.either or value.several) is None:
                 return value
-            return dataclasses.replace(value, weak=other.weak, either=None)
+            if (other.either or other.several) is not None or other.dtype != value.dtype:
+                return value
+            return dataclasses.replace(value, weak=other.weak, either=None, several=None)
 
         for number, names in self.frames.items():
             others = known.frames.get(number, {})

@@ -21,7 +21,7 @@ from mlirad.dialect.indexing import ExtractOp
 from mlirad.dialect.movement import reshape
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend import nep50, sizes
-from mlirad.frontend.nep50 import BoolOrInt, Either, StandIn
+from mlirad.frontend.nep50 import Either, Several, StandIn
 from mlirad.frontend.python_operators import Operators
 from mlirad.frontend.sizes import NeedStatic, Shape, Size
 from mlirad.signature import weak_kind
@@ -38,7 +38,8 @@ class Traced(Operators):
 
     expr: a builtin scalar or a tensor. weak: from a Python number (NEP 50). zero_d: of a 0-d array, and no scalar.
     origins: what an integer comes from (arguments, loops, DATA); operators unite them. either: of a number that is not
-    weak, that it is a Python number on another path. of_bool: of a Python int, that it is a bool on another path.
+    weak, that it is a Python number on another path. several: of a Python number, that it is of another class
+    on another path.
     """
 
     expr: Expr
@@ -46,7 +47,7 @@ class Traced(Operators):
     zero_d: bool = False
     origins: frozenset[Hashable] = frozenset()
     either: Either | None = None
-    of_bool: BoolOrInt | None = None
+    several: Several | None = None
 
     @property
     def shape(self) -> Shape:
@@ -201,8 +202,8 @@ def of_array(x: np.ndarray) -> Traced:
 
 def stand_in(x: Traced | Number) -> StandIn:
     """What stands for x where NumPy is asked for a dtype. It makes arrays of what is of a subclass of int or float."""
-    if isinstance(x, Traced) and x.of_bool is not None:
-        return x.of_bool
+    if isinstance(x, Traced) and x.several is not None:
+        return x.several
     if is_python_number(x):
         return python_kind(x) if isinstance(x, Traced) or type(x) in nep50.WEAK else nep50.strong(python_kind(x))
     if isinstance(x, Traced) and x.either is not None:

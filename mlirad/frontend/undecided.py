@@ -35,7 +35,7 @@ def is_undecided(x: Any) -> bool:
 
 def may_be_python(x: Any) -> bool:
     """Whether a value is a Python number, on one path at least."""
-    return is_undecided(x) or isinstance(stand_in(x), type | nep50.BoolOrInt)
+    return is_undecided(x) or isinstance(stand_in(x), type | nep50.Several)
 
 
 def applied(
@@ -45,6 +45,9 @@ def applied(
     by_numpy: Callable[..., Traced],
 ) -> Traced:
     """The Python operator of a ufunc on operands that may all be Python's, and need not be."""
+    for x in operands:
+        if isinstance(x, Traced) and x.several is not None:
+            raise PoisonUsed(x.several.poison)
     values = _values(ufunc, operands) or _of_zeros(ufunc, operands)
     dtype = _numpys_dtype(ufunc, operands)
     if dtype is not None and _pythons_dtype(ufunc, operands) == dtype:
@@ -55,7 +58,18 @@ def applied(
     else:
         refuse(operands)
     assert dtype is not None
-    return replace(result, weak=False, zero_d=False, either=Either(dtype, values, _poison(operands)))
+    return replace(
+        result, weak=False, zero_d=False, either=Either(dtype, values, _poison(operands), kinds_made(ufunc, operands))
+    )
+
+
+def kinds_made(ufunc: np.ufunc, operands: Sequence[Operand]) -> tuple[type, ...]:
+    """The classes that Python's operator may give, of numbers that may be Python's."""
+    if ufunc is np.divide:
+        return (float,)
+    made = [nep50.weak_join(*chosen) for chosen in product(*(nep50.kinds_of(stand_in(x)) for x in operands))]
+    is_logical = len(operands) == 2 and ufunc in (np.bitwise_and, np.bitwise_or, np.bitwise_xor)
+    return nep50.in_order(int if kind is bool and not is_logical else kind for kind in made)
 
 
 def refuse(operands: Sequence[Operand]) -> NoReturn:

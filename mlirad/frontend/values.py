@@ -456,7 +456,7 @@ def describe(
                 name(value.expr.value),
                 value.weak,
                 either,
-                value.of_bool is None,
+                None if value.several is None else value.several.kinds,
                 value.zero_d,
                 value.origins,
             )

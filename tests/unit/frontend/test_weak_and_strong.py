@@ -118,8 +118,7 @@ def is_same_or_refused(function: Callable[..., Any], *args: Any) -> bool:
         assert "float is equal" in str(error) or "exact float" in str(error) or "does not fit" in str(error), error
         return False
     assert dtype_and_numbers(told, True)[0] == dtype_and_numbers(wanted, True)[0], (function, args, told, wanted)
-    was_int = args[0].dtype.kind == "f" and np.asarray(wanted).dtype.kind in "iu"  # a row of docs/deviations.md
-    if isinstance(wanted, np.ndarray) and not was_int:
+    if isinstance(wanted, np.ndarray):
         assert told.dtype == wanted.dtype
     return True
 
@@ -135,12 +134,12 @@ USES: tuple[tuple[Callable[[Any], Any], tuple[Any, ...]], ...] = (
     (lambda m: m * 0.5, (np.float64,)),
     (lambda m: -m, (np.int64, np.float64)),
     (lambda m: abs(m), (np.int64, np.float64)),
-    (lambda m: m + np.array([1, 2]), (np.int64, np.float64)),
+    (lambda m: m + np.array([1, 2]), (np.int64,)),
     (lambda m: m + np.array([1.0, 2.0]), DTYPES),
     (lambda m: m + np.array([1, 200], np.uint8), ()),
     (lambda m: m * np.array([0.5], np.float32), (np.float32,)),
-    (lambda m: np.array([m, m]), (np.int64, np.float64)),
-    (lambda m: np.where(m > 1, m, np.array([3, 4])), (np.int64, np.float64)),
+    (lambda m: np.array([m, m]), (np.int64,)),
+    (lambda m: np.where(m > 1, m, np.array([3, 4])), (np.int64,)),
     (lambda m: float(m) / 4.0, DTYPES),
     (lambda m: m**2, (np.int64, np.float64)),
     (lambda m: m // 3, (np.int64, np.float64)),

@@ -215,7 +215,7 @@ def test_the_right_side_is_read_first() -> None:
     np.testing.assert_array_equal(f(np.arange(8.0)), [0, 0, 2, 4, 6, 5, 6, 7])
 
 
-@row("a carried `s = 0`")
+@row("a number that is an int on one path")
 def test_a_carried_integer_that_becomes_float_is_float_also_after_zero_trips() -> None:
     def f(x, n):
         s = 0

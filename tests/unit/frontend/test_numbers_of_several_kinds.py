@@ -1,4 +1,4 @@
-"""Numbers that are a bool on one path and an int on another: used where that is one thing, refused where it is two."""
+"""Numbers of several classes, as the path is: used where these mean one thing, refused where they mean two."""
 
 from __future__ import annotations
 
@@ -78,6 +78,78 @@ def test_where_they_are_two_the_line_is_refused(source: str, expression: str) ->
     place = caught.value.location
     assert place is not None and place.lineno == len(source.splitlines())
     assert caught.value.hint
+
+
+INT_OR_FLOAT = """def f(x, k, n, c):
+    s = 0
+    for i in range(n):
+        s += c
+    return {}
+"""
+FLOATS = (
+    *(
+        "x * s",
+        "x[0] + s",
+        "np.sin(s)",
+        "s / 2",
+        "x / (1 + s)",
+        "float(s) * k",
+        "np.float64(s) * k",
+        "int(s)",
+        "s > 0.5",
+    ),
+    *("x[int(s)]", "s > 0.5", "np.array([s, 1.0])", "s * 2.5 * k", "(s + 0.5) * k", "np.full(2, s, float)"),
+    *("np.sqrt(k * 1.0 + s)", "(s * 2 // 3) * x", "max(s, 1.0) * x", "k / (s + 1)"),
+)
+"""Of a number that is 0 where the loop does not run, and a float where it does."""
+INTS = (
+    *(
+        "k * s",
+        "k + (2 * s + 1)",
+        "k - s // 1",
+        "np.abs(s)",
+        "np.array([s, 1])",
+        "np.full(2, s)",
+        "np.where(k > 1, s, 0)",
+    ),
+    *(
+        "isinstance(s, int)",
+        "np.where(k > 1, s, 0)",
+        "type(s)",
+        "k * -s",
+        "np.reciprocal(k + s)",
+        "np.maximum(s, 0)",
+        "k % (s % 2 + 1)",
+    ),
+)
+
+
+@pytest.mark.parametrize("n", [0, 2])
+@pytest.mark.parametrize("c", [0.5, np.float64(0.5)], ids=["python", "numpy"])
+def test_an_int_that_a_loop_makes_a_float_is_used_where_both_are_one_thing(n: int, c: float) -> None:
+    for expression in FLOATS:
+        f = made(INT_OR_FLOAT, expression)
+        args = np.array([1.0, 2.0, 3.0]), np.array([1, 2, 3]), n, c
+        want, got = f(*args), mlirad.jit(f)(*args)
+        np.testing.assert_allclose(got, want, rtol=1e-6, err_msg=expression)
+        assert getattr(got, "dtype", None) == getattr(want, "dtype", None) or not np.ndim(want), expression
+
+
+@pytest.mark.parametrize("c", [0.5, np.float64(0.5)], ids=["python", "numpy"])
+def test_an_int_that_a_loop_makes_a_float_is_refused_where_they_are_two(c: float) -> None:
+    for expression in INTS:
+        with pytest.raises(CompileError) as caught:
+            mlirad.jit(made(INT_OR_FLOAT, expression))(np.ones(3), np.array([1, 2, 3]), 0, c)
+        place = caught.value.location
+        assert place is not None and place.lineno == 5, expression
+
+
+def test_after_a_trip_at_least_the_number_is_what_the_loop_makes_it():
+    for expression in (*FLOATS, *INTS):
+        f = made(INT_OR_FLOAT.replace("range(n)", "range(3)"), expression)
+        for c in (0.5, np.float64(0.5)):
+            args = np.array([1.0, 2.0, 3.0]), np.array([1, 2, 3]), 0, c
+            np.testing.assert_array_equal(mlirad.jit(f)(*args), f(*args), err_msg=expression)
 
 
 def test_an_index_that_is_a_bool_and_then_a_number_is_not_a_number():
