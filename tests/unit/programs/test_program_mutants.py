@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -292,7 +292,10 @@ def a_branch_knows_the_wrong_truth(patch: Patch) -> None:
 
 
 def ops_of_other_attributes_are_the_same(patch: Patch) -> None:
-    patch.setattr(cse, "_key", lambda op: (type(op), tuple(op.operands), tuple(op.result_types), len(op.properties)))
+    def wrong(self: cse._Scopes, op: Operation) -> Hashable:
+        return type(op), tuple(map(id, op.operands)), tuple(op.result_types), len(op.properties)
+
+    patch.setattr(cse._Scopes, "_key", wrong)
 
 
 def a_check_whose_result_nobody_needs_is_removed(patch: Patch) -> None:
@@ -490,6 +493,12 @@ QUICK = {
     "an_accumulation_is_dropped",
     "the_cotangent_of_an_overwritten_slice_stays",
 }
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.seed.__name__)
+def test_a_bug_can_be_seeded(mutant: Mutant, monkeypatch: Patch) -> None:
+    """The functions that it replaces are there."""
+    mutant.seed(monkeypatch)
 
 
 @pytest.mark.parametrize(
