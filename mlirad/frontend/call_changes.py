@@ -22,6 +22,7 @@ from mlirad.frontend.values import (
     Alternative,
     Entry,
     Object,
+    Poison,
     Ref,
     Renaming,
     Tuple,
@@ -102,6 +103,11 @@ class CallChanges(SeparateCopies):
         after = self.state
         held = after.frames[0][copies]
         assert isinstance(held, Tuple)
+        for part in held.items:
+            assert isinstance(part, Tuple)
+            if any(isinstance(copy, Poison) for copy in part.items):
+                why = f"which of the caller's lists or arrays is changed in {function} depends on a loop"
+                raise self.refusal(why, "give the loop a copy under a name of its own: ys = list(xs), or y = x.copy()")
         inner, passed = Passed.of(Tuple((*held.items, Tuple(())))), Passed.of(after.temps[-1])
         arrays = {
             number: contents

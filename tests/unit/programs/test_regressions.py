@@ -284,3 +284,24 @@ def test_what_was_tried_in_vain_uses_nothing() -> None:
     module = mlirad.jit(means_of_the_nearest).lower(x, c).module
     inside = set(module.walk())
     assert all(use.operation in inside for op in inside for value in op.results for use in value.uses)
+
+
+def test_a_list_that_a_loop_replaces_by_its_slice_is_refused_in_a_derivative() -> None:
+    """A program of the grammar, seed 2143: it raised an AttributeError of the compiler's."""
+
+    def loss(y, c):
+        for _ in range(3):
+            c = c[:]
+        return np.sum(y) * 2.0 + c[1]
+
+    def copied(y, c):
+        d = list(c)
+        for _ in range(3):
+            d = d[:]
+        return np.sum(y) * 2.0 + d[1]
+
+    arguments = np.ones(3), [np.ones(5), 0.5]
+    with pytest.raises(mlirad.CompileError, match="depends on a loop") as caught:
+        mlirad.grad(loss)(*arguments)
+    assert caught.value.location is not None and "list(xs)" in str(caught.value.hint)
+    np.testing.assert_array_equal(mlirad.grad(copied)(*arguments), [2.0, 2.0, 2.0])
