@@ -248,7 +248,13 @@ class Fixpoints(FilledLists):
             return merged
         search.predictions += 1
         search.sources |= moves.sources
-        return self.header_of(search, merge_with(after))
+        predicted = self.header_of(search, merge_with(after))
+        if predicted.description() != header.description():
+            return predicted
+        # The pass began with that, and has not confirmed it.
+        search.predictions = PREDICTIONS
+        assert merged.merge is not None and merged.merge.right is not None
+        return self.header_of(search, merge_with(merged.merge.right))
 
     @staticmethod
     def require_confirmed(search: Search, header: Header, made: Pass, merged: Header) -> None:

@@ -12,9 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-HOLDERS = ("names", "list", "dict", "dataclass", "tuple", "namedtuple", "rows", "columns", "swap")
-COUPLINGS = ("chain", "ring", "tree", "random", "dense", "delay")
-BODIES = ("plain", "if", "inner for", "inner while", "expression")
+NUMBERS = ("names", "list", "dict", "dataclass", "tuple", "namedtuple")
+ARRAYS = ("rows", "columns", "swap", "shared", "list of arrays", "dict of arrays", "dataclass of arrays")
+HOLDERS = (*NUMBERS, *ARRAYS)
+COUPLINGS = ("chain", "ring", "tree", "random", "dense", "delay", "delay", "against")
+BODIES = ("plain", "if", "move if", "inner for", "inner while", "expression")
 HEAD = """\
 import collections, dataclasses, math
 import numpy as np
@@ -23,7 +25,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Model:
-    """holder: where its states are; of "rows", "columns" and "swap" they are arrays. loops: how many it has."""
+    """holder: where its states are, numbers or ARRAYS. coupling: "against" is a chain against the order of the body,
+    along which Python's numbers become NumPy's. body: of "move if" the states change in some trips. loops: how many it
+    has."""
 
     seed: int
     size: int
@@ -49,7 +53,7 @@ def model(
     count = size or rng.choice((2, 3, 4, 5, 6, 7, 8, 8, 9, 12, 12, 16, 16, 24, 32, 48, 64))
     drawn = rng.choice(HOLDERS), rng.choice(COUPLINGS), rng.choice(BODIES)
     writer = _Writer(rng, count, holder or drawn[0], coupling or drawn[1], body or drawn[2])
-    writer.kind = starts or rng.choice(("zeros", "ints", "mixed", "mixed"))
+    writer.kind = starts or rng.choice(("zeros", "mixed", "mixed"))
     writer.loop = rng.choice(("for traced", "for known", "while"))
     text = writer.text()
     name = f"<model {seed} {count}>"
@@ -72,7 +76,7 @@ class _Writer:
 
     @property
     def is_array(self) -> bool:
-        return self.holder in ("rows", "columns", "swap")
+        return self.holder in ARRAYS
 
     def text(self) -> str:
         names = [f"s{k}" for k in range(self.count)]
@@ -92,26 +96,28 @@ class _Writer:
 
     def first(self, number: int) -> str:
         """What a state begins with: static, of the arguments, or taken from around the function."""
+        if self.is_array and self.body == "move if":
+            # All of one kind: arrays of which some are from around the function are not followed through an if.
+            return ("np.zeros(3)", "START", "q * np.ones(3)")[self.count % 3]
         if self.is_array:
             return self.rng.choice(("np.zeros(3)", "START", "q * np.ones(3)", "np.array([0.0, 0.1, 0.2])"))
         if self.kind == "zeros":
             return "0.0"
-        if self.kind == "ints":
-            return "0"
-        return self.rng.choice(("0.0", "0", "1", "0.125", "q", "FIRST", "-0.5"))
+        # None begins as an int: where one becomes a float in the loop, the two may mean different things.
+        return self.rng.choice(("0.0", "1.0", "0.125", "q", "FIRST", "-0.5"))
 
     def held(self, names: list[str]) -> tuple[list[str], list[str], list[str]]:
         """Definitions around the function, what it begins with, and how each state is read."""
         firsts = [self.first(k) for k in range(self.count)]
         head = ["START = np.array([0.0, 0.25, 0.5])", "FIRST = 0.0"]
         joined = ", ".join(firsts)
-        match self.holder:
+        match self.holder.removesuffix(" of arrays"):
             case "names":
                 if self.kind != "mixed":
                     return head, [f"{' = '.join(names)} = {firsts[0]}"], names
                 return head, [f"{name} = {first}" for name, first in zip(names, firsts, strict=True)], names
             case "list" | "tuple":
-                opening, closing = "[]" if self.holder == "list" else ("(", ",)")
+                opening, closing = "[]" if self.holder.startswith("list") else ("(", ",)")
                 return head, [f"s = {opening}{joined}{closing}"], [f"s[{k}]" for k in range(self.count)]
             case "dict":
                 pairs = ", ".join(f"{name!r}: {first}" for name, first in zip(names, firsts, strict=True))
@@ -128,12 +134,14 @@ class _Writer:
             case "columns":
                 start = [f"table = 0.1 * np.arange({3.0 * self.count}).reshape(3, {self.count}) * q"]
                 return head, [*start, *(f"{name} = table[:, {k}]" for k, name in enumerate(names))], names
+            case "shared":
+                return head, [f"{' = '.join(names)} = {firsts[0]}"], names
         return head, [f"{name} = {first}" for name, first in zip(names, firsts, strict=True)], names
 
     def sources(self, number: int) -> list[int]:
         """The states that the next value of a state is made of."""
         match self.coupling:
-            case "chain" | "delay":
+            case "chain" | "delay" | "against":
                 return [max(number - 1, 0)]
             case "ring":
                 return [(number - 1) % self.count]
@@ -149,6 +157,9 @@ class _Writer:
         if self.coupling == "delay":
             return f"q + 0.25 * {self.read[-1]}" if not number else others[0]
         flow = " + ".join(others)
+        if self.coupling == "against":
+            drive = "q * np.cos(dt)"
+            return f"{own} * 0.5 + {others[0] if number else drive} * 0.25"
         forms = [
             f"{own} + dt * ({flow} - {own})",
             f"{own} + dt * ({flow}) * (1.0 - {own})",
@@ -167,6 +178,9 @@ class _Writer:
         inner = self.assigned(names, news)
         if self.body == "inner while":
             inner.append("left -= 1")
+        if self.body == "move if":
+            first = f"{self.read[0]}[0]" if self.is_array else self.read[0]
+            return [f"if {self.rng.choice(('i % 3 != 1', f'{first} < 0.75'))}:", *_indented(inner)]
         if self.body == "if":
             first = f"{self.read[0]}[0]" if self.is_array else self.read[0]
             other = self.assigned(names, [f"0.875 * ({new})" for new in news])
@@ -176,8 +190,8 @@ class _Writer:
     def assigned(self, names: list[str], news: list[str]) -> list[str]:
         """The statements that give every state its next value, all at once or one after the other."""
         joined = ", ".join(news)
-        at_once = self.coupling == "delay" or self.rng.random() < 0.5
-        match self.holder:
+        at_once = self.coupling == "delay" or (self.coupling != "against" and self.rng.random() < 0.5)
+        match self.holder.removesuffix(" of arrays"):
             case "list" if at_once:
                 return [f"s = [{joined}]"]
             case "tuple":
@@ -188,7 +202,7 @@ class _Writer:
                 return [f"s = State({joined})"]
         if at_once:
             return [f"{', '.join(self.read)} = {joined}"]
-        order = list(range(self.count))[:: self.rng.choice((1, -1))]
+        order = list(range(self.count))[:: -1 if self.coupling == "against" else self.rng.choice((1, -1))]
         return [f"{self.read[k]} = {news[k]}" for k in order]
 
 
