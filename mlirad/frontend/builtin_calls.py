@@ -333,7 +333,9 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         function = numpy_calls.method(name)
         result = self.computed(lambda: numpy_calls.call(function, (receiver, *operands), named))
         if out is None or (isinstance(out, Static) and out.value is None):
-            return result
+            # NumPy's numbers give numbers where arrays give 0-d arrays: x.reshape(()).
+            of_number = isinstance(receiver, Traced) and not receiver.is_array
+            return self.read_scalar(result) if of_number and isinstance(result, Ref) and not result.shape else result
         return self.stored(function, result, out)
 
     def changed_list(self, target: Object, items: Sequence[Value]) -> Value:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from view_or_copy import HOWS, Case, cases
 
+import mlirad
 from mlirad.errors import CompileError
 from mlirad.requests import Grad, Jvp, Vjp
 from mlirad.testing.interpreted import Interpreted
@@ -76,6 +77,26 @@ def test_a_sample(tmp_path: Path) -> None:
     told, wrong = judged(sampled(250, 1), tmp_path)
     assert not wrong, "\n".join(wrong)
     assert sum(number for (_, kind), number in told.items() if kind == "same") > 120
+
+
+@pytest.mark.parametrize("name", ["reshape", "squeeze", "transpose", "copy"])
+def test_a_method_of_a_number_gives_a_number(name: str) -> None:
+    """Of a 0-d array it gives an array, which can be written."""
+
+    def written(x):
+        y = getattr(x, name)(*(((),) if name == "reshape" else ()))
+        y[...] = 3.0
+        return y
+
+    for function in (written, lambda x: written(x * 1.0), lambda x: written(x.max())):
+        for x in (np.array(2.0), np.float64(2.0)):
+            outcomes = []
+            for each in (function, mlirad.jit(function)):
+                try:
+                    outcomes.append(float(each(x.copy())))
+                except (TypeError, mlirad.CompileError):
+                    outcomes.append(None)
+            assert outcomes[0] == outcomes[1]
 
 
 @pytest.mark.full
