@@ -506,7 +506,9 @@ class Merge:
         """One reference for two: the union of their alternatives."""
         left = {(self.cells.left[x.cell], x.view.steps): x.view for x in a.alternatives}
         right = {(self.cells.right[x.cell], x.view.steps): x.view for x in b.alternatives}
-        assert len(left) == len(a.alternatives) and len(right) == len(b.alternatives), "alternatives are distinct"
+        if len(left) < len(a.alternatives) or len(right) < len(b.alternatives):
+            # Two arrays have become one, of which these are different views: no selector tells them apart.
+            return self.poison(place, "may be either of two views of one array here", hint="give each a .copy()")
         keys = sorted({*left, *right}, key=_key_order)
         if set(left) != set(right) and not all(view.is_static for view in (*left.values(), *right.values())):
             # Where it is not taken, a view must have the size of the one that is.
