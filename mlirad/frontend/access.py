@@ -93,6 +93,11 @@ class Access(Fancy, GrownLists):
     def laid_out(self, result: Value, function: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Value:
         """The result of a call of NumPy's function, or of a method by its name, with the layout that it has there."""
         asked = Asked(function, args, kwargs, lambda each: self.state.heap[each.number])
+        if isinstance(result, Ref) and not result.shape:
+            # np.reshape(s, ()) calls the method of a number of NumPy's, which gives a number; np.flip(x) is x[()].
+            found = asked.results()
+            if isinstance(found, np.generic | bool | int | float):
+                return dataclasses.replace(self.read_scalar(result), weak=not isinstance(found, np.generic))
         if asked.is_row_major:
             return result
         if isinstance(result, Ref) and result.ndim > 1:

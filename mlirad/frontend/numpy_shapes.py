@@ -215,7 +215,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Traced:
     require_static((shift, axis), "the shift of np.roll")
     if axis is None:
         flat = roll(_flat(x), shift, 0)
-        return Traced(reshape(flat.expr, types.tensor(x.expr.shape, x.expr.element)))
+        return Traced(reshape(flat.expr, types.tensor(x.expr.shape, x.expr.element)), zero_d=not x.ndim)
     shifts = shift if isinstance(shift, tuple | list) else [shift]
     axes = axis if isinstance(axis, tuple | list) else [axis]
     with numpys_refusal():

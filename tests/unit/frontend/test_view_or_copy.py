@@ -5,6 +5,7 @@ Whether a write is seen in the argument and in the result is what NumPy says; or
 
 from __future__ import annotations
 
+import linecache
 import os
 from collections import Counter
 from pathlib import Path
@@ -109,3 +110,17 @@ def test_several_thousand(tmp_path: Path) -> None:
 
 def test_the_summary_has_every_transform() -> None:
     assert all(f"| {how} |" in SUMMARY.read_text() for how in HOWS)
+
+
+@pytest.mark.parametrize("operand", ["s", "x", "p"])
+def test_a_function_of_a_number_gives_what_numpys_gives(operand: str) -> None:
+    """np.reshape(s, ()) calls the method of s: a number of NumPy's gives a number, an array of rank 0 such an array."""
+    calls = ("squeeze({})", "reshape({}, ())", "transpose({})", "real({})", "copy({})", "permute_dims({})", "ravel({})")
+    for call in (*calls, "moveaxis({}, [], [])", "flip({})", "clip({}, 0, 1)", "expand_dims({}, 0)", "asarray({})"):
+        namespace: dict[str, Any] = {"np": np}
+        source = f"def f(s, x, p):\n    return np.{call.format(operand)}\n"
+        name = f"<{call} of {operand}>"
+        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+        exec(compile(source, name, "exec"), namespace)
+        want, got = (each(np.float64(0.5), np.array(0.5), 0.5) for each in (namespace["f"], mlirad.jit(namespace["f"])))
+        assert type(want) is type(got) and repr(want) == repr(got), name
