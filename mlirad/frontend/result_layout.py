@@ -128,7 +128,7 @@ def stand_in(view: View) -> np.ndarray:
     memory = np.ones(1 + sum((size - 1) * stride for size, stride in zip(shape, made, strict=True) if size), view.dtype)
     strides = [each * view.dtype.itemsize for each in made]
     array = np.lib.stride_tricks.as_strided(memory, shape, strides)
-    return array[tuple(slice(None, None, -1 if stride < 0 else 1) for stride in view.strides)]
+    return array[(..., *(slice(None, None, -1 if stride < 0 else 1) for stride in view.strides))]
 
 
 def strides_as(result: Any, shape: Shape) -> Strides | None:
