@@ -31,6 +31,8 @@ from mlirad.requests import checkpointed
 Arguments = Sequence[Value]
 Keywords = dict[str, Value]
 
+_EMPTY = "max() or min() of an empty sequence"
+
 
 class BuiltinCalls(Iteration, Calls, Accumulation):
     """`call_builtin` and `call_method`."""
@@ -117,7 +119,7 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         iterable, *rest = self.spent(args[0]), *args[1:]
         loop = prelude.sum_
         if (grown := self.grown(iterable)) is not None and self.has_arrays(grown):
-            self.require_elements(iterable)
+            self.require_elements(iterable, "sum() of no arrays: it is the number 0 in Python, which has no shape")
             loop = prelude.sum_of_arrays
         return self.call(Static(loop), (iterable, rest[0] if rest else kwargs.get("start", Static(0))), {})
 
@@ -126,7 +128,7 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
         if "key" in kwargs and "default" not in kwargs:
             items = self.elements(args[0]) if len(args) == 1 else tuple(args)
             if not items:
-                raise self.failed("ValueError", "max() or min() of an empty sequence")
+                raise self.failed("ValueError", _EMPTY)
             key = kwargs["key"]
             is_none = isinstance(key, Static) and key.value is None
             return self.call(Static(loop_by), (Tuple(items), Static(prelude.identity) if is_none else key), {})
@@ -136,7 +138,7 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             return self.call(Static(loop), args, {})
         values = self.elements(args[0]) if len(args) == 1 else tuple(args)
         if not values:
-            raise self.failed("ValueError", "max() or min() of an empty sequence")
+            raise self.failed("ValueError", _EMPTY)
         return self.call(Static(loop), (Tuple(values),), {})
 
     def builtin_round(self, args: tuple[Value, ...], kwargs: Keywords) -> Value | None:
@@ -153,12 +155,12 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             return self.call(Static(int), (number,), {})
         return self.call(Static(prelude.round_), (number,), {})
 
-    def require_elements(self, array: Value) -> None:
+    def require_elements(self, array: Value, message: str = _EMPTY) -> None:
         length = self.length(array)
         if isinstance(length, Traced):
-            check(length.expr > 0, "ValueError", "max() or min() of an empty sequence")
+            check(length.expr > 0, "ValueError", message)
         elif not length:
-            raise self.failed("ValueError", "max() or min() of an empty sequence")
+            raise self.failed("ValueError", message)
 
     def builtin_max(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         return self._extremum(args, kwargs, prelude.max_, prelude.max_by)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mlirad
 from mlirad import jit, requests, value_and_grad
 from mlirad.errors import CompileError
 from mlirad.testing.interpreted import Interpreted
@@ -180,3 +181,13 @@ def test_what_is_refused(function: Callable[..., Any], message: str) -> None:
     with pytest.raises(CompileError, match=message) as caught:
         jit(function)(X)
     assert caught.value.location is not None
+
+
+def test_a_sum_of_arrays_that_may_be_none() -> None:
+    @mlirad.jit
+    def f(x, n):
+        return sum(x * k for k in range(n))
+
+    np.testing.assert_array_equal(f(np.ones(2), 3), [3.0, 3.0])
+    with pytest.raises(ValueError, match=r"sum\(\) of no arrays"):
+        f(np.ones(2), 0)
