@@ -131,7 +131,7 @@ def shapes_of_data(x):
 # CHECK-NEXT: errors.py:[[# @LINE - 4]]:5: the shape of a result must be known at compile time, and it depends on
 # CHECK-NEXT:     return np.zeros(int(x[0]))
 # CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~
-# CHECK-NEXT:   help: use a mask, np.where, or an array of fixed size and a count
+# CHECK-NEXT:   help: return a list, which may be of any length, or an array of fixed size and a count
 refuse(shapes_of_data, np.ones(9))
 
 
