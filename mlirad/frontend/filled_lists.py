@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ from mlirad.frontend.header import Loop, Pass
 from mlirad.frontend.merge import Merge
 from mlirad.frontend.nep50 import PoisonUsed
 from mlirad.frontend.state import State
-from mlirad.frontend.traced import DATA, Traced
+from mlirad.frontend.traced import DATA, Traced, origins_of
 from mlirad.frontend.unrolling import UNROLL_LIMIT, Unrolling
 from mlirad.frontend.values import Entry, Growth, Poison, Static
 
@@ -167,18 +167,22 @@ class FilledLists(Unrolling):
         state = outcome.states.get(Exit.NEXT)
         if state is not None:
             origins = loop.length.origins if isinstance(loop.length, Traced) else frozenset()
-            self.with_lengths(state, lengths, origins)
+            self.with_lengths(state, lengths, origins, ("loop", loop.key))
         return outcome
 
     @staticmethod
-    def with_lengths(state: State, lengths: dict[int, Bound], origins: frozenset) -> None:
-        """Replace the lengths that a loop has counted by those that are known."""
+    def with_lengths(state: State, lengths: dict[int, Bound], origins: frozenset, own: Hashable) -> None:
+        """Replace the lengths that a loop has counted by those that are known.
+
+        origins: where the number of trips comes from. own: the loop as an origin, on which they do not depend.
+        """
         for number, entry in state.heap.items():
             bound = lengths.get(entry.growth.number) if entry.growth is not None else None
             if bound is None or not bound.is_exact or bound.most is None:
                 continue
             most = affine.simplified(bound.most)
-            length = Static(most) if isinstance(most, int) else Traced(most, weak=True, origins=origins)
+            counted = origins | (origins_of(entry.items[0]) - {own})
+            length = Static(most) if isinstance(most, int) else Traced(most, weak=True, origins=counted)
             state.heap[number] = dataclasses.replace(entry, items=(length, *entry.items[1:]))
 
     def require_known_lists(self, entry: State, merge: Merge, merged: State) -> None:

@@ -60,8 +60,6 @@ def join_numbers(left: Static | Traced, right: Static | Traced) -> Join | None:
     kinds = nep50.in_order(kind for source in sources for kind in nep50.kinds_of(source))
     if all(isinstance(source, type | Several) for source in sources):
         return Join(dtype, True, kinds=kinds)
-    if any(isinstance(source, Several) for source in sources):
-        return None
     if all(isinstance(source, np.dtype) for source in sources):
         return Join(dtype, False)
     return Join(dtype, False, True, united(*(_values(x, dtype) for x in (left, right))), kinds)

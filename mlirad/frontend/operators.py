@@ -22,7 +22,7 @@ from mlirad.frontend.numpy_power import power
 from mlirad.frontend.python_operators import Operators
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Number, Traced, as_operand, in_type, is_python_number, origins_of, python_kind
-from mlirad.frontend.undecided import applied, kinds_made, may_be_python
+from mlirad.frontend.undecided import applied, as_held, kinds_made, may_be_python
 
 _SYMBOLS = {
     np.bitwise_and: "&",
@@ -98,9 +98,9 @@ def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | N
         flags = (in_type(x, nep50.weak_dtype(bool), ()) for x in (left, right))
         return Traced(apply(BITWISE[ufunc], *flags), weak=True, origins=origins)
     if ufunc in COMPARISONS:
-        return Traced(python_comparisons.compared(ufunc, _as_held(left), _as_held(right)), weak=True, origins=origins)
+        return Traced(python_comparisons.compared(ufunc, as_held(left), as_held(right)), weak=True, origins=origins)
     if ufunc is np.power:
-        return replace(power(_plain(_as_held(left)), _plain(_as_held(right))), several=_several(ufunc, left, right))
+        return replace(power(_plain(as_held(left)), _plain(as_held(right))), several=_several(ufunc, left, right))
     if kind is not float and ufunc in (np.divide, np.floor_divide, np.remainder):
         _check_divisor(ufunc, right)
     is_float = kind is float or ufunc is np.divide
@@ -108,11 +108,6 @@ def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | N
     operands = in_type(left, dtype, ()), in_type(right, dtype, ())
     number = apply(ufunc, *operands) if is_float else python_integers.binary(ufunc, *operands)
     return Traced(number, weak=True, origins=origins, several=_several(ufunc, left, right))
-
-
-def _as_held(x: Traced | Number) -> Traced | Number:
-    """A Python number of several classes as one of the class that holds it."""
-    return replace(x, several=None) if isinstance(x, Traced) else x
 
 
 def _several(ufunc: np.ufunc, *operands: Traced | Number) -> nep50.Several | None:

@@ -45,13 +45,10 @@ def applied(
     by_numpy: Callable[..., Traced],
 ) -> Traced:
     """The Python operator of a ufunc on operands that may all be Python's, and need not be."""
-    for x in operands:
-        if isinstance(x, Traced) and x.several is not None:
-            raise PoisonUsed(x.several.poison)
     values = _values(ufunc, operands) or _of_zeros(ufunc, operands)
     dtype = _numpys_dtype(ufunc, operands)
     if dtype is not None and _pythons_dtype(ufunc, operands) == dtype:
-        result = by_python(*map(_as_pythons, operands))
+        result = by_python(*(_as_pythons(as_held(x)) for x in operands))
     elif values is not None:
         result = by_numpy(*map(as_numpys, operands))
         dtype = result.dtype
@@ -78,6 +75,11 @@ def refuse(operands: Sequence[Operand]) -> NoReturn:
 
 def _poison(operands: Sequence[Operand]) -> Any:
     return next(x.either.poison for x in operands if isinstance(x, Traced) and x.either is not None)
+
+
+def as_held(x: Operand) -> Operand:
+    """A Python number of several classes as one of the class that holds it."""
+    return replace(x, several=None) if isinstance(x, Traced) else x
 
 
 def as_numpys(x: Operand) -> Operand:

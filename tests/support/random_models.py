@@ -53,7 +53,7 @@ def model(
     count = size or rng.choice((2, 3, 4, 5, 6, 7, 8, 8, 9, 12, 12, 16, 16, 24, 32, 48, 64))
     drawn = rng.choice(HOLDERS), rng.choice(COUPLINGS), rng.choice(BODIES)
     writer = _Writer(rng, count, holder or drawn[0], coupling or drawn[1], body or drawn[2])
-    writer.kind = starts or rng.choice(("zeros", "mixed", "mixed"))
+    writer.kind = starts or rng.choice(("zeros", "ints", "mixed", "mixed"))
     writer.loop = rng.choice(("for traced", "for known", "while"))
     text = writer.text()
     name = f"<model {seed} {count}>"
@@ -103,8 +103,9 @@ class _Writer:
             return self.rng.choice(("np.zeros(3)", "START", "q * np.ones(3)", "np.array([0.0, 0.1, 0.2])"))
         if self.kind == "zeros":
             return "0.0"
-        # None begins as an int: where one becomes a float in the loop, the two may mean different things.
-        return self.rng.choice(("0.0", "1.0", "0.125", "q", "FIRST", "-0.5"))
+        if self.kind == "ints":
+            return "0"
+        return self.rng.choice(("0.0", "0", "1", "0.125", "q", "FIRST", "-0.5"))
 
     def held(self, names: list[str]) -> tuple[list[str], list[str], list[str]]:
         """Definitions around the function, what it begins with, and how each state is read."""

@@ -208,3 +208,15 @@ def test_arrays_of_sizes_of_the_run_go_into_one_array() -> None:
         jit(decoded)(x)
     assert "out[i : i + n]" in str(caught.value)
     assert jit(decoded_in_place)(x) == decoded(x)
+
+
+def test_a_list_of_nested_loops_has_a_length_that_the_arguments_give():
+    @jit
+    def f(x, n, m):
+        found = []
+        for i in range(n):
+            for _ in range(m):
+                found.append(x[0] * i)
+        return np.array(found)
+
+    np.testing.assert_array_equal(f(np.ones(2), 3, 2), [0.0, 0.0, 1.0, 1.0, 2.0, 2.0])

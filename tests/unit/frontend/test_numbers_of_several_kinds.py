@@ -164,3 +164,24 @@ def test_an_index_that_is_a_bool_and_then_a_number_is_not_a_number():
     with pytest.raises(CompileError, match="'c' is a Python bool before the loop and a Python int after an iteration"):
         mlirad.jit(f)(np.ones(3), False)
     np.testing.assert_array_equal(mlirad.jit(f)(np.ones(3), 1), [1.0, -2.0, 1.0])
+
+
+def test_states_that_begin_as_ints_and_are_coupled_stay_in_their_loop():
+    """Some become Python's floats, others NumPy's: neither meets the other in a way that would need to be known."""
+
+    def f(q, dt, n):
+        s, e, r = 0, 0, 1
+        for _ in range(n):
+            if s < 0.75:
+                s, e, r = s + dt * (q + r - s), 0.5 * e + 0.25 * np.sin(r + e), r + dt * (s - e) * (1.0 - r)
+            else:
+                s, e = 0.5 * s, e + dt
+        return 0.5 * s + e - r
+
+    text = mlirad.jit(f).lower(0.3, 0.05, 211).as_text("tensor")
+    assert text.count("scf.for") == 1
+    for n in (0, 3, 211):
+        assert mlirad.jit(f)(0.3, 0.05, n) == pytest.approx(f(0.3, 0.05, n))
+    step = 1e-6
+    slope = (f(0.3 + step, 0.05, 9) - f(0.3 - step, 0.05, 9)) / (2 * step)
+    assert mlirad.grad(f)(0.3, 0.05, 9) == pytest.approx(slope, rel=1e-5)
