@@ -195,7 +195,7 @@ def else_break(x, t):
 
 def while_else_continue(x, t):
     i = 0
-    s = 0
+    s = 0.0
     while i < 5:
         i += 1
         if x[i - 1] < t:
