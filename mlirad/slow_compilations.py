@@ -73,8 +73,9 @@ def watched(name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        timer.cancel()
         _own.compilation = before
+        timer.cancel()
+        timer.join()  # it ends at once; a thread on its way out would still be one of the process
 
 
 def note_copy(place: SourceLocation | None, why: str) -> None:

@@ -7,6 +7,7 @@ import math
 import random
 import re
 import string
+import threading
 import traceback
 from collections.abc import Callable
 from types import ModuleType
@@ -294,3 +295,10 @@ def test_no_internal_name_in_a_message() -> None:
             text = str(error).partition("\n")[0].removeprefix(str(location))
             assert not INTERNAL.search(text), (source, text)
     assert refusals > 150
+
+
+def test_a_compilation_leaves_no_thread_behind() -> None:
+    before = threading.active_count()
+    for k in range(20):
+        mlirad.jit(lambda x, k=k: x * k)(X)
+        assert threading.active_count() == before
