@@ -142,20 +142,20 @@ class Found:
     """The captures and guards of a build, in the order in which they were met.
 
     used, unkeyed: what interface.Reliance tells. changed: the containers in the arguments (their numbers) that are
-    changed, with the keys that they begin with. classes: those that class statements make, by their code.
+    changed, with the keys that they begin with. classes: those that class statements make.
     """
 
     captures: dict[Path, Capture] = field(default_factory=dict)
     guards: dict[Path, Guard] = field(default_factory=dict)
     used: dict[Hashable, None] = field(default_factory=dict)
     unkeyed: list[str] = field(default_factory=list)
-    classes: dict[CodeType, type] = field(default_factory=dict)
+    classes: dict[Hashable, type] = field(default_factory=dict)
     roots: dict[Hashable, Path] = field(default_factory=dict)
     changed: dict[int, tuple[Hashable, ...]] = field(default_factory=dict)
 
     def again(self) -> Found:
         """What a new attempt begins with, so that every one finds more."""
-        return Found(captures=self.captures, classes=self.classes, roots=self.roots, changed=self.changed)
+        return Found(captures=self.captures, roots=self.roots, changed=self.changed)
 
     def capture(self, path: Path, leaf: ArrayLeaf) -> None:
         """Add an array that is not known yet."""

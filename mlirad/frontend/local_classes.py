@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 from collections.abc import Sequence
-from types import CodeType, FunctionType
+from types import BuiltinMethodType, CodeType, FunctionType
 from typing import Any
 
 from mlirad.frontend.codes import codes_in
@@ -17,7 +17,7 @@ from mlirad.frontend.objects import Objects
 from mlirad.frontend.values import Static
 
 _OUTSIDE = "define the class outside"
-_METHODS: dict[str, Any] = {"staticmethod": staticmethod, "classmethod": classmethod, "property": property}
+_METHODS = (staticmethod, classmethod, property)
 _SCALARS = (bool, int, float, str, type(None))
 
 
@@ -26,17 +26,26 @@ class LocalClasses(Objects):
 
     def class_statement(self, node: ast.ClassDef) -> None:
         body = self.code_of(node, self.frame.source.code)
-        kind = self.found.classes.get(body)
+        bases = tuple(map(self.base_class, node.bases))
+        key = self.frame.source.function, body, bases
+        kind = self.found.classes.get(key)
         if kind is None:
-            kind = self.found.classes[body] = self.made_class(node, body)
+            kind = self.found.classes[key] = self.made_class(node, body, bases)
         self.found.unkeyed.append(f"the class {node.name}, which the function makes")
         self.bind(node.name, Static(kind))
 
-    def made_class(self, node: ast.ClassDef, body: CodeType) -> type:
+    def base_class(self, node: ast.expr) -> type:
+        """A base: a class that runs no code when another one is derived from it."""
+        with self.at(node):
+            base = self.static(self.expression(node), "a base class")
+            if type(base) is not type or not isinstance(base.__init_subclass__, BuiltinMethodType):
+                raise self.refusal("this base of a class made in a function runs code of its own", _OUTSIDE)
+            return base
+
+    def made_class(self, node: ast.ClassDef, body: CodeType, bases: tuple[type, ...]) -> type:
         """The class that a statement makes."""
         if node.keywords:
             raise self.refusal("the keywords of a class made in a function are not compiled", _OUTSIDE)
-        bases = [self.static(self.expression(base), "a base class") for base in node.bases]
         function = self.frame.source.function
         namespace: dict[str, Any] = {
             "__module__": function.__module__,
@@ -49,11 +58,9 @@ class LocalClasses(Objects):
                 self.add_to_class(namespace, statement, body)
         with self.at(node):
             try:
-                kind = type(node.name, tuple(bases), namespace)
+                kind = type(node.name, bases, namespace)
             except TypeError as error:
                 raise self.refusal(f"this class cannot be made here: {error}", _OUTSIDE) from None
-            if type(kind) is not type:
-                raise self.refusal(f"{node.name} has a metaclass of its own", _OUTSIDE)
         for decorator in reversed(node.decorator_list):
             with self.at(decorator):
                 kind = self.decorated_class(decorator, kind)
@@ -103,7 +110,7 @@ class LocalClasses(Objects):
         for decorator in reversed(node.decorator_list):
             with self.at(decorator):
                 found = self.static(self.expression(decorator), "the decorator of a method")
-                if found not in _METHODS.values():
+                if not any(found is each for each in _METHODS):
                     hint = f"staticmethod, classmethod and property are compiled; or {_OUTSIDE}"
                     raise self.refusal("this decorator of a method is not compiled", hint)
                 made = found(made)

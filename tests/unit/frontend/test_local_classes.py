@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import linecache
 from dataclasses import dataclass
 from typing import ClassVar
@@ -94,7 +95,37 @@ def in_a_function_of_its_own(x):
     return total
 
 
-@pytest.mark.parametrize("f", [plain, of_data, derived, in_a_function_of_its_own])
+class Once:
+    def factor(self):
+        return 1.0
+
+
+class Twice(Once):
+    def factor(self):
+        return 2.0
+
+
+Chosen = Once
+
+
+def of_several_bases(x):
+    def made(base):
+        class Derived(base):
+            pass
+
+        return Derived()
+
+    return np.sum(x) * made(Once).factor() + 10.0 * np.sum(x * x) * made(Twice).factor()
+
+
+def of_a_global_base(x):
+    class Derived(Chosen):
+        pass
+
+    return np.sum(x) * Derived().factor()
+
+
+@pytest.mark.parametrize("f", [plain, of_data, derived, in_a_function_of_its_own, of_several_bases])
 def test_a_class_made_in_a_function(f):
     x = np.array([1.0, 2.0])
     rest = (4,) if f is of_data else ()
@@ -115,6 +146,38 @@ def test_what_its_methods_read_is_guarded():
         assert kernel(np.ones(2)) == before + 6.0
     finally:
         SCALE = 3.0
+
+
+def test_its_bases_are_guarded():
+    global Chosen
+    kernel = mlirad.jit(of_a_global_base)
+    before = kernel(np.ones(2))
+    Chosen = Twice
+    try:
+        assert kernel(np.ones(2)) == 2.0 * before
+    finally:
+        Chosen = Once
+
+
+class Counting:
+    made = 0
+
+    def __init_subclass__(cls):
+        Counting.made += 1
+
+
+def of_a_base_that_runs_code(x):
+    class Derived(Counting):
+        pass
+
+    return x
+
+
+def of_an_enum(x):
+    class Level(enum.IntEnum):
+        LOW = 1
+
+    return x * Level.LOW
 
 
 def around(x):
@@ -172,6 +235,8 @@ def decorated(x):
         (by_a_call, "rate = np.sqrt(2.0)", "must be a constant"),
         (with_a_loop, "for k in range(3):", "this statement of a class is not compiled"),
         (with_keywords, "class Holder(flag=True):", "keywords"),
+        (of_a_base_that_runs_code, "class Derived(Counting):", "runs code of its own"),
+        (of_an_enum, "class Level(enum.IntEnum):", "runs code of its own"),
         (decorated, "@np.vectorize", "this decorator of a class is not compiled"),
     ],
 )
@@ -182,3 +247,4 @@ def test_refusals_are_at_the_line(f, line, why):
     assert place is not None
     assert linecache.getline(place.filename, place.lineno).strip() == line
     assert caught.value.hint
+    assert Counting.made == 0
