@@ -159,6 +159,7 @@ class Core(ABC):
         self.headers: dict[Hashable, Any] = {}  # what loops carried when they were last met (loops.py)
         self.marks: dict[Hashable, dict[Hashable, Any]] = {}  # origins of what loops carry (origins.py)
         self.stepwise: set[Hashable] = set()  # loops whose numbers are widened one by one (fixpoint.py)
+        self.crowded: set[Hashable] = set()  # loops in which names have had three arrays in common (collapse.py)
         self.covered: set[int] = set()  # lists that have room for what is appended here (filled_lists.py)
         self.doubling: set[int] = set()  # of these, those whose arrays are enlarged when they are full
         self.appended = Appended()

@@ -7,6 +7,7 @@ merge joins. Leaves: a Header that an iteration does not change, and the pass ov
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
@@ -51,9 +52,9 @@ class NotConfirmed(Exception):
 class Search:
     """A fix-point under way. entry: the state before the loop. mark: the last op before it. places: where numbers are
     carried although one iteration leaves them as they were. moves: how many passes have changed more than numbers;
-    moving: where the last one did. sources: where the places that were followed take their values from; predictions:
-    how often they were. has_swapped: whether arrays
-    that ifs join could be paired by where they stand. begun: the moves at which this order was begun."""
+    moving: where the last one did, and moved: how many have done so there, in this order. sources: where the places
+    that were followed take their values from; predictions: how often they were. has_swapped: whether arrays that ifs
+    join could be paired by where they stand. begun: the moves at which this order was begun."""
 
     loop: Loop
     entry: State
@@ -62,6 +63,7 @@ class Search:
     moves: int = 0
     passes: int = 0
     moving: set[Place] = field(default_factory=set)
+    moved: Counter[Place] = field(default_factory=Counter)
     sources: dict[Place, Place] = field(default_factory=dict)
     predictions: int = 0
     has_swapped: bool = False
@@ -71,11 +73,20 @@ class Search:
     def size(self) -> int:
         return sum(1 for _ in leaves_of(self.entry))
 
+    @property
+    def is_too_long(self) -> bool:
+        """Whether there have been more passes than there are places, or one place has moved in more than there are
+        arrays that it could become."""
+        most = PASSES + self.size
+        is_growing = max(self.moved.values(), default=0) > PATIENCE + len(self.entry.store)
+        return self.moves > most or self.passes > 4 * most or is_growing
+
     def note_moves(self, before: Header, after: Header) -> bool:
         """Whether two headers differ in more than numbers."""
         old, new = before.apart_from_numbers(), after.apart_from_numbers()
         self.moving = {place for place in old.keys() | new.keys() if old.get(place) != new.get(place)}
         self.moves += bool(self.moving)
+        self.moved.update(self.moving)
         return bool(self.moving)
 
 
@@ -170,7 +181,7 @@ class Fixpoints(FilledLists):
         """What the next pass begins with, and its description if it is to be compared."""
         has_moved = search.note_moves(header, merged)
         search.passes += 1
-        if search.moves > PASSES + search.size or search.passes > 4 * (PASSES + search.size):
+        if search.is_too_long:
             raise NoFixpoint(_reason(search.moving, merged.state))
         naming = header.naming
         if (
@@ -187,6 +198,7 @@ class Fixpoints(FilledLists):
     def begun_again(self, search: Search, **order: bool) -> tuple[Header, Hashable]:
         """Nothing widened, to be searched in another order."""
         search.predictions, search.sources, search.begun = 0, {}, search.moves
+        search.moved.clear()
         return Header.before(search.loop, search.entry, self.naming_of(search.loop, **order)), None
 
     def drop(self, search: Search, made: Pass) -> None:
@@ -196,12 +208,19 @@ class Fixpoints(FilledLists):
 
     def merged(self, search: Search, header: Header, made: Pass, widening: Widening) -> Header:
         """The state before the loop joined with that after an iteration."""
-        return self.header_of(search, self.merge_of(search, header, made, self.state_after(made), widening))
+        return self.header_of(
+            search, self.merge_of(search, header, made, self.state_after(search.loop, made), widening)
+        )
 
-    def state_after(self, made: Pass) -> State:
+    def state_after(self, loop: Loop, made: Pass) -> State:
         """The state after an iteration."""
         with building(made.block), known.scope():
-            return collapsed(made.outcome.states[Exit.NEXT], self.fresh)
+            # Two arrays that names have in common may take turns. Three have come together, and a fourth would follow.
+            most = 1 if loop.key in self.crowded else 2
+            state, is_crowded = collapsed(made.outcome.states[Exit.NEXT], self.fresh, most)
+        if is_crowded:
+            self.crowded.add(loop.key)
+        return state
 
     def merge_of(self, search: Search, header: Header, made: Pass, back: State, widening: Widening) -> Merge:
         columns = Columns(self.current_block, made.block, is_loop=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, constant, where
@@ -174,6 +174,8 @@ class Merge:
     # The place in which two objects were met first, reached from a name; and the one in which two cells were paired.
     walked: dict[tuple[int | None, int | None], Place] = field(default_factory=dict)
     paired_at: dict[int, Place] = field(default_factory=dict)
+    # Selectors made, by what they come from.
+    selectors: dict[Hashable, Expr] = field(default_factory=dict)
 
     def run(self) -> State:
         places = self.places()
@@ -507,7 +509,7 @@ class Merge:
         left = {(self.cells.left[x.cell], x.view.steps): x.view for x in a.alternatives}
         right = {(self.cells.right[x.cell], x.view.steps): x.view for x in b.alternatives}
         if len(left) < len(a.alternatives) or len(right) < len(b.alternatives):
-            # Two arrays have become one, of which these are different views: no selector tells them apart.
+            # Two arrays have become one, and these are different views of it: no selector tells them apart.
             return self.poison(place, "may be either of two views of one array here", hint="give each a .copy()")
         keys = sorted({*left, *right}, key=_key_order)
         if set(left) != set(right) and not all(view.is_static for view in (*left.values(), *right.values())):
@@ -519,14 +521,11 @@ class Merge:
         )
         if len(keys) == 1:
             return Ref(alternatives)
-        selectors = [
-            self.selector(side, [keys.index(key) for key in views], block)
-            for side, views, block in (
-                (a, left, self.columns.on_left),
-                (b, right, self.columns.on_right),
-            )
-        ]
-        selector = self.columns.request((place, "selector"), types.I64, selectors[0], selectors[1])
+        selector = self.selector(
+            place,
+            self.selector_of(a, [keys.index(key) for key in left], self.columns.left),
+            self.selector_of(b, [keys.index(key) for key in right], self.columns.right),
+        )
         return Ref(alternatives, selector, self.snapshot(place, a, b, alternatives))
 
     def snapshot(self, place: Place, a: Ref, b: Ref, alternatives: tuple[Alternative, ...]) -> Snapshot | None:
@@ -552,14 +551,24 @@ class Merge:
         carried = self.columns.request((place, "contents"), contents[0].type, contents[0], contents[1])
         return Snapshot(view, carried, cells)
 
-    @staticmethod
-    def selector(ref: Ref, positions: list[int], on_side: Callable[[Callable[[], Expr]], Expr]) -> Operand:
+    def selector(self, place: Place, a: Operand, b: Operand) -> Expr:
+        """One selector for two. References that choose alike on both sides have one, so that this is seen later."""
+        key = tuple(operand.value if isinstance(operand, Expr) else operand for operand in (a, b))
+        if key not in self.selectors:
+            self.selectors[key] = self.columns.request((place, "selector"), types.I64, a, b)
+        return self.selectors[key]
+
+    def selector_of(self, ref: Ref, positions: list[int], block: Block) -> Operand:
         """A side's selector, in terms of the merged alternatives."""
         if ref.selector is None:
             return positions[0]
         if positions == list(range(len(positions))):
             return ref.selector
-        return on_side(lambda: renumbered(ref.selector, positions))
+        key = ref.selector.value, tuple(positions), block
+        if key not in self.selectors:
+            with building(block):
+                self.selectors[key] = renumbered(ref.selector, positions)
+        return self.selectors[key]
 
     def view(self, slot: Hashable, a: View | None, b: View | None) -> View:
         """One view for two of the same steps; where it is not taken its starts must still be in range."""

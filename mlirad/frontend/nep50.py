@@ -37,7 +37,7 @@ _INT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 # --- Python's numbers -------------------------------------------------------------------------------------------
 
 WEAK = tuple(PYTHON_DTYPES)
-"""bool, int, float: Python's numbers, each of which is one of the next, too."""
+"""bool, int, float: Python's numbers; each is also one of the next."""
 
 
 def weak_dtype(kind: type) -> np.dtype:
@@ -241,7 +241,7 @@ def _common_dtype(operands: Chosen) -> np.dtype:
 
 @cache
 def result_dtype(function: Callable[..., Any], dtype: np.dtype) -> np.dtype:
-    """The dtype of a function of one array (a reduction, say): that of its result on ones."""
+    """The result's dtype of a function of one array (a reduction, say), found by calling it on ones."""
     with numpys_refusal():
         return require_dtype(np.asarray(function(np.ones(1, dtype))).dtype, f"np.{function.__name__} of {dtype}")
 

@@ -1,4 +1,4 @@
-"""A returned list that loops have filled: its arrays are results, of which the caller makes a list.
+"""A returned list that loops have filled: its arrays are results, and the caller makes a list from them.
 
 Reads: the list. Writes: nothing. Leaves: a description of it.
 """

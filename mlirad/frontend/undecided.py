@@ -91,8 +91,10 @@ def _as_pythons(x: Operand) -> Operand:
     """The number as it is on the path where it is Python's."""
     if not isinstance(x, Traced) or x.either is None:
         return x
-    element = types.from_dtype(nep50.weak_dtype(x.either.kind))
-    return Traced(cast_expr(x.scalar, element), weak=True, origins=x.origins)
+    number = x.scalar
+    if x.dtype != np.uint64:  # which int64 does not hold; only floats are made of it here
+        number = cast_expr(number, types.from_dtype(nep50.weak_dtype(x.either.kind)))
+    return Traced(number, weak=True, origins=x.origins)
 
 
 def _numpys_dtype(ufunc: np.ufunc, operands: Sequence[Operand]) -> np.dtype | None:

@@ -97,7 +97,7 @@ class _Writer:
     def first(self, number: int) -> str:
         """What a state begins with: static, of the arguments, or taken from around the function."""
         if self.is_array and self.body == "move if":
-            # All of one kind: arrays of which some are from around the function are not followed through an if.
+            # All of one kind: a mixture of arrays from around the function and others is not followed through an if.
             return ("np.zeros(3)", "START", "q * np.ones(3)")[self.count % 3]
         if self.is_array:
             return self.rng.choice(("np.zeros(3)", "START", "q * np.ones(3)", "np.array([0.0, 0.1, 0.2])"))

@@ -28,7 +28,7 @@ def limits() -> Iterator[int]:
 
 
 class Number:
-    """A setting of nobody else."""
+    """A setting that nothing else uses."""
 
     def __init__(self) -> None:
         self.value = 10

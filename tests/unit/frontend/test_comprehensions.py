@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad import jit, requests, value_and_grad
+from mlirad import requests
 from mlirad.errors import CompileError
 from mlirad.testing.interpreted import Interpreted
 
@@ -84,7 +84,7 @@ PROGRAMS = [
 
 @pytest.mark.parametrize("function", PROGRAMS)
 def test_what_python_makes(function: Callable[..., Any]) -> None:
-    kernel = jit(function)
+    kernel = mlirad.jit(function)
     for n in (0, 1, 3, 7):
         # Equal to the last bit, and of the same types: `str` shows both.
         assert str(kernel(X, n)) == str(function(X, n))
@@ -104,14 +104,14 @@ def test_derivatives() -> None:
     slope = Interpreted(requests.Grad(weighted, 0))
     np.testing.assert_allclose(slope(X, 5), wanted, rtol=1e-6)
     if os.environ.get("MLIRAD_FULL"):
-        np.testing.assert_allclose(value_and_grad(weighted)(X, 5)[1], wanted, rtol=1e-6)
+        np.testing.assert_allclose(mlirad.value_and_grad(weighted)(X, 5)[1], wanted, rtol=1e-6)
 
 
 def test_the_trips_do_not_specialise() -> None:
     def squares(x, n):
         return sum([x * i for i in range(n)])
 
-    kernel = jit(squares)
+    kernel = mlirad.jit(squares)
     text = kernel.lower(0.5, 3).as_text("tensor")
     assert text.count("scf.for") == 2
     assert kernel(0.5, 20_000) == squares(0.5, 20_000)
@@ -125,8 +125,8 @@ def test_long_lists_of_numbers_are_filled_by_a_loop() -> None:
         return [x * i for i in range(5000) if i % 7 == 2]
 
     for function in (long, listed):
-        assert jit(function)(0.5) == function(0.5)
-        assert jit(function).lower(0.5).as_text("tensor").count("arith.") < 100
+        assert mlirad.jit(function)(0.5) == function(0.5)
+        assert mlirad.jit(function).lower(0.5).as_text("tensor").count("arith.") < 100
 
 
 def test_long_lists_of_other_things_are_not() -> None:
@@ -136,7 +136,7 @@ def test_long_lists_of_other_things_are_not() -> None:
         mixed = [x if i % 2 else (x, i) for i in range(250)]
         return names, squares[7], mixed[:3], np.zeros(squares[3])
 
-    found, wanted = jit(long)(0.5), long(0.5)
+    found, wanted = mlirad.jit(long)(0.5), long(0.5)
     assert found[:3] == wanted[:3]
     np.testing.assert_array_equal(found[3], wanted[3])
 
@@ -149,23 +149,23 @@ def test_listed_rows_do_not_hold_the_array() -> None:
 
     a = np.ones((210, 2))
     for n in (3, 205):
-        np.testing.assert_array_equal(jit(rows)(a.copy(), n), rows(a.copy(), n))
+        np.testing.assert_array_equal(mlirad.jit(rows)(a.copy(), n), rows(a.copy(), n))
 
 
 def test_indices_are_checked() -> None:
     def beyond(x, n):
         return [x[i] for i in range(n) if x[i] > 0]
 
-    assert jit(beyond)(X, 3) == beyond(X, 3)
+    assert mlirad.jit(beyond)(X, 3) == beyond(X, 3)
     with pytest.raises(IndexError):
-        jit(beyond)(X, 4)
+        mlirad.jit(beyond)(X, 4)
 
     def last(x):
         return [v for v in x if v > 10][-1]
 
     with pytest.raises(IndexError, match="list index out of range"):
-        jit(last)(X)
-    assert jit(last)(100 * X) == 70.0
+        mlirad.jit(last)(X)
+    assert mlirad.jit(last)(100 * X) == 70.0
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_indices_are_checked() -> None:
 )
 def test_what_is_refused(function: Callable[..., Any], message: str) -> None:
     with pytest.raises(CompileError, match=message) as caught:
-        jit(function)(X)
+        mlirad.jit(function)(X)
     assert caught.value.location is not None
 
 

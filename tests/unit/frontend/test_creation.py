@@ -93,7 +93,7 @@ def require_same(found: Any, expected: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("expression", map(str.strip, EXPRESSIONS))
+@pytest.mark.parametrize("expression", list(map(str.strip, EXPRESSIONS)))
 def test_sizes_from_arguments(expression: str) -> None:
     dtypes = ("int", "np.float32", "'u1'") if "D" in expression else ("",)
     for dtype, (n, m) in itertools.product(dtypes, SIZES):
@@ -187,7 +187,7 @@ OUTS = """
 """.strip().splitlines()
 
 
-@pytest.mark.parametrize("call", map(str.strip, OUTS))
+@pytest.mark.parametrize("call", list(map(str.strip, OUTS)))
 def test_out_by_position(call: str) -> None:
     name, source = f"<out {call}>", f"def stored(x, a, b, c, o):\n    r = {call}\n    return r is o, r + 1.0\n"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)

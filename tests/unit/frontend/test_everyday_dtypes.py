@@ -111,16 +111,7 @@ def running_max_inf(x):
     for v in x:
         if v > best:
             best = v
-    return best
-
-
-@program(f32)
-def running_max_inf_scaled(x):
-    best = -np.inf
-    for v in x:
-        if v > best:
-            best = v
-    return best * 2.0 + 1
+    return best, best * 2.0 + 1
 
 
 @program(f32)

@@ -117,7 +117,7 @@ def is_same_or_refused(function: Callable[..., Any], *args: Any) -> bool:
     except OverflowError as error:
         assert "float is equal" in str(error) or "exact float" in str(error) or "does not fit" in str(error), error
         return False
-    assert dtype_and_numbers(told, True)[0] == dtype_and_numbers(wanted, True)[0], (function, args, told, wanted)
+    np.testing.assert_array_equal(dtype_and_numbers(told, True)[0], dtype_and_numbers(wanted, True)[0], str(args))
     if isinstance(wanted, np.ndarray):
         assert told.dtype == wanted.dtype
     return True
@@ -171,6 +171,42 @@ def test_joins(join) -> None:
 @pytest.mark.parametrize("join", JOINS)
 def test_all_joins(join) -> None:
     assert used_alike(join, list(product(USES, DTYPES))) > 100
+
+
+def of_largest(join: Callable[[Any], Any], dtype: Any) -> int:
+    """The uses of the largest and smallest numbers of a dtype, which others may not hold."""
+    info = np.iinfo(dtype) if np.dtype(dtype).kind in "iu" else np.finfo(dtype)
+    accepted = 0
+    for use, _ in (*USES, *OF_FLOATS):
+
+        def program(x, use=use):
+            return use(join(x))
+
+        accepted += sum(is_same_or_refused(program, np.full(3, number, dtype)) for number in (info.max, info.min))
+    return accepted
+
+
+# What Python computes in floats, of integers too.
+OF_FLOATS: tuple[tuple[Callable[[Any], Any], tuple[Any, ...]], ...] = (
+    (lambda m: m * 1.5, (np.float64,)),
+    (lambda m: 0.5 - m, (np.float64,)),
+    (lambda m: m // 2.5, (np.float64,)),
+    (lambda m: m % 2.5, (np.float64,)),
+    (lambda m: m**0.5, (np.float64,)),
+    (lambda m: np.float64(m) * 2.0, DTYPES),
+)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_largest_numbers(dtype) -> None:
+    """A uint64 beyond int64 was negative where a float was made of it."""
+    assert of_largest(in_a_loop, dtype) >= 15
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("join", "dtype"), list(product(JOINS[1:], DTYPES)))
+def test_all_largest_numbers(join, dtype) -> None:
+    assert of_largest(join, dtype) >= 6
 
 
 def test_the_example_of_the_issue() -> None:

@@ -155,7 +155,7 @@ def calls_a_looping_helper(x):
 
 
 def test_a_helper_loops_with_nothing_bound() -> None:
-    """What its loop carried in the last pass was taken for that of this one, whose frame is another."""
+    """What its loop carried in the last pass was used in this one, though its frame is another."""
     assert mlirad.jit(calls_a_looping_helper)(X) == 2.0
 
 
