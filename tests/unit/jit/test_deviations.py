@@ -109,6 +109,18 @@ def test_a_joined_number_does_not_wrap() -> None:
         mlirad.jit(scaled)(np.array([1]), True, 4)
     assert mlirad.jit(scaled)(x, False, 5) == (15, 3)
 
+    def stored(x, flag):
+        b = np.zeros(1, np.uint8)
+        b[0] = joined(x, flag) - 4
+        return b[0]
+
+    assert stored(np.array([2]), True) == 254 and mlirad.jit(stored)(np.array([7]), True) == 3
+    with pytest.raises(OverflowError, match="out of bounds for uint8"):
+        stored(np.array([2]), False)
+    for flag in (True, False):
+        with pytest.raises(OverflowError, match="out of bounds for uint8"):
+            mlirad.jit(stored)(np.array([2]), flag)
+
     def times(x, n, by):
         s = 0.0
         for i in range(n):
