@@ -35,8 +35,8 @@ from mlirad.frontend.interface import Interface, Reliance
 from mlirad.frontend.layout import strides_of
 from mlirad.frontend.loops import Loops
 from mlirad.frontend.merge import kind_of
-from mlirad.frontend.nep50 import PoisonUsed
 from mlirad.frontend.objects import Objects
+from mlirad.frontend.poison import Poison, PoisonUsed
 from mlirad.frontend.purity import SetCopy
 from mlirad.frontend.recursion import INLINED, Calling
 from mlirad.frontend.results import (
@@ -57,7 +57,7 @@ from mlirad.frontend.sizes import require_static
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import DATA, NeedStatic, Traced
 from mlirad.frontend.transforms import PulledBack, Transforms
-from mlirad.frontend.values import Alternative, Object, Poison, Pullback, Ref, Static, Tuple, Value
+from mlirad.frontend.values import Alternative, Object, Pullback, Ref, Static, Tuple, Value
 from mlirad.frontend.views import View
 from mlirad.location import SourceLocation
 from mlirad.process_setting import ProcessSetting

@@ -16,13 +16,13 @@ from xdsl.ir import Block, OpResult, SSAValue
 
 from mlirad.dialect.expr import Expr
 from mlirad.errors import DifferentiationError
+from mlirad.frontend.poison import Poison
 from mlirad.frontend.separate_copies import COPY, SeparateCopies, cells_of
 from mlirad.frontend.state import State, reached
 from mlirad.frontend.values import (
     Alternative,
     Entry,
     Object,
-    Poison,
     Ref,
     Renaming,
     Tuple,

@@ -23,8 +23,8 @@ from mlirad.frontend.construction import Construction, is_users
 from mlirad.frontend.core import RESULT, Bottom, Exit
 from mlirad.frontend.hidden_state import is_of_hidden_state
 from mlirad.frontend.merge import kind_of
-from mlirad.frontend.nep50 import PoisonUsed
 from mlirad.frontend.out_arguments import with_out_named
+from mlirad.frontend.poison import PoisonUsed
 from mlirad.frontend.recursion import Recursions, Site
 from mlirad.frontend.scope import always_leaves
 from mlirad.frontend.source import FunctionNode, Source, source_of

@@ -26,7 +26,7 @@ from mlirad.frontend import known
 from mlirad.frontend.access import Access
 from mlirad.frontend.core import Frame
 from mlirad.frontend.elements import NumberElement, element_of, leaves
-from mlirad.frontend.nep50 import PoisonUsed
+from mlirad.frontend.poison import PoisonUsed
 from mlirad.frontend.scope import ScopeNode, scope_of
 from mlirad.frontend.traced import NeedStatic, Traced
 from mlirad.frontend.values import Entry, Lazy, Object, Static, Tuple, Value, inside

@@ -28,7 +28,7 @@ from mlirad.frontend.captures import Found
 from mlirad.frontend.columns import Columns, discard, emit_if
 from mlirad.frontend.leaves import leaves_between
 from mlirad.frontend.merge import Merge, Naming, PlaceNaming, contents_of, kind_of
-from mlirad.frontend.nep50 import PoisonUsed
+from mlirad.frontend.poison import Poison, PoisonUsed
 from mlirad.frontend.scope import NONE, Names, Scope, scope_of
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.source import Source
@@ -41,7 +41,6 @@ from mlirad.frontend.values import (
     Growth,
     Maybe,
     Object,
-    Poison,
     Ref,
     Static,
     Tuple,

@@ -29,11 +29,11 @@ from mlirad.frontend.elements import Element, joined
 from mlirad.frontend.grown_lists import NeedList
 from mlirad.frontend.header import Loop, Pass
 from mlirad.frontend.merge import Merge
-from mlirad.frontend.nep50 import PoisonUsed
+from mlirad.frontend.poison import Poison, PoisonUsed
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import DATA, Traced, origins_of
 from mlirad.frontend.unrolling import UNROLL_LIMIT, Unrolling
-from mlirad.frontend.values import Entry, Growth, Poison, Static
+from mlirad.frontend.values import Entry, Growth, Static
 
 # How often other lists of a loop are found to grow.
 TRIES = 12

@@ -23,8 +23,8 @@ from mlirad.frontend.filled_lists import FilledLists, Grows
 from mlirad.frontend.header import Header, Loop, LoopNaming, Pass, Skeleton
 from mlirad.frontend.merge import Merge
 from mlirad.frontend.moves import Moves
-from mlirad.frontend.nep50 import PoisonUsed
 from mlirad.frontend.origins import dependent, resolved
+from mlirad.frontend.poison import PoisonUsed
 from mlirad.frontend.state import Place, State
 from mlirad.frontend.traced import NeedStatic, Traced
 from mlirad.frontend.unrolling import NoFixpoint

@@ -20,7 +20,7 @@ from mlirad.dialect.overflow import HIGHEST
 from mlirad.errors import DTypeError, StaticIndexError, StaticOverflowError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend import affine
 from mlirad.frontend.affine import Int
-from mlirad.frontend.nep50 import PoisonUsed
+from mlirad.frontend.poison import PoisonUsed
 from mlirad.frontend.sizes import Dim, Size, as_size, value_of
 from mlirad.frontend.traced import Traced, origins_of, require_static
 from mlirad.frontend.views import New, Start, View

@@ -23,7 +23,7 @@ from mlirad.frontend.core import Bottom, Exit, Outcome
 from mlirad.frontend.fixpoint import Fixpoints, NoFixpoint, NotEntered
 from mlirad.frontend.header import INDEX, Header, Loop, Pass
 from mlirad.frontend.merge import describe_state
-from mlirad.frontend.nep50 import PoisonUsed
+from mlirad.frontend.poison import PoisonUsed
 from mlirad.frontend.scope import Names
 from mlirad.frontend.traced import NeedStatic, Traced
 from mlirad.frontend.unrolling import KINDS, Reason

@@ -24,6 +24,7 @@ from mlirad.frontend.elements import Element, common_element
 from mlirad.frontend.joined_views import fillers, one_kind
 from mlirad.frontend.nep50 import Either, Several
 from mlirad.frontend.numbers import join_numbers, number_dtype
+from mlirad.frontend.poison import Poison
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.sizes import is_static
 from mlirad.frontend.state import Live, Place, State
@@ -40,7 +41,6 @@ from mlirad.frontend.values import (
     Maybe,
     Object,
     Partial,
-    Poison,
     Pullback,
     Ref,
     Renaming,

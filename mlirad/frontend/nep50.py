@@ -13,17 +13,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from mlirad.dialect import types
 from mlirad.errors import CompileError, DTypeError
 from mlirad.frontend.numpys_errors import numpys_refusal
+from mlirad.frontend.poison import Poison, PoisonUsed
 from mlirad.signature import PYTHON_DTYPES, weak_kind
-
-if TYPE_CHECKING:
-    from mlirad.frontend.values import Poison
 
 Found = TypeVar("Found", bound=Hashable)
 LARGEST_EXACT = 2**53
@@ -56,14 +54,6 @@ def kind_of_number(number: Any) -> type:
 
 
 # --- numbers that are Python's on one path of the program and NumPy's on another --------------------------------
-
-
-class PoisonUsed(Exception):
-    """A value that could not be merged is needed."""
-
-    def __init__(self, poison: Poison):
-        super().__init__(poison.why)
-        self.poison = poison
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,8 @@
 """The table from function objects to what compiles them: NumPy's functions and methods, math's, and builtins.
 
 Reads: a function and its arguments, traced or static. Writes: nd ops. Leaves: Traced values, Python objects where all
-is static, tuples of them. Functions that make views (np.reshape) are here on values; on arrays in memory they are in
+is static, tuples of them; to be imported before a value is computed with, since it installs what Python's operators on
+values compile to. Functions that make views (np.reshape) are here on values; on arrays in memory they are in
 view_functions.py.
 """
 
@@ -36,6 +37,7 @@ from mlirad.frontend import (
 )
 from mlirad.frontend.hidden_state import CALLABLES, hint_of
 from mlirad.frontend.numpys_errors import numpys_refusal
+from mlirad.frontend.python_operators import Meanings, install
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Traced, as_traced, is_static, of_array, shape_of, visible, visible_shape
 from mlirad.frontend.traced import as_operand as _operand
@@ -68,6 +70,17 @@ def call(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = 
             return _as_constants(evaluated(function, args, kwargs))
     _check_arguments(function, made, args, kwargs)
     return made(*args, **kwargs)
+
+
+def binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
+    """The Python operator of a ufunc (np.add: +), one operand being traced or selected at least."""
+    of_selections = isinstance(left, Selected) or isinstance(right, Selected)
+    return (masked if of_selections else operators).binary(ufunc, left, right)
+
+
+def unary(ufunc: np.ufunc, x: Any) -> Any:
+    """Python's -x, +x, ~x and abs(x), x being traced or selected."""
+    return masked.unary(ufunc, x) if isinstance(x, Selected) else operators.unary(ufunc, x)
 
 
 def evaluated(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -330,3 +343,5 @@ def _methods() -> dict[str, Implementation]:
 
 
 _METHODS: Mapping[str, Implementation] = _methods()
+
+install(Meanings(binary=binary, unary=unary, call=call, array=numpy_creation.array))

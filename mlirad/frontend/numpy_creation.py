@@ -21,8 +21,9 @@ from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend import nep50
 from mlirad.frontend.assignment import as_array_of, assignable
 from mlirad.frontend.indexing import compose
-from mlirad.frontend.nep50 import PoisonUsed, dtype_of
+from mlirad.frontend.nep50 import dtype_of
 from mlirad.frontend.numpys_errors import numpys_refusal
+from mlirad.frontend.poison import PoisonUsed
 from mlirad.frontend.sizes import Dim, Shape, Size, stretched
 from mlirad.frontend.sizes import full as full_of
 from mlirad.frontend.traced import (

@@ -18,6 +18,7 @@ from mlirad.dialect.expr import Expr, apply, emit, where
 from mlirad.dialect.op import NdOp, spelled
 from mlirad.errors import DTypeError, StaticOverflowError, UnsupportedSyntaxError
 from mlirad.frontend import nep50
+from mlirad.frontend.numpy_power import power
 from mlirad.frontend.sizes import Shape, broadcast_shapes, filled
 from mlirad.frontend.traced import (
     Number,
@@ -209,8 +210,6 @@ def _float_power(x: Traced | Number, y: Traced | Number) -> Traced:
 
 
 def _power(x: Traced | Number, y: Traced | Number) -> Traced:
-    from mlirad.frontend.numpy_power import power  # which stands on this module
-
     return power(x, y, of_numpy=True)
 
 

@@ -19,8 +19,7 @@ from mlirad.frontend import nep50, numpy_elementwise, python_comparisons, python
 from mlirad.frontend.nep50 import Either
 from mlirad.frontend.numpy_elementwise import BITWISE, COMPARISONS
 from mlirad.frontend.numpy_power import power
-from mlirad.frontend.python_operators import Operators
-from mlirad.frontend.selection import Selected
+from mlirad.frontend.numpy_products import matmul
 from mlirad.frontend.traced import Number, Traced, as_operand, in_type, is_python_number, origins_of, python_kind
 from mlirad.frontend.undecided import applied, as_held, kinds_made, may_be_python
 
@@ -37,14 +36,8 @@ def binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     """The Python operator of a ufunc (np.add: +), one operand being traced at least."""
     if isinstance(left, list | tuple) and ufunc is np.multiply and isinstance(right, Traced) and not right.is_array:
         raise DTypeError("can't multiply sequence by a number that is not known at compile time")
-    if isinstance(left, Selected) or isinstance(right, Selected):
-        from mlirad.frontend import masked  # which stands on this module
-
-        return masked.binary(ufunc, left, right)
     left, right = as_operand(left), as_operand(right)
     if ufunc is np.matmul:
-        from mlirad.frontend.numpy_products import matmul
-
         return matmul(left, right)
     if is_python_number(left) and is_python_number(right):
         return _of_python_numbers(ufunc, left, right)
@@ -53,13 +46,8 @@ def binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     return power(left, right) if ufunc is np.power else numpy_elementwise.call(ufunc, left, right)
 
 
-def unary(ufunc: np.ufunc, x: Operators) -> Any:
+def unary(ufunc: np.ufunc, x: Traced) -> Any:
     """Python's -x, +x, ~x and abs(x)."""
-    if isinstance(x, Selected):
-        from mlirad.frontend import masked  # which stands on this module
-
-        return masked.unary(ufunc, x)
-    assert isinstance(x, Traced)
     if x.either is not None:
         return applied(ufunc, [x], lambda y: unary(ufunc, y), lambda y: numpy_elementwise.call(ufunc, y))
     if not x.weak:

@@ -1,13 +1,47 @@
 """Python's operators and NumPy's protocols, of the frontend's values that are known at run time only.
 
-Reads: operands. Writes: nd ops, by operators.py and numpy_calls.py. Leaves: what these give.
+Reads: operands. Writes: nd ops, by the functions in Meanings. Leaves: what these give.
+
+What `x + y` and `np.sin(x)` compile to is written in files that import the values. numpy_calls.py, which stands above
+all of these, installs their functions here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+
+@dataclass(frozen=True)
+class Meanings:
+    """What operators and functions mean on values.
+
+    binary, unary: Python's operator that a ufunc stands for (np.add: +). call: a function with its positional and its
+    keyword arguments. array: `np.array` of a list or tuple, in a dtype if one is given.
+    """
+
+    binary: Callable[[np.ufunc, Any, Any], Any]
+    unary: Callable[[np.ufunc, Any], Any]
+    call: Callable[[Any, Sequence[Any], Mapping[str, Any]], Any]
+    array: Callable[[Sequence[Any], np.dtype | None], Any]
+
+
+_installed: Meanings | None = None
+
+
+def install(meanings: Meanings) -> None:
+    """Makes the functions known that compile operators and calls. Needed before the first operator."""
+    global _installed
+    _installed = meanings
+
+
+def meanings() -> Meanings:
+    if _installed is None:
+        raise RuntimeError("what operators on values compile to is not installed: numpy_calls.py has not been imported")
+    return _installed
 
 
 class Operators:
@@ -16,27 +50,21 @@ class Operators:
     # Above what NumPy's own classes have, so that theirs defer to ours.
     __array_priority__ = 1000.0
 
-    # operators.py stands on this module, so it is imported where it is used.
+    def as_operand(self) -> Any:
+        """The value as an operand of a function of numbers and whole arrays. Raises where it is none."""
+        raise NotImplementedError
 
     def _binary(self, ufunc: np.ufunc, left: Any, right: Any) -> Any:
-        from mlirad.frontend.operators import binary
-
-        return binary(ufunc, left, right)
+        return meanings().binary(ufunc, left, right)
 
     def _unary(self, ufunc: np.ufunc) -> Any:
-        from mlirad.frontend.operators import unary
-
-        return unary(ufunc, self)
+        return meanings().unary(ufunc, self)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from mlirad.frontend import numpy_calls
-
-        return numpy_calls.call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs)
+        return meanings().call(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs)
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
-        from mlirad.frontend import numpy_calls
-
-        return numpy_calls.call(function, args, kwargs)
+        return meanings().call(function, args, kwargs)
 
     def __add__(self, other: Any) -> Any:
         return self._binary(np.add, self, other)

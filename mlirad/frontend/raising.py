@@ -21,7 +21,7 @@ from mlirad.errors import UnsupportedSyntaxError
 from mlirad.frontend import purity
 from mlirad.frontend.core import Bottom, Exit, Outcome
 from mlirad.frontend.expressions import Expressions
-from mlirad.frontend.nep50 import PoisonUsed
+from mlirad.frontend.poison import PoisonUsed
 from mlirad.frontend.traced import NeedStatic, Traced
 from mlirad.frontend.values import Ref, Static, Value
 from mlirad.raised import name_of_exception

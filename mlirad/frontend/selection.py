@@ -91,6 +91,9 @@ class Selected(Operators):
         """The values, with 1 where the mask is false: there, no function is nan, nor its derivative times 0."""
         return self.filled(True if self.dtype == bool else 1)
 
+    def as_operand(self) -> Any:
+        raise refusal("an operand of this operation has to have one")
+
     def __repr__(self) -> str:
         return f"<masked selection of {self.dtype}{list(self.values.shape)}>"
 

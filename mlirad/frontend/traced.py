@@ -22,7 +22,7 @@ from mlirad.dialect.movement import reshape
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend import nep50, sizes
 from mlirad.frontend.nep50 import Either, Several, StandIn
-from mlirad.frontend.python_operators import Operators
+from mlirad.frontend.python_operators import Operators, meanings
 from mlirad.frontend.sizes import NeedStatic, Shape, Size
 from mlirad.signature import weak_kind
 
@@ -88,6 +88,9 @@ class Traced(Operators):
     def scalar(self) -> Expr:
         """The builtin scalar of a value of rank 0."""
         return emit(ExtractOp, self.expr) if self.expr.is_tensor else self.expr
+
+    def as_operand(self) -> Traced:
+        return self
 
     def __repr__(self) -> str:
         kind = "weak " if self.weak else "weak or strong " if self.either else "0-d " if self.zero_d else ""
@@ -165,13 +168,9 @@ def as_operand(x: Any, dtype: np.dtype | None = None) -> Traced | Number:
     if isinstance(x, np.ndarray):
         return of_array(x)
     if isinstance(x, list | tuple):
-        from mlirad.frontend.numpy_creation import array
-
-        return array(x, dtype)
+        return meanings().array(x, dtype)
     if isinstance(x, Operators):
-        from mlirad.frontend.selection import refusal
-
-        raise refusal("an operand of this operation has to have one")
+        return x.as_operand()
     if isinstance(x, complex):
         raise DTypeError("complex numbers are not compiled", hint=COMPLEX)
     hint = "use `is None`" if x is None else None

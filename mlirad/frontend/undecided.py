@@ -22,7 +22,8 @@ from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import apply
 from mlirad.errors import CompileError
 from mlirad.frontend import nep50
-from mlirad.frontend.nep50 import LARGEST_EXACT, Either, PoisonUsed, united
+from mlirad.frontend.nep50 import LARGEST_EXACT, Either, united
+from mlirad.frontend.poison import PoisonUsed
 from mlirad.frontend.traced import Number, Traced, python_kind, stand_in
 from mlirad.signature import weak_kind
 

@@ -14,7 +14,7 @@ from mlirad.frontend.core import Exit, Outcome, Why
 from mlirad.frontend.grown_lists import NeedList
 from mlirad.frontend.header import Loop
 from mlirad.frontend.iteration import Iteration, is_generator, iterated
-from mlirad.frontend.nep50 import PoisonUsed
+from mlirad.frontend.poison import PoisonUsed
 from mlirad.frontend.scope import Names
 from mlirad.frontend.traced import DATA, NeedStatic, Traced
 from mlirad.frontend.values import Lazy, Object, Static, Tuple, Value

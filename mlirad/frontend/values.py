@@ -16,11 +16,11 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.expr import Expr
+from mlirad.frontend.poison import Poison
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.sizes import Pattern, Shape
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.views import View
-from mlirad.location import SourceLocation
 from mlirad.requests import Request
 from mlirad.signature import COMPARABLE, NUMBERS, text_of_number
 
@@ -193,20 +193,6 @@ class Maybe:
 
     flag: Expr
     value: Value
-
-
-@dataclass(frozen=True, eq=False)
-class Poison:
-    """Bound, but to things that cannot be one value. Raises only where it is used; `loop` can be unrolled then.
-
-    grows: of a list, its number and what its elements have in common, if it can be kept in arrays that grow.
-    """
-
-    why: str
-    where: SourceLocation | None = None
-    loop: Hashable | None = None
-    hint: str | None = None
-    grows: tuple[int, Any] | None = None
 
 
 Value = (

@@ -13,6 +13,7 @@ from straight_line import evaluate
 from mlirad.dialect.check import CheckFailed
 from mlirad.dialect.expr import Expr
 from mlirad.errors import CompileError
+from mlirad.frontend import numpy_calls  # noqa: F401  (it installs what operators on values compile to)
 from mlirad.frontend.traced import Traced, as_traced
 
 _PYTHONS_ERRORS = (OverflowError, ZeroDivisionError, IndexError, TypeError, ValueError)

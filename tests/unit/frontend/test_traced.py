@@ -2,6 +2,8 @@
 
 import math
 import operator
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -234,3 +236,33 @@ def test_int_of_what_has_no_integer_part_raises():
         compiled(implementation(int), 1e300)
     with pytest.raises(TypeError, match="only 0-dimensional arrays can be converted to Python scalars"):
         compiled(implementation(float), np.ones(1))
+
+
+FRESH = """
+import numpy as np
+from mlirad.frontend.traced import Traced, as_operand, as_traced
+
+def outcomes():
+    x = as_traced(2)
+    operators = lambda: x + 1, lambda: 1 - x, lambda: -x
+    for function in (*operators, lambda: np.sin(x), lambda: np.shape(x), lambda: as_operand([x])):
+        try:
+            function()
+            yield "compiled"
+        except RuntimeError as error:
+            yield str(error)
+
+from xdsl.ir import Block
+from mlirad.dialect.expr import building
+with building(Block()):
+    before = set(outcomes())
+    import mlirad.frontend.build
+    print(before, set(outcomes()))
+"""
+
+
+def test_the_entry_of_the_frontend_installs_what_operators_compile_to():
+    """Without it an operator is a clear error, never Python's TypeError, which would blame the user's program."""
+    done = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, timeout=120, check=False)
+    missing = "what operators on values compile to is not installed: numpy_calls.py has not been imported"
+    assert (done.stdout.strip(), done.stderr) == (f"{ {missing} } { {'compiled'} }", "")

@@ -1,0 +1,34 @@
+"""Names that are bound to things which cannot be one value, and the exception where such a name is used.
+
+Reads: nothing. Writes: nothing. Leaves: Poison, which a join binds; PoisonUsed, which whoever needs the value raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from mlirad.location import SourceLocation
+
+
+@dataclass(frozen=True, eq=False)
+class Poison:
+    """Bound, but to things that cannot be one value. Raises only where it is used; `loop` can be unrolled then.
+
+    grows: of a list, its number and what its elements have in common, if it can be kept in arrays that grow.
+    """
+
+    why: str
+    where: SourceLocation | None = None
+    loop: Hashable | None = None
+    hint: str | None = None
+    grows: tuple[int, Any] | None = None
+
+
+class PoisonUsed(Exception):
+    """A value that could not be merged is needed."""
+
+    def __init__(self, poison: Poison):
+        super().__init__(poison.why)
+        self.poison = poison
