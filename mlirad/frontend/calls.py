@@ -20,10 +20,11 @@ from mlirad.errors import CompileError, DTypeError
 from mlirad.frontend import hints, libraries, numpy_calls, numpy_creation, prelude, purity, view_functions
 from mlirad.frontend.captures import Path
 from mlirad.frontend.construction import Construction, is_users
-from mlirad.frontend.core import RESULT, Bottom, Exit
+from mlirad.frontend.core import RESULT, Bottom
 from mlirad.frontend.hidden_state import is_of_hidden_state
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.out_arguments import with_out_named
+from mlirad.frontend.outcomes import Exit
 from mlirad.frontend.poison import PoisonUsed
 from mlirad.frontend.recursion import Recursions, Site
 from mlirad.frontend.scope import always_leaves

@@ -9,7 +9,6 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from enum import IntEnum
 from itertools import count
 from typing import Any
 
@@ -28,6 +27,7 @@ from mlirad.frontend.captures import Found
 from mlirad.frontend.columns import Columns, discard, emit_if
 from mlirad.frontend.leaves import leaves_between
 from mlirad.frontend.merge import Merge, Naming, PlaceNaming, contents_of, kind_of
+from mlirad.frontend.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.poison import Poison, PoisonUsed
 from mlirad.frontend.scope import NONE, Names, Scope, scope_of
 from mlirad.frontend.selection import Selected
@@ -51,33 +51,6 @@ from mlirad.frontend.values import (
 from mlirad.frontend.views import View
 from mlirad.frontend.widening import leaves_of
 from mlirad.location import SourceLocation
-
-
-class Exit(IntEnum):
-    """How a block ends; the numbers are the run-time codes."""
-
-    NEXT = 0
-    BREAK = 1
-    CONTINUE = 2
-    RETURN = 3
-    EXHAUSTED = 4  # of a loop: its condition is false
-
-
-@dataclass
-class Outcome:
-    """The state for each way in which a block may end. None at all: it certainly raises.
-
-    code: which way it is at run time, where there are several. appended: to lists, by a block that has been run.
-    """
-
-    states: dict[Exit, State]
-    code: Expr | None = None
-    appended: Appended = field(default_factory=Appended)
-
-    def operand(self) -> Expr | int | None:
-        if self.code is not None:
-            return self.code
-        return int(next(iter(self.states))) if self.states else None
 
 
 class Bottom(Exception):
@@ -140,10 +113,6 @@ class Why:
 
     text: str
     refusal: Exception | None = None
-
-
-# By the id of a value in which an if ends: the value, and the two that it is chosen of.
-Chosen = dict[int, tuple[Value, Value, Value]]
 
 
 class Core(ABC):

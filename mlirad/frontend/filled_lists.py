@@ -24,11 +24,11 @@ from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building
 from mlirad.frontend import affine, known
 from mlirad.frontend.appended import Appended, Bound
-from mlirad.frontend.core import Exit, Outcome
 from mlirad.frontend.elements import Element, joined
 from mlirad.frontend.grown_lists import NeedList
 from mlirad.frontend.header import Loop, Pass
 from mlirad.frontend.merge import Merge
+from mlirad.frontend.outcomes import Exit, Outcome
 from mlirad.frontend.poison import Poison, PoisonUsed
 from mlirad.frontend.state import State
 from mlirad.frontend.traced import DATA, Traced, origins_of

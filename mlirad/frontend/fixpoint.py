@@ -18,12 +18,12 @@ from mlirad.errors import CompileError
 from mlirad.frontend import known
 from mlirad.frontend.collapse import collapsed
 from mlirad.frontend.columns import Columns
-from mlirad.frontend.core import Exit, Outcome
 from mlirad.frontend.filled_lists import FilledLists, Grows
 from mlirad.frontend.header import Header, Loop, LoopNaming, Pass, Skeleton
 from mlirad.frontend.merge import Merge
 from mlirad.frontend.moves import Moves
 from mlirad.frontend.origins import dependent, resolved
+from mlirad.frontend.outcomes import Exit, Outcome
 from mlirad.frontend.poison import PoisonUsed
 from mlirad.frontend.state import Place, State
 from mlirad.frontend.traced import NeedStatic, Traced

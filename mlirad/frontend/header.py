@@ -15,9 +15,9 @@ from xdsl.ir import Attribute, Block, SSAValue
 from mlirad.dialect.expr import Expr
 from mlirad.frontend.appended import Appended
 from mlirad.frontend.columns import Columns, discard
-from mlirad.frontend.core import Chosen, Exit, Outcome
 from mlirad.frontend.merge import Merge, Naming, Pair, describe_state
 from mlirad.frontend.origins import Mark, Origins, resolved, state_with_origins, with_origins
+from mlirad.frontend.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.scope import Names, assigned, may_leave, uses
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.state import Place, State

@@ -19,10 +19,11 @@ from mlirad.dialect.expr import Expr, building, constant, insert, where
 from mlirad.dialect.request import CHECKPOINT
 from mlirad.frontend import affine, known
 from mlirad.frontend.columns import discard
-from mlirad.frontend.core import Bottom, Exit, Outcome
+from mlirad.frontend.core import Bottom
 from mlirad.frontend.fixpoint import Fixpoints, NoFixpoint, NotEntered
 from mlirad.frontend.header import INDEX, Header, Loop, Pass
 from mlirad.frontend.merge import describe_state
+from mlirad.frontend.outcomes import Exit, Outcome
 from mlirad.frontend.poison import PoisonUsed
 from mlirad.frontend.scope import Names
 from mlirad.frontend.traced import NeedStatic, Traced

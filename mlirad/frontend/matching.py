@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from mlirad.dialect.expr import apply
-from mlirad.frontend.core import Exit, Outcome
 from mlirad.frontend.expressions import Expressions
 from mlirad.frontend.merge import kind_of
+from mlirad.frontend.outcomes import Exit, Outcome
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import Entry, Object, Static, Tuple, Value
 

@@ -19,8 +19,9 @@ from mlirad.dialect.compare import cast
 from mlirad.dialect.expr import Expr, constant
 from mlirad.errors import UnsupportedSyntaxError
 from mlirad.frontend import purity
-from mlirad.frontend.core import Bottom, Exit, Outcome
+from mlirad.frontend.core import Bottom
 from mlirad.frontend.expressions import Expressions
+from mlirad.frontend.outcomes import Exit, Outcome
 from mlirad.frontend.poison import PoisonUsed
 from mlirad.frontend.traced import NeedStatic, Traced
 from mlirad.frontend.values import Ref, Static, Value

@@ -14,7 +14,7 @@ import numpy as np
 
 from mlirad.errors import ShapeError
 from mlirad.frontend import prelude, purity
-from mlirad.frontend.core import RESULT, Bottom, Exit, Outcome
+from mlirad.frontend.core import RESULT, Bottom
 from mlirad.frontend.expressions import BINARY, UFUNCS
 from mlirad.frontend.imports import Imports
 from mlirad.frontend.indexing import is_basic
@@ -22,6 +22,7 @@ from mlirad.frontend.local_classes import LocalClasses
 from mlirad.frontend.masked import changed_in_place
 from mlirad.frontend.matching import Matching
 from mlirad.frontend.merge import kind_of
+from mlirad.frontend.outcomes import Exit, Outcome
 from mlirad.frontend.raising import Raising
 from mlirad.frontend.scope import Names, always_leaves
 from mlirad.frontend.selection import Selected

@@ -10,10 +10,11 @@ import dataclasses
 from dataclasses import dataclass
 
 from mlirad.frontend.calls import Calls
-from mlirad.frontend.core import Exit, Outcome, Why
+from mlirad.frontend.core import Why
 from mlirad.frontend.grown_lists import NeedList
 from mlirad.frontend.header import Loop
 from mlirad.frontend.iteration import Iteration, is_generator, iterated
+from mlirad.frontend.outcomes import Exit, Outcome
 from mlirad.frontend.poison import PoisonUsed
 from mlirad.frontend.scope import Names
 from mlirad.frontend.traced import DATA, NeedStatic, Traced
