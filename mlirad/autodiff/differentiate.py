@@ -39,8 +39,8 @@ from mlirad.autodiff.needed import needed
 from mlirad.autodiff.records import RECORDED, recorded_attribute
 from mlirad.autodiff.tangent import Tangent
 from mlirad.dialect import types
+from mlirad.dialect.attributes import ints
 from mlirad.dialect.expr import Expr, building, insert, located
-from mlirad.dialect.op import ints
 from mlirad.dialect.request import ForwardOp, JvpOp, PullbackOp, RequestOp, TurnOp, VjpOp
 from mlirad.dialect.traversal import find
 from mlirad.errors import DifferentiationError

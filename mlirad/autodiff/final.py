@@ -16,8 +16,9 @@ from mlirad.autodiff.carries import Carry, Loop, block_of, yields
 from mlirad.autodiff.linear import Form, Opaque, Term, Trip, is_at_least, linear, of_term
 from mlirad.autodiff.sizes import size_source
 from mlirad.dialect import types
+from mlirad.dialect.attributes import ints
 from mlirad.dialect.indexing import ElementUpdateOp, ExtractOp, ExtractSliceOp, InsertOp, SliceUpdateOp
-from mlirad.dialect.op import NdOp, ints
+from mlirad.dialect.op import NdOp
 from mlirad.dialect.tape import GrowOp
 
 READ, WRITE = 0, 1

@@ -15,8 +15,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from mlirad.autodiff.carries import RegionOp, block_of, terminator
 from mlirad.autodiff.sizes import size_source, size_value, unknown_axes, zeros
 from mlirad.dialect.effects import has_no_effect, is_terminator
-from mlirad.dialect.expr import Expr, insert
-from mlirad.dialect.movement import DimOp, dim
+from mlirad.dialect.expr import Expr, dim, insert
+from mlirad.dialect.movement import DimOp
 from mlirad.dialect.request import RecordOp, ReplayOp, ResidualOp
 
 

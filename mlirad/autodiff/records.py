@@ -18,9 +18,9 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from mlirad.autodiff.callees import Reversed
 from mlirad.dialect import types
 from mlirad.dialect.compare import cast
-from mlirad.dialect.expr import Expr, building, constant, current_location, emit, insert
+from mlirad.dialect.expr import Expr, building, constant, current_location, dim, emit, insert
 from mlirad.dialect.indexing import ExtractOp, ExtractSliceOp, InsertOp, InsertSliceOp
-from mlirad.dialect.movement import dim, reshape
+from mlirad.dialect.movement import reshape
 from mlirad.dialect.tape import GrowOp, TapeOp
 from mlirad.errors import DifferentiationError
 

@@ -19,8 +19,7 @@ from mlirad.autodiff.sizes import unknown_axes, zeros
 from mlirad.autodiff.slots import Nests, Slots, Update, forward_counter, loops_on, path_to, thread, trips_of
 from mlirad.dialect import types
 from mlirad.dialect.bounds import size_bounds
-from mlirad.dialect.constant import full
-from mlirad.dialect.expr import Expr, building, constant, emit, located
+from mlirad.dialect.expr import Expr, building, constant, emit, full, located
 from mlirad.dialect.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.movement import reshape
 from mlirad.dialect.tape import FIRST_CAPACITY, GrowOp, new_tape

@@ -14,9 +14,8 @@ from xdsl.rewriter import InsertPoint
 
 from mlirad.autodiff.carries import Loop, yields
 from mlirad.dialect import types
-from mlirad.dialect.constant import full
-from mlirad.dialect.expr import Expr, building, constant, located
-from mlirad.dialect.movement import dim, size_of
+from mlirad.dialect.expr import Expr, building, constant, dim, full, located
+from mlirad.dialect.movement import size_of
 
 Axis = tuple[SSAValue, int]
 

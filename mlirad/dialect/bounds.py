@@ -15,13 +15,14 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, BlockArgument, OpResult, SSAValue
 
 from mlirad.dialect import types
+from mlirad.dialect.attributes import ints
 from mlirad.dialect.check import CheckIndexOp
 from mlirad.dialect.choice import MaximumOp, MinimumOp, SelectOp
 from mlirad.dialect.constant import ConstantOp
 from mlirad.dialect.elementwise import AddOp, MulOp, NegOp, SubOp
 from mlirad.dialect.indexing import ExtractSliceOp, WrapIndexOp
 from mlirad.dialect.movement import DimOp
-from mlirad.dialect.op import NdOp, ints
+from mlirad.dialect.op import NdOp
 from mlirad.dialect.overflow import HIGHEST, LOWEST
 
 Interval = tuple[int, int]

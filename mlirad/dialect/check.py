@@ -19,7 +19,8 @@ from mlirad.dialect import types
 from mlirad.dialect.elementwise import compare, number
 from mlirad.dialect.expr import Expr, emit, insert
 from mlirad.dialect.indexing import WrapIndexOp, wrap_index
-from mlirad.dialect.op import NdOp, Properties, Upstream, op
+from mlirad.dialect.op import NdOp, Upstream, op
+from mlirad.dialect.registry import Properties
 from mlirad.errors import DTypeError
 from mlirad.raised import message_of
 

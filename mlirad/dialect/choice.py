@@ -23,7 +23,8 @@ from mlirad.dialect.elementwise import (
     scalar_op,
 )
 from mlirad.dialect.expr import Expr, emit, where
-from mlirad.dialect.op import Properties, op
+from mlirad.dialect.op import op
+from mlirad.dialect.registry import Properties
 from mlirad.errors import DTypeError, ShapeError
 
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
@@ -77,11 +78,7 @@ class MinimumOp(ExtremumOp):
         return x < y
 
 
-def _select_reference(condition: Any, x: Any, y: Any) -> Any:
-    return np.where(condition, x, y)
-
-
-@op(_select_reference, linear=True, partial=(1, 2))
+@op(np.where, linear=True, partial=(1, 2))
 class SelectOp(ElementwiseOp):
     """x where the condition holds, else y."""
 

@@ -23,7 +23,8 @@ from mlirad.dialect.elementwise import (
     scalar_op,
 )
 from mlirad.dialect.expr import Expr, emit
-from mlirad.dialect.op import Properties, op
+from mlirad.dialect.op import op
+from mlirad.dialect.registry import Properties
 from mlirad.errors import ShapeError
 
 

@@ -2,73 +2,25 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr, TensorType
+from xdsl.dialects.builtin import IndexType, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def, var_operand_def
 
 from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, constant, emit, insert
-from mlirad.dialect.op import Generic, NdOp, Properties, PureOp, Upstream, op
+from mlirad.dialect.attributes import dense, value_of
+from mlirad.dialect.expr import Expr, constant, emit, insert, sum_of
+from mlirad.dialect.op import Generic, NdOp, PureOp, Upstream, op
+from mlirad.dialect.registry import Properties
 from mlirad.dialect.upstream import empty, filled
 from mlirad.errors import DTypeError, ShapeError
 
 
-def dense(value: Any, type: Attribute) -> Attribute:
-    """`value` as an MLIR attribute of the scalar or tensor `type`; a tensor of equal numbers is a splat."""
-    dtype = types.to_dtype(types.element_type(type))
-    if not types.is_tensor(type):
-        # By bits: -0.0 is not 0.0.
-        key = struct.pack("d", value) if value.__class__ is float else value
-        return _scalar(key, value.__class__, dtype) if value.__class__ in (bool, int, float) else _number(value, dtype)
-    array = np.asarray(value).astype(dtype)
-    if array.size and array.ndim and _all_same(array):
-        array = array.reshape(-1)[0]
-    if not array.ndim:
-        return DenseIntOrFPElementsAttr.from_list(type, [array.item()])
-    if array.shape != types.shape(type):
-        raise ShapeError(f"a constant of shape {array.shape} for {type}")
-    return DenseIntOrFPElementsAttr.from_list(type, array.reshape(-1).tolist())
-
-
-@lru_cache(4096)
-def _scalar(key: bytes | int, kind: type, dtype: np.dtype) -> Attribute:
-    """A Python number of a kind, a float given by its bits: the attributes of most are made again and again."""
-    return _number(struct.unpack("d", key)[0] if isinstance(key, bytes) else kind(key), dtype)
-
-
-def _number(value: Any, dtype: np.dtype) -> Attribute:
-    array, type = np.asarray(value).astype(dtype), types.from_dtype(dtype)
-    if types.is_float(type):
-        return FloatAttr(float(array), type)  # type: ignore[arg-type]
-    return IntegerAttr(int(array), type)  # type: ignore[arg-type]
-
-
-def _all_same(array: np.ndarray) -> bool:
-    raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
-    return bool((raw == raw[0]).all())  # by bits: -0.0 is not 0.0, and nan is nan
-
-
-def value_of(attribute: Attribute, type: Attribute) -> np.ndarray | np.generic:
-    """The number or array that a constant's attribute stands for."""
-    dtype = types.to_dtype(types.element_type(type))
-    if isinstance(attribute, FloatAttr | IntegerAttr):
-        data = attribute.value.data
-        return dtype.type(data) if data.__class__ is float else np.array(data).astype(dtype)[()]
-    assert isinstance(attribute, DenseIntOrFPElementsAttr)
-    # Through object: NumPy would make float64 of integers that do not all fit in int64.
-    values = np.array(attribute.get_values(), object if dtype == np.uint64 else None).astype(dtype)
-    shape = types.shape(type)
-    return np.full(shape, values[0], dtype) if values.size and attribute.is_splat() else values.reshape(shape)
-
-
-@op()
+@op(np.array)
 class ConstantOp(PureOp):
     """A number or an array that is known."""
 
@@ -128,7 +80,7 @@ def is_nonzero(value: SSAValue) -> bool:
     return isinstance(owner, ConstantOp) and bool((np.abs(owner.reference()) > 0).all())
 
 
-@op(cost=0)
+@op(np.full, cost=0)
 class FullOp(PureOp):
     """An array of one number; the operands after it are its unknown sizes, in order."""
 
@@ -158,8 +110,6 @@ class FullOp(PureOp):
         return is_finite(self.value)
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        from mlirad.dialect.reduction import sum_of
-
         return sum_of(g), *(None for _ in operands[1:])
 
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
@@ -223,8 +173,3 @@ def counted(size: int | Expr) -> Expr:
         return emit(ArangeOp, size, result_type=types.tensor((-1,), types.I64))
     type = types.tensor((size,), types.I64)
     return emit(ArangeOp, result_type=type) if size > STORED else constant(np.arange(size), type)
-
-
-def full(value: Expr, shape: Sequence[int], sizes: Sequence[Expr] = ()) -> Expr:
-    """An array of shape `shape` (-1: the next of `sizes`, an i64) that holds `value` everywhere."""
-    return emit(FullOp, value, *sizes, result_type=types.tensor(shape, value.element))

@@ -15,7 +15,8 @@ from mlirad.dialect import types
 from mlirad.dialect.elementwise import numbers, scalar_op
 from mlirad.dialect.expr import Expr, emit
 from mlirad.dialect.movement import reshape
-from mlirad.dialect.op import Generic, Properties, PureOp, op
+from mlirad.dialect.op import Generic, PureOp, op
+from mlirad.dialect.registry import Properties
 from mlirad.errors import DTypeError, ShapeError
 
 

@@ -15,9 +15,11 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
 
 from mlirad.dialect import types
-from mlirad.dialect.constant import dense, is_finite, is_nonzero
+from mlirad.dialect.attributes import dense
+from mlirad.dialect.constant import is_finite, is_nonzero
 from mlirad.dialect.expr import Expr, emit, insert, where
-from mlirad.dialect.op import Generic, Properties, PureOp, op
+from mlirad.dialect.op import Generic, PureOp, op
+from mlirad.dialect.registry import Properties
 from mlirad.errors import DTypeError, ShapeError
 
 

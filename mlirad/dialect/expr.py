@@ -18,7 +18,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect import types
-from mlirad.dialect.op import NdOp, op_of
+from mlirad.dialect.attributes import dense
+from mlirad.dialect.registry import TypedOp, op_of
 from mlirad.errors import DTypeError, ShapeError
 from mlirad.location import SourceLocation
 
@@ -122,7 +123,7 @@ def _placed(op: OpT) -> OpT:
 
 
 def emit(
-    op_class: type[NdOp], *operands: Expr | SSAValue, result_type: Attribute | None = None, **attributes: Any
+    op_class: type[TypedOp], *operands: Expr | SSAValue, result_type: Attribute | None = None, **attributes: Any
 ) -> Any:
     """Emit an op; its result types come from its type rule. Gives an Expr, or a tuple where there are several results.
 
@@ -139,11 +140,15 @@ def emit(
 
 def constant(value: Any, type: Attribute) -> Expr:
     """A constant: `value` (a number, or an array of the type's shape) as a scalar or tensor of `type`."""
-    from mlirad.dialect.constant import ConstantOp, full
-
     if types.is_tensor(type) and np.ndim(value) == 0:
         return full(constant(value, types.element_type(type)), types.shape(type))  # costs nothing, whatever its size
-    return Expr(insert(ConstantOp.of(value, type)).result)
+    made = op_of(np.array).create(properties={"value": dense(value, type)}, result_types=[type])
+    return Expr(insert(made).results[0])
+
+
+def full(value: Expr, shape: Sequence[int], sizes: Sequence[Expr] = ()) -> Expr:
+    """An array of shape `shape` (-1: the next of `sizes`, an i64) that holds `value` everywhere."""
+    return emit(op_of(np.full), value, *sizes, result_type=types.tensor(shape, value.element))
 
 
 def zeros_like(x: Expr) -> Expr:
@@ -154,10 +159,25 @@ def zeros_like(x: Expr) -> Expr:
 
 def broadcast_scalar(x: Expr, like: Expr) -> Expr:
     """The scalar x everywhere in an array of the shape of `like`, unknown sizes included."""
-    from mlirad.dialect.constant import full
-    from mlirad.dialect.movement import unknown_dims
-
     return full(x, like.shape, unknown_dims(like))
+
+
+def dim(x: Expr, axis: int) -> Expr:
+    """The size of an axis, an i64."""
+    return emit(op_of(np.size), x, axis=axis) if x.shape[axis] < 0 else constant(x.shape[axis], types.I64)
+
+
+def unknown_dims(x: Expr) -> list[Expr]:
+    """The sizes that the type of x leaves open, in the order of their axes."""
+    return [dim(x, axis) for axis, size in enumerate(x.shape) if size < 0]
+
+
+def sum_of(x: Expr, axes: Sequence[int] | None = None) -> Expr:
+    """The sum of x over axes (all of them, by default); x itself if there are none."""
+    axes = range(len(x.shape)) if axes is None else axes
+    if not x.is_tensor or (len(axes) == 0 and len(x.shape) > 0):
+        return x
+    return emit(op_of(np.sum), x, axes=axes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -279,12 +299,10 @@ def apply(function: np.ufunc, *inputs: Any) -> Expr:
 
 def where(condition: Expr, x: Expr | Number, y: Expr | Number) -> Expr:
     """`np.where(condition, x, y)`: x and y of one type, condition bool; a scalar condition is broadcast."""
-    from mlirad.dialect.choice import SelectOp
-
     x, y = same_type(x, y)
     if x.is_tensor and not condition.is_tensor:
         condition = broadcast_scalar(condition, x)
-    return emit(SelectOp, condition, x, y)
+    return emit(op_of(np.where), condition, x, y)
 
 
 def integers(values: Sequence[int]) -> list[Expr]:

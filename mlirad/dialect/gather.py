@@ -17,12 +17,14 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, prop_def, result_def, var_operand_def
 
 from mlirad.dialect import types
+from mlirad.dialect.attributes import ints
 from mlirad.dialect.check import CheckFailed, EffectOp, call_check
 from mlirad.dialect.constant import ConstantOp
 from mlirad.dialect.elementwise import choose, compare, number, numbers
 from mlirad.dialect.expr import Expr, emit, insert, where, zeros_like
 from mlirad.dialect.indexing import as_indices, wrap_index
-from mlirad.dialect.op import At, Properties, PureOp, Upstream, ints, op
+from mlirad.dialect.op import At, PureOp, Upstream, op
+from mlirad.dialect.registry import Properties
 from mlirad.dialect.upstream import counted
 from mlirad.errors import DTypeError, ShapeError
 

@@ -33,10 +33,12 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from mlirad.dialect import types, upstream
-from mlirad.dialect.elementwise import numbers
-from mlirad.dialect.expr import Expr, constant, emit, insert, insertion_point, zeros_like
-from mlirad.dialect.movement import ReshapeOp, dim, reshape, size_along
-from mlirad.dialect.op import At, Composed, Properties, PureOp, Upstream, ints, op
+from mlirad.dialect.attributes import ints
+from mlirad.dialect.elementwise import choose, compare, number, numbers
+from mlirad.dialect.expr import Expr, constant, dim, emit, insert, insertion_point, zeros_like
+from mlirad.dialect.movement import ReshapeOp, reshape, size_along
+from mlirad.dialect.op import At, Composed, PureOp, Upstream, op
+from mlirad.dialect.registry import Properties
 from mlirad.errors import DTypeError, ShapeError
 
 
@@ -459,7 +461,5 @@ class WrapIndexOp(PureOp):
 
 
 def wrap_index(index: SSAValue, size: SSAValue) -> Sequence[SSAValue]:
-    from mlirad.dialect.elementwise import choose, compare, number
-
     wrapped = insert(arith.AddiOp(index, size)).result
     return [choose(compare("slt", index, number(0, i64)), wrapped, index)]

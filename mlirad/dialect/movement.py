@@ -14,8 +14,10 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
 
 from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, constant, emit, insert
-from mlirad.dialect.op import Generic, NdOp, Properties, PureOp, Upstream, ints, op
+from mlirad.dialect.attributes import ints
+from mlirad.dialect.expr import Expr, dim, emit, insert, sum_of, unknown_dims
+from mlirad.dialect.op import Generic, NdOp, PureOp, Upstream, op
+from mlirad.dialect.registry import Properties
 from mlirad.dialect.upstream import filled, reshaped, size_of_axis
 from mlirad.errors import DTypeError, ShapeError
 
@@ -75,8 +77,6 @@ class BroadcastOp(PureOp):
         return np.broadcast_to(aligned, shape).copy()
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        from mlirad.dialect.reduction import sum_of
-
         x, *sizes = operands
         axes = [axis for axis in range(len(out.shape)) if axis not in ints(self.dims)]
         return reshape(sum_of(g, axes), x.type), *(None for _ in sizes)
@@ -193,7 +193,7 @@ class TransposeOp(MovementOp):
         return Generic((tuple(permutation.index(axis) for axis in every), every), _unchanged)
 
 
-@op(cost=0, shape_only=(0,))
+@op(np.size, cost=0, shape_only=(0,))
 class DimOp(PureOp):
     """The size of an array's axis, an i64."""
 
@@ -227,16 +227,6 @@ class DimOp(PureOp):
 
     def _build(self, x: SSAValue) -> Sequence[SSAValue]:
         return [insert(arith.IndexCastOp(size_of_axis(x, self.axis.value.data), i64)).result]
-
-
-def dim(x: Expr, axis: int) -> Expr:
-    """The size of an axis, an i64."""
-    return emit(DimOp, x, axis=axis) if x.shape[axis] < 0 else constant(x.shape[axis], types.I64)
-
-
-def unknown_dims(x: Expr) -> list[Expr]:
-    """The sizes that the type of x leaves open, in the order of their axes."""
-    return [dim(x, axis) for axis, size in enumerate(x.shape) if size < 0]
 
 
 def size_of(value: SSAValue, axis: int) -> SSAValue | tuple[SSAValue, int]:

@@ -6,26 +6,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, VarIRConstruct, irdl_op_definition, traits_def
+from xdsl.irdl import ParsePropInAttrDict, VarIRConstruct, irdl_op_definition, traits_def
 from xdsl.irdl.operations import BeforeVariadicSingleAccessor
 from xdsl.traits import MemoryEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, emit
+from mlirad.dialect.registry import TypedOp, require_free, spell
 from mlirad.errors import CompileError
 
-if TYPE_CHECKING:
-    from mlirad.dialect.expr import Expr
-
-Properties = Mapping[str, Attribute]
 # The loops that an array's axes run along.
 Dims = tuple[int, ...]
 
@@ -85,28 +80,17 @@ class Upstream:
     build: Callable[..., Sequence[SSAValue]]
 
 
-class NdOp(IRDLOperation):
-    """An op of ours; the five questions are its methods."""
+class NdOp(TypedOp):
+    """An op of ours; the five questions are its methods (the type rule is that of `TypedOp`)."""
 
     irdl_options = (ParsePropInAttrDict(),)
 
     # What `@op` sets on the class, after xDSL has read it.
     if TYPE_CHECKING:
-        spellings: ClassVar[tuple[Callable[..., Any], ...]]
         memory: ClassVar[Memory]
         singular: ClassVar[bool]
         linear: ClassVar[bool]
         partial: ClassVar[frozenset[int]]
-
-    @classmethod
-    @abstractmethod
-    def infer(
-        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
-    ) -> list[Attribute]:
-        """The result types. Raises ShapeError or DTypeError where the operands do not fit.
-
-        result_type is what is asked for, of the ops whose operands leave it open; the others ignore it.
-        """
 
     def reference(self, *arrays: Any) -> Any:
         """What the op computes, by NumPy."""
@@ -150,21 +134,12 @@ class NdOp(IRDLOperation):
         )
         return next(found, None)
 
-    @classmethod
-    def properties_of(cls, attributes: Mapping[str, Any]) -> dict[str, Attribute]:
-        """MLIR attributes for plain Python ones: ints, strings, and sequences of ints."""
-        return {name: attribute_of(value) for name, value in attributes.items()} if attributes else {}
-
     def rebuild(self, *operands: Expr) -> Expr:
         """The same op on other operands."""
-        from mlirad.dialect.expr import emit
-
         return emit(type(self), *operands, result_type=self.results[0].type, **self.properties)
 
     def recomputed(self, *operands: SSAValue) -> Expr:
         """How a value computed once is computed again: by the same op, but for checks, which have been passed."""
-        from mlirad.dialect.expr import Expr
-
         return self.rebuild(*(Expr(operand) for operand in operands))
 
     def verify_(self) -> None:
@@ -191,15 +166,8 @@ NdOpT = TypeVar("NdOpT", bound=NdOp)
 _MOST_VERIFIED = 1000
 
 
-@dataclass
-class _Registry:
-    """Every class that `@op` has accepted, and which of them a NumPy function spells."""
-
-    classes: list[type[NdOp]] = field(default_factory=list)
-    spelled: dict[Callable[..., Any], type[NdOp]] = field(default_factory=dict)
-
-
-_registry = _Registry()
+_classes: list[type[NdOp]] = []
+"""Every class that `@op` has accepted."""
 
 
 def op(
@@ -226,9 +194,7 @@ def op(
             open_questions.append("reference (give a spelling, or define it)")
         if open_questions:
             raise TypeError(f"{cls.__name__} leaves open: {', '.join(open_questions)}")
-        for spelling in spellings:
-            if spelling in _registry.spelled:
-                raise TypeError(f"{spelling!r} spells both {_registry.spelled[spelling].__name__} and {cls.__name__}")
+        require_free(spellings, cls.__name__)
         defined = irdl_op_definition(cls)
         _read_places(defined)
         defined.verify_ = _once_for_all_alike(defined.verify_)  # pyright: ignore[reportAttributeAccessIssue]
@@ -237,8 +203,8 @@ def op(
         defined.singular = singular
         defined.linear = linear
         defined.partial = frozenset(partial)
-        _registry.classes.append(defined)
-        _registry.spelled.update(dict.fromkeys(spellings, defined))
+        _classes.append(defined)
+        spell(defined, spellings)
         return defined
 
     return define
@@ -297,38 +263,4 @@ def _once_for_all_alike(verify: Callable[[Any], None]) -> Callable[[Any], None]:
 
 def op_classes() -> tuple[type[NdOp], ...]:
     """Every op of ours that has been defined."""
-    return tuple(_registry.classes)
-
-
-def spelled() -> Mapping[Callable[..., Any], type[NdOp]]:
-    """Which op a NumPy (or math) function is."""
-    return _registry.spelled
-
-
-def op_of(function: Callable[..., Any]) -> type[NdOp]:
-    return _registry.spelled[function]
-
-
-def ints(attribute: Attribute) -> tuple[int, ...]:
-    """The values of an array-of-integers attribute."""
-    assert isinstance(attribute, DenseArrayBase)
-    return tuple(int(value) for value in attribute.get_values())
-
-
-def attribute_of(value: Any) -> Attribute:
-    """The attribute that a string, an integer (of 64 bits) or a sequence of integers is."""
-    if isinstance(value, Attribute):
-        return value
-    if isinstance(value, str | int | np.integer):
-        return _single(value if isinstance(value, str) else int(value))
-    return _several(tuple([int(item) for item in value]))
-
-
-@lru_cache(1024)
-def _single(value: str | int) -> Attribute:
-    return StringAttr(value) if isinstance(value, str) else IntegerAttr(value, i64)
-
-
-@lru_cache(4096)
-def _several(values: tuple[int, ...]) -> Attribute:
-    return DenseArrayBase.from_list(i64, list(values))
+    return tuple(_classes)

@@ -20,7 +20,8 @@ from xdsl.irdl import operand_def, result_def
 from mlirad.dialect import types
 from mlirad.dialect.elementwise import ElementwiseOp, compare, number, scalar_op
 from mlirad.dialect.expr import Expr, insert
-from mlirad.dialect.op import Properties, op
+from mlirad.dialect.op import op
+from mlirad.dialect.registry import Properties
 from mlirad.errors import DTypeError
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1

@@ -14,12 +14,14 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def
 
 from mlirad.dialect import types
+from mlirad.dialect.attributes import ints
 from mlirad.dialect.choice import annihilated
 from mlirad.dialect.compare import cast
 from mlirad.dialect.elementwise import numbers, scalar_op
-from mlirad.dialect.expr import Expr, emit, where
+from mlirad.dialect.expr import Expr, sum_of, where
 from mlirad.dialect.movement import broadcast_like
-from mlirad.dialect.op import Generic, Properties, PureOp, ints, op
+from mlirad.dialect.op import Generic, PureOp, op
+from mlirad.dialect.registry import Properties
 from mlirad.errors import ShapeError
 
 
@@ -158,11 +160,3 @@ class MinOp(ExtremeOp):
 
     def identity(self) -> int | float:
         return self.bounds[1]
-
-
-def sum_of(x: Expr, axes: Sequence[int] | None = None) -> Expr:
-    """The sum of x over axes (all of them, by default); x itself if there are none."""
-    axes = range(len(x.shape)) if axes is None else axes
-    if not x.is_tensor or (len(axes) == 0 and len(x.shape) > 0):
-        return x
-    return emit(SumOp, x, axes=axes)

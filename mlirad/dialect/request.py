@@ -41,7 +41,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from mlirad.dialect.op import ints
+from mlirad.dialect.attributes import ints
 from mlirad.dialect.tape import GrowOp, TapeOp
 
 Numbers = Sequence[int] | DenseArrayBase

@@ -14,7 +14,8 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, emit, insert
-from mlirad.dialect.op import NdOp, Properties, PureOp, Upstream, op
+from mlirad.dialect.op import NdOp, PureOp, Upstream, op
+from mlirad.dialect.registry import Properties
 from mlirad.errors import DTypeError
 
 

@@ -15,8 +15,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from mlirad.dialect import types
 from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast
-from mlirad.dialect.constant import full
-from mlirad.dialect.expr import Expr, building, constant, insert
+from mlirad.dialect.expr import Expr, building, constant, full, insert
 from mlirad.frontend.nep50 import LARGEST_EXACT
 
 # A value of one side: an expression of that side, a number, or None where that side does not care.

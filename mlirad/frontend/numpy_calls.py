@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.dialect.op import spelled
+from mlirad.dialect.registry import spelled
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend import (
     hints,

@@ -15,7 +15,8 @@ from mlirad.dialect import nd, types
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.elementwise import ElementwiseOp
 from mlirad.dialect.expr import Expr, apply, emit, where
-from mlirad.dialect.op import NdOp, spelled
+from mlirad.dialect.op import NdOp
+from mlirad.dialect.registry import spelled
 from mlirad.errors import DTypeError, StaticOverflowError, UnsupportedSyntaxError
 from mlirad.frontend import nep50
 from mlirad.frontend.numpy_power import power

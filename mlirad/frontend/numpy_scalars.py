@@ -15,7 +15,7 @@ import numpy as np
 from mlirad.dialect import types
 from mlirad.dialect.compare import cast as cast_expr
 from mlirad.dialect.expr import apply
-from mlirad.dialect.op import spelled
+from mlirad.dialect.registry import spelled
 from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend import nep50, numpy_elementwise
 from mlirad.frontend.assignment import check_integral

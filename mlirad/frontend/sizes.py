@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 
 from xdsl.ir import Attribute, SSAValue
 
-from mlirad.dialect import constant as constants
 from mlirad.dialect import types
 from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast
 from mlirad.dialect.expr import Expr, constant, emit
+from mlirad.dialect.expr import full as full_of
 from mlirad.dialect.indexing import extract_slice
 from mlirad.dialect.movement import DimOp, broadcast, reshape, size_of
 from mlirad.errors import ShapeError
@@ -161,7 +161,7 @@ def _size_of(x: Expr, axis: int) -> Dim:
 
 def full(value: Expr, shape: Sequence[Size]) -> Expr:
     """An array of one number; the number itself for the shape ()."""
-    return constants.full(value, pattern(shape), lengths(shape)) if len(shape) else value
+    return full_of(value, pattern(shape), lengths(shape)) if len(shape) else value
 
 
 def filled(number: Any, shape: Sequence[Size], element: Attribute) -> Expr:

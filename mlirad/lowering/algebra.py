@@ -30,9 +30,9 @@ from mlirad.dialect.compare import (
     NotEqualOp,
     cast,
 )
-from mlirad.dialect.constant import ConstantOp, FullOp, full
+from mlirad.dialect.constant import ConstantOp, FullOp
 from mlirad.dialect.elementwise import AddOp, DivOp, ElementwiseOp, MulOp, NegOp, PowOp, SubOp
-from mlirad.dialect.expr import Expr, constant, emit
+from mlirad.dialect.expr import Expr, constant, emit, full
 from mlirad.dialect.op import NdOp
 from mlirad.lowering.known import is_number, known_number
 

@@ -16,9 +16,10 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from mlirad.dialect import types
-from mlirad.dialect.constant import ConstantOp, FullOp, full
+from mlirad.dialect.attributes import ints
+from mlirad.dialect.constant import ConstantOp, FullOp
 from mlirad.dialect.contraction import ContractOp, contract
-from mlirad.dialect.expr import Expr, constant, emit, zeros_like
+from mlirad.dialect.expr import Expr, constant, emit, full, zeros_like
 from mlirad.dialect.indexing import (
     AddAtOp,
     AddSliceOp,
@@ -30,7 +31,7 @@ from mlirad.dialect.indexing import (
     WrapIndexOp,
 )
 from mlirad.dialect.movement import BroadcastOp, DimOp, ReshapeOp, TransposeOp, broadcast, reshape, size_along, size_of
-from mlirad.dialect.op import NdOp, ints
+from mlirad.dialect.op import NdOp
 from mlirad.dialect.reduction import MaxOp, MinOp, SumOp
 from mlirad.lowering.algebra import Result, Rules, defined_by, rules_into
 from mlirad.lowering.known import is_number, known_number, never_negative_zero

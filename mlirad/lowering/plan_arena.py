@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirad.dialect.op import attribute_of
+from mlirad.dialect.attributes import attribute_of
 from mlirad.dialect.traversal import ops_of
 from mlirad.dialect.types import itemsize
 from mlirad.lowering.carries import Carries

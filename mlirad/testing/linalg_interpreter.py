@@ -20,9 +20,9 @@ from xdsl.ir.affine import AffineMap
 from xdsl.traits import SymbolTable
 
 from mlirad.dialect import types
+from mlirad.dialect.attributes import value_of
 from mlirad.dialect.check import CheckFailed
 from mlirad.dialect.compare import as_dtype
-from mlirad.dialect.constant import value_of
 from mlirad.dialect.remf import RemfOp
 from mlirad.raised import message_of
 

@@ -10,12 +10,10 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirad.dialect import types
-from mlirad.dialect.constant import full
 from mlirad.dialect.contraction import ContractOp
-from mlirad.dialect.expr import Expr, constant, emit, where
+from mlirad.dialect.expr import Expr, constant, emit, full, sum_of, where
 from mlirad.dialect.indexing import ExtractSliceOp, InsertSliceOp
 from mlirad.dialect.movement import reshape
-from mlirad.dialect.reduction import sum_of
 from mlirad.testing.build import branch, for_loop, function, get, put, while_loop
 
 F64, I64 = types.F64, types.I64

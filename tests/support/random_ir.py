@@ -19,12 +19,11 @@ from xdsl.ir import Attribute, Block, Region
 from mlirad.dialect import nd, types  # noqa: F401  (nd: so that every family is defined)
 from mlirad.dialect.check import CheckFailed, check, check_index
 from mlirad.dialect.compare import cast
-from mlirad.dialect.constant import full
 from mlirad.dialect.contraction import contract
-from mlirad.dialect.expr import Expr, apply, building, constant, insert, located, where
+from mlirad.dialect.expr import Expr, apply, building, constant, full, insert, located, sum_of, where
 from mlirad.dialect.indexing import AddAtOp, AddSliceOp, ExtractOp, ExtractSliceOp, InsertOp, InsertSliceOp, emit
 from mlirad.dialect.movement import TransposeOp, broadcast, reshape
-from mlirad.dialect.reduction import MaxOp, sum_of
+from mlirad.dialect.reduction import MaxOp
 from mlirad.location import SourceLocation
 from mlirad.testing.build import branch, for_loop, while_loop
 from mlirad.testing.interpreter import run

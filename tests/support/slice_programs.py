@@ -10,12 +10,10 @@ import numpy as np
 from loop_programs import Program
 
 from mlirad.dialect import types
-from mlirad.dialect.constant import full
 from mlirad.dialect.contraction import contract
-from mlirad.dialect.expr import Expr, broadcast_scalar, constant, where
+from mlirad.dialect.expr import Expr, broadcast_scalar, constant, full, sum_of, where
 from mlirad.dialect.indexing import add_slice, extract_slice, insert_slice
 from mlirad.dialect.movement import reshape
-from mlirad.dialect.reduction import sum_of
 from mlirad.testing.build import branch, for_loop, get, put, while_loop
 
 Length = Expr | int

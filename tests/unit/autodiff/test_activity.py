@@ -7,8 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirad.autodiff.activity import Activity, activity
 from mlirad.dialect import types
-from mlirad.dialect.constant import full
-from mlirad.dialect.expr import Expr, constant
+from mlirad.dialect.expr import Expr, constant, full
 from mlirad.testing.build import Body, branch, for_loop, function, get, put, while_loop
 
 F64, I64 = types.F64, types.I64

@@ -15,10 +15,8 @@ import mlirad
 from mlirad import pipeline
 from mlirad.dialect import types
 from mlirad.dialect.bounds import size_bounds
-from mlirad.dialect.constant import full
-from mlirad.dialect.expr import Expr, apply, constant
+from mlirad.dialect.expr import Expr, apply, constant, dim, full
 from mlirad.dialect.indexing import extract_slice
-from mlirad.dialect.movement import dim
 from mlirad.dialect.tape import TapeOp
 from mlirad.targets.target import find_target
 from mlirad.testing.build import ask_jvp, ask_vjp, for_loop, function

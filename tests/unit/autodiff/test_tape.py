@@ -183,7 +183,7 @@ def test_an_array_is_stored_whole_where_nothing_else_will_do() -> None:
     """Correct, though costly: every trip reads all of an array that the loop overwrites."""
 
     def program(x: Expr) -> Any:
-        from mlirad.dialect.reduction import sum_of
+        from mlirad.dialect.expr import sum_of
 
         return sum_of(for_loop(4, [x], lambda i, y: put(sum_of(y * y), y * 0.9, i))[0])
 

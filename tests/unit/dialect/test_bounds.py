@@ -13,8 +13,7 @@ from mlirad.dialect import types
 from mlirad.dialect.bounds import size_bounds
 from mlirad.dialect.choice import SelectOp
 from mlirad.dialect.compare import LessOp
-from mlirad.dialect.constant import full
-from mlirad.dialect.expr import Expr, apply, constant, emit
+from mlirad.dialect.expr import Expr, apply, constant, emit, full
 from mlirad.dialect.indexing import WrapIndexOp
 from mlirad.testing.build import function
 from mlirad.testing.interpreter import run

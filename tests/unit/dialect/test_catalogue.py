@@ -18,8 +18,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
 
-from mlirad.dialect import bits as Bits
 from mlirad.dialect import (
+    attributes,
     check,
     choice,
     compare,
@@ -35,6 +35,7 @@ from mlirad.dialect import (
     reduction,
     types,
 )
+from mlirad.dialect import bits as Bits
 from mlirad.dialect.expr import Expr, building, emit, insert
 from mlirad.dialect.op import NdOp, op_classes
 from mlirad.dialect.request import Ad, JvpOp, VjpOp
@@ -272,7 +273,7 @@ SAMPLES: list[Sample] = [
     *(Sample(C.CastOp, (np.abs(A),), (*ARITHMETIC, BOOL), to=to) for to in (U8, U64)),
     Sample(C.CastOp, (A[0],), (F32, F64), to=F64),
     *(
-        Sample(constant.ConstantOp, (), (dtype,), attributes={"value": constant.dense(value, type_of_)}, to=to)
+        Sample(constant.ConstantOp, (), (dtype,), attributes={"value": attributes.dense(value, type_of_)}, to=to)
         for dtype in (*ARITHMETIC, BOOL)
         for value, to in ((_ints(4), (4,)), (1, "scalar"), (2, (2, 3)), (_ints(0), (0,)))
         for type_of_ in [types.of_shape(to if isinstance(to, tuple) else (), types.from_dtype(np.dtype(dtype)))]
@@ -569,7 +570,7 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     (H.AnnihilateOp, [types.F64, types.F32], {}, None),
     (H.AnnihilateOp, [types.I64, types.I64], {}, None),
     (C.CastOp, [types.F64], {}, types.tensor((2,), types.F32)),
-    (constant.ConstantOp, [], {"value": constant.dense(1, types.F64)}, types.F32),
+    (constant.ConstantOp, [], {"value": attributes.dense(1, types.F64)}, types.F32),
     (constant.FullOp, [types.F64], {}, types.tensor((2,), types.F32)),
     (constant.FullOp, [types.F64], {}, types.tensor((-1,), types.F64)),
     (constant.ArangeOp, [], {}, types.tensor((3,), types.F64)),

@@ -551,7 +551,7 @@ def test_every_function_in_the_table_is_numpys_or_pythons():
 
 def test_a_new_op_is_callable_by_its_spelling():
     from mlirad.dialect.elementwise import ElementwiseOp
-    from mlirad.dialect.op import spelled
+    from mlirad.dialect.registry import spelled
 
     for function, op_class in spelled().items():
         if issubclass(op_class, ElementwiseOp) and (isinstance(function, np.ufunc) or function.__module__ == "math"):

@@ -10,7 +10,7 @@ from run_frontend import call, compile_for
 from xdsl.dialects import func
 
 from mlirad import jit, tree, value_and_grad
-from mlirad.dialect.op import ints
+from mlirad.dialect.attributes import ints
 from mlirad.dialect.request import ForwardOp, JvpOp, PullbackOp, RequestOp, VjpOp
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
 from mlirad.frontend.build import ArrayResult, Built, ResidualsResult, ScalarResult, StaticResult

@@ -19,11 +19,9 @@ from xdsl.passes import ModulePass
 from mlirad.dialect import types
 from mlirad.dialect.check import CheckIndexOp, CheckOp, check, check_index
 from mlirad.dialect.compare import cast
-from mlirad.dialect.constant import full
-from mlirad.dialect.expr import Expr, building, constant, emit, insert, where
+from mlirad.dialect.expr import Expr, building, constant, emit, full, insert, sum_of, where
 from mlirad.dialect.indexing import AddAtOp, ExtractOp, WrapIndexOp
 from mlirad.dialect.movement import DimOp
-from mlirad.dialect.reduction import sum_of
 from mlirad.dialect.verify import verify_dominance
 from mlirad.lowering.canonicalize import Canonicalize
 from mlirad.lowering.check_elimination import EliminateChecks

@@ -22,11 +22,11 @@ from mlirad.dialect.compare import cast
 from mlirad.dialect.constant import ConstantOp
 from mlirad.dialect.contraction import contract
 from mlirad.dialect.elementwise import ElementwiseOp
-from mlirad.dialect.expr import Expr, building, constant, emit, insert, zeros_like
+from mlirad.dialect.expr import Expr, building, constant, emit, insert, sum_of, zeros_like
 from mlirad.dialect.indexing import AddSliceOp, ExtractSliceOp
 from mlirad.dialect.movement import TransposeOp, broadcast, reshape
 from mlirad.dialect.op import op_classes
-from mlirad.dialect.reduction import MaxOp, MinOp, sum_of
+from mlirad.dialect.reduction import MaxOp, MinOp
 from mlirad.dialect.tape import GrowOp
 from mlirad.dialect.verify import verify_dominance
 from mlirad.errors import CompileError
