@@ -2,49 +2,38 @@
 
 Reads: a function of func, scf and nd ops. Writes: the same function, followed by its reverse sweep. Leaves: residual
 markers where the reverse sweep names a value that it cannot see.
-
-The engine alone adds cotangents and makes zeros. Zeros are symbolic (absent) for as long as they can be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.dialects import func, scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 
 from mlirad.autodiff import calls, regions
-from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.calls import Recorded
 from mlirad.autodiff.cancel_clears import mark_clear
-from mlirad.autodiff.naming import Mirror, Naming
+from mlirad.autodiff.cotangents import Cotangents, Reverse
+from mlirad.autodiff.naming import Mirror
 from mlirad.dialect import types
 from mlirad.dialect.choice import annihilated
 from mlirad.dialect.effects import is_terminator
-from mlirad.dialect.expr import Expr, located
-from mlirad.dialect.op import At, NdOp
+from mlirad.dialect.expr import located
+from mlirad.dialect.op import NdOp
 from mlirad.errors import DifferentiationError
-
-Cotangents = dict[SSAValue, Expr]
 
 
 @dataclass
-class Adjoint:
+class Adjoint(Reverse):
     """The reverse sweep of one function; ops are emitted at the current insertion point.
 
-    `cotangents` below are those so far of the forward values in sight; a value without one has the cotangent zero.
-    needed: the forward values whose cotangents have no element that is zero because nothing needs it. Where others are
-    multiplied, 0 times infinity is 0.
+    recorded: the calls whose forward sweeps have recorded what their pullbacks need.
     """
 
-    activity: Activity
-    needed: Set[SSAValue] = frozenset()
-    naming: Naming = field(default_factory=Naming)
     recorded: Recorded | None = None
 
     def block(self, block: Block, last: Operation | None, cotangents: Cotangents, at: Mirror) -> None:
-        """Undo the ops of a forward block from `last` (none: its end) to its first."""
         op = last if last is not None else block.last_op
         while op is not None:
             before = op.prev_op
@@ -81,19 +70,3 @@ class Adjoint:
                 if op.scales(index) and (op.singular or op.results[0] not in self.needed):
                     cotangent = annihilated(cotangent, gs[0])
                 self.add(cotangents, operand, cotangent, at)
-
-    def add(self, cotangents: Cotangents, value: SSAValue, g: Expr | At | None, at: Mirror) -> None:
-        """Add g to the cotangent of a forward value."""
-        if g is None or value not in self.activity.live:
-            return
-        so_far = cotangents.get(value)
-        if isinstance(g, At):
-            cotangents[value] = g.add(self.zeros_like(value, at) if so_far is None else so_far)
-        else:
-            cotangents[value] = g if so_far is None else so_far + g
-
-    def name(self, value: SSAValue, at: Mirror) -> Expr:
-        return Expr(self.naming.name(value, at))
-
-    def zeros_like(self, value: SSAValue, at: Mirror) -> Expr:
-        return self.naming.zeros_like(value, at)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
@@ -20,13 +19,11 @@ from xdsl.rewriter import InsertPoint
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.callees import FLOATS, INTEGERS, Callees, Reversed, live_calls, retarget
 from mlirad.autodiff.carries import Loop, add_results, add_yields, branches
+from mlirad.autodiff.cotangents import Cotangents, Reverse
+from mlirad.autodiff.naming import Mirror
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, constant, insert, located
 from mlirad.dialect.tape import FIRST_CAPACITY, new_tape
-
-if TYPE_CHECKING:
-    from mlirad.autodiff.adjoint import Adjoint, Cotangents
-    from mlirad.autodiff.naming import Mirror
 
 State = tuple[SSAValue, ...]
 
@@ -99,7 +96,7 @@ def _through(
     return results
 
 
-def reverse_call(adjoint: Adjoint, op: func.CallOp, recorded: Recorded, cotangents: Cotangents, at: Mirror) -> None:
+def reverse_call(adjoint: Reverse, op: func.CallOp, recorded: Recorded, cotangents: Cotangents, at: Mirror) -> None:
     """Call the pullback. Cotangents of arrays that the callee reads are threaded through it, as through a loop."""
     site = recorded.sites[op]
     part, live = site.part, adjoint.activity.live

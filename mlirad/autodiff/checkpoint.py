@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 from xdsl.dialects import func, scf
@@ -24,7 +23,9 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringA
 from xdsl.ir import Attribute, Block, SSAValue
 
 from mlirad.autodiff.carries import Loop, LoopOp, block_of, terminator, yields
+from mlirad.autodiff.cotangents import Reverse
 from mlirad.autodiff.functions import add_function
+from mlirad.autodiff.naming import Mirror
 from mlirad.dialect import types
 from mlirad.dialect.constant import ConstantOp
 from mlirad.dialect.control import for_loop, while_loop
@@ -35,10 +36,6 @@ from mlirad.dialect.request import CHECKPOINT, RECOVERED, VjpOp
 from mlirad.dialect.tape import new_tape
 from mlirad.errors import DifferentiationError
 
-if TYPE_CHECKING:
-    from mlirad.autodiff.adjoint import Adjoint
-    from mlirad.autodiff.naming import Mirror
-
 State = list[Expr]
 
 
@@ -47,7 +44,7 @@ def is_checkpointed(op: LoopOp) -> bool:
 
 
 def reverse_checkpointed(
-    adjoint: Adjoint, op: LoopOp, wrt: Sequence[int], captured: Sequence[SSAValue], count: Expr, gs: State, at: Mirror
+    adjoint: Reverse, op: LoopOp, wrt: Sequence[int], captured: Sequence[SSAValue], count: Expr, gs: State, at: Mirror
 ) -> State:
     """The cotangents of the initial values of the carries `wrt`, and of the captured values, given those `gs` of their
     results and of the captured values so far."""

@@ -18,7 +18,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
 from mlirad.autodiff.activity import Activity
-from mlirad.autodiff.adjoint import Adjoint, Cotangents
+from mlirad.autodiff.adjoint import Adjoint
 from mlirad.autodiff.callees import (
     FLOATS,
     INTEGERS,
@@ -33,6 +33,7 @@ from mlirad.autodiff.callees import (
 )
 from mlirad.autodiff.calls import Recorded, record
 from mlirad.autodiff.carries import count_trips, terminator
+from mlirad.autodiff.cotangents import Cotangents
 from mlirad.autodiff.functions import free_name
 from mlirad.autodiff.naming import Mirror, hint_cotangent
 from mlirad.autodiff.needed import needed

@@ -8,23 +8,19 @@ region as they stand and come out replaced, so that nothing is summed from fresh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Region, SSAValue
 
 from mlirad.autodiff.carries import Carry, Loop, branches, counter_of, require_canonical, yields
 from mlirad.autodiff.checkpoint import is_checkpointed, reverse_checkpointed
-from mlirad.autodiff.naming import hint_cotangent
+from mlirad.autodiff.cotangents import Cotangents, Reverse
+from mlirad.autodiff.naming import Mirror, hint_cotangent
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, constant, insert
 
-if TYPE_CHECKING:
-    from mlirad.autodiff.adjoint import Adjoint, Cotangents
-    from mlirad.autodiff.naming import Mirror
 
-
-def reverse_loop(adjoint: Adjoint, op: scf.ForOp | scf.WhileOp, cotangents: Cotangents, at: Mirror) -> None:
+def reverse_loop(adjoint: Reverse, op: scf.ForOp | scf.WhileOp, cotangents: Cotangents, at: Mirror) -> None:
     """The reverse loop carries the cotangents of the live carries, and of the live values that the body captures."""
     require_canonical(op)
     loop, live = Loop(op), adjoint.activity.live
@@ -48,7 +44,7 @@ def reverse_loop(adjoint: Adjoint, op: scf.ForOp | scf.WhileOp, cotangents: Cota
 
 
 def _undo_trips(
-    adjoint: Adjoint,
+    adjoint: Reverse,
     loop: Loop,
     carried: Sequence[Carry],
     captured: Sequence[SSAValue],
@@ -87,7 +83,7 @@ def _trip_count(loop: Loop) -> SSAValue:
     return counter_of(loop).result
 
 
-def reverse_if(adjoint: Adjoint, op: scf.IfOp, cotangents: Cotangents, at: Mirror) -> None:
+def reverse_if(adjoint: Reverse, op: scf.IfOp, cotangents: Cotangents, at: Mirror) -> None:
     """An if on the same condition. A branch makes zeros only at its end, and only where the other has a cotangent."""
     given = {result: cotangents.pop(result) for result in op.results if result in cotangents}
     captured = adjoint.activity.captured(op)

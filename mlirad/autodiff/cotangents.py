@@ -1,0 +1,56 @@
+"""The state of a reverse sweep: forward values as it names them, and their cotangents so far.
+
+Reads: forward values. Writes: sums of cotangents, zeros. Leaves: the order of the sweep, which is `adjoint.py`'s; the
+adjoints of loops, branches and calls go through blocks by the method `block`.
+
+Nothing else adds cotangents or makes zeros. Zeros are symbolic (absent) for as long as they can be.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Set
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirad.autodiff.activity import Activity
+from mlirad.autodiff.naming import Mirror, Naming
+from mlirad.dialect.expr import Expr
+from mlirad.dialect.op import At
+
+Cotangents = dict[SSAValue, Expr]
+
+
+@dataclass
+class Reverse(ABC):
+    """A reverse sweep.
+
+    `cotangents` below are those so far of the forward values in sight; a value without one has the cotangent zero.
+    needed: the forward values whose cotangents have no element that is zero because nothing needs it. Where others are
+    multiplied, 0 times infinity is 0.
+    """
+
+    activity: Activity
+    needed: Set[SSAValue] = frozenset()
+    naming: Naming = field(default_factory=Naming)
+
+    @abstractmethod
+    def block(self, block: Block, last: Operation | None, cotangents: Cotangents, at: Mirror) -> None:
+        """Undo the ops of a forward block from `last` (none: its end) to its first."""
+
+    def add(self, cotangents: Cotangents, value: SSAValue, g: Expr | At | None, at: Mirror) -> None:
+        """Add g to the cotangent of a forward value."""
+        if g is None or value not in self.activity.live:
+            return
+        so_far = cotangents.get(value)
+        if isinstance(g, At):
+            cotangents[value] = g.add(self.zeros_like(value, at) if so_far is None else so_far)
+        else:
+            cotangents[value] = g if so_far is None else so_far + g
+
+    def name(self, value: SSAValue, at: Mirror) -> Expr:
+        return Expr(self.naming.name(value, at))
+
+    def zeros_like(self, value: SSAValue, at: Mirror) -> Expr:
+        return self.naming.zeros_like(value, at)
