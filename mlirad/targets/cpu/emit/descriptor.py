@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -22,10 +21,8 @@ from xdsl.ir.affine import AffineMap
 
 from mlirad.dialect.types import once
 from mlirad.errors import TargetError
+from mlirad.targets.cpu.emit.lines import Lines
 from mlirad.targets.cpu.emit.types import llvm_type, memory_type
-
-if TYPE_CHECKING:
-    from mlirad.targets.cpu.emit.function import FunctionEmitter
 
 INDEX = IndexType()
 
@@ -104,7 +101,7 @@ def to_parts(value: Value, type: Attribute) -> list[tuple[str, str]]:
     return [(llvm_type(type), value)]
 
 
-def from_parts(emitter: FunctionEmitter, type: Attribute, words: Iterator[str]) -> Value:
+def from_parts(lines: Lines, type: Attribute, words: Iterator[str]) -> Value:
     """The value whose dynamic parts are the next of `words`. May emit the strides that its sizes imply."""
     if not isinstance(type, MemRefType):
         return next(words)
@@ -113,68 +110,68 @@ def from_parts(emitter: FunctionEmitter, type: Attribute, words: Iterator[str]) 
     offset = next(words) if layout.offset is None else str(layout.offset)
     sizes = tuple(next(words) if size is None else str(size) for size in layout.sizes)
     if layout.strides is None:
-        strides = row_major(emitter, sizes)
+        strides = row_major(lines, sizes)
     else:
         strides = tuple(next(words) if stride is None else str(stride) for stride in layout.strides)
     return MemRef(layout.element, pointer, offset, sizes, strides)
 
 
-def row_major(emitter: FunctionEmitter, sizes: Sequence[str]) -> tuple[str, ...]:
+def row_major(lines: Lines, sizes: Sequence[str]) -> tuple[str, ...]:
     """The strides of a C-contiguous array."""
     strides: list[str] = []
     stride = "1"
     for size in reversed(sizes):
         strides.append(stride)
         if len(strides) < len(sizes):
-            stride = multiply(emitter, stride, size)
+            stride = multiply(lines, stride, size)
     return tuple(reversed(strides))
 
 
-def multiply(emitter: FunctionEmitter, a: str, b: str) -> str:
+def multiply(lines: Lines, a: str, b: str) -> str:
     if is_literal(a) and is_literal(b):
         return str(int(a) * int(b))
     if a == "0" or b == "0":
         return "0"
     if a == "1" or b == "1":
         return b if a == "1" else a
-    return emitter.pure(f"mul nsw i64 {a}, {b}", a, b)
+    return lines.pure(f"mul nsw i64 {a}, {b}", a, b)
 
 
-def add(emitter: FunctionEmitter, a: str, b: str) -> str:
+def add(lines: Lines, a: str, b: str) -> str:
     if is_literal(a) and is_literal(b):
         return str(int(a) + int(b))
     if a == "0" or b == "0":
         return b if a == "0" else a
-    return emitter.pure(f"add nsw i64 {a}, {b}", a, b)
+    return lines.pure(f"add nsw i64 {a}, {b}", a, b)
 
 
-def linear(emitter: FunctionEmitter, memref: MemRef, indices: Sequence[str]) -> str:
+def linear(lines: Lines, memref: MemRef, indices: Sequence[str]) -> str:
     """How many elements an element is from the pointer."""
     position = memref.offset
     for index, stride in zip(indices, memref.strides, strict=True):
-        position = add(emitter, position, multiply(emitter, index, stride))
+        position = add(lines, position, multiply(lines, index, stride))
     return position
 
 
-def address(emitter: FunctionEmitter, memref: MemRef, indices: Sequence[str], *, is_masked: bool = False) -> str:
+def address(lines: Lines, memref: MemRef, indices: Sequence[str], *, is_masked: bool = False) -> str:
     """A typed pointer to an element. What is only reached under a mask may lie outside: no promise `inbounds`."""
-    if not emitter.is_in_vector_loop:
-        return _moved(emitter, memref, memref.pointer, linear(emitter, memref, indices), is_inside=not is_masked)
+    if not lines.is_in_vector_loop:
+        return _moved(lines, memref, memref.pointer, linear(lines, memref, indices), is_inside=not is_masked)
     # In steps: what the innermost loop does not change, what it does, and last a number, which instructions take.
     known, fixed, varying = 0, "0", "0"
     strides = memref.strides
-    for word in (memref.offset, *[multiply(emitter, *pair) for pair in zip(indices, strides, strict=True)]):
+    for word in (memref.offset, *[multiply(lines, *pair) for pair in zip(indices, strides, strict=True)]):
         if is_literal(word):
             known += int(word)
-        elif emitter.varies(word):
-            varying = add(emitter, varying, word)
+        elif lines.varies(word):
+            varying = add(lines, varying, word)
         else:
-            fixed = add(emitter, fixed, word)
+            fixed = add(lines, fixed, word)
     steps = [step for step in (fixed, varying, str(known)) if step != "0"]
     is_inside = not is_masked and (len(steps) == 1 or _is_forward(memref))
     pointer = memref.pointer
     for step in steps:
-        pointer = _moved(emitter, memref, pointer, step, is_inside=is_inside)
+        pointer = _moved(lines, memref, pointer, step, is_inside=is_inside)
     return pointer
 
 
@@ -183,10 +180,10 @@ def _is_forward(memref: MemRef) -> bool:
     return all(is_literal(word) and int(word) >= 0 for word in (memref.offset, *memref.strides))
 
 
-def _moved(emitter: FunctionEmitter, memref: MemRef, pointer: str, step: str, *, is_inside: bool) -> str:
+def _moved(lines: Lines, memref: MemRef, pointer: str, step: str, *, is_inside: bool) -> str:
     """A pointer so many elements further on."""
     if step == "0":
         return pointer
     flag = " inbounds" if is_inside else ""
     text = f"getelementptr{flag} {memory_type(memref.element)}, ptr {pointer}, i64 {step}"
-    return emitter.pure(text, pointer, step)
+    return lines.pure(text, pointer, step)

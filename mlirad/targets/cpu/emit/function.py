@@ -6,7 +6,6 @@ Reads: ops, through a table (op class -> rule). Writes: lines. Leaves: no op unv
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mlirad.dialect.types import from_location
 from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit.descriptor import MemRef, Value, from_parts, part_types
+from mlirad.targets.cpu.emit.lines import Lines
 from mlirad.targets.cpu.runtime import MEMORY_ERROR
 from mlirad.targets.target import Entry, ErrorEntry
 
@@ -100,19 +100,6 @@ class Phi:
     incoming: list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """A loop that is open. begin: the number that names had reached in front of it. before: lines that stand there.
-
-    known: what is known where it stands. is_vector: whether it handles vectors.
-    """
-
-    begin: int
-    before: list[str]
-    known: list[str]
-    is_vector: bool
-
-
 @dataclass
 class Polling:
     """Which loops of a function, or of a task, look for signals, and how; see polling.py.
@@ -135,7 +122,7 @@ class Polling:
         return bool(self.charges or self.strips or self.moves) or self.is_called or self.calls
 
 
-class FunctionEmitter:
+class FunctionEmitter(Lines):
     """Lines of one function, the names its SSA values have in them, and how it is left on failure.
 
     name, attributes: of the function. distinct: pointers to memory that nothing else points to. is_task: whether it is
@@ -143,12 +130,11 @@ class FunctionEmitter:
     """
 
     def __init__(self, module: ModuleEmitter, polling: Polling | None = None):
+        super().__init__()
         self.module = module
-        self.lines: list[str | list[str]] = []
         self.allocas: list[str] = []
         self.cold: list[str] = []
         self.exits: list[tuple[str, str]] = []
-        self.current = "entry"
         self.stack_bytes = 0
         self.arena_scopes: dict[SSAValue, str] = {}
         self.releasing: set[Operation] = set()
@@ -160,11 +146,6 @@ class FunctionEmitter:
         self.distinct: frozenset[str] = frozenset()
         self.is_task = False
         self._values: dict[int, Value] = {}  # by identity: xDSL's values hash slowly
-        self._known: dict[str, str] = {}
-        self._here: list[str] = []  # what has become known in the scope
-        self._loops: list[_Loop] = []
-        self._births: dict[str, int] = {}  # when values were named; what stands before a loop, as if when that began
-        self._counter = 0
 
     def task(self, name: str) -> FunctionEmitter:
         """The emitter of a part of this function that is to be a function of its own: values have the same names."""
@@ -197,81 +178,6 @@ class FunctionEmitter:
         return value
 
     # lines
-
-    def fresh(self, hint: str = "v") -> str:
-        self._counter += 1
-        return f"{hint}{self._counter}"
-
-    def line(self, text: str) -> None:
-        self.lines.append("  " + text)
-
-    def assign(self, text: str) -> str:
-        """Emit `%name = text`; the name."""
-        name = self._name()
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def _name(self) -> str:
-        self._counter += 1
-        name = f"%v{self._counter}"
-        self._births[name] = self._counter
-        return name
-
-    def pure(self, text: str, *words: str) -> str:
-        """The same for what always gives the same, of `words`: where it is known already, nothing is emitted, and what
-        does not vary with a loop is computed before it."""
-        name = self._known.get(text)
-        if name is None:
-            born = max([self._births.get(word, 0) for word in words])
-            loop = None if self._varies(born) else next(loop for loop in self._loops if born <= loop.begin)
-            if loop is None:
-                name = self.assign(text)
-                self._here.append(text)
-            else:
-                name = self._name()
-                self._births[name] = loop.begin
-                loop.before.append(f"  {name} = {text}")
-                loop.known.append(text)
-            self._known[text] = name
-        return name
-
-    def varies(self, word: str) -> bool:
-        """Whether a word is made anew in each trip of the innermost loop."""
-        return self._varies(self._births.get(word, 0))
-
-    def _varies(self, born: int) -> bool:
-        return not self._loops or born > self._loops[-1].begin
-
-    def begin_loop(self, *, is_vector: bool = False) -> None:
-        """A loop begins here, before whose branch there is room for what does not vary with it."""
-        self._counter += 1
-        self._loops.append(_Loop(self._counter, [], self._here, is_vector))
-        self.lines.append(self._loops[-1].before)
-
-    def end_loop(self) -> None:
-        self._loops.pop()
-
-    @property
-    def is_in_vector_loop(self) -> bool:
-        return bool(self._loops) and self._loops[-1].is_vector
-
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """What becomes known in it is forgotten at its end: it may not be reached on the way to what follows."""
-        saved, self._here = self._here, []
-        try:
-            yield
-        finally:
-            for text in self._here:
-                del self._known[text]
-            self._here = saved
-
-    def label(self, name: str) -> None:
-        self.lines.append(f"{name}:")
-        self.current = name
-
-    def branch(self, label: str) -> None:
-        self.line(f"br label %{label}")
 
     def intrinsic(self, name: str, result: str, arguments: Sequence[tuple[str, str]], flags: str = "") -> str:
         """Call an LLVM intrinsic or an external pure function; the result's name."""
