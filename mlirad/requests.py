@@ -117,6 +117,11 @@ def plain(function: Any) -> Any:
     return function if isinstance(function, MethodType) else getattr(function, "__mlirad_function__", function)
 
 
+def is_kernel(value: object) -> bool:
+    """Whether a value is a kernel, whose class has a place for the function. Asks no code of the user's."""
+    return any("__mlirad_function__" in vars(kind) for kind in type(value).__mro__)
+
+
 def standing_for(transform: Any, request: Callable[..., Request]) -> None:
     """Mark a transform: a kernel that mentions it makes the request that `request(function, ...)` is."""
     transform.__mlirad_transform__ = transform, request

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,12 +26,10 @@ from mlirad.frontend.results import (
     ScalarResult,
     StaticResult,
 )
+from mlirad.jit.specialization import Specialization
 from mlirad.signature import ArrayLeaf, Layout, LeafSpec, ScalarLeaf, StaticLeaf
-from mlirad.targets.calls import USABLE, WRITEABLE, Comparison, Numbers, Objects, Op, Recipe, Spec, Step
+from mlirad.targets.calls import USABLE, WRITEABLE, CallPlan, Comparison, Numbers, Objects, Op, Recipe, Spec, Step
 from mlirad.targets.target import Entry, Slot
-
-if TYPE_CHECKING:
-    from mlirad.jit.specialization import Specialization
 
 MOST_REGISTERS = 500
 """Calls of more parts go the slow path: registers are kept on the stack."""
@@ -48,7 +46,16 @@ class _NotFast(Exception):
     """Calls go the slow path only."""
 
 
-def recipe_for(made: Specialization) -> Recipe | None:
+def plan_for(made: Specialization) -> CallPlan | None:
+    """How calls that `made` is right for go without Python; None where they cannot. It is made once."""
+    if not made.is_planned:
+        recipe = _recipe_for(made)
+        made.plan = None if recipe is None else made.artifact.call_plan(made.built.name, recipe)
+        made.is_planned = True
+    return made.plan
+
+
+def _recipe_for(made: Specialization) -> Recipe | None:
     """How calls that `made` is right for go; None if they all take the slow path."""
     if made.is_aliased or made.built.changes_copies:
         return None

@@ -131,7 +131,8 @@ class Kernel(NativelyCallable):
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The function for arguments like these, on its way to the target; nothing is run."""
         with forking.whole():
-            from mlirad.jit.specialization import leaves_of, lower
+            from mlirad.jit.compilation import lower
+            from mlirad.jit.specialization import leaves_of
 
             signature = self._signature(args, kwargs)
             return lower(self.__mlirad_function__, signature, leaves_of(signature, args, kwargs), self.options)
@@ -160,7 +161,7 @@ class Kernel(NativelyCallable):
             return None if last is None else last.last_memory()
         with self._lock:
             plans = self._plans.in_order()
-            found = next((each for each in self._specializations() if plans and each.has_plan(plans[0])), last)
+            found = next((each for each in self._specializations() if plans and each.plan is plans[0]), last)
         return found.artifact.last_memory(found.built.name)
 
     def _specializations(self) -> Iterator[Specialization]:
@@ -198,7 +199,7 @@ class Kernel(NativelyCallable):
     def _made(
         self, key: Hashable, args: Sequence[Any], kwargs: Mapping[str, Any], leaves: Sequence[Any]
     ) -> Specialization:
-        from mlirad.jit.specialization import compile_for
+        from mlirad.jit.compilation import compile_for
 
         with self._lock:
             self._misses += 1
@@ -209,7 +210,9 @@ class Kernel(NativelyCallable):
 
     def _hasten(self, found: Specialization) -> None:
         """From now on calls like this one go by a plan, if they can."""
-        plan = found.plan
+        from mlirad.jit.fast_calls import plan_for
+
+        plan = plan_for(found)
         if plan is None:
             return
         if self._plans is None:
@@ -229,7 +232,7 @@ class Kernel(NativelyCallable):
         plans = self._plans.in_order() if self._plans is not None else []
         for plan in reversed(plans):  # calls that went by plans count as calls
             for used, candidates in list(self._table.items()):
-                if any(each.has_plan(plan) for each in candidates.known):
+                if any(each.plan is plan for each in candidates.known):
                     self._table.move_to_end(used)
         candidates = self._table.setdefault(key, _Candidates([]))
         # One whose captures have changed will hardly be right again.
@@ -242,7 +245,7 @@ class Kernel(NativelyCallable):
                 self._table.popitem(last=False)
         if self._plans is not None:
             kept = list(self._specializations())
-            self._plans.set([plan for plan in plans if any(each.has_plan(plan) for each in kept)])
+            self._plans.set([plan for plan in plans if any(each.plan is plan for each in kept)])
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """A kernel is the name that it is found under, or what it is made of; it is compiled where it is called."""

@@ -23,7 +23,6 @@ import numpy as np
 from mlirad import requests, signature, tree
 from mlirad.frontend import results
 from mlirad.frontend.captures import Capture, Path
-from mlirad.jit.kernel import Kernel
 
 _SETTLED = ("numpy", "math", "cmath", "builtins", "operator", "_operator", "functools", "mlirad")
 """Packages whose objects are what their names say: their versions are part of every key."""
@@ -93,7 +92,7 @@ class Objects:
             return ["enum", self.encode(type(value)), value._name_, self.encode(value._value_)]
         if type(value) is FunctionType or isinstance(value, type):
             return self._numbered(value)
-        if isinstance(value, Kernel):
+        if requests.is_kernel(value):
             return ["kernel", self.encode(value.__mlirad_function__)]
         if type(value) is Path:
             return ["path", self.encode(value.function), value.name, self.encode(value.steps)]

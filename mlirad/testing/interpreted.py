@@ -19,7 +19,8 @@ from mlirad.dialect.check import CheckFailed
 from mlirad.dialect.verify import verify_dominance
 from mlirad.frontend.aliases import Alias
 from mlirad.frontend.captures import Capture
-from mlirad.jit.specialization import Specialization, build_for, leaves_of, specialized
+from mlirad.jit.compilation import build_for, specialized
+from mlirad.jit.specialization import Specialization, leaves_of
 from mlirad.options import Options
 from mlirad.raised import exception_class
 from mlirad.signature import Signature, signature_of

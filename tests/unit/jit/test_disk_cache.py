@@ -29,7 +29,7 @@ from mlirad import cli
 from mlirad.frontend import build as frontend
 from mlirad.frontend.captures import Guard
 from mlirad.frontend.captures import Path as Place
-from mlirad.jit import disk_cache, specialization, store
+from mlirad.jit import compilation, disk_cache, store
 from mlirad.jit.portable import NotPortable, Objects
 from mlirad.jit.store import MAGIC, Store
 from mlirad.options import Environment
@@ -669,7 +669,7 @@ def torture(root: Path, rounds: int, seed: int) -> None:
             if rng.random() < 0.1:
                 patch.setattr(engine, "host_fingerprint", lambda: "another processor")
             if rng.random() > 0.05:
-                patch.setattr(specialization, "build_for", missed)
+                patch.setattr(compilation, "build_for", missed)
             try:
                 with failing(rng, rng.choice([0.0, 0.0, 0.1])):
                     check(rng.choice(functions))
