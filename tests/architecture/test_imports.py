@@ -6,7 +6,7 @@ import ast
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -46,6 +46,9 @@ LEAVES = ROWS[0]
 AROUND = frozenset({"cli", "opt", "testing", "interop", "nn", "random", "demo", "__main__"})
 TARGET_NAMES = frozenset({"cpu", "ascend"})
 DRAWERS = frozenset({"utils", "util", "helpers", "helper", "common", "misc"})
+
+# Files that still import one another in a circle, as names below `mlirad`. This list only shrinks.
+CIRCLES_LEFT: tuple[frozenset[str], ...] = (frozenset({"frontend.builtin_calls", "frontend.operator_calls"}),)
 
 # Lines of a file and of a function: above the first a warning, above the second a failure.
 FILE_BUDGET = (400, 800)
@@ -148,17 +151,73 @@ def test_the_test_sees_what_it_should(room: str, line: str) -> None:
     assert list(violations(room, ast.parse(line)))
 
 
-def test_leaves_have_no_cycle() -> None:
-    edges: dict[str, set[str]] = {}
-    for path, tree in sources().items():
-        if (room := room_of(path)) in LEAVES:
-            rooms = {imported_room(found.module) for found in imports(tree)}
-            edges.setdefault(room, set()).update(other for other in rooms if other in LEAVES and other != room)
-    while edges:
-        free = [room for room, others in edges.items() if not others & set(edges)]
-        assert free, f"these leaves import one another in a circle: {sorted(edges)}"
-        for room in free:
-            del edges[room]
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported_files(trees: Mapping[str, ast.AST]) -> dict[str, set[str]]:
+    """Which modules each module imports, at its top, in functions or for annotations only."""
+    edges: dict[str, set[str]] = {name: set() for name in trees}
+    for name, tree in trees.items():
+        for found in imports(tree):
+            whole, inside = found.module, found.module.rpartition(".")[0]
+            edges[name].add(whole if whole in trees else inside)
+        edges[name] &= trees.keys() - {name}
+    return edges
+
+
+def circles(edges: Mapping[str, set[str]]) -> set[frozenset[str]]:
+    """The largest groups of modules that all import one another, directly or through others of the group."""
+
+    def reached_from(start: str) -> set[str]:
+        reached: set[str] = set()
+        pending = [start]
+        while pending:
+            new = edges[pending.pop()] - reached
+            reached |= new
+            pending += new
+        return reached
+
+    reached = {name: reached_from(name) for name in edges}
+    return {
+        frozenset(other for other in others if name in reached[other])
+        for name, others in reached.items()
+        if name in others
+    }
+
+
+def test_no_files_import_one_another_in_a_circle() -> None:
+    edges = imported_files({module_of(path): tree for path, tree in sources().items()})
+    found = circles(edges)
+    listed = {frozenset(f"mlirad.{name}" for name in names) for names in CIRCLES_LEFT}
+    new = [
+        f"{name} imports {', '.join(sorted(edges[name] & circle))}"
+        for circle in found
+        if not any(circle <= each for each in listed)
+        for name in sorted(circle)
+    ]
+    assert not new, "files that import one another in a circle (move what they share into a file below them)"
+    freed = frozenset[str]().union(*listed) - frozenset[str]().union(*found)
+    assert not freed, "no longer in a circle: take them out of CIRCLES_LEFT"
+
+
+def test_the_test_of_circles_sees_what_it_should() -> None:
+    trees = {
+        "mlirad": "from mlirad.a import x",
+        "mlirad.a": "def f():\n    from mlirad.b import g",
+        "mlirad.b": "if TYPE_CHECKING:\n    from mlirad.room import c",
+        "mlirad.room.c": "def f():\n    importlib.import_module('mlirad.room')",
+        "mlirad.room": "import mlirad.a",
+        "mlirad.d": "from mlirad import a, e",
+        "mlirad.e": "from mlirad.room.c import f",
+        "mlirad.g": "from mlirad.h import name",
+        "mlirad.h": "from mlirad import g",
+    }
+    found = circles(imported_files({name: ast.parse(text) for name, text in trees.items()}))
+    assert found == {
+        frozenset({"mlirad.a", "mlirad.b", "mlirad.room.c", "mlirad.room"}),
+        frozenset({"mlirad.g", "mlirad.h"}),
+    }
 
 
 def test_leaves_import_no_xdsl() -> None:
