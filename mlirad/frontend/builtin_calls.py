@@ -16,12 +16,11 @@ from mlirad.dialect.check import check
 from mlirad.errors import DTypeError
 from mlirad.frontend import hints, numpy_calls, prelude, purity, view_functions
 from mlirad.frontend.accumulation import Accumulation, writer
-from mlirad.frontend.calls import Calls
-from mlirad.frontend.iteration import DICT_ITEMS, DICT_KEYS, DICT_VALUES, Iteration
+from mlirad.frontend.iteration import DICT_ITEMS, DICT_KEYS, DICT_VALUES
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.nep50 import agreed
 from mlirad.frontend.numpys_errors import numpys_refusal
-from mlirad.frontend.operator_calls import OPERATORS
+from mlirad.frontend.operator_calls import OPERATORS, OperatorCalls
 from mlirad.frontend.out_arguments import method_with_out_named
 from mlirad.frontend.selection import Selected
 from mlirad.frontend.traced import Traced, stand_in
@@ -34,7 +33,7 @@ Keywords = dict[str, Value]
 _EMPTY = "max() or min() of an empty sequence"
 
 
-class BuiltinCalls(Iteration, Calls, Accumulation):
+class BuiltinCalls(OperatorCalls, Accumulation):
     """`call_builtin` and `call_method`."""
 
     def call_builtin(self, function: Any, args: Arguments, kwargs: Keywords) -> Value | None:
@@ -47,10 +46,6 @@ class BuiltinCalls(Iteration, Calls, Accumulation):
             return handler(self, tuple(args), kwargs)
         write = writer(function)
         return None if write is None else write(self, *args, **kwargs)
-
-    def none_of(self, kwargs: Keywords, what: str) -> None:
-        if kwargs:
-            raise self.refusal(f"{what} takes no keyword {next(iter(kwargs))!r} here")
 
     def builtin_len(self, args: tuple[Value, ...], kwargs: Keywords) -> Value:
         value = self.use(args[0])

@@ -8,22 +8,31 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from mlirad.frontend.calls import Calls
 from mlirad.frontend.comparisons import COMPARE
 from mlirad.frontend.expressions import BINARY, UNARY
+from mlirad.frontend.iteration import Iteration
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.values import Object, Static, Tuple, Value
 
-if TYPE_CHECKING:
-    from mlirad.frontend.builtin_calls import BuiltinCalls
-
 _Args = tuple[Value, ...]
-Handler = Callable[["BuiltinCalls", _Args, dict[str, Value]], Value]
+
+
+class OperatorCalls(Iteration, Calls):
+    """What the functions of the module operator are made of: operators, items and calls."""
+
+    def none_of(self, kwargs: dict[str, Value], what: str) -> None:
+        if kwargs:
+            raise self.refusal(f"{what} takes no keyword {next(iter(kwargs))!r} here")
+
+
+Handler = Callable[[OperatorCalls, _Args, dict[str, Value]], Value]
 
 
 def _taking(count: int, handler: Callable[..., Value]) -> Handler:
-    def handle(machine: BuiltinCalls, args: _Args, kwargs: dict[str, Value]) -> Value:
+    def handle(machine: OperatorCalls, args: _Args, kwargs: dict[str, Value]) -> Value:
         machine.none_of(kwargs, "a function of the module operator")
         if len(args) != count:
             raise machine.refusal(f"this function of the module operator takes {count} arguments, not {len(args)}")
@@ -32,29 +41,29 @@ def _taking(count: int, handler: Callable[..., Value]) -> Handler:
     return handle
 
 
-def _set_item(machine: BuiltinCalls, base: Value, index: Value, value: Value) -> Value:
+def _set_item(machine: OperatorCalls, base: Value, index: Value, value: Value) -> Value:
     machine.set_item(base, index, value)
     return Static(None)
 
 
-def _sequences(machine: BuiltinCalls, *values: Value) -> None:
+def _sequences(machine: OperatorCalls, *values: Value) -> None:
     for value in map(machine.use, values):
         is_list = isinstance(value, Object) and machine.entry(value).kind is list
         if not (is_list or isinstance(value, Tuple) or (isinstance(value, Static) and isinstance(value.value, str))):
             raise machine.refusal(f"{kind_of(value)} cannot be concatenated by the module operator")
 
 
-def _concat(machine: BuiltinCalls, left: Value, right: Value) -> Value:
+def _concat(machine: OperatorCalls, left: Value, right: Value) -> Value:
     _sequences(machine, left, right)
     return machine.binary(ast.Add(), left, right)
 
 
-def _iconcat(machine: BuiltinCalls, left: Value, right: Value) -> Value:
+def _iconcat(machine: OperatorCalls, left: Value, right: Value) -> Value:
     _sequences(machine, left, right)
     return machine.in_place(ast.Add(), left, right)
 
 
-def _call(machine: BuiltinCalls, args: _Args, kwargs: dict[str, Value]) -> Value:
+def _call(machine: OperatorCalls, args: _Args, kwargs: dict[str, Value]) -> Value:
     if not args:
         raise machine.refusal("operator.call takes a function")
     return machine.call(args[0], args[1:], kwargs)
