@@ -24,21 +24,22 @@ from mlirad.errors import CompileError, UnsupportedSyntaxError
 from mlirad.frontend import known, libraries, prelude
 from mlirad.frontend.abandoned import drop_abandoned_uses
 from mlirad.frontend.aliases import Alias
-from mlirad.frontend.builtin_calls import BuiltinCalls
 from mlirad.frontend.captures import Capture, Found
 from mlirad.frontend.changed_containers import CallersContainers
-from mlirad.frontend.construction import is_made_of_its_items
-from mlirad.frontend.core import Bottom, Restart, Why
 from mlirad.frontend.donation import paired
-from mlirad.frontend.grown_lists import NeedList
+from mlirad.frontend.frames import Why
 from mlirad.frontend.interface import Interface, Reliance
+from mlirad.frontend.interpreter import dispatch, parts, python_objects, storage  # noqa: F401 (parts fills the tables of dispatch)
+from mlirad.frontend.interpreter.calls import outline, transforms
+from mlirad.frontend.interpreter.calls.construction import is_made_of_its_items
+from mlirad.frontend.interpreter.calls.recursion import INLINED
+from mlirad.frontend.interpreter.calls.transforms import PulledBack
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.grown_lists import NeedList
 from mlirad.frontend.layout import strides_of
-from mlirad.frontend.loops import Loops
 from mlirad.frontend.merge import kind_of
-from mlirad.frontend.objects import Objects
 from mlirad.frontend.poison import Poison, PoisonUsed
 from mlirad.frontend.purity import SetCopy
-from mlirad.frontend.recursion import INLINED, Calling
 from mlirad.frontend.results import (
     ArgumentAlias,
     ArrayResult,
@@ -55,8 +56,8 @@ from mlirad.frontend.returned_lists import list_result
 from mlirad.frontend.selection import HINT, Selected
 from mlirad.frontend.sizes import require_static
 from mlirad.frontend.state import State
+from mlirad.frontend.steering import Bottom, Restart
 from mlirad.frontend.traced import DATA, NeedStatic, Traced
-from mlirad.frontend.transforms import PulledBack, Transforms
 from mlirad.frontend.values import Alternative, Object, Pullback, Ref, Static, Tuple, Value
 from mlirad.frontend.views import View
 from mlirad.location import SourceLocation
@@ -85,17 +86,6 @@ class NeedStaticLeaves(Exception):
         self.why = why
         self.location = location
         self.callers: list[SourceLocation] = []
-
-
-class Interpreter(Loops, Transforms, BuiltinCalls, Objects):
-    """All parts together."""
-
-    def __init__(self, found: Found, unrolled: dict[Hashable, Why], boundscheck: bool, reserved: frozenset[str]):
-        super().__init__(found, unrolled, boundscheck)
-        self.functions: list[func.FuncOp] = []
-        self.calling = Calling()
-        self.reserved = reserved
-        self.memory = {}
 
 
 def build(
@@ -195,26 +185,28 @@ class Build:
 
     def run(self) -> Built:
         name = re.sub(r"\W", "_", name_of(self.function)).strip("_") or "main"
-        self.interpreter = Interpreter(self.found, self.unrolled, self.boundscheck, frozenset({name}))
-        machine = self.interpreter
-        machine.location = place = definition_of(self.function)
-        machine.state = State(frames={0: {}})
+        self.context = Context(self.found, self.unrolled, self.boundscheck, frozenset({name}))
+        context = self.context
+        context.location = place = definition_of(self.function)
+        context.state = State(frames={0: {}})
         block = self.block = Block()
         with building(block), located(place), known.scope():
             args, kwargs = self.arguments(block)
             try:
-                value: Value | None = machine.use(machine.call(machine.object_value(self.function, None), args, kwargs))
+                value: Value | None = context.use(
+                    dispatch.call(context, python_objects.object_value(context, self.function, None), args, kwargs)
+                )
             except Bottom:
                 value = None  # it certainly raises; what it would return does not matter, but what it wrote does
             raises = value is None
-            machine.location = place
+            context.location = place
             changes, items = self.containers.changes() if value is not None else ((), [])
             value = Static(None) if value is None else value
             structure, leaves = self.flattened(Tuple((value, *items)) if changes else value)
             try:
                 specs = self.result_leaves(leaves)
             except NeedStatic as need:
-                need.__dict__.setdefault("location", machine.returned.get(name_of(self.function), place))
+                need.__dict__.setdefault("location", context.returned.get(name_of(self.function), place))
                 raise
             written, captures_written = self.written(raises)
             insert(func.ReturnOp(*(result.value for result in self.results)))
@@ -234,8 +226,8 @@ class Build:
             captures,
             passed,
             captures_written,
-            machine.writes_copies,
-            machine.changes_copies,
+            context.writes_copies,
+            context.changes_copies,
             changes,
             guards,
             module,
@@ -257,7 +249,7 @@ class Build:
             arg_attrs=ArrayAttr(attributes) if written or donated else None,
         )
         main.location = types.to_location(definition_of(self.function))
-        module = ModuleOp([main, *self.pullbacks, *self.interpreter.functions])
+        module = ModuleOp([main, *self.pullbacks, *self.context.functions])
         drop_abandoned_uses(module)
         return module
 
@@ -272,7 +264,7 @@ class Build:
             self.capture(block, number, capture)
         self.bind_aliases(values, captures)
         leaves = iter(values)
-        self.containers = CallersContainers(self.interpreter)
+        self.containers = CallersContainers(self.context)
         structure = self.signature.structure
         assert isinstance(structure, tree.Node)
         positional, named = structure.children
@@ -288,18 +280,18 @@ class Build:
             leaf = capture.leaf
             argument = block.insert_arg(types.tensor(leaf.shape, types.from_dtype(leaf.dtype)), len(block.args))
             self.keys.append(-1 - number)
-            self.interpreter.hidden_argument(capture, Expr(argument))
+            python_objects.hidden_argument(self.context, capture, Expr(argument))
 
     def bind_aliases(self, values: list[Value], captures: Sequence[Capture]) -> None:
         """The arguments that are views of other ones, once those are bound."""
-        machine = self.interpreter
-        names = machine.state.frames[0]
+        context = self.context
+        names = context.state.frames[0]
 
         def name_of_argument(key: int) -> str:
             return f"$argument {key}" if key >= 0 else captures[-1 - key].name
 
         for group in self.together:
-            machine.memory.update({name_of_argument(key): frozenset({("together", *group)}) for key in group})
+            context.memory.update({name_of_argument(key): frozenset({("together", *group)}) for key in group})
 
         for key, alias in self.aliases.items():
             base = names[name_of_argument(alias.base)]
@@ -311,7 +303,7 @@ class Build:
 
     def leaf(self, block: Block, number: int) -> Value:
         leaf = self.signature.leaves[number]
-        machine = self.interpreter
+        context = self.context
         if isinstance(leaf, ScalarLeaf):
             argument = block.insert_arg(types.from_dtype(leaf.dtype), len(block.args))
             self.keys.append(number)
@@ -321,13 +313,13 @@ class Build:
                 return Static(None)  # until its base is bound
             argument = block.insert_arg(types.tensor(leaf.shape, types.from_dtype(leaf.dtype)), len(block.args))
             self.keys.append(number)
-            cell = machine.fresh()
-            machine.state.store[cell] = Expr(argument)
+            cell = context.fresh()
+            context.state.store[cell] = Expr(argument)
             view = View.of(leaf.shape, leaf.dtype, strides_of(leaf), leaf.readonly)
             array = Ref((Alternative(cell, view),))
-            machine.state.frames[0][f"$argument {number}"] = array
+            context.state.frames[0][f"$argument {number}"] = array
             return array
-        return machine.object_value(leaf.value, None)
+        return python_objects.object_value(context, leaf.value, None)
 
     def value_of(self, structure: tree.Structure, leaves: Iterator[Value]) -> Value:
         if isinstance(structure, tree.Leaf):
@@ -343,22 +335,22 @@ class Build:
 
     def flattened(self, value: Value) -> tuple[tree.Structure, list[Value]]:
         """The structure of the returned value, and its leaves."""
-        machine = self.interpreter
-        value = machine.use(value)
+        context = self.context
+        value = context.use(value)
         if isinstance(value, Tuple):
             kind, keys, items = value.kind, None, value.items
         elif isinstance(value, Object):
-            if machine.grown(value) is not None:
+            if context.grown(value) is not None:
                 return tree.LEAF, [value]
-            entry = machine.entry(value)
+            entry = storage.entry_of(context, value)
             self.require_result(entry.kind)
             kind, keys, items = entry.kind, None if entry.kind is list else entry.keys, entry.items
         elif isinstance(value, Ref | Traced | Static | Pullback):
             return tree.LEAF, [value]
         else:
-            machine.location = machine.returned.get(name_of(self.function), machine.location)
+            context.location = context.returned.get(name_of(self.function), context.location)
             hint = HINT if isinstance(value, Selected) else "return arrays and numbers"
-            raise machine.refusal(f"a compiled function cannot return {kind_of(value)}", hint)
+            raise context.refusal(f"a compiled function cannot return {kind_of(value)}", hint)
         children = [self.flattened(item) for item in items]
         node = tree.Node(kind, keys, tuple(structure for structure, _ in children))
         return node, [leaf for _, leaves in children for leaf in leaves]
@@ -366,20 +358,20 @@ class Build:
     def require_result(self, kind: type) -> None:
         """Refuse objects that cannot be made again from their attributes."""
         if not is_made_of_its_items(kind):
-            machine = self.interpreter
-            machine.location = machine.returned.get(name_of(self.function), machine.location)
+            context = self.context
+            context.location = context.returned.get(name_of(self.function), context.location)
             hint = "return its attributes, or make the class a dataclass of fields only"
-            raise machine.refusal(f"a compiled function cannot return an object of class {kind.__name__}", hint)
+            raise context.refusal(f"a compiled function cannot return an object of class {kind.__name__}", hint)
 
     def result(self, expr: Expr) -> int:
         self.results.append(expr)
         return len(self.results) - 1
 
     def result_leaves(self, leaves: list[Value]) -> list[ResultLeaf]:
-        machine = self.interpreter
+        context = self.context
         specs: list[ResultLeaf] = []
         lists: dict[int, int] = {}  # where each is returned first
-        arrays = ReturnedArrays(machine, self.result, self.caller_arrays(), leaves)
+        arrays = ReturnedArrays(context, self.result, self.caller_arrays(), leaves)
         for number, leaf in enumerate(leaves):
             match leaf:
                 case Traced():
@@ -393,11 +385,11 @@ class Build:
                 case Object():
                     same = lists.setdefault(leaf.number, number)
                     made = (
-                        list_result(machine.as_is(leaf), self.result, self.require_result) if same == number else None
+                        list_result(context.as_is(leaf), self.result, self.require_result) if same == number else None
                     )
                     specs.append(made or SameResult(same))
                 case _:
-                    raise machine.refusal(
+                    raise context.refusal(
                         f"a compiled function cannot return {kind_of(leaf)}", "return arrays and numbers"
                     )
         return specs
@@ -405,7 +397,7 @@ class Build:
     def caller_arrays(self) -> list[tuple[ArgumentAlias | CaptureAlias, Ref]]:
         """The arrays that the caller can see, as they are at the end."""
         found: list[tuple[ArgumentAlias | CaptureAlias, Ref]] = []
-        names = self.interpreter.state.frames[0]
+        names = self.context.state.frames[0]
         for number, leaf in enumerate(self.signature.leaves):
             if isinstance(leaf, ArrayLeaf):
                 value = names[f"$argument {number}"]
@@ -430,12 +422,12 @@ class Build:
                 continue  # it is written with its base
             original = self.block.args[self.keys.index(key)]
             name = f"$argument {key}" if key >= 0 else list(self.found.captures.values())[-1 - key].name
-            if (name, 0) not in self.interpreter.reached_by_writes:
+            if (name, 0) not in self.context.reached_by_writes:
                 continue
             readonly = array.alternatives[0].view.readonly
             if readonly or (raises and not self.is_known(array)):
                 continue
-            contents = self.interpreter.read(array).contents
+            contents = self.context.read(array).contents
             if contents.value is original:
                 continue
             number = self.result(contents)
@@ -447,7 +439,7 @@ class Build:
 
     def is_known(self, array: Ref) -> bool:
         """Whether an array's contents can be read at the end; not so if a certain error is in an inner block."""
-        store = self.interpreter.state.store
+        store = self.context.state.store
         owners = [store[each.cell].value.owner for each in array.alternatives]
         blocks = (owner if isinstance(owner, Block) else owner.parent_block() for owner in owners)
         return array.selector is None and all(block is self.block for block in blocks)
@@ -456,7 +448,7 @@ class Build:
 
     def pullback(self, value: Pullback) -> ResidualsResult:
         """A second entry point: residuals and cotangents -> cotangents of the primals."""
-        machine = self.interpreter
+        context = self.context
         request: PulledBack = value.request
         outlined = request.outlined
         name = f"{outlined.callee.sym_name.data}_pullback"
@@ -471,17 +463,17 @@ class Build:
             leaf_specs.append(spec)
             input_types.append(outlined.callee.function_type.outputs.data[number])
         block = Block(arg_types=input_types)
-        saved, machine.state = machine.state, machine.state.fork()
+        saved, context.state = context.state, context.state.fork()
         outer, self.results = self.results, []
         with building(block):
-            rebuilt = machine.rebuilt(request.result, iter([Expr(argument) for argument in block.args[1:]]))
+            rebuilt = outline.rebuilt(context, request.result, iter([Expr(argument) for argument in block.args[1:]]))
             structure, all_leaves = self.flattened(rebuilt)
-            out = machine.call_pullback(Pullback(Expr(block.args[0]), request), [rebuilt])
+            out = transforms.call_pullback(context, Pullback(Expr(block.args[0]), request), [rebuilt])
             out_structure, out_leaves = self.flattened(out)
             results = self.result_leaves(out_leaves)
             insert(func.ReturnOp(*(result.value for result in self.results)))
         outputs = [result.type for result in self.results]
-        machine.state, self.results = saved, outer
+        context.state, self.results = saved, outer
         self.pullbacks.append(
             func.FuncOp(name, FunctionType.from_lists(input_types, outputs), Region([block]), visibility="public")
         )

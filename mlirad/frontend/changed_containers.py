@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mlirad.frontend.core import Core
+from mlirad.frontend.interpreter import storage
+from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.results import ContainerChange
 from mlirad.frontend.values import Entry, Object, Owner, Tuple, Value, inside, is_same
 
@@ -20,17 +21,17 @@ _NAME = "$container "
 class CallersContainers:
     """Those in the arguments of a build, numbered as they are met from the outside in."""
 
-    machine: Core
+    context: Context
     count: int = 0
     kept: list[int] = field(default_factory=list)
 
     def new(self, kind: type, keys: tuple, items: Sequence[Value], number: int) -> Object:
         """A container of the caller."""
         owner = Owner(f"the caller's {kind.__name__}", container=number)
-        made = self.machine.new_object(Entry(kind, keys, tuple(items), owner))
-        if number in self.machine.found.changed:
+        made = self.context.new_object(Entry(kind, keys, tuple(items), owner))
+        if number in self.context.found.changed:
             # What it began with is kept too, under the names that it has at the end.
-            self.machine.state.frames[0][f"{_NAME}{number}"] = Tuple((made, Tuple(tuple(items))))
+            self.context.state.frames[0][f"{_NAME}{number}"] = Tuple((made, Tuple(tuple(items))))
             self.kept.append(number)
         return made
 
@@ -47,11 +48,11 @@ class CallersContainers:
         changes: list[ContainerChange] = []
         values: list[Value] = []
         for number in sorted(self.kept):
-            held = self.machine.state.frames[0][f"{_NAME}{number}"]
+            held = self.context.state.frames[0][f"{_NAME}{number}"]
             assert isinstance(held, Tuple)
             container, first = held.items
             assert isinstance(container, Object) and isinstance(first, Tuple)
-            entry = self.machine.entry(container)
+            entry = storage.entry_of(self.context, container)
             before = dict(zip(self._keys(number), first.items, strict=True))
             places: list[int | None] = []
             for key, item in zip(entry.keys, entry.items, strict=True):
@@ -66,15 +67,15 @@ class CallersContainers:
         return tuple(changes), values
 
     def _keys(self, number: int) -> tuple:
-        return self.machine.found.changed[number]
+        return self.context.found.changed[number]
 
     def _require_new(self, item: Value) -> None:
         for value in inside(item):
-            if not isinstance(value, Object) or self.machine.state.heap[value.number].growth is not None:
+            if not isinstance(value, Object) or self.context.state.heap[value.number].growth is not None:
                 continue  # a list that loops have filled is the program's own
-            entry = self.machine.entry(value)
+            entry = storage.entry_of(self.context, value)
             if entry.borrowed is not None:
                 what = f"this puts {entry.borrowed.name} in a list, dict or dataclass of the caller"
-                raise self.machine.refusal(what, "put a copy there")
+                raise self.context.refusal(what, "put a copy there")
             for each in entry.items:
                 self._require_new(each)

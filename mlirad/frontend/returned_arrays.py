@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, constant, where
-from mlirad.frontend.core import Core
+from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.merge import renumbered
 from mlirad.frontend.results import (
     Array,
@@ -37,13 +37,13 @@ class ReturnedArrays:
 
     def __init__(
         self,
-        machine: Core,
+        context: Context,
         result: Callable[[Expr], int],
         own: Sequence[tuple[Caller, Ref]],
         leaves: Sequence[Value],
     ):
         """result: makes a value a result of the function, and tells its number. own: the arrays of the caller."""
-        self._machine = machine
+        self._context = context
         self._result = result
         self._own = own
         self._callers = {cell for _, ref in own for cell in _cells(ref)}
@@ -115,12 +115,12 @@ class ReturnedArrays:
         cell, view = alternative.cell, alternative.view
         if cell not in self._cells:
             shape = require_static(view.base_shape, SHAPE_OF_RESULT)
-            self._cells[cell] = ArrayResult(self._result(self._machine.state.store[cell]), shape, view.dtype)
+            self._cells[cell] = ArrayResult(self._result(self._context.state.store[cell]), shape, view.dtype)
         return self._cells[cell]
 
     def _new(self, array: Ref) -> ArrayResult:
         shape = require_static(array.shape, SHAPE_OF_RESULT)
-        return ArrayResult(self._result(self._machine.read(array).contents), shape, array.dtype)
+        return ArrayResult(self._result(self._context.read(array).contents), shape, array.dtype)
 
     def _view_of(self, base: ArrayResult | Caller, view: View) -> Array:
         if view.is_whole:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from mlirad import tree
 from mlirad.dialect.expr import Expr
 from mlirad.frontend.elements import ArrayElement, Element, NumberElement
-from mlirad.frontend.grown_lists import GrownLists, buffers_of
+from mlirad.frontend.interpreter.grown_lists import buffers_of, count_of
 from mlirad.frontend.results import ArrayResult, ListResult, RunTime, ScalarResult
 from mlirad.frontend.values import Entry
 
@@ -18,7 +18,7 @@ from mlirad.frontend.values import Entry
 def list_result(entry: Entry, result: Callable[[Expr], int], require: Callable[[type], None]) -> ListResult:
     """result: makes a value a result of the function, and gives its number. require: refuses classes of objects that
     cannot be returned."""
-    growth, count, buffers = entry.growth, GrownLists.count_of(entry), iter(buffers_of(entry))
+    growth, count, buffers = entry.growth, count_of(entry), iter(buffers_of(entry))
     assert growth is not None
 
     def described(element: Element) -> tuple[tree.Structure, list[ArrayResult | ScalarResult]]:

@@ -21,7 +21,7 @@ import mlirad
 from mlirad import slow_compilations
 from mlirad.errors import CompileError
 from mlirad.frontend import hints, numpy_calls
-from mlirad.frontend.loops import Loops
+from mlirad.frontend.interpreter.loops import loop_ops
 
 MODULES: dict[str, ModuleType] = {
     "np": np,
@@ -257,7 +257,7 @@ def test_ctrl_c_in_a_compilation_shows_no_frames_of_the_compiler(monkeypatch: py
 
     kernel = mlirad.jit(loops)
     with monkeypatch.context() as patched:
-        patched.setattr(Loops, "one_pass", interrupted)
+        patched.setattr(loop_ops, "one_pass", interrupted)
         with pytest.raises(KeyboardInterrupt) as caught:
             kernel(X)
         frames = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]

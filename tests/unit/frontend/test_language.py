@@ -13,7 +13,7 @@ from run_frontend import call, compile_for, is_same
 
 from mlirad.dialect.check import CheckFailed
 from mlirad.errors import CompileError
-from mlirad.frontend.loops import Loops
+from mlirad.frontend.interpreter.loops import loop_ops
 
 
 @dataclass
@@ -317,8 +317,8 @@ def test_nested_loops_cost_a_linear_number_of_passes(monkeypatch: pytest.MonkeyP
         return x
 
     passes = []
-    one_pass = Loops.one_pass
-    monkeypatch.setattr(Loops, "one_pass", lambda *args: passes.append(args[1]) or one_pass(*args))
+    one_pass = loop_ops.one_pass
+    monkeypatch.setattr(loop_ops, "one_pass", lambda *args: passes.append(args[1]) or one_pass(*args))
     compile_for(nest, np.ones(2), 3)
     depth = 4
     assert len(passes) <= depth * (depth + 3) / 2

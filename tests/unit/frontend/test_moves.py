@@ -12,7 +12,7 @@ import pytest
 import random_moves
 
 import mlirad
-from mlirad.frontend.loops import Loops
+from mlirad.frontend.interpreter.loops import loop_ops
 from mlirad.testing.interpreted import Interpreted
 
 START = np.array([0.0, 0.25, 0.5])
@@ -127,13 +127,13 @@ CHAINS = [shared, captured, rows, listed, keyed, types, nested, *UNDER_IF]
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The passes over bodies that are made, as they are made."""
     made: list[int] = []
-    one_pass = Loops.one_pass
+    one_pass = loop_ops.one_pass
 
-    def counted(self, loop, header):
+    def counted(context, loop, header):
         made.append(loop.node.lineno)
-        return one_pass(self, loop, header)
+        return one_pass(context, loop, header)
 
-    monkeypatch.setattr(Loops, "one_pass", counted)
+    monkeypatch.setattr(loop_ops, "one_pass", counted)
     return made
 
 

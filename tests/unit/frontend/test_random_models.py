@@ -11,7 +11,7 @@ import pytest
 import random_models
 
 import mlirad
-from mlirad.frontend.loops import Loops
+from mlirad.frontend.interpreter.loops import loop_ops
 
 TRIPS = 211
 ARGUMENTS = (0.3, 0.05)
@@ -66,14 +66,14 @@ def test_models_have_derivatives() -> None:
 def test_passes_do_not_grow_with_the_states(holder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     passes = 0
     body = "move if" if holder in ("names", "swap", "dict of arrays") else "plain"
-    one_pass = Loops.one_pass
+    one_pass = loop_ops.one_pass
 
-    def counted(self, loop, header):
+    def counted(context, loop, header):
         nonlocal passes
         passes += 1
-        return one_pass(self, loop, header)
+        return one_pass(context, loop, header)
 
-    monkeypatch.setattr(Loops, "one_pass", counted)
+    monkeypatch.setattr(loop_ops, "one_pass", counted)
     counts = []
     for size in (6, 24):
         passes = 0

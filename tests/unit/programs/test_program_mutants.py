@@ -33,7 +33,6 @@ from mlirad.dialect.indexing import InsertOp, InsertSliceOp
 from mlirad.frontend import (
     assignment,
     build,
-    grown_lists,
     merge,
     nep50,
     numpy_elementwise,
@@ -43,11 +42,10 @@ from mlirad.frontend import (
 )
 from mlirad.frontend.build import Build
 from mlirad.frontend.captures import Guard
-from mlirad.frontend.expressions import Expressions
-from mlirad.frontend.grown_lists import GrownLists
-from mlirad.frontend.iteration import Iteration
-from mlirad.frontend.loops import Loops
-from mlirad.frontend.statements import Statements
+from mlirad.frontend.interpreter import comparisons, expressions, grown_lists, iteration
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.loops import loop_ops
+from mlirad.frontend.interpreter.statements import assigning, augmented, statements
 from mlirad.frontend.values import Lazy, Ref, Static, Traced, Tuple
 from mlirad.frontend.views import _Slice, c_strides
 from mlirad.jit.specialization import Specialization
@@ -68,15 +66,15 @@ MOST = 200
 
 
 def a_falling_range_ends_early(patch: Patch) -> None:
-    right = Iteration.length_of_range
+    right = iteration.length_of_range
 
-    def wrong(self: Iteration, value: Lazy) -> Traced:
-        made, step = right(self, value), value.parts[2]
+    def wrong(context: Context, value: Lazy) -> Traced:
+        made, step = right(context, value), value.parts[2]
         if not isinstance(step, Static) or step.value > 0:
             return made
         return Traced(apply(np.maximum, made.expr - 1, 0), weak=True, origins=made.origins)
 
-    patch.setattr(Iteration, "length_of_range", wrong)
+    patch.setattr(iteration, "length_of_range", wrong)
 
 
 def a_slice_of_a_slice_has_the_inner_stride(patch: Patch) -> None:
@@ -95,52 +93,60 @@ def a_selector_says_the_first(patch: Patch) -> None:
 
 
 def an_update_makes_a_new_array(patch: Patch) -> None:
-    right = Statements.in_place
+    right = augmented.in_place
 
-    def wrong(self: Statements, op: ast.operator, current: Any, given: Any) -> Any:
-        return self.binary(op, current, given) if isinstance(current, Ref) else right(self, op, current, given)
+    def wrong(context: Context, op: ast.operator, current: Any, given: Any) -> Any:
+        return (
+            expressions.binary(context, op, current, given)
+            if isinstance(current, Ref)
+            else right(context, op, current, given)
+        )
 
-    patch.setattr(Statements, "in_place", wrong)
+    patch.setattr(augmented, "in_place", wrong)
 
 
 def a_chain_is_its_first_comparison(patch: Patch) -> None:
-    right = Expressions.chain
-    patch.setattr(Expressions, "chain", lambda self, left, ops, nodes: right(self, left, ops[:1], nodes[:1]))
+    right = comparisons.chain
+    patch.setattr(comparisons, "chain", lambda context, left, ops, nodes: right(context, left, ops[:1], nodes[:1]))
 
 
 def or_is_and(patch: Patch) -> None:
-    right = Expressions.short_circuit
-    patch.setattr(Expressions, "short_circuit", lambda self, is_and, operands: right(self, True, operands))
+    right = expressions.short_circuit
+    patch.setattr(expressions, "short_circuit", lambda context, is_and, operands: right(context, True, operands))
 
 
 def the_else_of_a_loop_is_lost(patch: Patch) -> None:
-    right = Loops.after_exits
+    right = loop_ops.after_exits
 
-    def wrong(self: Loops, loop: Any, outcome: Any) -> Any:
+    def wrong(context: Context, loop: Any, outcome: Any) -> Any:
         without = type(loop.node)(**{**dict(ast.iter_fields(loop.node)), "orelse": []})
-        return right(self, dataclasses.replace(loop, node=without), outcome)
+        return right(context, dataclasses.replace(loop, node=without), outcome)
 
-    patch.setattr(Loops, "after_exits", wrong)
+    patch.setattr(loop_ops, "after_exits", wrong)
 
 
 def reversed_runs_forwards(patch: Patch) -> None:
-    right = Iteration.lazy_element
+    right = iteration.lazy_element
 
-    def wrong(self: Iteration, iterable: Lazy, index: Any) -> Any:
-        return self.element(iterable.parts[0], index) if iterable.kind is reversed else right(self, iterable, index)
+    def wrong(context: Context, iterable: Lazy, index: Any) -> Any:
+        return (
+            iteration.element(context, iterable.parts[0], index)
+            if iterable.kind is reversed
+            else right(context, iterable, index)
+        )
 
-    patch.setattr(Iteration, "lazy_element", wrong)
+    patch.setattr(iteration, "lazy_element", wrong)
 
 
 def enumerate_counts_from_0(patch: Patch) -> None:
-    right = Iteration.lazy_element
+    right = iteration.lazy_element
 
-    def wrong(self: Iteration, iterable: Lazy, index: Any) -> Any:
+    def wrong(context: Context, iterable: Lazy, index: Any) -> Any:
         if iterable.kind is enumerate:
-            return Tuple((index, self.element(iterable.parts[0], index)))
-        return right(self, iterable, index)
+            return Tuple((index, iteration.element(context, iterable.parts[0], index)))
+        return right(context, iterable, index)
 
-    patch.setattr(Iteration, "lazy_element", wrong)
+    patch.setattr(iteration, "lazy_element", wrong)
 
 
 def a_write_is_not_written_back(patch: Patch) -> None:
@@ -154,23 +160,23 @@ def a_write_is_not_written_back(patch: Patch) -> None:
 
 
 def the_first_branch_is_taken_where_the_test_fails(patch: Patch) -> None:
-    right = Statements.if_statement
+    right = statements.if_statement
 
-    def wrong(self: Statements, node: ast.If, rest: Any) -> Any:
+    def wrong(context: Context, node: ast.If, rest: Any) -> Any:
         if isinstance(node.test, ast.BoolOp):
             node = ast.copy_location(ast.If(node.test, node.orelse or node.body, node.body), node)
-        return right(self, node, rest)
+        return right(context, node, rest)
 
-    patch.setattr(Statements, "if_statement", wrong)
+    patch.setattr(statements, "if_statement", wrong)
 
 
 def a_list_item_is_stored_in_the_first_place(patch: Patch) -> None:
-    right = Statements.set_object_item
+    right = assigning.set_object_item
 
-    def wrong(self: Statements, base: Any, index: Any, value: Any) -> None:
-        right(self, base, Static(0) if isinstance(index, Static) and index.value == 1 else index, value)
+    def wrong(context: Context, base: Any, index: Any, value: Any) -> None:
+        right(context, base, Static(0) if isinstance(index, Static) and index.value == 1 else index, value)
 
-    patch.setattr(Statements, "set_object_item", wrong)
+    patch.setattr(assigning, "set_object_item", wrong)
 
 
 def a_float_joins_an_int_as_an_int(patch: Patch) -> None:
@@ -266,14 +272,14 @@ def every_argument_is_row_major(patch: Patch) -> None:
 
 
 def a_list_forgets_as_it_grows(patch: Patch) -> None:
-    right = GrownLists.with_more_room
+    right = grown_lists.with_more_room
 
-    def wrong(self: GrownLists, entry: Any) -> Any:
+    def wrong(entry: Any) -> Any:
         with patch.context() as inner:
             inner.setattr(grown_lists, "insert_slice", lambda old, new, start: new)
-            return right(self, entry)
+            return right(entry)
 
-    patch.setattr(GrownLists, "with_more_room", wrong)
+    patch.setattr(grown_lists, "with_more_room", wrong)
 
 
 # The passes that make less of it.

@@ -1,0 +1,122 @@
+"""Attributes of arrays, numbers, selections, objects and classes.
+
+Reads: values. Writes: ops. Leaves: values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlirad.frontend import view_functions
+from mlirad.frontend.hints import did_you_mean
+from mlirad.frontend.interpreter import indices, python_objects, storage
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.selection import HINT, Selected, transposed
+from mlirad.frontend.traced import Traced, visible, visible_shape
+from mlirad.frontend.values import (
+    Bound,
+    Closure,
+    Lazy,
+    Object,
+    Pullback,
+    Ref,
+    Static,
+    Transformed,
+    Tuple,
+    Value,
+)
+
+
+def attribute(context: Context, value: Value, name: str) -> Value:
+    value = context.use(value)
+    match value:
+        case Ref():
+            return array_attribute(context, value, name)
+        case Traced():
+            return number_attribute(context, value, name)
+        case Selected():
+            return selection_attribute(context, value, name)
+        case Object() if context.grown(value) is not None and hasattr(list, name):
+            return Bound(value, name)
+        case Object():
+            entry = storage.entry_of(context, value)
+            if entry.kind not in (list, dict):
+                if name in entry.keys:
+                    return entry.items[entry.keys.index(name)]
+                return python_objects.attribute_of_class(context, value, entry.kind, name)
+            if not hasattr(entry.kind, name):
+                raise context.refusal(f"a {entry.kind.__name__} has no attribute {name!r}")
+            return Bound(value, name)
+        case Tuple():
+            fields = getattr(value.kind, "_fields", ())
+            if name in fields:
+                return value.items[fields.index(name)]
+            if value.kind is not tuple and name not in dir(tuple):
+                return python_objects.attribute_of_class(context, value, value.kind, name)
+            return Bound(value, name)
+        case Static():
+            return python_objects.attribute_of_object(context, value, name)
+        case Lazy() | Closure() | Bound() | Transformed() | Pullback():
+            raise context.refusal(f"attribute {name!r} of {kind_of(value)} is not compiled")
+    raise context.refusal(f"attribute {name!r} of {kind_of(value)} is not compiled")
+
+
+def array_attribute(context: Context, array: Ref, name: str) -> Value:
+    match name:
+        case "shape":
+            return storage.result(context, visible_shape(array.shape))
+        case "ndim":
+            return Static(array.ndim)
+        case "size":
+            return storage.result(context, visible(array.alternatives[0].view.size))
+        case "dtype":
+            return Static(array.dtype)
+        case "itemsize":
+            return Static(array.dtype.itemsize)
+        case "nbytes":
+            return storage.result(context, visible(array.alternatives[0].view.size * array.dtype.itemsize))
+    function = view_functions.attribute(name)
+    if function is not None:
+        viewed = indices.viewed(context, array, function)
+        assert viewed is not None
+        return viewed
+    if not hasattr(np.ndarray, name):
+        known = [each for each in dir(np.ndarray) if not each.startswith("_")]
+        raise context.refusal(f"an array has no attribute {name!r}", did_you_mean(name, known, ".{}"))
+    if not callable(getattr(np.ndarray, name)):
+        raise context.refusal(f"the array attribute {name!r} is not compiled")
+    return Bound(array, name)
+
+
+def number_attribute(context: Context, number: Traced, name: str) -> Value:
+    if number.weak:
+        if name in ("real", "numerator"):
+            return number
+        if name == "imag":
+            return Static(0)
+        raise context.refusal(f"attribute {name!r} of a Python number is not compiled")
+    static: dict[str, Any] = {"shape": (), "ndim": 0, "size": 1, "dtype": number.dtype}
+    if name in static:
+        return Static(static[name]) if name != "shape" else Tuple(())
+    if name in ("T", "real"):
+        return number
+    if not hasattr(np.float64, name):
+        known = [each for each in dir(np.float64) if not each.startswith("_")]
+        raise context.refusal(f"a NumPy number has no attribute {name!r}", did_you_mean(name, known, ".{}"))
+    return Bound(number, name)
+
+
+def selection_attribute(context: Context, selection: Selected, name: str) -> Value:
+    match name:
+        case "size" | "shape":
+            return storage.result(context, getattr(selection, name))
+        case "ndim" | "dtype":
+            return Static(getattr(selection, name))
+        case "T":
+            return transposed(selection)
+    if not callable(getattr(np.ndarray, name, None)):
+        raise context.refusal(f"the attribute {name!r} of a masked selection is not compiled", HINT)
+    return Bound(selection, name)

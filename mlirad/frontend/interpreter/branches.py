@@ -1,0 +1,180 @@
+"""Blocks that are run apart and joined: the two sides of an if, and a block of a loop.
+
+Reads: the state. Writes: ops of a block of their own, then the op that joins two. Leaves: an Outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from xdsl.ir import Block
+
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, building
+from mlirad.frontend import known
+from mlirad.frontend.appended import Appended
+from mlirad.frontend.columns import Columns, discard, emit_if
+from mlirad.frontend.frames import RESULT, Frame
+from mlirad.frontend.interpreter import grown_lists
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.leaves import leaves_between
+from mlirad.frontend.merge import Merge, Naming, PlaceNaming
+from mlirad.frontend.outcomes import Chosen, Exit, Outcome
+from mlirad.frontend.scope import Names
+from mlirad.frontend.state import State, trim
+from mlirad.frontend.steering import Bottom
+from mlirad.frontend.traced import Traced
+from mlirad.frontend.values import (
+    Value,
+)
+from mlirad.frontend.widening import leaves_of
+
+
+def without_dead(context: Context, state: State, exit: Exit, live: Names | None = None) -> State:
+    """A state without what is dead after this exit; `live`: the names live after the block, for NEXT."""
+    names: dict[int, Names | None] = {0: None}
+    for frame in context.active:
+        names[frame.number] = frame.live | frame.scope.captured
+    if context.active:
+        frame = context.frame
+        names[frame.number] = live_after(frame, exit, live) | frame.scope.captured
+    return trim(state, names, context.seen_by)
+
+
+def live_after(frame: Frame, exit: Exit, live: Names | None) -> Names:
+    match exit:
+        case Exit.RETURN:
+            return frozenset({RESULT})
+        case Exit.BREAK:
+            return frame.loops[-1][0]
+        case Exit.CONTINUE | Exit.EXHAUSTED:
+            return frame.loops[-1][1]
+    return frame.live if live is None else live
+
+
+def run_in(context: Context, block: Block, state: State, body: Callable[[], Outcome]) -> Outcome:
+    """Run `body` from `state`, its ops in `block`. What it says of itself is visible outside of the block."""
+    context.state = state
+    active, appended = len(context.active), context.appended
+    context.appended = Appended()
+    try:
+        with known.scope():
+            with building(block):
+                outcome = body()
+            return replace(outcome, appended=context.appended.outside(block))
+    except Bottom:
+        del context.active[active:]
+        return Outcome({})
+    except BaseException:
+        discard(block)
+        raise
+    finally:
+        context.appended = appended
+
+
+def branch(
+    context: Context,
+    condition: Traced | Expr,
+    then: Callable[[], Outcome],
+    otherwise: Callable[[], Outcome],
+    live: Names | None = None,
+    trimmed: bool = True,
+) -> Outcome:
+    """`if condition: then() else: otherwise()`, both from the current state."""
+    start = context.state
+    left, right = Block(), Block()
+    a = run_in(context, left, start.fork(), then)
+    try:
+        b = run_in(context, right, start.fork(), otherwise)
+    except BaseException:
+        discard(left)
+        raise
+    sides = [side.appended for side in (a, b) if side.states] or [a.appended]
+    context.appended = context.appended.then(sides[0].either(sides[-1]))
+    expr = condition.expr if isinstance(condition, Traced) else condition
+    origins = condition.origins if isinstance(condition, Traced) else frozenset()
+    return join(context, expr, origins, (left, a), (right, b), live, trimmed)
+
+
+def join(
+    context: Context,
+    condition: Expr,
+    origins: frozenset,
+    left: tuple[Block, Outcome],
+    right: tuple[Block, Outcome],
+    live: Names | None,
+    trimmed: bool,
+) -> Outcome:
+    columns = Columns(left[0], right[0])
+    naming = Naming(context.fresh) if context.chosen is None else PlaceNaming(context.fresh, context.through_ifs)
+    merged: dict[Exit, State] = {}
+    merges: dict[Exit, Merge] = {}
+    for exit in Exit:
+        sides = [outcome.states.get(exit) for _, outcome in (left, right)]
+        if sides == [None, None]:
+            continue
+        if trimmed:
+            sides = [None if side is None else without_dead(context, side, exit, live) for side in sides]
+        merges[exit] = Merge(
+            sides[0],
+            sides[1],
+            columns,
+            naming,
+            origins,
+            location=context.location,
+            fill=partial(grown_lists.filled_on_side, context),
+        )
+        merged[exit] = merges[exit].run()
+    code: Expr | None = None
+    if len(merged) > 1:
+        code = columns.request("code", types.I64, left[1].operand(), right[1].operand())
+    rename = emit_if(condition, columns)
+    states = {exit: state.renamed(rename) for exit, state in merged.items()}
+    if context.chosen is not None:
+        for exit, state in states.items():
+            note_chosen(context.chosen, merges[exit], state)
+    if isinstance(naming, PlaceNaming):
+        context.has_swapped = context.has_swapped or naming.has_moved
+    return Outcome(states, None if code is None else Expr(rename(code.value)))
+
+
+def note_chosen(chosen: Chosen, merge: Merge, state: State) -> None:
+    """Note which values of a state the branches have chosen."""
+    made = dict(leaves_of(state))
+    for leaf in leaves_between(merge):
+        value = made.get(leaf.place)
+        if value is not None and value is not leaf.before and value is not leaf.after:
+            chosen[id(value)] = value, leaf.before, leaf.after
+
+
+def relabelled(context: Context, outcome: Outcome, labels: dict[Exit, Exit], live: Names | None = None) -> Outcome:
+    """The outcome with some exits made others; two that become one are merged. live: what is live after NEXT."""
+    states = {exit: without_dead(context, state, exit, live) for exit, state in outcome.states.items()}
+    outcome = Outcome(states, outcome.code)
+    for exit, target in labels.items():
+        if exit not in outcome.states or exit == target:
+            continue
+        rest = {other: state for other, state in outcome.states.items() if other != exit}
+        own = outcome.states[exit]
+        if not rest:
+            return Outcome({target: own})
+        code = outcome.code
+        assert code is not None
+        moved, left = Outcome({target: own}), Outcome(rest, code if len(rest) > 1 else None)
+        outcome = branch(context, code == int(exit), lambda o=moved: o, lambda o=left: o, trimmed=False)
+    return outcome
+
+
+def value_outcome(context: Context, evaluate: Callable[[], Value]) -> Outcome:
+    context.push(evaluate())
+    return Outcome({Exit.NEXT: context.state})
+
+
+def choose(context: Context, condition: Traced, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
+    """The value of `then() if condition else otherwise()`."""
+    context.proceed(
+        branch(context, condition, lambda: value_outcome(context, then), lambda: value_outcome(context, otherwise))
+    )
+    return context.pop()

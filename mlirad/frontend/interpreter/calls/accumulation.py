@@ -1,0 +1,177 @@
+"""Functions that write where index arrays or masks say: np.add.at and its like, np.copyto, np.put.
+
+Reads: references, indices, operands. Writes: scatters; a loop over the places, for what is no addition. Leaves: the
+state with other contents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.scf import ForOp, YieldOp
+from xdsl.ir import Block, Region
+
+from mlirad.dialect import types
+from mlirad.dialect.constant import counted
+from mlirad.dialect.expr import Expr, building, constant, emit, insert, where
+from mlirad.dialect.gather import ScatterAddOp
+from mlirad.dialect.indexing import ExtractOp, InsertOp
+from mlirad.dialect.movement import broadcast, reshape
+from mlirad.errors import DTypeError
+from mlirad.frontend import nep50, numpy_elementwise, sizes, view_functions
+from mlirad.frontend.advanced import Arrays
+from mlirad.frontend.assignment import as_array_of, assignable
+from mlirad.frontend.indexing import is_basic
+from mlirad.frontend.interpreter import fancy, indices, storage
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.masked import changed_in_place, elementwise
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.numpy_elementwise import truths
+from mlirad.frontend.selection import put, select
+from mlirad.frontend.sizes import Shape
+from mlirad.frontend.traced import DATA, Traced, as_operand, in_type, shape_of, stand_in
+from mlirad.frontend.values import Ref, Static, Value
+
+_SAME_KIND, _TRUE, _RAISE = Static("same_kind"), Static(True), Static("raise")
+
+
+def written_array(context: Context, value: Value, what: str) -> Ref:
+    array = context.use(value)
+    if not isinstance(array, Ref):
+        raise DTypeError(f"{what} writes an array, and this is {kind_of(array)}", context.location)
+    storage.require_writable(context, array)
+    return array
+
+
+def ufunc_at(context: Context, ufunc: np.ufunc, args: Sequence[Value]) -> Value:
+    """`ufunc.at(array, index, operand)`: in place, once for each time that a place stands in the index."""
+    what = f"np.{ufunc.__name__}.at"
+    if len(args) != 3:
+        raise context.refusal(f"{what} is compiled with an array, an index and an operand")
+    array = written_array(context, args[0], what)
+    position, operand = indices.index_operand(context, args[1]), storage.operand(context, args[2])
+    if is_basic(position):
+        part = indices.part(context, array, position)
+        storage.assign_array(context, part, numpy_elementwise.call(ufunc, context.read(part), operand), ufunc)
+        return Static(None)
+    index = fancy.advanced_index(context, array, position)
+    part = indices.part(context, array, index.basic)
+    contents = context.read(part).contents
+    if index.mask is not None:
+        current = select(contents, index.mask, index.start, index.at)
+        new = elementwise(lambda x, y: numpy_elementwise.call(ufunc, x, y), current, operand)
+        new = changed_in_place(new, current, ufunc)
+        storage.write(context, part, put(contents, new.values.expr, index.mask, index.start, index.at))
+        return Static(None)
+    assert index.arrays is not None
+    storage.write(context, part, accumulated(context, ufunc, contents, index.arrays, as_operand(operand), part.shape))
+    return Static(None)
+
+
+def accumulated(context: Context, ufunc: np.ufunc, contents: Expr, arrays: Arrays, operand: Any, shape: Shape) -> Expr:
+    """The contents of an array of that shape after `ufunc.at`."""
+    operands, attributes = fancy.index_operands(context, arrays, shape)
+    whole = arrays.result_shape(shape)
+    dtype = types.to_dtype(contents.element)
+    loop = nep50.loop_dtypes(ufunc, [dtype, stand_in(operand)])
+    if ufunc in (np.add, np.subtract) and dtype.kind != "b" and set(loop) == {dtype}:
+        value = assignable(operand, whole, dtype)
+        return emit(ScatterAddOp, value if ufunc is np.add else -value, contents, *operands, **attributes)
+    assignable(operand, whole, loop[1])  # raises what does not broadcast
+    values = in_type(operand, loop[1], whole)
+    static = sizes.require_static(shape, f"the shape of what np.{ufunc.__name__}.at writes")
+    return _one_by_one(ufunc, contents, _places(arrays, operands, static), values)
+
+
+def copyto(context: Context, dst: Value, src: Value, casting: Value = _SAME_KIND, where: Value = _TRUE) -> Value:
+    """`np.copyto`."""
+    array, operand = written_array(context, dst, "np.copyto"), as_operand(storage.operand(context, src))
+    rule, mask = storage.static(context, casting, "casting="), storage.operand(context, where)
+    source = nep50.strong(stand_in(operand))
+    if isinstance(operand, Traced) and not operand.weak and not nep50.may_cast(source, array.dtype, rule):
+        raise DTypeError(f"Cannot cast array data from {source!r} to {array.dtype!r} according to the rule {rule!r}")
+    new = assignable(as_array_of(operand), array.shape, array.dtype, casts_scalars=True)
+    storage.write(context, array, new if mask is True else _chosen(mask, new, context.read(array)))
+    return Static(None)
+
+
+def put_items(context: Context, a: Value, ind: Value, v: Value, mode: Value = _RAISE) -> Value:
+    """`np.put` of one value, or of as many as there are indices."""
+    array = written_array(context, a, "np.put")
+    if storage.static(context, mode, "mode=") != "raise":
+        raise context.refusal("np.put is compiled with mode='raise' only")
+    reshaped = view_functions.function(np.reshape)
+    assert reshaped is not None
+    flat = indices.viewed(context, array, reshaped, -1)
+    index, operand = as_operand(storage.operand(context, ind)), as_operand(storage.operand(context, v))
+    if flat is None:
+        raise context.refusal("np.put into an array that is not contiguous is not compiled", "index it: x[i, j] = v")
+    count, given = (
+        prod(sizes.require_static(shape_of(x), "the shape of an operand of np.put")) for x in (index, operand)
+    )
+    if given not in (count, 1):
+        raise context.refusal(f"np.put of {given} values at {count} places is not compiled")
+    if isinstance(operand, Traced) and operand.ndim:
+        operand = Traced(reshape(operand.expr, types.tensor((given,), operand.expr.element)))
+    position: Any = [index]
+    if isinstance(index, Traced):
+        position = Traced(reshape(index.expr, types.tensor((count,), index.expr.element)))
+    fancy.set_advanced_item(context, flat, position, operand)
+    return Static(None)
+
+
+def _chosen(mask: Any, new: Expr, old: Traced) -> Expr:
+    expr = old.expr
+    return where(truths(as_operand(mask), expr.shape), new, expr)
+
+
+def _places(arrays: Arrays, operands: Sequence[Expr], shape: tuple[int, ...]) -> list[Expr]:
+    """For each axis of an array of that shape, where the elements stand that the index arrays say, in order."""
+    whole = sizes.require_static(arrays.result_shape(shape), "the shape of index arrays")
+    rank = len(arrays.shape)
+    kept = [axis for axis in range(len(shape)) if axis not in arrays.axes]
+    places: list[Expr] = []
+    for axis, size in enumerate(shape):
+        if axis in arrays.axes:
+            index, dims = operands[arrays.axes.index(axis)], range(arrays.at, arrays.at + rank)
+        else:
+            number = kept.index(axis)
+            index = counted(size)
+            dims = [number if number < arrays.at else number + rank]
+        places.append(broadcast(index, dims, whole))
+    return places
+
+
+def _one_by_one(ufunc: np.ufunc, contents: Expr, places: Sequence[Expr], values: Expr) -> Expr:
+    """The contents after `t[place] = ufunc(t[place], value)` for each place in turn."""
+    count = prod(values.shape)
+    if count == 0:
+        return contents
+    dtype = types.to_dtype(contents.element)
+    flat = [reshape(x, types.tensor((count,), x.element)) for x in (*places, values)]
+    zero, one, last = (constant(number, types.I64) for number in (0, 1, count))
+    block = Block(arg_types=[types.I64, contents.type])
+    with building(block):
+        number, array = (Expr(arg) for arg in block.args)
+        *place, value = (emit(ExtractOp, x, number) for x in flat)
+        old = emit(ExtractOp, array, *place)
+        new = numpy_elementwise.call(ufunc, Traced(old, origins=frozenset({DATA})), Traced(value))
+        changed = emit(InsertOp, assignable(new, (), dtype, ufunc), array, *place)
+        insert(YieldOp(changed.value))
+    return Expr(insert(ForOp(zero.value, last.value, one.value, [contents.value], Region(block))).results[0])
+
+
+_WRITERS: Mapping[Any, Callable[..., Value]] = {
+    np.copyto: copyto,
+    np.put: put_items,
+}
+
+
+def writer(function: Any) -> Callable[..., Value] | None:
+    """What compiles a function, if it is one of these."""
+    if getattr(function, "__name__", None) == "at" and isinstance(getattr(function, "__self__", None), np.ufunc):
+        return lambda context, *args, **kwargs: ufunc_at(context, function.__self__, (*args, *kwargs.values()))
+    return _WRITERS.get(function)

@@ -1,0 +1,261 @@
+"""Python's builtins, and the methods of lists, dicts, tuples, strings, arrays and numbers.
+
+Reads: values. Writes: ops, and the heap. Leaves: values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from mlirad.dialect.check import check
+from mlirad.errors import DTypeError
+from mlirad.frontend import prelude
+from mlirad.frontend.interpreter import (
+    attributes,
+    classes,
+    comparisons,
+    dispatch,
+    grown_lists,
+    iteration,
+    special_methods,
+    storage,
+)
+from mlirad.frontend.interpreter.calls import construction, methods
+from mlirad.frontend.interpreter.calls.accumulation import writer
+from mlirad.frontend.interpreter.calls.operator_calls import OPERATORS
+from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.selection import Selected
+from mlirad.frontend.traced import Traced
+from mlirad.frontend.values import Entry, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.requests import checkpointed
+
+_EMPTY = "max() or min() of an empty sequence"
+
+
+def call_builtin(context: Context, function: Any, args: Arguments, kwargs: Keywords) -> Value | None:
+    """A builtin that works on the structure of its arguments; None where it is something else."""
+    try:
+        handler = _BUILTINS.get(function) or OPERATORS.get(function)
+    except TypeError:  # not hashable
+        return None
+    if handler is not None:
+        return handler(context, tuple(args), kwargs)
+    write = writer(function)
+    return None if write is None else write(context, *args, **kwargs)
+
+
+def builtin_len(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    value = context.use(args[0])
+    if (found := special_methods.special(context, value, "__len__")) is not None:
+        return found
+    if isinstance(value, Selected):
+        return storage.result(context, value.shape[0])
+    if isinstance(value, Lazy) and (value.used is not None or value.kind is iter):
+        raise DTypeError(f"{kind_of(value)} has no len()", context.location)
+    if isinstance(value, Ref) and not value.shape:
+        raise DTypeError("len() of unsized object", context.location)
+    return storage.result(context, iteration.length_of(context, value))
+
+
+def builtin_range(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    return iteration.range_of(context, args)
+
+
+def builtin_enumerate(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+    iterable, *rest = args
+    return iteration.iterator(context, enumerate, (iterable, rest[0] if rest else kwargs.get("start", Static(0))))
+
+
+def builtin_zip(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+    strict = storage.static(context, kwargs.get("strict", Static(False)), "strict=")
+    if strict:
+        lengths = {
+            length for length in map(partial(iteration.length_of, context), args) if not isinstance(length, Traced)
+        }
+        if len(lengths) > 1 or any(isinstance(iteration.length_of(context, arg), Traced) for arg in args):
+            raise context.refusal("zip(strict=True) of iterables whose lengths differ or are not known")
+    return iteration.iterator(context, zip, args)
+
+
+def builtin_reversed(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    if args and isinstance(value := context.use(args[0]), Lazy) and (value.used is not None or value.kind is iter):
+        raise DTypeError(f"{kind_of(value)} is not reversible", context.location)
+    return iteration.iterator(context, reversed, args)
+
+
+def builtin_checkpointed(context: Context, _args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    hint = "write `for i in mlirad.checkpointed(range(n), how):` or `while mlirad.checkpointed(condition, how):`"
+    raise context.refusal("mlirad.checkpointed stands at the head of a for or while statement", hint)
+
+
+def builtin_list(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    if args and (grown := context.grown(filled := iteration.spent(context, args[0]))) is not None:
+        return filled if isinstance(context.use(args[0]), Lazy) else grown_lists.copied_list(context, grown)
+    return context.new_list(iteration.elements(context, args[0]) if args else ())
+
+
+def builtin_tuple(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    return Tuple(iteration.elements(context, args[0]) if args else ())
+
+
+def builtin_dict(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+    items: dict[Any, Value] = {}
+    if args:
+        source = context.use(args[0])
+        if isinstance(source, Object) and storage.entry_of(context, source).kind is dict:
+            entry = storage.entry_of(context, source)
+            items = dict(zip(entry.keys, entry.items, strict=True))
+        else:
+            for pair in iteration.elements(context, source):
+                key, value = iteration.elements(context, pair)
+                items[storage.static(context, key, "a key of a dict")] = value
+    items |= kwargs
+    return context.new_object(Entry(dict, tuple(items), tuple(items.values())))
+
+
+def builtin_map(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+    if len(args) < 2 or kwargs:
+        raise DTypeError("map() takes a function, and iterables", context.location)
+    return iteration.iterator(context, map, args)
+
+
+def builtin_sum(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+    iterable, *rest = iteration.spent(context, args[0]), *args[1:]
+    loop = prelude.sum_
+    if (grown := context.grown(iterable)) is not None and grown_lists.has_arrays(grown):
+        require_elements(context, iterable, "sum() of no arrays: it is the number 0 in Python, which has no shape")
+        loop = prelude.sum_of_arrays
+    return dispatch.call(context, Static(loop), (iterable, rest[0] if rest else kwargs.get("start", Static(0))), {})
+
+
+def _extremum(context: Context, args: tuple[Value, ...], kwargs: Keywords, loop: Any, loop_by: Any) -> Value:
+    args = (iteration.spent(context, args[0]), *args[1:]) if args else args
+    if "key" in kwargs and "default" not in kwargs:
+        items = iteration.elements(context, args[0]) if len(args) == 1 else tuple(args)
+        if not items:
+            raise context.failed("ValueError", _EMPTY)
+        key = kwargs["key"]
+        is_none = isinstance(key, Static) and key.value is None
+        return dispatch.call(context, Static(loop_by), (Tuple(items), Static(prelude.identity) if is_none else key), {})
+    methods.none_of(context, kwargs, "max or min")
+    if len(args) == 1 and (isinstance(context.use(args[0]), Ref) or context.grown(context.use(args[0])) is not None):
+        require_elements(context, context.use(args[0]))
+        return dispatch.call(context, Static(loop), args, {})
+    values = iteration.elements(context, args[0]) if len(args) == 1 else tuple(args)
+    if not values:
+        raise context.failed("ValueError", _EMPTY)
+    return dispatch.call(context, Static(loop), (Tuple(values),), {})
+
+
+def builtin_round(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value | None:
+    """round(x), to the nearest int, halves to even; None where it is of a constant."""
+    number = context.use(args[0]) if args else None
+    places = args[1] if len(args) > 1 else kwargs.get("ndigits", Static(None))
+    if not isinstance(number, Traced) or number.is_array or len(args) + len(kwargs) > 2:
+        return None
+    if not isinstance(places, Static) or places.value is not None:
+        raise context.refusal("round(x, n) is not compiled", "write round(x * 100) / 100, or round the result outside")
+    if number.kind is bool and not number.weak:
+        return None
+    if number.kind is not float:
+        return dispatch.call(context, Static(int), (number,), {})
+    return dispatch.call(context, Static(prelude.round_), (number,), {})
+
+
+def require_elements(context: Context, array: Value, message: str = _EMPTY) -> None:
+    length = iteration.length_of(context, array)
+    if isinstance(length, Traced):
+        check(length.expr > 0, "ValueError", message)
+    elif not length:
+        raise context.failed("ValueError", message)
+
+
+def builtin_max(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+    return _extremum(context, args, kwargs, prelude.max_, prelude.max_by)
+
+
+def builtin_min(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+    return _extremum(context, args, kwargs, prelude.min_, prelude.min_by)
+
+
+def builtin_any(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    return _quantified(context, args[0], prelude.any_)
+
+
+def builtin_all(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    return _quantified(context, args[0], prelude.all_)
+
+
+def _quantified(context: Context, iterable: Value, loop: Any) -> Value:
+    if isinstance(iterable, Lazy) and iterable.kind in (iter, map):
+        raise context.refusal(
+            f"any() and all() of {kind_of(iterable)} stop early in Python", "write a list: any([...])"
+        )
+    return dispatch.call(context, Static(loop), (iterable,), {})
+
+
+def builtin_bool(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    truth = comparisons.truth_of(context, args[0]) if args else False
+    return truth if isinstance(truth, Traced) else Static(truth)
+
+
+def builtin_getattr(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    name = classes.name_of_attribute(context, args[1])
+    if len(args) == 3 and not classes.is_there(context, args[0], name):
+        return args[2]
+    return attributes.attribute(context, args[0], name)
+
+
+def builtin_hasattr(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    return Static(classes.is_there(context, args[0], classes.name_of_attribute(context, args[1])))
+
+
+def builtin_slice_object(_context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    parts = (Static(None), args[0], Static(None)) if len(args) == 1 else (*args, Static(None))[:3]
+    return Lazy(slice, parts)
+
+
+def builtin_replace(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+    """dataclasses.replace."""
+    target = context.use(args[0])
+    if (
+        len(args) != 1
+        or not isinstance(target, Object)
+        or not dataclasses.is_dataclass(storage.entry_of(context, target).kind)
+    ):
+        raise DTypeError("dataclasses.replace() takes a dataclass, and fields by name", context.location)
+    entry = storage.entry_of(context, target)
+    fields = {str(key): value for key, value in zip(entry.keys, entry.items, strict=True)}
+    return construction.construct(context, entry.kind, (), fields | kwargs)
+
+
+_BUILTINS: dict[Any, Callable[[Context, tuple[Value, ...], Keywords], Value | None]] = {
+    len: builtin_len,
+    range: builtin_range,
+    enumerate: builtin_enumerate,
+    zip: builtin_zip,
+    reversed: builtin_reversed,
+    checkpointed: builtin_checkpointed,
+    list: builtin_list,
+    tuple: builtin_tuple,
+    dict: builtin_dict,
+    map: builtin_map,
+    sum: builtin_sum,
+    max: builtin_max,
+    min: builtin_min,
+    any: builtin_any,
+    all: builtin_all,
+    bool: builtin_bool,
+    round: builtin_round,
+    isinstance: classes.builtin_isinstance,
+    type: classes.builtin_type,
+    callable: classes.builtin_callable,
+    getattr: builtin_getattr,
+    hasattr: builtin_hasattr,
+    slice: builtin_slice_object,
+    dataclasses.replace: builtin_replace,
+}

@@ -1,0 +1,182 @@
+"""Calls: plain functions, lambdas and closures are interpreted where they are called.
+
+Reads: values. Writes: ops. Leaves: the value that the function returns, and what it has changed, in the state.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+from collections.abc import Sequence
+from functools import cache, partial, reduce, wraps
+from types import FunctionType
+from typing import Any
+
+from mlirad.errors import DTypeError
+from mlirad.frontend import hints, numpy_calls, prelude
+from mlirad.frontend.captures import Path
+from mlirad.frontend.hidden_state import is_of_hidden_state
+from mlirad.frontend.interpreter import dispatch, expressions, iteration, python_objects, storage
+from mlirad.frontend.interpreter.calls import (
+    builtins_called,
+    calls_of_numpy,
+    construction,
+    inlining,
+    methods,
+    transforms,
+)
+from mlirad.frontend.interpreter.calls.construction import is_users
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.dispatch import calls_values, visits
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.values import (
+    Bound,
+    Closure,
+    Lazy,
+    Object,
+    Partial,
+    Pullback,
+    Static,
+    Transformed,
+    Tuple,
+    Value,
+    inside,
+    read_only,
+)
+from mlirad.requests import Request, plain, transform_of
+
+# What functools.cache and functools.lru_cache make.
+_CACHED = type(cache(len))
+# Modules whose callable objects are no functions of the user.
+_OWN = ("numpy", "mlirad", "functools")
+
+
+@visits(ast.Call)
+def visit_call(context: Context, node: ast.Call) -> Value:
+    context.push(dispatch.expression(context, node.func))
+    require_value(context, context.top())
+    positional = expressions.items_of(context, node.args)
+    context.push(*positional)
+    keywords: list[str] = []
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            entry = expressions.dict_entry(context, dispatch.expression(context, keyword.value))
+            keywords += [str(key) for key in entry.keys]
+            context.push(*entry.items)
+        else:
+            keywords.append(keyword.arg)
+            context.push(dispatch.expression(context, keyword.value))
+    named = dict(zip(keywords, context.pop_many(len(keywords)), strict=True))
+    positional = context.pop_many(len(positional))
+    return dispatch.call(context, context.pop(), positional, named)
+
+
+def require_value(context: Context, function: Value) -> None:
+    """Refuse what is called for its effect, before its arguments: they may be compiled even less."""
+    called = function.value if isinstance(function, Static) else getattr(function, "function", None)
+    hint = hints.of_effect(called)
+    if called is not None and hint is not None:
+        raise context.refusal(f"{called.__name__} is not compiled", hint)
+
+
+@calls_values
+def call(context: Context, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    function = context.use(function)
+    match function:
+        case Static():
+            return call_static(context, function, args, kwargs)
+        case Closure():
+            return inlining.inline(
+                context, function.node, function.source, function.frame, args, kwargs, inlining.defaults(function)
+            )
+        case Bound():
+            if function.function is not None:
+                return dispatch.call(context, Static(function.function), (function.receiver, *args), kwargs)
+            return methods.call_method(context, function, args, kwargs)
+        case Partial():
+            return dispatch.call(
+                context, function.function, (*function.args, *args), {**dict(function.keywords), **kwargs}
+            )
+        case Transformed():
+            return transforms.call_transformed(context, function, args, kwargs)
+        case Pullback():
+            return transforms.call_pullback(context, function, args)
+        case Object() if (
+            inspect.getattr_static(kind := storage.entry_of(context, function).kind, "__call__", None) is not None
+        ):
+            return dispatch.call(
+                context, python_objects.attribute_of_class(context, function, kind, "__call__"), args, kwargs
+            )
+    raise DTypeError(f"{kind_of(function)} is not callable", context.location)
+
+
+def call_static(context: Context, function: Static, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    callee = plain(function.value)
+    if isinstance(callee, Request):
+        return dispatch.call(
+            context, Transformed(python_objects.object_value(context, callee.function, None), callee), args, kwargs
+        )
+    if (transform := transform_of(callee)) is not None:
+        return transforms.make_transformed(context, transform, args, kwargs)
+    if callee is partial and args:
+        return Partial(args[0], tuple(args[1:]), tuple(kwargs.items()))
+    if callee is reduce and not kwargs:
+        if len(args) > 1 and isinstance(context.use(args[1]), Lazy):
+            args = (args[0], Tuple(iteration.elements(context, args[1])), *args[2:])
+        return dispatch.call(context, Static(prelude.reduce_ if len(args) == 2 else prelude.reduce_from), args, {})
+    if callee is wraps:
+        return Static(prelude.identity)  # names and docstrings are no part of what is computed
+    if isinstance(callee, partial):
+        return dispatch.call(context, partial_of(context, callee, function.path), args, kwargs)
+    if isinstance(callee, _CACHED) and isinstance(callee.__wrapped__, FunctionType):
+        return call_cached(context, callee, args, kwargs)
+    made = builtins_called.call_builtin(context, callee, args, kwargs)
+    if made is not None:
+        return made
+    made = calls_of_numpy.call_numpy(context, callee, args, kwargs)
+    if made is not None:
+        return made
+    if isinstance(callee, FunctionType) and (callee.__module__ or "").split(".")[0] != "numpy":
+        if is_of_hidden_state(callee):
+            raise numpy_calls.unsupported(callee)
+        return inlining.inline_function(context, callee, args, kwargs)
+    special = inspect.getattr_static(type(callee), "__call__", None)
+    if isinstance(special, FunctionType) and type(callee).__module__.split(".")[0] not in _OWN:
+        python_objects.guard(context, Path(type(callee), "", (("attribute", "__call__"),)), special)
+        return inlining.inline_function(context, special, (function, *args), kwargs)
+    if isinstance(callee, type) and dataclasses.is_dataclass(callee):
+        return construction.construct(context, callee, args, kwargs)
+    if isinstance(callee, type) and issubclass(callee, tuple) and hasattr(callee, "_fields"):
+        return construction.construct_named(context, callee, args, kwargs)
+    if isinstance(callee, type) and is_users(callee):
+        return construction.construct_plain(context, callee, args, kwargs)
+    return calls_of_numpy.evaluated_now(context, callee, args, kwargs)
+
+
+def partial_of(context: Context, value: partial, path: Path | None) -> Partial:
+    """A partial from around the function."""
+    path = path or Path(value, "")
+    inner = {name: path.then("attribute", name) for name in ("func", "args", "keywords")}
+    args = (
+        python_objects.object_value(context, x, python_objects.step(inner["args"], "item", i))
+        for i, x in enumerate(value.args)
+    )
+    named = (
+        (k, python_objects.object_value(context, x, python_objects.step(inner["keywords"], "item", k)))
+        for k, x in value.keywords.items()
+    )
+    return Partial(python_objects.object_value(context, value.func, inner["func"]), tuple(args), tuple(named))
+
+
+def call_cached(context: Context, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """A call of what functools.cache has made. Its callers share one result, so that it may not be written."""
+    wrapped = python_objects.object_value(
+        context, function.__wrapped__, Path(function, "", (("attribute", "__wrapped__"),))
+    )
+    result = dispatch.call(context, wrapped, args, kwargs)
+    for part in inside(result):
+        if isinstance(part, Object):
+            hint = "return a tuple or an array, or leave the cache out"
+            raise context.refusal(f"{function.__name__} is cached, and all its callers share the list it gives", hint)
+    return read_only(result)

@@ -1,0 +1,129 @@
+"""Calls of functions whose source is there: arguments are bound, and the body is interpreted in a frame of its own.
+
+Reads: a function and its arguments. Writes: ops. Leaves: the value that is returned.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from types import FunctionType
+
+from mlirad.errors import CompileError, DTypeError
+from mlirad.frontend import libraries, prelude
+from mlirad.frontend.captures import Path
+from mlirad.frontend.interpreter import iteration, python_objects
+from mlirad.frontend.interpreter.calls import recursion
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.poison import PoisonUsed
+from mlirad.frontend.recursions import Site
+from mlirad.frontend.source import FunctionNode, Source, source_of
+from mlirad.frontend.traced import NeedStatic
+from mlirad.frontend.values import (
+    Closure,
+    Entry,
+    Tuple,
+    Value,
+)
+
+# Functions written in Python.
+
+
+def inline_function(context: Context, function: FunctionType, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    source = source_of(function)
+    python_objects.guard_code(context, function, source.code)
+    return inline(context, source.node, source, None, args, kwargs, lambda name: default(context, function, name))
+
+
+def default(context: Context, function: FunctionType, name: str) -> Value | None:
+    from mlirad.frontend.captures import default_of
+
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    split = len(names) - len(function.__defaults__ or ())
+    if name in names[split:] or name in (function.__kwdefaults__ or {}):
+        path = Path(function, "", (("default", name),))
+        return python_objects.object_value(context, default_of(function, name), path)
+    return None
+
+
+def defaults(closure: Closure) -> Callable[[str], Value | None]:
+    arguments = closure.node.args
+    positional = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+    split = len(positional) - len(closure.defaults)
+    known = dict(zip(positional[split:], closure.defaults, strict=True)) | dict(closure.keyword_defaults)
+    return known.get
+
+
+def inline(
+    context: Context,
+    node: FunctionNode,
+    source: Source,
+    parent: int | None,
+    args: Sequence[Value],
+    kwargs: dict[str, Value],
+    default: Callable[[str], Value | None],
+) -> Value:
+    """The value of a call, the function's body being interpreted, here or in a function of its own."""
+    name = getattr(node, "name", "<lambda>")
+    if source.filename != prelude.__file__:
+        for value in (*args, *kwargs.values()):
+            iteration.require_no_generator(context, value)
+    bound = dict(sorted(bound_arguments(context, node.args, name, args, kwargs, default).items()))
+    state, block = context.state.fork(), context.current_block
+    caller = context.location if context.active and source.filename != prelude.__file__ else None
+    is_users = not libraries.is_of_library(source.function)
+    is_asked_by_user = not context.active or not libraries.is_of_library(context.frame.source.function)
+    try:
+        return recursion.entered(context, Site(node, source, parent, bound, state, block, block.last_op))
+    except (CompileError, NeedStatic, PoisonUsed) as error:
+        if not is_users and is_asked_by_user:
+            libraries.blame(error, source.function, context.location)
+        elif caller is not None and not error.__dict__.get("is_deferred"):
+            error.__dict__.setdefault("callers", []).append(caller)
+        raise
+
+
+def run_comprehension(context: Context, node: ast.FunctionDef, items: Value) -> Value:
+    """What a function gives that stands for a comprehension of the running one."""
+    bound = {node.args.args[0].arg: items}
+    state, block = context.state.fork(), context.current_block
+    return recursion.entered(
+        context, Site(node, context.frame.source, context.frame.number, bound, state, block, block.last_op)
+    )
+
+
+def bound_arguments(
+    context: Context,
+    parameters: ast.arguments,
+    name: str,
+    args: Sequence[Value],
+    kwargs: dict[str, Value],
+    default: Callable[[str], Value | None],
+) -> dict[str, Value]:
+    """The names that a call binds."""
+    positional = [a.arg for a in (*parameters.posonlyargs, *parameters.args)]
+    only = {a.arg for a in parameters.posonlyargs}
+    bound: dict[str, Value] = dict(zip(positional, args, strict=False))
+    extra = tuple(args[len(positional) :])
+    if parameters.vararg is not None:
+        bound[parameters.vararg.arg] = Tuple(extra)
+    elif extra:
+        raise DTypeError(f"{name}() takes {len(positional)} arguments but {len(args)} were given", context.location)
+    named = [*(p for p in positional if p not in only), *(a.arg for a in parameters.kwonlyargs)]
+    rest: dict[str, Value] = {}
+    for key, value in kwargs.items():
+        if key in bound and key in named:
+            raise DTypeError(f"{name}() got multiple values for argument {key!r}", context.location)
+        (bound if key in named else rest)[key] = value
+    if parameters.kwarg is not None:
+        bound[parameters.kwarg.arg] = context.new_object(Entry(dict, tuple(rest), tuple(rest.values())))
+    elif rest:
+        raise DTypeError(f"{name}() got an unexpected keyword argument {next(iter(rest))!r}", context.location)
+    for key in (*positional, *(a.arg for a in parameters.kwonlyargs)):
+        if key not in bound:
+            value = default(key)
+            if value is None:
+                raise DTypeError(f"{name}() is missing the argument {key!r}", context.location)
+            bound[key] = value
+    return bound

@@ -1,0 +1,211 @@
+"""Methods of arrays, numbers, lists and dicts.
+
+Reads: values. Writes: ops; the state, where the method changes its receiver. Leaves: values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from mlirad.frontend import hints, numpy_calls, prelude, view_functions
+from mlirad.frontend.interpreter import dispatch, expressions, grown_lists, indices, iteration, list_items, storage
+from mlirad.frontend.interpreter.calls import calls_of_numpy
+from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
+from mlirad.frontend.interpreter.iteration import DICT_ITEMS, DICT_KEYS, DICT_VALUES
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.out_arguments import method_with_out_named
+from mlirad.frontend.selection import Selected
+from mlirad.frontend.traced import Traced
+from mlirad.frontend.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value
+
+
+def none_of(context: Context, kwargs: Keywords, what: str) -> None:
+    if kwargs:
+        raise context.refusal(f"{what} takes no keyword {next(iter(kwargs))!r} here")
+
+
+# Methods.
+
+
+def call_method(context: Context, bound: Bound, args: Arguments, kwargs: Keywords) -> Value:
+    receiver = context.use(bound.receiver)
+    name = bound.name
+    match receiver:
+        case Ref():
+            return array_method(context, receiver, name, tuple(args), kwargs)
+        case Traced() | Selected():
+            return numpy_method(context, receiver, name, args, kwargs)
+        case Object():
+            if context.grown(receiver) is not None and name in _GROWN_METHODS:
+                return _GROWN_METHODS[name](context, receiver, tuple(args))
+            table = _DICT_METHODS if storage.entry_of(context, receiver).kind is dict else _LIST_METHODS
+            if name == "update" and table is _DICT_METHODS:
+                return dict_update(context, receiver, tuple(args), kwargs)
+            if name in table:
+                none_of(context, kwargs, f"the method {name!r}")
+                return table[name](context, receiver, tuple(args))
+        case Tuple() if name in ("index", "count"):
+            items = storage.static(context, receiver, "the items of a tuple")
+            operands = [storage.static(context, arg, "what is looked for") for arg in args]
+            return indices.computed(context, lambda: getattr(items, name)(*operands))
+        case Static():
+            return calls_of_numpy.evaluated_now(
+                context, getattr(receiver.value, name), args, kwargs
+            )  # see attribute_of_object
+    raise context.refusal(f"the method {name!r} of {kind_of(receiver)} is not compiled")
+
+
+def array_method(context: Context, array: Ref, name: str, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+    if name == "fill":
+        storage.require_writable(context, array)
+        storage.assign_array(context, array, storage.operand(context, args[0]))
+        return Static(None)
+    viewer = (view_functions.uncopied(name) if calls_of_numpy.is_uncopied(kwargs) else None) or view_functions.method(
+        name
+    )
+    if viewer is not None:
+        named = {key: indices.index_operand(context, value) for key, value in kwargs.items()}
+        viewed = indices.viewed(context, array, viewer, *[indices.index_operand(context, arg) for arg in args], **named)
+        if viewed is not None:
+            return viewed
+    if name in ("sort", "partition", "resize", "put", "itemset", "setfield", "byteswap", "setflags"):
+        hint = hints.replacement(f"np.{name}")
+        raise context.refusal(f"the method {name!r} changes the array in place, and is not compiled", hint)
+    if name == "flatten" and (args or kwargs):
+        # In another order than the elements', it is a copy of the view that ravel gives.
+        named = {key: indices.index_operand(context, value) for key, value in kwargs.items()}
+        order = [indices.index_operand(context, arg) for arg in args]
+        viewed = indices.viewed(context, array, view_functions.flattened, *order, **named)
+        if viewed is not None:
+            return context.new_array(context.read(viewed).contents, shape=viewed.shape)
+    result = numpy_method(context, context.read(array), name, args, kwargs)
+    return result if "out" in kwargs else indices.laid_out(context, result, name, (array, *args), kwargs)
+
+
+def numpy_method(
+    context: Context,
+    receiver: Traced | Selected,
+    name: str,
+    args: Arguments,
+    kwargs: Keywords,
+) -> Value:
+    args, kwargs = method_with_out_named(name, args, kwargs)
+    out = kwargs.pop("out", None)
+    operands = [storage.operand(context, arg) for arg in args]
+    named = {key: storage.operand(context, value) for key, value in kwargs.items()}
+    function = numpy_calls.method(name)
+    result = indices.computed(context, lambda: numpy_calls.call(function, (receiver, *operands), named))
+    if out is None or (isinstance(out, Static) and out.value is None):
+        # NumPy's numbers give numbers where arrays give 0-d arrays: x.reshape(()).
+        of_number = isinstance(receiver, Traced) and not receiver.is_array
+        return context.read_scalar(result) if of_number and isinstance(result, Ref) and not result.shape else result
+    return calls_of_numpy.stored(context, function, result, out)
+
+
+def changed_list(context: Context, target: Object, items: Sequence[Value]) -> Value:
+    entry = storage.entry_of(context, target)
+    storage.change(context, target, dataclasses.replace(entry, keys=tuple(range(len(items))), items=tuple(items)))
+    return Static(None)
+
+
+def grown_append(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
+    (value,) = args
+    grown_lists.append(context, target, value)
+    return Static(None)
+
+
+def grown_extend(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
+    return dispatch.call(context, Static(prelude.extend), (target, args[0]), {})
+
+
+def grown_insert(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
+    return dispatch.call(context, Static(prelude.insert), (target, *args), {})
+
+
+def list_extend(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
+    if isinstance(iteration.length_of(context, args[0]), Traced):
+        return dispatch.call(context, Static(prelude.extend), (target, args[0]), {})
+    return changed_list(
+        context, target, [*storage.entry_of(context, target).items, *iteration.elements(context, args[0])]
+    )
+
+
+def grown_copy(context: Context, target: Object, _args: tuple[Value, ...]) -> Value:
+    return grown_lists.copied_list(context, context.as_is(target))
+
+
+def list_pop(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
+    items = list(storage.entry_of(context, target).items)
+    position = storage.static(context, args[0], "the index of list.pop") if args else -1
+    if not -len(items) <= position < len(items):
+        raise context.failed("IndexError", "pop index out of range")
+    popped = items.pop(position)
+    changed_list(context, target, items)
+    return popped
+
+
+def list_insert(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
+    items = list(storage.entry_of(context, target).items)
+    items.insert(storage.static(context, args[0], "the index of list.insert"), args[1])
+    return changed_list(context, target, items)
+
+
+def dict_get(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
+    entry = storage.entry_of(context, target)
+    key = storage.static(context, args[0], "a key of a dict")
+    if key in entry.keys:
+        return entry.items[entry.keys.index(key)]
+    return args[1] if len(args) > 1 else Static(None)
+
+
+def dict_update(context: Context, target: Object, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+    for entry in (
+        *map(partial(expressions.dict_entry, context), args),
+        Entry(dict, tuple(kwargs), tuple(kwargs.values())),
+    ):
+        if entry.items:
+            storage.change(context, target, expressions.united(context, storage.entry_of(context, target), entry))
+    return Static(None)
+
+
+def dict_pop(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
+    entry = storage.entry_of(context, target)
+    key = storage.static(context, args[0], "a key of a dict")
+    items = dict(zip(entry.keys, entry.items, strict=True))
+    if key not in items and len(args) < 2:
+        raise context.failed("KeyError", repr(key))
+    popped = items.pop(key) if key in items else args[1]
+    storage.change(context, target, dataclasses.replace(entry, keys=tuple(items), items=tuple(items.values())))
+    return popped
+
+
+_ListMethod = Callable[[Context, Object, tuple[Value, ...]], Value]
+# Of lists that a loop fills.
+_GROWN_METHODS: dict[str, _ListMethod] = {
+    "append": grown_append,
+    "extend": grown_extend,
+    "pop": list_items.pop_element,
+    "copy": grown_copy,
+    "insert": grown_insert,
+}
+_LIST_METHODS: dict[str, _ListMethod] = {
+    "append": lambda context, x, args: changed_list(context, x, [*storage.entry_of(context, x).items, args[0]]),
+    "extend": list_extend,
+    "reverse": lambda context, x, args: changed_list(context, x, storage.entry_of(context, x).items[::-1]),
+    "clear": lambda context, x, args: changed_list(context, x, ()),
+    "copy": lambda context, x, args: context.new_list(storage.entry_of(context, x).items),
+    "pop": list_pop,
+    "insert": list_insert,
+}
+_DICT_METHODS: dict[str, _ListMethod] = {
+    "keys": lambda context, x, args: Lazy(DICT_KEYS, (x,)),
+    "values": lambda context, x, args: Lazy(DICT_VALUES, (x,)),
+    "items": lambda context, x, args: Lazy(DICT_ITEMS, (x,)),
+    "get": dict_get,
+    "pop": dict_pop,
+    "copy": lambda context, x, args: context.new_object(
+        dataclasses.replace(storage.entry_of(context, x), borrowed=None)
+    ),
+}

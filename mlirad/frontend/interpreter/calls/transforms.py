@@ -1,0 +1,385 @@
+"""Transforms of functions: requests for derivatives, which the differentiator expands later.
+
+Reads: Request descriptors and values. Writes: ad.vjp, ad.jvp, ad.forward, ad.pullback. Leaves: values.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeGuard
+
+import numpy as np
+from xdsl.dialects import func
+
+from mlirad.dialect import types
+from mlirad.dialect.check import check
+from mlirad.dialect.expr import Expr, constant, insert
+from mlirad.dialect.request import ForwardOp, JvpOp, PullbackOp, RequestOp, VjpOp
+from mlirad.errors import DifferentiationError, DTypeError, ShapeError
+from mlirad.frontend.assignment import assignable
+from mlirad.frontend.interpreter import dispatch, iteration, storage
+from mlirad.frontend.interpreter.calls import outline, recursion
+from mlirad.frontend.interpreter.calls.outline import InArrays, Made, Outlined, name_of_value
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.grown_lists import buffers_of, list_in_arrays
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.sizes import filled, pattern, shape_of
+from mlirad.frontend.traced import Traced
+from mlirad.frontend.values import Entry, Object, Pullback, Ref, Static, Transformed, Tuple, Value
+from mlirad.requests import Grad, Jvp, Vjp
+
+
+@dataclass(frozen=True, eq=False)
+class PulledBack:
+    """What a pullback needs to know besides its residuals: the callee, and the primals' structure.
+
+    result, leaves: the part of the callee's result that has cotangents (not the aux), and its leaves. primals: plain.
+    """
+
+    outlined: Outlined
+    result: Any
+    leaves: tuple[Ref | Traced, ...]
+    wrt: tuple[int, ...]
+    outs: tuple[int, ...]
+    primals: Any
+
+
+def make_transformed(context: Context, transform: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """`mlirad.grad(h, ...)` and its like inside a function: `transform` is the class of request, or makes one."""
+    if not args:
+        raise DTypeError("a transform needs the function that it transforms", context.location)
+    if transform is Vjp:
+        has_aux = storage.static(context, kwargs.pop("has_aux", Static(False)), "the option has_aux=")
+        return dispatch.call(context, Transformed(args[0], Vjp(None, has_aux)), args[1:], kwargs)
+    if transform is Jvp:
+        return dispatch.call(context, Transformed(args[0], Jvp(None)), args[1:], kwargs)
+    options = {name: storage.static(context, value, f"the option {name}=") for name, value in kwargs.items()}
+    if "grad_position" in options:
+        options["argnums"] = options.pop("grad_position")
+    positional = [storage.static(context, value, "an option of a transform") for value in args[1:]]
+    return Transformed(args[0], transform(None, *positional, **options))
+
+
+def call_transformed(context: Context, function: Transformed, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    match function.request:
+        case Grad():
+            return gradient(context, function.function, function.request, args, kwargs)
+        case Jvp():
+            return tangents(context, function.function, args, kwargs)
+        case Vjp():
+            return forward(context, function.function, function.request, args, kwargs)
+    raise context.refusal(f"the transform {type(function.request).__name__} is not compiled")
+
+
+# Which leaves are differentiated.
+
+
+def differentiable(context: Context, leaf: Value, what: str) -> Value:
+    """A leaf that has a derivative. Raises DifferentiationError for one that has none."""
+    leaf = recursion.as_number(context.use(leaf))
+    if isinstance(leaf, Ref | Traced) and leaf.dtype.kind == "f":
+        return leaf
+    dtype = f"of dtype {leaf.dtype}" if isinstance(leaf, Ref | Traced) else kind_of(leaf)
+    hint = "leave it out of argnums= if it is a count, an index or a shape; if it is a quantity, pass "
+    if not isinstance(leaf, Ref | Traced):
+        hint = "differentiate with respect to the other arguments (argnums=), or close over this one"
+    else:
+        hint += "x.astype(float)" if leaf.shape else "a float: 3.0 for 3"
+    raise DifferentiationError(f"{what} is {dtype}, and only floats have derivatives", context.location, hint)
+
+
+def activated(context: Context, value: Value, what: str) -> Value:
+    return outline.mapped(
+        context, value, lambda leaf: differentiable(context, leaf, what), partial(outline.owner_of_copy, context)
+    )
+
+
+def active_where_possible(context: Context, value: Value) -> Value:
+    """A primal of jvp or vjp: what has no derivative in it stays as it is."""
+
+    def active(leaf: Value) -> Value:
+        number = recursion.as_number(context.use(leaf))
+        return number if has_derivative(number) else leaf
+
+    return outline.mapped(context, value, active, partial(outline.owner_of_copy, context))
+
+
+def active_numbers(outlined: Outlined, leaves: Sequence[Value]) -> tuple[int, ...]:
+    """The callee's arguments that the leaves of the primals are, where these have derivatives."""
+    pairs = zip(outlined.inputs, leaves, strict=True)
+    return tuple(number for number, leaf in pairs if number is not None and has_derivative(leaf))
+
+
+def require_active(context: Context, wrt: Sequence[int], primals: Sequence[Value], name: str) -> None:
+    """Some primal has a derivative: it is a mistake if none has."""
+    if not wrt and primals:
+        raise DifferentiationError(
+            f"no argument of {name} is of floats, and only floats have derivatives", context.location, "pass 3.0 for 3"
+        )
+
+
+def require_no_tangent(context: Context, tangent: Value, leaf: Value) -> None:
+    """The tangent of what has no derivative is None, or 0 of a number."""
+    tangent = context.use(tangent)
+    if isinstance(tangent, Static) and (tangent.value is None or is_zero(tangent.value)):
+        return
+    message = f"the tangent of {kind_of(leaf)}, which has no derivative, is None"
+    if not isinstance(tangent, Traced):
+        raise DTypeError(message, context.location)
+    check(tangent.scalar == 0, "ValueError", message)
+
+
+def numbers_of(outlined: Outlined, counts: Sequence[int], chosen: Sequence[int]) -> list[int]:
+    """The callee's arguments that the leaves of the chosen arguments are. counts: how many leaves each has."""
+    starts = [0]
+    for count in counts:
+        starts.append(starts[-1] + count)
+    leaves = [leaf for number in chosen for leaf in range(starts[number], starts[number + 1])]
+    return [number for leaf in leaves if (number := outlined.inputs[leaf]) is not None]
+
+
+def emit_request(
+    context: Context,
+    kind: type[RequestOp],
+    outlined: Outlined,
+    others: Sequence[Expr],
+    wrt: Sequence[int],
+    outs: Sequence[int],
+) -> Iterator[Expr]:
+    op = kind.of(outlined.callee, outlined.operands, [other.value for other in others], tuple(wrt), tuple(outs))
+    return outline.results_of(context, outlined, insert(op).results)
+
+
+# Gradients.
+
+
+def gradient(
+    context: Context, function: Value, request: Grad, args: Sequence[Value], kwargs: dict[str, Value]
+) -> Value:
+    name = name_of_value(function)
+    chosen = chosen_arguments(context, request, len(args), name)
+    callers = args
+    args = [
+        activated(context, arg, f"argument {number} of {name}") if number in chosen else arg
+        for number, arg in enumerate(args)
+    ]
+    wanted = [outline.plain_result(context, args[number]) for number in chosen]
+    counts = [sum(1 for _ in outline.leaves_of(context, arg)) for arg in args]
+    outlined = outline.outline(context, function, args, kwargs, callers)
+    value, aux = value_and_aux(context, outlined, request, name)
+    wrt = numbers_of(outlined, counts, chosen)
+    if isinstance(value, Static):
+        return constant_gradient(context, outlined, request, wanted)
+    seed = constant(1, outlined.callee.function_type.outputs.data[0])
+    results = emit_request(context, VjpOp, outlined, [seed], wrt, [0])
+    out = outline.rebuilt(context, value, results)
+    rest = outline.rebuilt(context, aux, results) if aux is not None else None
+    gradients = [outline.cotangents(context, each, results) for each in wanted]
+    return arranged(request, out, rest, gradients)
+
+
+def arranged(request: Grad, out: Value, aux: Value | None, gradients: Sequence[Value]) -> Value:
+    """What grad and value_and_grad return."""
+    found: Value = gradients[0] if isinstance(request.argnums, int) else Tuple(tuple(gradients))
+    if request.with_value:
+        return Tuple((out if aux is None else Tuple((out, aux)), found))
+    return found if aux is None else Tuple((found, aux))
+
+
+def chosen_arguments(context: Context, request: Grad, count: int, name: str) -> list[int]:
+    numbers = (request.argnums,) if isinstance(request.argnums, int) else tuple(request.argnums)
+    if any(not -count <= operator.index(number) < count for number in numbers):
+        hint = "argnums counts the arguments that are passed by position"
+        message = f"argnums={request.argnums} of {name}, which is called with {count} arguments"
+        raise DifferentiationError(message, context.location, hint)
+    return [number % count for number in numbers]
+
+
+def value_and_aux(context: Context, outlined: Outlined, request: Grad, name: str) -> tuple[Any, Any]:
+    """The differentiated value of the callee's result, and what comes with it."""
+    result = outlined.result
+    value, aux = result, None
+    location = context.returned.get(name, context.location)
+    if request.has_aux:
+        value, aux = require_pair(context, outlined, name)
+    scalar = isinstance(value, Ref | Traced) and value.shape == () and value.dtype.kind == "f"
+    if scalar or (isinstance(value, Static) and isinstance(value.value, float)):
+        return value, aux
+    if isinstance(value, Ref) and value.shape:
+        message = f"the gradient of {name} needs a scalar, and it returns {kind_of(value)}"
+        hint = "return a sum, or give mlirad.vjp a cotangent"
+    elif isinstance(value, Ref | Traced | Static):
+        message, hint = f"{name} returns {kind_of(value)}, which has no gradient", "return a float"
+    else:
+        message, hint = f"the gradient of {name} needs a scalar, and it returns several values", "use has_aux=True"
+    raise DifferentiationError(message, location, hint)
+
+
+def require_pair(context: Context, outlined: Outlined, name: str) -> tuple[Any, Any]:
+    """What a function with has_aux=True returns: (value, aux)."""
+    result = outlined.result
+    if not isinstance(result, Tuple) or len(result.items) != 2:
+        location, hint = context.returned.get(name, context.location), "return value, aux"
+        raise DifferentiationError(f"{name} with has_aux=True returns no pair", location, hint)
+    return result.items[0], result.items[1]
+
+
+def constant_gradient(context: Context, outlined: Outlined, request: Grad, wanted: Sequence[Any]) -> Value:
+    """The gradient of a function that returns a number known at compile time: zeros."""
+    outputs = outlined.callee.function_type.outputs.data
+    op = insert(func.CallOp(outlined.callee.sym_name.data, outlined.operands, outputs))
+    result = outline.rebuilt(context, outlined.result, outline.results_of(context, outlined, op.results))
+    out, aux = result.items if request.has_aux and isinstance(result, Tuple) else (result, None)
+
+    def zero(leaf: Ref | Traced) -> Expr:
+        element = types.from_dtype(leaf.dtype)
+        return constant(0, element) if isinstance(leaf, Traced) else filled(0, leaf.shape, element)
+
+    gradients = [outline.cotangents(context, each, map(zero, outline.result_leaves(context, each))) for each in wanted]
+    return arranged(request, out, aux, gradients)
+
+
+# Forward mode.
+
+
+def tangents(context: Context, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """`jvp(f, primals, tangents)` -> out, its tangent."""
+    name = name_of_value(function)
+    named = dict(zip(("primals", "tangents"), args, strict=False)) | kwargs
+    if set(named) != {"primals", "tangents"} or len(args) > 2:
+        raise DTypeError("jvp takes a function, a tuple of primals, and a tuple of tangents", context.location)
+    callers = iteration.elements(context, named["primals"])
+    primals = tuple(active_where_possible(context, x) for x in callers)
+    given = [leaf for x in iteration.elements(context, named["tangents"]) for leaf in outline.leaves_of(context, x)]
+    leaves = [leaf for primal in primals for leaf in outline.leaves_of(context, primal)]
+    if len(given) != len(leaves):
+        raise ShapeError(f"jvp of {name}: {len(leaves)} primals and {len(given)} tangents", context.location)
+    pairs = list(zip(given, leaves, strict=True))
+    others = [converted(context, tangent, leaf) for tangent, leaf in pairs if has_derivative(leaf)]
+    for tangent, leaf in pairs:
+        if not has_derivative(leaf):
+            require_no_tangent(context, tangent, leaf)
+    outlined = outline.outline(context, function, primals, {}, callers)
+    wrt = active_numbers(outlined, leaves)
+    require_active(context, wrt, primals, name)
+    outs = [k for k, leaf in enumerate(outlined.leaves) if leaf.dtype.kind == "f"]
+    results = emit_request(context, JvpOp, outlined, others, wrt, outs)
+    out = outline.rebuilt(context, outlined.result, results)
+    return Tuple((out, tangent_of(context, outlined.result, out, results)))
+
+
+def tangent_of(context: Context, result: Any, out: Value, tangents: Iterator[Expr]) -> Value:
+    """The tangent of a plain result, which is `out` here: of floats from `tangents`, of everything else zero."""
+    if isinstance(result, Made | Tuple):
+        values = out.items if isinstance(out, Tuple) else context.as_is(out).items  # type: ignore[arg-type]
+        pairs = zip(result.items, values, strict=True)
+        items = tuple(tangent_of(context, part, value, tangents) for part, value in pairs)
+        if isinstance(result, Tuple):
+            return Tuple(items, result.kind)
+        return context.new_object(Entry(result.kind, result.keys, items))
+    if isinstance(result, InArrays):
+        assert isinstance(out, Object)
+        entry = context.as_is(out)
+        arrays = [
+            next(tangents) if part.dtype.kind == "f" else filled(0, shape_of(array), array.element)
+            for part, array in zip(result.parts[1:], buffers_of(entry), strict=True)
+            if isinstance(part, Traced)
+        ]
+        return context.new_object(list_in_arrays(outline.own(context, result.growth), entry.items[0], arrays))
+    if isinstance(result, Static):
+        return Static(0.0)
+    element = types.from_dtype(result.dtype)
+    if result.dtype.kind == "f":
+        tangent = next(tangents)
+    elif isinstance(result, Traced) or not result.shape:
+        tangent = constant(0, element if isinstance(result, Traced) else types.tensor((), element))
+    else:
+        tangent = filled(0, result.shape, element)
+    return outline.rebuilt(context, result, iter([tangent]))
+
+
+def converted(context: Context, value: Value, like: Value) -> Expr:
+    """A tangent or cotangent, of the shape and dtype of `like`."""
+    assert isinstance(like, Ref | Traced)
+    operand = storage.operand(context, value)
+    if operand is None:
+        hint = "pass zeros; None is the tangent of what has no derivative"
+        raise DTypeError(f"a tangent or cotangent of {kind_of(like)} is None", context.location, hint)
+    shape = operand.shape if isinstance(operand, Traced) else ()
+    if pattern(shape) != pattern(like.shape):
+        raise ShapeError(f"a tangent or cotangent of shape {shape} for shape {like.shape}", context.location)
+    expr = assignable(operand, like.shape, like.dtype)
+    return Traced(expr).contents if isinstance(like, Ref) else expr
+
+
+# Reverse mode in two steps.
+
+
+def forward(context: Context, function: Value, request: Vjp, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """`vjp(f, *primals)` -> out, pullback, and aux if the function has it."""
+    name = name_of_value(function)
+    if kwargs:
+        raise context.refusal(
+            f"vjp of {name} with the keyword {next(iter(kwargs))!r}", "pass the arguments by position"
+        )
+    active = Tuple(tuple(active_where_possible(context, arg) for arg in args))
+    inputs = list(outline.leaves_of(context, active))
+    primals = outline.plain_result(
+        context, outline.mapped(context, active, lambda leaf: leaf if has_derivative(leaf) else Static(None))
+    )
+    outlined = outline.outline(context, function, active.items, {}, args)
+    wrt = active_numbers(outlined, inputs)
+    require_active(context, wrt, active.items, name)
+    result = require_pair(context, outlined, name)[0] if request.has_aux else outlined.result
+    require_no_list(context, result, name)
+    # The leaves of the value come before those of the aux.
+    leaves = outlined.leaves[: sum(1 for _ in outline.result_leaves(context, result))]
+    outs = tuple(k for k, leaf in enumerate(leaves) if leaf.dtype.kind == "f")
+    results = emit_request(context, ForwardOp, outlined, [], wrt, outs)
+    rebuilt = outline.rebuilt(context, outlined.result, results)
+    pullback = Pullback(next(results), PulledBack(outlined, result, leaves, wrt, outs, primals))
+    if request.has_aux:
+        assert isinstance(rebuilt, Tuple)
+        return Tuple((rebuilt.items[0], pullback, rebuilt.items[1]))
+    return Tuple((rebuilt, pullback))
+
+
+def require_no_list(context: Context, result: Any, name: str) -> None:
+    """A cotangent has the structure of the value, and a list that a loop fills has one in the run only."""
+    if isinstance(result, InArrays):
+        message = f"vjp of {name} needs a cotangent for each element of a list that a loop fills"
+        hint = "return np.array(xs), or return the list as aux (has_aux=True)"
+        raise DifferentiationError(message, context.returned.get(name, context.location), hint)
+    for item in result.items if isinstance(result, Made | Tuple) else ():
+        require_no_list(context, item, name)
+
+
+def call_pullback(context: Context, function: Pullback, args: Sequence[Value]) -> Value:
+    """The cotangents of the primals, for one cotangent of the structure of the function's result."""
+    if len(args) != 1:
+        raise DTypeError("a pullback takes one cotangent, of the structure of the result", context.location)
+    request: PulledBack = function.request
+    given, wanted = (
+        list(outline.leaves_of(context, args[0])),
+        list(outline.result_leaves(context, request.result, with_static=True)),
+    )
+    if len(given) != len(wanted):
+        message = f"a pullback of {len(wanted)} results is given {len(given)} cotangents"
+        raise ShapeError(message, context.location)
+    pairs = zip(given, wanted, strict=True)
+    traced = [(cotangent, leaf) for cotangent, leaf in pairs if isinstance(leaf, Ref | Traced)]
+    others = [converted(context, *traced[k]).value for k in request.outs]
+    op = PullbackOp.of(request.outlined.callee, [function.residuals.value], others, request.wrt, request.outs)
+    results = iter([Expr(result) for result in insert(op).results])
+    return outline.cotangents(context, request.primals, results)
+
+
+def has_derivative(leaf: Value) -> TypeGuard[Ref | Traced]:
+    return isinstance(leaf, Ref | Traced) and leaf.dtype.kind == "f"
+
+
+def is_zero(value: Any) -> bool:
+    return isinstance(value, int | float | np.number | np.bool_) and value == 0

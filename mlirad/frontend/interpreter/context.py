@@ -1,0 +1,228 @@
+"""What every part of the interpreter is given: the state, the block being written, the frames, what has been found.
+
+Reads: values. Writes: ops at the current insertion point. Leaves: the state after them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import count
+from typing import Any
+
+from xdsl.dialects import func
+from xdsl.ir import Block, Operation
+
+from mlirad.dialect import types
+from mlirad.dialect.check import check
+from mlirad.dialect.expr import Expr, constant, insertion_point, swap_location
+from mlirad.errors import CompileError, UnsupportedSyntaxError
+from mlirad.frontend import prelude, sizes
+from mlirad.frontend.appended import Appended
+from mlirad.frontend.captures import Found
+from mlirad.frontend.fillings import Fillings
+from mlirad.frontend.frames import Frame, Why
+from mlirad.frontend.merge import contents_of
+from mlirad.frontend.outcomes import Chosen, Exit, Outcome
+from mlirad.frontend.poison import Poison, PoisonUsed
+from mlirad.frontend.recursions import Calling
+from mlirad.frontend.scope import scope_of
+from mlirad.frontend.state import State
+from mlirad.frontend.steering import Bottom
+from mlirad.frontend.traced import DATA, NeedStatic, Traced
+from mlirad.frontend.values import Alternative, Closure, Entry, Object, Ref, Value
+from mlirad.frontend.views import View
+from mlirad.location import SourceLocation
+
+Arguments = Sequence[Value]
+Keywords = dict[str, Value]
+
+
+class _At:
+    """What `Context.at` gives: a class, as every expression is evaluated in one."""
+
+    __slots__ = ("before", "context", "node", "saved")
+
+    def __init__(self, context: Context, node: ast.AST):
+        self.context = context
+        self.node = node
+
+    def __enter__(self) -> None:
+        context = self.context
+        self.before = context.location
+        source = context.active[-1].source
+        # What a builtin does in prelude.py happens, for the user, where it is called.
+        if self.before is None or source.filename != prelude.__file__:
+            context.location = source.location(self.node)
+        self.saved = swap_location(context.location)
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        swap_location(self.saved)
+        if isinstance(error, CompileError):
+            error.at(self.context.location)
+        elif isinstance(error, NeedStatic | PoisonUsed):
+            error.__dict__.setdefault("location", self.context.location)
+        self.context.location = self.before
+
+
+class Context:
+    """The interpreter's state and the block it writes to. `state` is the one way to reach the program's state: nothing
+    else may hold a piece of it across an evaluation, because a join replaces it."""
+
+    def __init__(
+        self,
+        found: Found,
+        unrolled: dict[Hashable, Why],
+        boundscheck: bool = True,
+        reserved: frozenset[str] = frozenset(),
+    ):
+        self.state = State()
+        self._numbers = count(1)  # its own, as some come to stand in the IR: the same program is the same IR
+        self.found = found
+        self.unrolled = unrolled
+        self.headers: dict[Hashable, Any] = {}  # what loops carried when they were last met (loops.py)
+        self.marks: dict[Hashable, dict[Hashable, Any]] = {}  # origins of what loops carry (origins.py)
+        self.stepwise: set[Hashable] = set()  # loops whose numbers are widened one by one (fixpoint.py)
+        self.crowded: set[Hashable] = set()  # loops in which names have had three arrays in common (collapse.py)
+        self.covered: set[int] = set()  # lists that have room for what is appended here (filled_lists.py)
+        self.doubling: set[int] = set()  # of these, those whose arrays are enlarged when they are full
+        self.appended = Appended()
+        self.chosen: Chosen | None = None  # while a loop is searched for what it carries
+        self.through_ifs = False  # pair what ifs join by where it stands
+        self.has_swapped = False  # whether that would have been something else
+        self.writes = 0  # how many there were so far
+        # The arrays that names of frame 0 hold, by their position there, and that writes may have reached.
+        self.reached_by_writes: set[tuple[str, int]] = set()
+        self.changes_copies = False  # a function that is differentiated changes a list, dict or dataclass given to it
+        self.impure: set[Hashable] = set()  # whiles whose conditions have side effects
+        self.captures_used: set[str] = set()  # their names in frame 0
+        self.boundscheck = boundscheck
+        self.frames: dict[int, Frame] = {}
+        self.active: list[Frame] = []
+        self.location: SourceLocation | None = None
+        self.returned: dict[str, SourceLocation] = {}  # the last return of each function, by its name
+        self.fillings = Fillings(done=True)  # the lists that the loop under way keeps in arrays (filled_lists.py)
+        self.functions: list[func.FuncOp] = []  # the module's
+        self.reserved = reserved  # names that no function may have
+        self.calling = Calling()
+        # What of memory is known, and whether it matters: see separate_copies.py.
+        self.memory: dict[str, frozenset[Hashable]] = {}
+        self.writes_copies = False
+
+    # Places in the source, and what is wrong there.
+
+    @property
+    def frame(self) -> Frame:
+        return self.active[-1]
+
+    @property
+    def current_block(self) -> Block:
+        return insertion_point().block
+
+    def at(self, node: ast.AST) -> _At:
+        """Ops and errors in here come from `node`."""
+        return _At(self, node)
+
+    def refusal(self, message: str, hint: str | None = None, page: str | None = None) -> UnsupportedSyntaxError:
+        return UnsupportedSyntaxError(message, self.location, hint, page)
+
+    def failed(self, error: str, message: str) -> Bottom:
+        """What is raised at run time, certainly, is emitted; what follows is dead, so the result is to be raised."""
+        check(constant(False, types.I1), error, message.replace("{", "{{").replace("}", "}}"))
+        return Bottom()
+
+    def use(self, value: Value) -> Value:
+        """A value that is about to be looked at."""
+        if isinstance(value, Poison):
+            raise PoisonUsed(value)
+        return value
+
+    # Operands under evaluation: what is evaluated next may change what they refer to, so they stand in the state.
+
+    def push(self, *values: Value) -> None:
+        self.state.temps = (*self.state.temps, *values)
+
+    def pop(self) -> Value:
+        value = self.state.temps[-1]
+        self.state.temps = self.state.temps[:-1]
+        return value
+
+    def pop_many(self, number: int) -> tuple[Value, ...]:
+        split = len(self.state.temps) - number
+        values, self.state.temps = self.state.temps[split:], self.state.temps[:split]
+        return values
+
+    def top(self) -> Value:
+        return self.state.temps[-1]
+
+    def evaluate_all(self, thunks: Iterable[Callable[[], Value]]) -> tuple[Value, ...]:
+        """Evaluate one after the other; earlier values take part in what later ones do."""
+        number = 0
+        for thunk in thunks:
+            self.push(thunk())
+            number += 1
+        return self.pop_many(number)
+
+    # Objects and arrays.
+
+    def fresh(self) -> int:
+        return next(self._numbers)
+
+    def new_object(self, entry: Entry) -> Object:
+        number = self.fresh()
+        self.state.heap[number] = entry
+        return Object(number)
+
+    def new_list(self, items: Iterable[Value]) -> Object:
+        return self.new_object(Entry.of_list(tuple(items)))
+
+    def as_is(self, value: Object) -> Entry:
+        """The entry of an object, whatever it is."""
+        return self.state.heap[value.number]
+
+    def grown(self, value: Value) -> Entry | None:
+        """The entry of a list that grows; None for all else."""
+        entry = self.as_is(value) if isinstance(value, Object) else None
+        return entry if entry is not None and entry.growth is not None else None
+
+    def new_array(
+        self, contents: Expr, strides: tuple[int, ...] | None = None, shape: sizes.Shape | None = None
+    ) -> Ref:
+        """A fresh array of these contents (a tensor, of rank 0 too). `shape`: its shape, if it is known better."""
+        number = self.fresh()
+        self.state.store[number] = contents
+        shape = sizes.shape_of(contents) if shape is None else shape
+        return Ref((Alternative(number, View.of(shape, types.to_dtype(contents.element), strides)),))
+
+    def read(self, array: Ref) -> Traced:
+        """The contents of an array, now."""
+        result = contents_of(array, self.state.store)
+        return Traced(result, zero_d=not array.ndim, origins=frozenset({DATA}))
+
+    def read_scalar(self, array: Ref) -> Traced:
+        """The element of an array of rank 0, as NumPy's scalar."""
+        return Traced(self.read(array).scalar, origins=frozenset({DATA}))
+
+    # What goes on.
+
+    def seen_by(self, closure: Closure) -> Iterator[tuple[int, str]]:
+        number: int | None = closure.frame
+        names = scope_of(closure.node).free
+        while number is not None:
+            yield from ((number, name) for name in names)
+            number = self.frames[number].parent
+
+    def proceed(self, outcome: Outcome) -> None:
+        """Go on with what follows, which is reached by NEXT only."""
+        if Exit.NEXT not in outcome.states:
+            raise Bottom
+        self.state = outcome.states[Exit.NEXT]
+
+    def roll_back(self, mark: Operation | None) -> None:
+        """Remove what has been emitted after `mark` in the current block."""
+        block = self.current_block
+        while (op := block.last_op) is not mark:
+            assert op is not None
+            op.detach()
+            for inner in op.walk():
+                inner.drop_all_references()

@@ -1,0 +1,187 @@
+"""Indices as the layers below take them, views of arrays by them, and what NumPy computes, with its layout.
+
+Reads: values. Writes: ops. Leaves: operands, and arrays that are views.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect import types
+from mlirad.dialect.expr import Expr, constant, where
+from mlirad.errors import StaticIndexError, StaticOverflowError, StaticZeroDivisionError
+from mlirad.frontend import layout
+from mlirad.frontend.indexing import compose
+from mlirad.frontend.interpreter import storage
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.merge import renumbered
+from mlirad.frontend.numpys_errors import numpys_refusal
+from mlirad.frontend.result_layout import Asked, strides_as
+from mlirad.frontend.state import reached
+from mlirad.frontend.traced import require_static
+from mlirad.frontend.values import (
+    Alternative,
+    Lazy,
+    Ref,
+    Static,
+    Tuple,
+    Value,
+)
+
+_signature = lru_cache(256)(inspect.signature)
+# What Python raises where compiled code raises it when, and only if, it gets there.
+RUNTIME_ERRORS = (ZeroDivisionError, IndexError, OverflowError, KeyError, ValueError)
+
+
+def computed(context: Context, compute: Callable[[], Any], strides: tuple[int, ...] | None = None) -> Value:
+    """A value that Python or NumPy computes: of traced operands (ops), or of static ones (now)."""
+    try:
+        with np.errstate(all="ignore"), numpys_refusal():
+            return storage.result(context, compute(), strides)
+    except RUNTIME_ERRORS as error:
+        # A path on which this is certain may never be taken: it raises at run time.
+        raise certain_error(context, error) from None
+
+
+def certain_error(context: Context, error: Exception) -> Exception:
+    """What to raise for an error that is certain: it is emitted, if it is one of run time."""
+    for kind, name in (
+        (StaticZeroDivisionError, "ZeroDivisionError"),
+        (StaticIndexError, "IndexError"),
+        (StaticOverflowError, "OverflowError"),
+    ):
+        if isinstance(error, kind):
+            return context.failed(name, error.message)
+    return error
+
+
+def elementwise_strides(*operands: Value) -> tuple[int, ...] | None:
+    return layout.elementwise([layout.view_of_all(value) for value in operands if isinstance(value, Ref)])
+
+
+def laid_out(
+    context: Context, result: Value, function: Any, args: Sequence[Value], kwargs: Mapping[str, Value]
+) -> Value:
+    """The result of a call of NumPy's function, or of a method by its name, with the layout that it has there."""
+    asked = Asked(function, args, kwargs, lambda each: context.state.heap[each.number])
+    if isinstance(result, Ref) and not result.shape:
+        # np.reshape(s, ()) calls the method of a number of NumPy's, which gives a number; np.flip(x) is x[()].
+        found = asked.results()
+        if isinstance(found, np.generic | bool | int | float):
+            return dataclasses.replace(context.read_scalar(result), weak=not isinstance(found, np.generic))
+    if asked.is_row_major:
+        return result
+    if isinstance(result, Ref) and result.ndim > 1:
+        return with_strides(result, strides_as(asked.results(), result.shape))
+    if isinstance(result, Tuple):
+        found = asked.results()
+        parts = found if isinstance(found, tuple) and len(found) == len(result.items) else (None,) * len(result.items)
+        pairs = zip(result.items, parts, strict=True)
+        items = (with_strides(x, strides_as(y, x.shape)) if isinstance(x, Ref) else x for x, y in pairs)
+        return Tuple(tuple(items), result.kind)
+    return result
+
+
+def with_strides(array: Ref, strides: tuple[int, ...] | None) -> Ref:
+    """A new array, which lies in memory so."""
+    (alternative,) = array.alternatives
+    if strides is None:
+        return array
+    return Ref((dataclasses.replace(alternative, view=dataclasses.replace(alternative.view, strides=strides)),))
+
+
+def viewed(context: Context, array: Ref, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Ref | None:
+    """A view of an array, by a view function; None where NumPy makes a copy."""
+    try:
+        _signature(function).bind(None, *args, **kwargs)
+    except TypeError as error:
+        raise context.refusal(f"this view of an array is not compiled with these arguments: {error}") from None
+    views = [function(alternative.view, *args, **kwargs) for alternative in array.alternatives]
+    if all(view is None for view in views):
+        unknown = any(layout.is_unknown(alternative.view) for alternative in array.alternatives)
+        if unknown and is_seen(context, array):
+            raise context.refusal("whether this is a view depends on how the array lies in memory", ".copy() it first")
+        return None
+    if any(view is None for view in views):
+        raise context.refusal(
+            "this is a view of one of the arrays it may stand for, and a copy of another", ".copy() it"
+        )
+    return distinct(array.seen_as(views, lambda view: function(view, *args, **kwargs)))
+
+
+def is_seen(context: Context, array: Ref) -> bool:
+    """Whether anything else in the program refers to the array: if not, a view of it is as good as a copy."""
+    found = reached(context.state, (value for _, value in context.state.places()), context.seen_by)
+    return any(alternative.cell in found.cells for alternative in array.alternatives)
+
+
+def distinct(array: Ref) -> Ref:
+    """The array, with alternatives that have become one view of one cell, at several starts, made one."""
+    groups: dict[tuple[int, Any], list[int]] = {}
+    for position, alternative in enumerate(array.alternatives):
+        groups.setdefault((alternative.cell, alternative.view.steps), []).append(position)
+    if array.selector is None or len(groups) == len(array.alternatives):
+        return array
+    made: list[Alternative] = []
+    numbers = [0] * len(array.alternatives)
+    for group, positions in enumerate(groups.values()):
+        chosen = [array.alternatives[position].view for position in positions]
+        for position in positions:
+            numbers[position] = group
+        params = tuple(
+            selected(array.selector, positions, starts)
+            for starts in zip(*(view.params for view in chosen), strict=True)
+        )
+        known = all(view.strides == chosen[0].strides for view in chosen)
+        strides = chosen[0].strides if known else layout.unknown_strides(chosen[0].shape)
+        readonly = any(view.readonly for view in chosen)
+        view = dataclasses.replace(chosen[0], params=params, strides=strides, readonly=readonly)
+        made.append(Alternative(array.alternatives[positions[0]].cell, view))
+    return Ref(tuple(made), None if len(made) == 1 else renumbered(array.selector, numbers))
+
+
+def selected(selector: Expr, positions: Sequence[int], starts: Sequence[int | Expr]) -> int | Expr:
+    """The start of the alternative that is taken, of those at `positions`."""
+    first = starts[0]
+    if all(
+        start is first or (isinstance(first, int) and not isinstance(start, Expr) and start == first)
+        for start in starts
+    ):
+        return first
+    exprs = [start if isinstance(start, Expr) else constant(start, types.I64) for start in starts]
+    result = exprs[-1]
+    for position, expr in zip(reversed(positions[:-1]), reversed(exprs[:-1]), strict=True):
+        result = where(selector == position, expr, result)
+    return result
+
+
+def index_operand(context: Context, index: Value) -> Any:
+    """An index as FE's views take it: 0-d arrays and numbers are read."""
+    index = context.use(index)
+    if isinstance(index, Lazy) and index.kind is slice:
+        return slice(*(index_operand(context, part) for part in index.parts))
+    if isinstance(index, Tuple):
+        return tuple(index_operand(context, part) for part in index.items)
+    if isinstance(index, Ref) and not index.shape:
+        return context.read_scalar(index)
+    return storage.operand(context, index)
+
+
+def as_slice(context: Context, index: Value) -> Value:
+    """An index of static parts, a slice among them as Python's."""
+    return Static(require_static(index_operand(context, index), "an index")) if isinstance(index, Lazy) else index
+
+
+def part(context: Context, array: Ref, position: Any) -> Ref:
+    """The view `array[position]`, for a basic index."""
+    try:
+        parts = [compose(a.view, position, context.boundscheck) for a in array.alternatives]
+    except RUNTIME_ERRORS as error:
+        raise certain_error(context, error) from None
+    return distinct(array.seen_as(parts, lambda view: compose(view, position, boundscheck=False)))

@@ -1,0 +1,297 @@
+"""What a loop goes over: lengths, and elements by number.
+
+Reads: values. Writes: ops that compute an element. Leaves: values.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect import types
+from mlirad.dialect.check import check
+from mlirad.dialect.compare import cast
+from mlirad.dialect.expr import Expr, apply, constant, where
+from mlirad.errors import DTypeError
+from mlirad.frontend import prelude
+from mlirad.frontend.interpreter import dispatch, grown_lists, indices, storage
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.grown_lists import as_value
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.python_integers import converted, require_fit
+from mlirad.frontend.selection import Selected
+from mlirad.frontend.selection import refusal as selection_refusal
+from mlirad.frontend.traced import NeedStatic, Traced, in_type, origins_of, visible
+from mlirad.frontend.values import SIMPLE, Entry, Lazy, Object, Ref, Static, Tuple, Value, inside, is_none
+from mlirad.frontend.views import View
+
+_INT64 = np.dtype(np.int64)
+_SEQUENCES = (str, range, tuple, bytes)
+DICT_KEYS, DICT_VALUES, DICT_ITEMS = type({}.keys()), type({}.values()), type({}.items())
+
+
+"""The views of a dict: `Lazy` values of these kinds are of what is in it when they are looked at."""
+
+
+def is_generator(value: Value) -> bool:
+    """Whether a value is a generator expression's."""
+    return isinstance(value, Lazy) and value.kind is iter
+
+
+def iterated(value: Lazy) -> tuple[Value, ...]:
+    """What a lazy value goes through."""
+    return value.parts[1:] if value.kind is map else value.parts
+
+
+def range_of(context: Context, args: tuple[Value, ...]) -> Value:
+    """`range(*args)`."""
+    numbers = [integer(context, arg) for arg in args]
+    if not 1 <= len(numbers) <= 3:
+        raise DTypeError(f"range expected 1 to 3 arguments, got {len(numbers)}", context.location)
+    if not any(isinstance(number, Traced) for number in numbers):
+        return indices.computed(context, lambda: range(*numbers))  # type: ignore[arg-type]
+    start, stop = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
+    step = numbers[2] if len(numbers) == 3 else 1
+    if isinstance(step, Traced):
+        check(step.expr != 0, "ValueError", "range() arg 3 must not be zero")
+    elif step == 0:
+        raise context.failed("ValueError", "range() arg 3 must not be zero")
+    return Lazy(range, tuple(x if isinstance(x, Traced) else Static(x) for x in (start, stop, step)))
+
+
+def part_of_range(context: Context, base: Static | Lazy, index: Value) -> Value:
+    """`range(...)[index]`: a number, or a range for a slice."""
+    if isinstance(base, Static):
+        first, by = base.value.start, base.value.step
+    else:
+        first, by = integer(context, base.parts[0]), integer(context, base.parts[2])
+    index = context.use(index)
+    if isinstance(index, Lazy) and index.kind is slice:
+        start, stop, step = (context.use(part) for part in index.parts)
+        step = Static(1) if is_none(step) else step
+        parts = [part if is_none(part) else as_value(integer(context, part)) for part in (start, stop, step)]
+        if isinstance(base, Static) and all(isinstance(part, Static) for part in parts):
+            places = slice(*(part.value for part in parts))  # type: ignore[union-attr]
+            return indices.computed(context, lambda: base.value[places])
+        return dispatch.call(context, Static(prelude.slice_of_range), (base, as_value(first), as_value(by), *parts), {})
+    place = as_value(integer(context, index))
+    if isinstance(base, Static) and isinstance(place, Static):
+        return indices.computed(context, lambda: base.value[place.value])
+    return dispatch.call(context, Static(prelude.item_of_range), (base, as_value(first), as_value(by), place), {})
+
+
+def integer(context: Context, value: Value) -> int | Traced:
+    """An int, as range takes it: Python's, NumPy's, and 0-d arrays of ints."""
+    operand = indices.index_operand(context, value)
+    if isinstance(operand, Traced) and not operand.ndim and operand.kind is not float:
+        return Traced(converted(operand.scalar), weak=True, origins=operand.origins)
+    if isinstance(operand, int | np.integer | np.bool_):
+        return int(operand)
+    kind = type(operand).__name__ if not isinstance(operand, Traced) else operand.kind.__name__
+    hint = "it is a float, or may be one on some path: write int(...)" if isinstance(operand, Traced) else None
+    raise DTypeError(f"{kind!r} object cannot be interpreted as an integer", context.location, hint)
+
+
+def length_of(context: Context, value: Value) -> int | Traced:
+    value = context.use(value)
+    match value:
+        case Tuple():
+            return len(value.items)
+        case Object() if (grown := context.grown(value)) is not None:
+            return grown_lists.count_of(grown)
+        case Object() if storage.entry_of(context, value).kind in (list, dict):
+            return len(storage.entry_of(context, value).items)
+        case Object():
+            kind = storage.entry_of(context, value).kind
+            text = f"the length of a {kind.__name__}, and going through it, are not compiled"
+            raise context.refusal(text, "name its fields")
+        case Ref() if value.ndim:
+            return visible(value.shape[0])
+        case Static() if isinstance(value.value, _SEQUENCES):
+            return len(value.value)
+        case Lazy() if value.kind is range:
+            return length_of_range(context, value)
+        case Lazy() if value.kind in (zip, map):
+            lengths = [length_of(context, part) for part in iterated(value)] or [0]
+            shortest = min((x for x in lengths if not isinstance(x, Traced)), default=None)
+            for traced in (x for x in lengths if isinstance(x, Traced)):
+                shortest = traced if shortest is None else smaller(shortest, traced)
+            assert shortest is not None
+            return shortest
+        case Lazy():
+            return length_of(context, value.parts[0])
+    if isinstance(value, Selected):
+        raise selection_refusal("its elements are taken one by one")
+    raise DTypeError(f"{kind_of(value)} is not iterable, and has no length", context.location)
+
+
+def smaller(x: int | Traced, y: Traced) -> Traced:
+    first = x.expr if isinstance(x, Traced) else constant(x, types.I64)
+    origins = y.origins | (x.origins if isinstance(x, Traced) else frozenset())
+    return Traced(apply(np.minimum, first, y.expr), weak=True, origins=origins)
+
+
+def length_of_range(context: Context, value: Lazy) -> Traced:
+    """len(range(a, b, c)): max(0, ceil((b - a) / c)). OverflowError if 64 bits do not hold b - a."""
+    start, stop, step = (integer(context, part) for part in value.parts)
+    origins = frozenset().union(*(x.origins for x in (start, stop, step) if isinstance(x, Traced)))
+    a, b = (x.expr if isinstance(x, Traced) else constant(x, types.I64) for x in (start, stop))
+    if not isinstance(step, Traced) and step < 0:
+        a, b, step = b, a, -step
+    span = b if not isinstance(start, Traced) and start == 0 else _checked(np.subtract, b, a)
+    if isinstance(step, Traced):
+        sign = where(step.expr > 0, constant(1, types.I64), constant(-1, types.I64))
+        trips = apply(np.floor_divide, _checked(np.add, span, step.expr - sign), step.expr)
+    elif step == 1:
+        trips = span
+    else:
+        trips = apply(np.floor_divide, _checked(np.add, span, constant(step - 1, types.I64)), step)
+    return Traced(apply(np.maximum, trips, 0), weak=True, origins=origins)
+
+
+def spent(context: Context, value: Value) -> Value:
+    """Of a generator whose values a loop has put in a list, the list; else the value."""
+    value = context.use(value)
+    is_filled = isinstance(value, Lazy) and value.kind is iter and context.grown(value.parts[0]) is not None
+    return value.parts[0] if is_filled else value  # type: ignore[union-attr]
+
+
+def elements(context: Context, value: Value) -> tuple[Value, ...]:
+    """All elements, of an iterable of static length."""
+    value = consumed(context, value)
+    length = length_of(context, value)
+    if isinstance(length, Traced):
+        raise NeedStatic(length.origins, "the number of elements")
+    context.push(value)
+    made = context.evaluate_all(
+        [lambda i=i: element(context, context.state.temps[-1 - i], Static(i)) for i in range(length)]
+    )
+    context.pop()
+    return made
+
+
+def element(context: Context, iterable: Value, index: Value) -> Value:
+    """Element number `index`, which is in range."""
+    iterable = context.use(iterable)
+    match iterable:
+        case Tuple():
+            return iterable.items[storage.static(context, index, "the index of a tuple")]
+        case Object() if (grown := context.grown(iterable)) is not None:
+            operand = storage.operand(context, index)
+            row = cast(operand.scalar, types.I64) if isinstance(operand, Traced) else constant(operand, types.I64)
+            return grown_lists.element_at(context, grown, row)
+        case Object():
+            entry = storage.entry_of(context, iterable)
+            position = storage.static(context, index, "the index of a list")
+            return Static(entry.keys[position]) if entry.kind is dict else entry.items[position]
+        case Ref():
+            row = row_at(iterable, storage.operand(context, index))
+            return row if row.shape else context.read_scalar(row)
+        case Static():
+            operand = storage.operand(context, index)
+            if isinstance(iterable.value, range) and isinstance(operand, Traced):
+                return number_of_range(context, iterable.value.start, iterable.value.step, operand)
+            return Static(iterable.value[storage.static(context, index, "the index of a sequence")])
+        case Lazy():
+            return lazy_element(context, iterable, index)
+    raise DTypeError(f"{kind_of(iterable)} is not iterable", context.location)
+
+
+def lazy_element(context: Context, iterable: Lazy, index: Value) -> Value:
+    operand = storage.operand(context, index)
+    if iterable.kind is range:
+        start, _, step = (storage.operand(context, part) for part in iterable.parts)
+        return number_of_range(context, start, step, operand)
+    if iterable.kind is enumerate:
+        inner, start = iterable.parts
+        first = integer(context, start)
+        number = index if isinstance(first, int) and first == 0 else indices.computed(context, lambda: first + operand)
+        return Tuple((number, element(context, inner, index)))
+    if iterable.kind is zip:
+        return Tuple(row_of(context, iterable.parts, index))
+    if iterable.kind is map:
+        context.push(iterable.parts[0])
+        arguments = row_of(context, iterable.parts[1:], index)
+        return dispatch.call(context, context.pop(), arguments, {})
+    if iterable.kind is reversed:
+        inner = iterable.parts[0]
+        length = length_of(context, inner)
+        last = Traced(length.expr - 1, True, False, length.origins) if isinstance(length, Traced) else length - 1
+        return element(context, inner, number_of_range(context, last, -1, operand))
+    if iterable.kind in (DICT_VALUES, DICT_ITEMS):
+        source = iterable.parts[0]
+        assert isinstance(source, Object)
+        entry, position = (
+            storage.entry_of(context, source),
+            storage.static(context, index, "the index of an item of a dict"),
+        )
+        item = entry.items[position]
+        return item if iterable.kind is DICT_VALUES else Tuple((Static(entry.keys[position]), item))
+    return element(context, iterable.parts[0], index)
+
+
+def row_of(context: Context, parts: tuple[Value, ...], index: Value) -> tuple[Value, ...]:
+    """Element number `index` of each."""
+    context.push(*parts)
+    made = context.evaluate_all([lambda: element(context, context.state.temps[-len(parts)], index)] * len(parts))
+    context.pop_many(len(parts))
+    return made
+
+
+# Iterators, which are used up by one use.
+
+
+def iterator(context: Context, kind: type, parts: tuple[Value, ...]) -> Lazy:
+    """zip, enumerate, map or reversed; iterators among its parts are its own from now on."""
+    return Lazy(kind, tuple(map(partial(consumed, context), parts)), context.new_list((Static(False),)))
+
+
+def consumed(context: Context, value: Value) -> Value:
+    """An iterable that is about to be gone through. An iterator is used up by that."""
+    value = context.use(value)
+    if isinstance(value, Lazy) and value.used is not None:
+        used = storage.entry_of(context, value.used).items[0]
+        if not (isinstance(used, Static) and used.value is False):
+            hint = f"make a list of it: list({value.kind.__name__}(...))"
+            raise context.refusal(f"{kind_of(value)} is used up after its first use, and is used again", hint)
+        storage.change(context, value.used, Entry.of_list((Static(True),)))
+    return value
+
+
+def require_no_generator(context: Context, value: Value) -> None:
+    """A generator runs when it is used: only where that is at once can its values be computed where it stands."""
+    of_builtin = context.active and context.frame.source.filename == prelude.__file__
+    if value.__class__ not in SIMPLE and not of_builtin and any(map(is_generator, inside(value))):
+        raise context.refusal("a generator that is not used up at once is not compiled", "write a list: [... for ...]")
+
+
+def number_of_range(context: Context, start: Any, step: Any, index: Any) -> Value:
+    """start + step * index. It lies between the ends of the range, so that it fits even where the product wraps."""
+    if not any(isinstance(x, Traced) for x in (start, step, index)):
+        return Static(start + step * index)
+    first, by, number = (in_type(x, _INT64, ()) if isinstance(x, Traced) else x for x in (start, step, index))
+    if isinstance(by, int) and by == -1:
+        moved = first - number
+    else:
+        moved = number if isinstance(by, int) and by == 1 else number * by
+        moved = moved if isinstance(first, int) and first == 0 else first + moved
+    return storage.result(context, Traced(moved, weak=True, origins=origins_of(start, step, index)))
+
+
+def row_at(array: Ref, index: Any) -> Ref:
+    """array[index], the index being in range."""
+    position: int | Expr = cast(index.scalar, types.I64) if isinstance(index, Traced) else int(index)
+
+    def row(view: View) -> View:
+        starts = [position, *([0] * (view.ndim - 1))]
+        return view.affine(range(1, view.ndim), starts, (1, *view.shape[1:]))
+
+    return indices.distinct(array.seen_as((row(each.view) for each in array.alternatives), row))
+
+
+def _checked(ufunc: np.ufunc, x: Expr, y: Expr) -> Expr:
+    """x + y, or x - y, on the way to the length of a range."""
+    require_fit(ufunc, x, y, "the length of a range does not fit in 64 bits")
+    return apply(ufunc, x, y)

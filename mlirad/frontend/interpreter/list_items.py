@@ -1,0 +1,99 @@
+"""Items of lists that are kept in arrays: `xs[i]`, `xs[i] = y`, `xs.pop()`.
+
+Reads: the list's entry. Writes: its arrays and its length. Leaves: values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from mlirad.dialect.check import check
+from mlirad.frontend import prelude
+from mlirad.frontend.elements import (
+    ArrayElement,
+    NumberElement,
+    element_of,
+    element_of_list,
+    joined,
+    leaves,
+)
+from mlirad.frontend.interpreter import dispatch, grown_lists, indices, iteration
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.grown_lists import _UNLIKE, as_value, origins_of
+from mlirad.frontend.traced import Traced
+from mlirad.frontend.values import Entry, Growth, Lazy, Object, Ref, Static, Value
+
+
+def item_of(context: Context, target: Object, index: Value) -> Value:
+    """`xs[index]`."""
+    entry = context.as_is(target)
+    if isinstance(operand := indices.index_operand(context, index), slice):
+        every = iteration.range_of(context, (as_value(grown_lists.count_of(entry)),))
+        assert isinstance(every, Static | Lazy)
+        context.push(target)
+        places = iteration.part_of_range(context, every, index)
+        return dispatch.call(context, Static(prelude.at_places), (context.pop(), places), {})
+    return grown_lists.element_at(
+        context, entry, grown_lists.position(context, entry, grown_lists.integer_index(context, operand))
+    )
+
+
+def chosen_item(context: Context, items: tuple[Value, ...], index: Traced, kind: str) -> Value:
+    """`xs[index]` of a list or tuple, of an index that only the run knows."""
+    what = "a list" if kind == "list" else f"a {kind}"
+    entry = Entry.of_list(items)
+    element = element_of_list(entry, context.as_is)
+    arrays = tuple(item.alternatives[0] for item in items if isinstance(item, Ref) and item.selector is None)
+    if isinstance(element, ArrayElement) and len(arrays) == len(items) and all(a.view.is_static for a in arrays):
+        return indices.distinct(Ref(arrays, grown_lists.position(context, entry, index, f"{kind} index out of range")))
+    if all(isinstance(item, Static) and isinstance(item.value, str) for item in items):
+        why = f"the index into {what} is known at run time only, and texts are known at compile time only"
+        raise context.refusal(why, "return the index, and take the text outside")
+    if element is None or not all(isinstance(leaf, NumberElement) for leaf in leaves(element)):
+        why = f"the index into {what} is known at run time only, and its elements are not of one type and shape"
+        raise context.refusal(why, "return the index, or use an array: np.array(xs)[i]")
+    grown = grown_lists.with_room(context, entry, Growth(element, context.fresh(), None, False), None)
+    return grown_lists.element_at(
+        context, grown, grown_lists.position(context, grown, index, f"{kind} index out of range")
+    )
+
+
+def set_element(context: Context, target: Object, index: Value, value: Value) -> None:
+    """`xs[index] = value`."""
+    entry = context.as_is(target)
+    growth = entry.growth
+    assert growth is not None
+    grown_lists.require_free(context, target.number)
+    operand = indices.index_operand(context, index)
+    element = element_of(value, context.as_is)
+    if element is None or joined(growth.element, element) != growth.element or isinstance(operand, slice):
+        grown_lists.need_list(
+            context, growth, _UNLIKE, "assign numbers of the same type, or arrays of the same shape and type"
+        )
+    row = grown_lists.position(context, entry, operand, "list assignment index out of range")
+    context.state.heap[target.number] = grown_lists.with_row(context, entry, row, value)
+
+
+def pop_element(context: Context, target: Object, args: Sequence[Value]) -> Value:
+    """`xs.pop()`; the last one only."""
+    entry = context.as_is(target)
+    growth, count = entry.growth, grown_lists.count_of(entry)
+    assert growth is not None
+    grown_lists.require_free(context, target.number)
+    position = grown_lists.integer_index(context, indices.index_operand(context, args[0])) if args else -1
+    if isinstance(position, Traced) or position != -1:
+        if isinstance(count, Traced):
+            check(count.expr > 0, "IndexError", "pop from empty list")
+        row = grown_lists.position(context, entry, position, "pop index out of range")
+        taken = grown_lists.element_at(context, entry, row)
+        context.push(taken)
+        dispatch.call(
+            context, Static(prelude.take_out), (target, Traced(row, weak=True, origins=origins_of(growth))), {}
+        )
+        return context.pop()
+    popped = grown_lists.element_at(context, entry, grown_lists.position(context, entry, -1, "pop from empty list"))
+    shorter = Static(count - 1) if isinstance(count, int) else dataclasses.replace(count, expr=count.expr - 1)
+    context.state.heap[target.number] = dataclasses.replace(entry, items=(shorter, *entry.items[1:]))
+    context.appended = context.appended.shorter(growth.number)
+    return popped

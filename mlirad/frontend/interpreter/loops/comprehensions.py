@@ -1,0 +1,211 @@
+"""Comprehensions: unrolled where their lengths are known, or else loops that fill a list.
+
+Reads: ast and the state. Writes: ops, through expressions. Leaves: lists, dicts and what consumes generators.
+
+`[f(v) for v in x if v > 0]` of an x whose length, or whose elements, only the run knows is what Python makes of it:
+
+    def listcomp(items):
+        filled = []
+        for v in items:
+            if v > 0:
+                filled.append(f(v))
+        return filled
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+
+from mlirad.errors import CompileError
+from mlirad.frontend import known
+from mlirad.frontend.elements import NumberElement, element_of, leaves
+from mlirad.frontend.interpreter import conditions, dispatch, iteration, storage, variables
+from mlirad.frontend.interpreter.calls import inlining
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.dispatch import visits
+from mlirad.frontend.interpreter.statements import assigning
+from mlirad.frontend.poison import PoisonUsed
+from mlirad.frontend.traced import NeedStatic, Traced
+from mlirad.frontend.values import Entry, Lazy, Object, Static, Tuple, Value, inside
+
+# Longer lists of numbers are filled by loops.
+MANY = 200
+_ITEMS, _FILLED = "$items", "$filled"
+Listing = ast.ListComp | ast.GeneratorExp
+
+
+class _NeedsLoop(Exception):
+    """Only the run knows how long a list is, or it is long."""
+
+
+@visits(ast.ListComp)
+def visit_listcomp(context: Context, node: ast.ListComp) -> Value:
+    made = listed_by(context, node)
+    return made if isinstance(made, Object) else context.new_list(made.items)
+
+
+@visits(ast.GeneratorExp)
+def visit_generatorexp(context: Context, node: ast.GeneratorExp) -> Value:
+    return Lazy(iter, (listed_by(context, node),))  # type: ignore[arg-type]
+
+
+@visits(ast.DictComp)
+def visit_dictcomp(context: Context, node: ast.DictComp) -> Value:
+    flat = comprehension(
+        context,
+        node,
+        [lambda: dispatch.expression(context, node.key), lambda: dispatch.expression(context, node.value)],
+    )
+    keys = [storage.static(context, key, "a key of a dict") for key in flat[::2]]
+    items = dict(zip(keys, flat[1::2], strict=True))
+    return context.new_object(Entry(dict, tuple(items), tuple(items.values())))
+
+
+def listed_by(context: Context, node: Listing) -> Tuple | Object:
+    """The items of a comprehension, or a list that a loop has filled with them."""
+    first = node.generators[0].iter
+    iterable = dispatch.expression(context, first)
+    with context.at(first):
+        iteration.require_no_generator(context, iterable)
+        context.push(iterable)
+        length = iteration.length_of(context, iterable)
+    start, mark = context.state.fork(), context.current_block.last_op
+    appended, active = context.appended, len(context.active)
+
+    def begin_again() -> Value:
+        del context.active[active:]
+        context.roll_back(mark)
+        context.state, context.appended = start.fork(), appended
+        return context.pop()
+
+    if not isinstance(length, Traced):
+        try:
+            with known.trial():
+                return Tuple(unrolled_items(context, node, context.pop(), length > MANY))
+        except _NeedsLoop:
+            iterable = begin_again()
+    else:
+        context.pop()
+    if any(isinstance(each, ast.NamedExpr) for each in ast.walk(node)):
+        raise context.refusal(":= inside a comprehension is not compiled", "write a loop")
+    try:
+        with known.trial():
+            filled = inlining.run_comprehension(context, as_function(node), iterable)
+    except (CompileError, NeedStatic, PoisonUsed):
+        # Elements of several types are values of their own, where they can be counted.
+        if isinstance(length, Traced) or length <= MANY:
+            raise
+        return Tuple(unrolled_items(context, node, begin_again()))
+    assert isinstance(filled, Object)
+    return filled
+
+
+def unrolled_items(context: Context, node: Listing, iterable: Value, is_long: bool = False) -> tuple[Value, ...]:
+    """Raises _NeedsLoop where only the run knows the length, or is_long and it is of numbers that are not known."""
+
+    def element() -> Value:
+        made = dispatch.expression(context, node.elt)
+        if is_long and any(isinstance(each, Traced | Object) for each in inside(made)):
+            kind = element_of(made, context.as_is)
+            if kind is not None and all(isinstance(leaf, NumberElement) for leaf in leaves(kind)):
+                raise _NeedsLoop
+        return made
+
+    with context.at(node.generators[0].iter):
+        items = iteration.consumed(context, iterable)
+    variables.enter(context, node)
+    values = context.pop_many(_generate(context, node.generators, items, [element]))
+    variables.leave(context)
+    return values
+
+
+def comprehension(context: Context, node: ast.DictComp, parts: Sequence[Callable[[], Value]]) -> tuple[Value, ...]:
+    """The items of a comprehension, unrolled; its names are in a frame of their own."""
+    first = gone_through(context, node.generators[0].iter)
+    variables.enter(context, node)
+    try:
+        made = _generate(context, node.generators, first, parts)
+    except _NeedsLoop:
+        raise context.refusal("which keys this dict has would depend on data", "use arrays") from None
+    values = context.pop_many(made)
+    variables.leave(context)
+    return values
+
+
+def _generate(
+    context: Context, generators: Sequence[ast.comprehension], iterable: Value, parts: Sequence[Callable[[], Value]]
+) -> int:
+    """Push the values of the innermost bodies, in order; the number of them."""
+    generator = generators[0]
+    count = 0
+    context.push(iterable)
+    position = len(context.state.temps) - 1
+    for index in range(known_length(context, iterable, generator.iter)):
+        assigning.assign(
+            context, generator.target, iteration.element(context, context.state.temps[position], Static(index))
+        )
+        if not all(map(partial(known_condition, context), generator.ifs)):
+            continue
+        if len(generators) > 1:
+            count += _generate(context, generators[1:], gone_through(context, generators[1].iter), parts)
+            continue
+        for part in parts:
+            context.push(part())
+            count += 1
+    kept = context.pop_many(count)
+    context.pop()
+    context.push(*kept)
+    return count
+
+
+def known_condition(context: Context, node: ast.expr) -> bool:
+    truth = conditions.condition(context, node)
+    if isinstance(truth, Traced):
+        raise _NeedsLoop
+    return truth
+
+
+def known_length(context: Context, iterable: Value, node: ast.expr) -> int:
+    with context.at(node):
+        length = iteration.length_of(context, iterable)
+        if isinstance(length, Traced):
+            if isinstance(context.frame.scope.node, ast.DictComp):
+                raise NeedStatic(length.origins, "the length of a comprehension")
+            raise _NeedsLoop
+        return length
+
+
+def gone_through(context: Context, node: ast.expr) -> Value:
+    """What a comprehension goes through."""
+    iterable = dispatch.expression(context, node)
+    with context.at(node):
+        iteration.require_no_generator(context, iterable)
+        return iteration.consumed(context, iterable)
+
+
+# The function.
+
+
+@cache
+def as_function(node: Listing) -> ast.FunctionDef:
+    """The function that a comprehension stands for."""
+
+    def placed(made: ast.AST, at: ast.AST = node) -> ast.AST:
+        return ast.copy_location(made, at)
+
+    def name(text: str, context: ast.expr_context) -> ast.expr:
+        return placed(ast.Name(text, context), node.elt)  # type: ignore[return-value]
+
+    append = placed(ast.Attribute(name(_FILLED, ast.Load()), "append", ast.Load()), node.elt)
+    body: ast.AST = placed(ast.Expr(placed(ast.Call(append, [node.elt], []), node.elt)), node.elt)  # type: ignore[arg-type]
+    for number, generator in reversed(list(enumerate(node.generators))):
+        for condition in reversed(generator.ifs):
+            body = placed(ast.If(condition, [body], []), condition)  # type: ignore[list-item]
+        items = generator.iter if number else name(_ITEMS, ast.Load())
+        body = placed(ast.For(generator.target, items, [body], []), generator.iter)  # type: ignore[list-item]
+    begin = placed(ast.Assign([name(_FILLED, ast.Store())], placed(ast.List([], ast.Load()))))  # type: ignore[arg-type]
+    end = placed(ast.Return(name(_FILLED, ast.Load())))
+    parameters = ast.arguments(posonlyargs=[], args=[ast.arg(_ITEMS)], kwonlyargs=[], kw_defaults=[], defaults=[])
+    return placed(ast.FunctionDef("listcomp", parameters, [begin, body, end], []))  # type: ignore[arg-type, return-value]

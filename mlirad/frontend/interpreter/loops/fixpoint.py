@@ -1,0 +1,337 @@
+"""What a loop carries: a fix-point of merges of the state before it and the state after an iteration.
+
+Reads: the state before the loop, and passes over its body. Writes: conversions at the ends of the two blocks that a
+merge joins. Leaves: a Header that an iteration does not change, and the pass over the body that began with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation
+
+from mlirad.dialect.expr import building
+from mlirad.errors import CompileError
+from mlirad.frontend import known
+from mlirad.frontend.collapse import collapsed
+from mlirad.frontend.columns import Columns
+from mlirad.frontend.header import Header, Loop, LoopNaming, Pass, Skeleton
+from mlirad.frontend.interpreter import branches
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.loops import filled_lists, loop_ops, unrolling
+from mlirad.frontend.merge import Merge
+from mlirad.frontend.moves import Moves
+from mlirad.frontend.origins import dependent, resolved
+from mlirad.frontend.outcomes import Exit, Outcome
+from mlirad.frontend.poison import PoisonUsed
+from mlirad.frontend.state import Place, State
+from mlirad.frontend.steering import Grows, NoFixpoint, NotConfirmed, NotEntered
+from mlirad.frontend.traced import NeedStatic
+from mlirad.frontend.values import Ref, kind_of
+from mlirad.frontend.widening import Widening, leaves_of
+
+# Passes that change more than numbers, such as which arrays are referred to: after so many, a header is looked for in
+# another order (LoopNaming), and after so many more than there are places, there is none.
+PATIENCE, PASSES = 4, 8
+# If ifs join arrays that could be paired by where they stand, this is done after so many.
+SWAPS = 2
+# How often the next pass is predicted from the moves of one.
+PREDICTIONS = 4
+
+
+@dataclass
+class Search:
+    """A fix-point under way. entry: the state before the loop. mark: the last op before it. places: where numbers are
+    carried although one iteration leaves them as they were. moves: how many passes have changed more than numbers;
+    moving: where the last one did, and moved: how many have done so there, in this order. sources: where the places
+    that were followed take their values from; predictions: how often they were. has_swapped: whether arrays that ifs
+    join could be paired by where they stand. begun: the moves at which this order was begun."""
+
+    loop: Loop
+    entry: State
+    mark: Operation | None
+    places: frozenset[Place] = frozenset()
+    moves: int = 0
+    passes: int = 0
+    moving: set[Place] = field(default_factory=set)
+    moved: Counter[Place] = field(default_factory=Counter)
+    sources: dict[Place, Place] = field(default_factory=dict)
+    predictions: int = 0
+    has_swapped: bool = False
+    begun: int = 0
+
+    @property
+    def size(self) -> int:
+        return sum(1 for _ in leaves_of(self.entry))
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether there have been more passes than there are places, or one place has moved in more than there are
+        arrays that it could become."""
+        most = PASSES + self.size
+        is_growing = max(self.moved.values(), default=0) > PATIENCE + len(self.entry.store)
+        return self.moves > most or self.passes > 4 * most or is_growing
+
+    def note_moves(self, before: Header, after: Header) -> bool:
+        """Whether two headers differ in more than numbers."""
+        old, new = before.apart_from_numbers(), after.apart_from_numbers()
+        self.moving = {place for place in old.keys() | new.keys() if old.get(place) != new.get(place)}
+        self.moves += bool(self.moving)
+        self.moved.update(self.moving)
+        return bool(self.moving)
+
+
+def rolled(context: Context, loop: Loop) -> Outcome:
+    return filled_lists.filling(context, loop, lambda: fixpoint(context, loop))
+
+
+def fixpoint(context: Context, loop: Loop) -> Outcome:
+    start, live, appended = context.state.fork(), context.frame.live, context.appended
+    search = Search(loop, entry_of(context, loop), context.current_block.last_op)
+    try:
+        return searched(context, search)
+    except (NeedStatic, PoisonUsed, CompileError, NotConfirmed):
+        if not search.places and not search.predictions:
+            raise
+    # One of the numbers that are carried may be needed; which of them vary, it finds out one after the other.
+    context.stepwise.add(loop.key)
+    del context.active[context.active.index(context.frame) + 1 :]
+    context.roll_back(search.mark)
+    context.state, context.frame.live, context.appended = start, live, appended
+    return searched(context, Search(loop, entry_of(context, loop), search.mark))
+
+
+def entry_of(context: Context, loop: Loop) -> State:
+    return branches.without_dead(context, context.state, Exit.NEXT, unrolling.header_live(context, loop))
+
+
+def searched(context: Context, search: Search) -> Outcome:
+    loop, entry = search.loop, search.entry
+    skeleton = Skeleton.of(entry)
+    header, previous = guess(context, loop, entry, skeleton)
+    while True:
+        try:
+            made = resolved_pass(context, loop, header)
+        except NotEntered:
+            context.state = entry
+            loop_ops.tested(context, loop)  # it may raise
+            return unrolling.exhausted(context, loop)
+        if Exit.NEXT not in made.outcome.states:
+            drop(context, search, made)
+            context.state = entry
+            return loop_ops.first_only(context, loop)
+        search.has_swapped = search.has_swapped or made.has_swapped
+        merged = merged_header(context, search, header, made, Widening(made.start, search.places))
+        description = merged.description()
+        if description == previous:
+            require_confirmed(search, header, made, merged)
+            context.headers[loop.key] = skeleton, header
+            header.origins = merged.origins
+            return filled_lists.after_filling(context, loop, made, loop_ops.emit(context, loop, header, merged, made))
+        if previous is not None and loop.key not in context.stepwise:
+            merged = with_groups(context, search, header, made, merged)
+        if search.predictions < PREDICTIONS and loop.key not in context.stepwise:
+            merged = with_moves(context, search, header, made, merged)
+        drop(context, search, made)
+        header, previous = next_header(context, search, header, merged)
+
+
+def resolved_pass(context: Context, loop: Loop, header: Header) -> Pass:
+    """A pass over the body; the origins of what it needs are outside of the loop."""
+    outer = context.chosen, context.through_ifs, context.has_swapped
+    context.chosen, context.through_ifs, context.has_swapped = (
+        {},
+        context.through_ifs or header.naming.through_ifs,
+        False,
+    )
+    try:
+        made = loop_ops.one_pass(context, loop, header)
+        made.chosen, made.has_swapped = context.chosen, context.has_swapped
+        return made
+    except NeedStatic as need:
+        need.origins = resolved(need.origins, header.origins)
+        raise
+    except PoisonUsed as used:
+        if used.poison.grows is not None:
+            number, element = used.poison.grows
+            before = header.naming.origin.get(number, number)
+            if before is not None:
+                raise Grows(before, element, used.poison) from used
+        raise
+    finally:
+        context.chosen, context.through_ifs, context.has_swapped = outer
+
+
+def next_header(context: Context, search: Search, header: Header, merged: Header) -> tuple[Header, Hashable]:
+    """What the next pass begins with, and its description if it is to be compared."""
+    has_moved = search.note_moves(header, merged)
+    search.passes += 1
+    if search.is_too_long:
+        raise NoFixpoint(_reason(search.moving, merged.state))
+    naming = header.naming
+    if has_moved and search.has_swapped and search.moves >= SWAPS and not (naming.through_ifs or naming.by_identity):
+        return begun_again(context, search, through_ifs=True)
+    if has_moved and search.moves >= PATIENCE + search.begun and not naming.by_identity:
+        return begun_again(context, search, by_identity=True)
+    return merged, merged.description()
+
+
+def begun_again(context: Context, search: Search, **order: bool) -> tuple[Header, Hashable]:
+    """Nothing widened, to be searched in another order."""
+    search.predictions, search.sources, search.begun = 0, {}, search.moves
+    search.moved.clear()
+    return Header.before(search.loop, search.entry, naming_of(context, search.loop, **order)), None
+
+
+def drop(context: Context, search: Search, made: Pass) -> None:
+    """Forget a pass, and what was emitted for it."""
+    made.discard()
+    context.roll_back(search.mark)
+
+
+def merged_header(context: Context, search: Search, header: Header, made: Pass, widening: Widening) -> Header:
+    """The state before the loop joined with that after an iteration."""
+    return header_of(search, merge_of(context, search, header, made, state_after(context, search.loop, made), widening))
+
+
+def state_after(context: Context, loop: Loop, made: Pass) -> State:
+    """The state after an iteration."""
+    with building(made.block), known.scope():
+        # Two arrays that names have in common may take turns. Three have come together, and a fourth would follow.
+        most = 1 if loop.key in context.crowded else 2
+        state, is_crowded = collapsed(made.outcome.states[Exit.NEXT], context.fresh, most)
+    if is_crowded:
+        context.crowded.add(loop.key)
+    return state
+
+
+def merge_of(context: Context, search: Search, header: Header, made: Pass, back: State, widening: Widening) -> Merge:
+    columns = Columns(context.current_block, made.block, is_loop=True)
+    key = search.loop.key
+    origins = frozenset({("loop", key)})
+    return Merge(search.entry, back, columns, header.naming, origins, key, context.location, widening)
+
+
+def header_of(search: Search, merge: Merge) -> Header:
+    naming = merge.naming
+    assert isinstance(naming, LoopNaming)
+    state = merge.run()
+    filled_lists.require_known_lists(search.entry, merge, state)
+    merged = Header.of(state, merge.columns, naming, search.loop.key)
+    merged.merge = merge
+    merged.naming.origin = {number: sides[0] for number, sides in merge.cells.sides.items()}
+    merged.naming.origin |= {number: sides[0] for number, sides in merge.objects.sides.items()}
+    return merged
+
+
+def guess(context: Context, loop: Loop, entry: State, skeleton: Skeleton) -> tuple[Header, Hashable]:
+    """A header to begin with: the one that was found in an enclosing loop's last pass, or nothing widened."""
+    if loop.key in context.headers:
+        old, found = context.headers[loop.key]
+        if old.description == skeleton.description:
+            header = found.moved(old, skeleton)
+            return header, header.description()
+    return Header.before(loop, entry, naming_of(context, loop)), None
+
+
+def naming_of(context: Context, loop: Loop, by_identity: bool = False, through_ifs: bool = False) -> LoopNaming:
+    # The marks are the same in every search, so that loops inside find what they have carried before.
+    marks = context.marks.setdefault(loop.key, {})
+    return LoopNaming(
+        context.fresh, loop.used, loop.changed, context.frame.number, by_identity, through_ifs, marks=marks
+    )
+
+
+# Moves.
+
+
+def with_moves(context: Context, search: Search, header: Header, made: Pass, merged: Header) -> Header:
+    """The merge after a pass, with what follows from it for the places that the body moves values to."""
+
+    def merge_with(after: State) -> Merge:
+        return merge_of(context, search, header, made, after, Widening(made.start, search.places))
+
+    moves = Moves(header, made, merged)
+    after = moves.followed(merge_with)
+    if after is None:
+        return merged
+    search.predictions += 1
+    search.sources |= moves.sources
+    predicted = header_of(search, merge_with(after))
+    if predicted.description() != header.description():
+        return predicted
+    # The pass began with that, and has not confirmed it.
+    search.predictions = PREDICTIONS
+    assert merged.merge is not None and merged.merge.right is not None
+    return header_of(search, merge_with(merged.merge.right))
+
+
+def require_confirmed(search: Search, header: Header, made: Pass, merged: Header) -> None:
+    """Raises NotConfirmed unless the places that were followed still take their values from where they did."""
+    if search.predictions:
+        found = Moves(header, made, merged).sources
+        if any(found.get(place, source) != source for place, source in search.sources.items()):
+            raise NotConfirmed
+
+
+# Groups of numbers.
+
+
+def with_groups(context: Context, search: Search, header: Header, made: Pass, merged: Header) -> Header:
+    """The merge after a pass, with all numbers carried that vary because of those that vary already."""
+    moved = Widening(made.start, search.places, is_trial=True)
+    trial = merged_header(context, search, header, made, moved)
+    added = frozenset(moved.carried) - search.places
+    if not added:
+        return merged
+    varying = varying_of(context, search, trial, added)
+    if varying is None:
+        context.stepwise.add(search.loop.key)
+    if not varying:
+        return merged
+    search.places |= varying
+    return merged_header(context, search, header, made, Widening(made.start, search.places))
+
+
+def varying_of(context: Context, search: Search, trial: Header, added: frozenset[Place]) -> frozenset[Place] | None:
+    """Which of the numbers that a trial pass carries vary; None: it cannot be made, as one of them is needed."""
+    loop = search.loop
+    before = dict(context.unrolled), dict(context.headers), set(context.impure)
+    live, mark = context.frame.live, context.current_block.last_op
+    try:
+        made = resolved_pass(context, loop, trial)
+    except (NeedStatic, PoisonUsed, CompileError):
+        del context.active[context.active.index(context.frame) + 1 :]
+        made = None
+    if made is not None and Exit.NEXT not in made.outcome.states:
+        made.discard()
+        made = None
+    varying = None
+    if made is not None:
+        again = merged_header(context, search, trial, made, Widening(made.start, search.places | added))
+        marks = {trial.naming.mark((place, "value")): place for place in added}
+        found = dependent(marks, again.origins, frozenset({("loop", loop.key)}))
+        varying = frozenset(marks[mark] for mark in found)
+        made.discard()
+    context.frame.live = live
+    context.roll_back(mark)
+    if varying != added:
+        unrolled, context.headers, context.impure = before
+        context.unrolled.clear()
+        context.unrolled.update(unrolled)
+    return varying
+
+
+def _reason(places: set[Place], state: State) -> str:
+    """Why a loop has no header: the names that refer to something else in every pass."""
+    values = {str(place[2]): value for place, value in state.places() if place in places and place[0] == "frame"}
+    shared = sorted(name for name, value in values.items() if isinstance(value, Ref) and not name.startswith("$"))
+    if not places:
+        return "its numbers are of other types in each iteration"
+    if shared or not values:
+        listed = " and ".join(repr(name) for name in shared[:3]) or "the items of a list"
+        return f"the arrays that {listed} may share cannot be followed"
+    name, value = min(values.items())
+    return f"{name!r} is {kind_of(value)} made in it, another one in each iteration"

@@ -1,0 +1,121 @@
+"""for and while: one op with the state that the loop carries (fixpoint.py), or the body once for each trip.
+
+Reads: ast and the state. Writes: scf.for where the body never leaves the loop, else scf.while; or the body, unrolled.
+Leaves: an Outcome.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable
+
+from mlirad import requests
+from mlirad.frontend.header import Loop
+from mlirad.frontend.interpreter import dispatch, iteration, storage
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.dispatch import runs
+from mlirad.frontend.interpreter.loops import fixpoint, unrolling
+from mlirad.frontend.interpreter.loops.fixpoint import NoFixpoint
+from mlirad.frontend.interpreter.loops.unrolling import KINDS, Reason
+from mlirad.frontend.interpreter.statements import assigning
+from mlirad.frontend.outcomes import Outcome
+from mlirad.frontend.poison import PoisonUsed
+from mlirad.frontend.scope import Names
+from mlirad.frontend.traced import NeedStatic
+from mlirad.frontend.values import Static, Value
+
+
+@runs(ast.For)
+def for_statement(context: Context, node: ast.For, after: Names) -> Outcome:
+    over, checkpoint = checkpointed(context, node.iter)
+    iterable = dispatch.expression(context, over)
+    with context.at(node.iter):
+        iteration.require_no_generator(context, iterable)
+        context.push(iteration.consumed(context, iterable))
+        length = iteration.length_of(context, context.top())
+    position = len(context.state.temps) - 1
+
+    def bind(index: Value) -> None:
+        assigning.assign(context, node.target, iteration.element(context, context.state.temps[position], index))
+
+    return loop(context, Loop(node, key_of(context, node), bind, length, checkpoint=checkpoint), after)
+
+
+@runs(ast.While)
+def while_statement(context: Context, node: ast.While, after: Names) -> Outcome:
+    test, checkpoint = checkpointed(context, node.test)
+    context.push(Static(None))
+    return loop(context, Loop(node, key_of(context, node), test=test, checkpoint=checkpoint), after)
+
+
+def checkpointed(context: Context, node: ast.expr) -> tuple[ast.expr, str | int | None]:
+    """What a loop goes over or tests, and how it is checkpointed: by a call of `mlirad.checkpointed`, or not."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
+        return node, None
+    function = dispatch.expression(context, node.func)
+    if not isinstance(function, Static) or function.value is not requests.checkpointed:
+        return node, None
+    given = {**dict(zip(("loop", "how"), node.args, strict=False)), **{k.arg: k.value for k in node.keywords}}
+    with context.at(node):
+        if len(node.args) + len(node.keywords) != 2 or given.keys() != {"loop", "how"}:
+            raise context.refusal("mlirad.checkpointed(loop, how) takes two arguments")
+        how = storage.static(context, dispatch.expression(context, given["how"]), "how a loop is checkpointed")
+        try:
+            requests.require_checkpointing(how)
+        except ValueError as error:
+            raise context.failed("ValueError", str(error)) from None
+    return given["loop"], how
+
+
+def loop(context: Context, loop: Loop, after: Names) -> Outcome:
+    """A loop whose iterable is on top of the operands."""
+    length = loop.length
+    base = len(context.state.temps) - 1
+    frame = context.frame
+    frame.loops.append((after, unrolling.header_live(context, loop)))
+    try:
+        if isinstance(length, int) and length == 0:
+            outcome = unrolling.exhausted(context, loop)
+        elif loop.key in context.unrolled:
+            why = context.unrolled[loop.key]
+            outcome = unrolling.unroll(context, loop, Reason(why.text, refusal=why.refusal))
+        elif length is not None and unrolling.must_unroll(context, context.top(), length):
+            outcome = unrolling.unroll(context, loop, Reason(KINDS))
+        else:
+            outcome = rolled_or_unrolled(context, loop)
+    finally:
+        if frame in context.active:
+            del context.active[context.active.index(frame) + 1 :]
+        frame.loops.pop()
+    for state in outcome.states.values():
+        state.temps = state.temps[:base]
+    return outcome
+
+
+def rolled_or_unrolled(context: Context, loop: Loop) -> Outcome:
+    start, frame, appended = context.state.fork(), context.frame, context.appended
+    live, mark = frame.live, context.current_block.last_op
+    try:
+        return fixpoint.rolled(context, loop)
+    except (NeedStatic, PoisonUsed, NoFixpoint) as error:
+        if not is_about(error, loop.key):
+            raise
+        reason = Reason.of(error)
+    del context.active[context.active.index(frame) + 1 :]
+    context.unrolled[loop.key] = reason.kept
+    context.roll_back(mark)
+    context.state, frame.live, context.appended = start, live, appended
+    return unrolling.unroll(context, loop, reason)
+
+
+def key_of(context: Context, node: ast.AST) -> Hashable:
+    """A loop on one path of calls."""
+    path = tuple((frame.scope.node.lineno, frame.scope.node.col_offset) for frame in context.active)
+    return (id(node), path)
+
+
+def is_about(reason: Exception, key: Hashable) -> bool:
+    """Whether unrolling this loop is what an exception asks for."""
+    if isinstance(reason, NeedStatic):
+        return ("loop", key) in reason.origins
+    return isinstance(reason, NoFixpoint) or (isinstance(reason, PoisonUsed) and reason.poison.loop == key)

@@ -1,0 +1,161 @@
+"""Loops unrolled: where each iteration has values of its own, because they are needed at compile time.
+
+Reads: ast and the state. Writes: the body, once for each iteration. Leaves: an Outcome.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from dataclasses import dataclass
+
+from mlirad.frontend.frames import Why
+from mlirad.frontend.header import Loop
+from mlirad.frontend.interpreter import branches, conditions, dispatch, iteration
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.grown_lists import NeedList
+from mlirad.frontend.interpreter.iteration import is_generator, iterated
+from mlirad.frontend.outcomes import Exit, Outcome
+from mlirad.frontend.poison import PoisonUsed
+from mlirad.frontend.scope import Names
+from mlirad.frontend.traced import DATA, NeedStatic, Traced
+from mlirad.frontend.values import Lazy, Object, Static, Tuple, Value
+from mlirad.slow_compilations import note_copy
+
+# A loop is unrolled into this many copies of its body at most.
+UNROLL_LIMIT = 200
+KINDS = "its elements are of different kinds"
+
+
+@dataclass(frozen=True, eq=False)
+class Reason:
+    """Why a loop is unrolled; `poison`: what cannot be merged, if it is that. refusal: what to raise if the loop cannot
+    be unrolled, if that is known."""
+
+    why: str
+    poison: PoisonUsed | None = None
+    refusal: Exception | None = None
+
+    @property
+    def kept(self) -> Why:
+        """What is known of it in later attempts."""
+        return Why(self.why, self.refusal)
+
+    @staticmethod
+    def of(error: Exception) -> Reason:
+        if isinstance(error, NeedList):
+            return Reason(error.what, refusal=error.refusal)
+        if isinstance(error, NeedStatic):
+            return Reason(f"{error.what} depends on it")
+        if isinstance(error, PoisonUsed):
+            return Reason(error.poison.why, error)
+        return Reason(str(error))
+
+    def unless_known(self, origins: frozenset, what: str) -> Exception:
+        """What is raised where the trip count is not known: it must be, or the loop is refused for the reason."""
+        if self.refusal is not None and (DATA in origins or not origins):
+            return self.refusal
+        if self.poison is not None and (DATA in origins or not origins):
+            final = PoisonUsed(dataclasses.replace(self.poison.poison, loop=None))
+            final.__dict__["location"] = self.poison.__dict__.get("location")
+            return final
+        if self.refusal is not None:
+            return NeedList(origins, f"{what} ({self.why})", self.refusal)
+        return NeedStatic(origins, f"{what} ({self.why})")
+
+
+def must_unroll(context: Context, iterable: Value, length: int | Traced) -> bool:
+    """Whether the elements are not those of arrays and ranges, so that each has a value of its own."""
+    if isinstance(length, Traced):
+        return False
+    if isinstance(iterable, Lazy):
+        iterable = iteration.spent(context, iterable)
+        if not isinstance(iterable, Lazy):
+            return must_unroll(context, iterable, length)
+        return is_generator(iterable) or any(must_unroll(context, part, length) for part in iterated(iterable))
+    is_constant = isinstance(iterable, Static) and isinstance(iterable.value, str | tuple)
+    return is_constant or (isinstance(iterable, Tuple | Object) and context.grown(iterable) is None)
+
+
+def unroll(context: Context, loop: Loop, reason: Reason) -> Outcome:
+    if isinstance(loop.length, Traced):
+        raise reason.unless_known(loop.length.origins, "the number of iterations of this loop")
+    if loop.length is not None and loop.length > UNROLL_LIMIT and reason.why != KINDS:
+        if reason.refusal is not None:
+            raise reason.refusal
+        hint = reason.poison.poison.hint if reason.poison is not None else None
+        hint = hint or "use arrays of a fixed shape in it, and numbers that keep their type"
+        if reason.why.startswith("the shape of"):
+            hint = "make one array of the largest shape before the loop, and use slices of it: work[:i]"
+        raise context.refusal(f"this loop would be unrolled {loop.length} times because {reason.why}", hint)
+    return unrolled_from(context, loop, 0, reason)
+
+
+def unrolled_from(context: Context, loop: Loop, trip: int, reason: Reason) -> Outcome:
+    """The iterations from number `trip` on, and the else clause."""
+    while is_another(context, loop, trip, reason):
+        with context.at(loop.node):  # of a builtin such as max: where it is called
+            note_copy(context.location, reason.why)
+        if loop.bind is not None:
+            loop.bind(Static(trip))
+        outcome = dispatch.block(context, loop.node.body)
+        outcome = branches.relabelled(context, outcome, {Exit.CONTINUE: Exit.NEXT}, header_live(context, loop))
+        trip += 1
+        if Exit.NEXT not in outcome.states:
+            return ended(context, outcome)
+        if len(outcome.states) > 1:
+            return ended(context, unrolled_rest(context, loop, trip, outcome, reason))
+        context.state = outcome.states[Exit.NEXT]
+    return exhausted(context, loop)
+
+
+def unrolled_rest(context: Context, loop: Loop, trip: int, outcome: Outcome, reason: Reason) -> Outcome:
+    """The other iterations, where this one may have left the loop."""
+    assert outcome.code is not None
+    left = {exit: state for exit, state in outcome.states.items() if exit != Exit.NEXT}
+    leaving = ended(context, Outcome(left, outcome.code if len(left) > 1 else None))
+
+    def go_on() -> Outcome:
+        context.state = outcome.states[Exit.NEXT].fork()
+        return unrolled_from(context, loop, trip, reason)
+
+    return branches.branch(context, outcome.code == int(Exit.NEXT), go_on, lambda: leaving, context.frame.loops[-1][0])
+
+
+def is_another(context: Context, loop: Loop, trip: int, reason: Reason) -> bool:
+    if loop.length is not None:
+        assert isinstance(loop.length, int)
+        return trip < loop.length
+    assert isinstance(loop.node, ast.While)
+    with context.at(loop.node.test):
+        truth = conditions.condition(context, loop.node.test)
+        if isinstance(truth, Traced):
+            raise reason.unless_known(truth.origins, "the condition of this loop")
+        if truth and trip >= UNROLL_LIMIT and reason.refusal is not None:
+            raise reason.refusal
+        if truth and trip >= UNROLL_LIMIT:
+            raise context.refusal(f"this loop would be unrolled more than {trip} times because {reason.why}")
+    return truth
+
+
+def exhausted(context: Context, loop: Loop) -> Outcome:
+    """The end of a loop that was not left by break: its else clause."""
+    if not loop.node.orelse:
+        return Outcome({Exit.NEXT: context.state})
+    loops = context.frame.loops
+    own = loops.pop()  # a break in the else clause is the enclosing loop's
+    try:
+        return dispatch.block(context, loop.node.orelse)
+    finally:
+        loops.append(own)
+
+
+def ended(context: Context, outcome: Outcome) -> Outcome:
+    """The outcome of iterations that have left the loop: a break of its own is a NEXT."""
+    if Exit.BREAK not in outcome.states:
+        return outcome
+    return branches.relabelled(context, outcome, {Exit.BREAK: Exit.NEXT}, context.frame.loops[-1][0])
+
+
+def header_live(context: Context, loop: Loop) -> Names:
+    return context.frame.scope.liveness.header[id(loop.node)]

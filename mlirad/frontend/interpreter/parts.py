@@ -1,0 +1,11 @@
+"""All parts of the interpreter, imported so that they are in the tables of dispatch.py.
+
+Reads: nothing. Writes: nothing. Leaves: full tables.
+"""
+
+from mlirad.frontend.interpreter import expressions
+from mlirad.frontend.interpreter.calls import calls
+from mlirad.frontend.interpreter.loops import comprehensions, loops
+from mlirad.frontend.interpreter.statements import matching, statements
+
+__all__ = ["calls", "comprehensions", "expressions", "loops", "matching", "statements"]

@@ -1,0 +1,247 @@
+"""Objects from around the function: names, attributes and items that the compiled code does not make itself.
+
+Reads: Python objects, through captures.Found. Writes: nothing but hidden arguments. Leaves: values, captures, guards.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import inspect
+from collections.abc import Hashable
+from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from mlirad import tree
+from mlirad.errors import DTypeError
+from mlirad.frontend import numpy_calls, purity
+from mlirad.frontend.captures import Capture, Guard, Path, Presence, is_in_settled, is_settled, keys_of, lookup
+from mlirad.frontend.hints import did_you_mean
+from mlirad.frontend.interpreter import dispatch, storage
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.layout import strides_of
+from mlirad.frontend.steering import Restart
+from mlirad.frontend.traced import of_array
+from mlirad.frontend.values import Alternative, Bound, Entry, Owner, Ref, Static, Tuple, Value
+from mlirad.frontend.views import View
+from mlirad.requests import Request, plain
+from mlirad.signature import ArrayLeaf, leaf_of
+
+BORROWED = "a {} that belongs to the code around the function"
+
+
+def is_container(value: Any) -> bool:
+    """Whether the program may use the items of a Python object: a list, dict or dataclass, no kernel or request."""
+    if isinstance(value, Request) or plain(value) is not value:
+        return False
+    return type(value) in (list, dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type))
+
+
+def _path_of_itself(value: Any) -> Path | None:
+    """The path to an object that is not replaced by another one; None where its attributes never change."""
+    home = (value if isinstance(value, type | FunctionType | BuiltinMethodType) else type(value)).__module__
+    return None if is_in_settled(str(home)) and purity.is_constant(value) else Path(value, "")
+
+
+def _is_told(owner: Static) -> bool:
+    """Whether an attribute follows from what the guards ask about its owner, also in another process."""
+    value = owner.value
+    if isinstance(value, ModuleType):
+        return owner.path is not None or is_settled(value)
+    kind = value if isinstance(value, type) else type(value)
+    return is_in_settled(kind.__module__) or owner.path is not None
+
+
+def global_value(context: Context, name: str) -> Value:
+    function = context.frame.source.function
+    try:
+        value = lookup(function, name)
+    except NameError as error:
+        alike = did_you_mean(name, [*context.frame.scope.local, *function.__globals__, *dir(builtins)])
+        raise context.refusal(str(error), alike or "define it before the function is compiled") from None
+    return object_value(context, value, context.found.root(function, name))
+
+
+def object_value(context: Context, value: Any, path: Path | None) -> Value:
+    """A Python object as a value; `path`: where it was found (None: nobody changes it)."""
+    if isinstance(value, np.ndarray):
+        return storage.result(context, of_array(value)) if path is None else captured(context, value, path)
+    if isinstance(value, MethodType):
+        return method(context, value, path)
+    path = path or _path_of_itself(value)
+    if is_container(value):
+        return container(context, value, path)
+    if type(value) is set:
+        guard_keys(context, value, path or Path(value, ""))
+        return Static(purity.SetCopy(value))
+    if isinstance(value, tuple) and tree.children(value) is not None:
+        guard_keys(context, value, path)
+        items = (object_value(context, x, step(path, "item", i)) for i, x in enumerate(value))
+        return Tuple(tuple(items), type(value))
+    guard(context, path, value)
+    return Static(value) if is_settled(value) else Static(value, path)
+
+
+def guard(context: Context, path: Path | None, value: Any) -> None:
+    """Let the code be right only while this is found there."""
+    if path is not None and (path.name or path.steps):  # an object itself stays what it is
+        context.found.guards.setdefault(path, Guard(path, value))
+
+
+def guard_code(context: Context, function: FunctionType, code: CodeType) -> None:
+    """Let the code be right only while a function has this code of Python's."""
+    if is_in_settled(function.__module__):
+        return
+    path = Path(function, "")
+    if context.found.guards.setdefault(path, Guard(path, function, code=code)).code is not code:
+        raise Restart(f"{function.__name__} is changed while it is compiled")
+    context.found.used[function] = None
+
+
+def method(context: Context, value: MethodType, path: Path | None) -> Value:
+    """A method of an object, bound to it."""
+    guard(context, step(path, "attribute", "__func__"), value.__func__)
+    receiver = object_value(context, value.__self__, step(path, "attribute", "__self__"))
+    return Bound(receiver, value.__name__, value.__func__)
+
+
+def step(path: Path | None, kind: str, key: Hashable) -> Path | None:
+    return None if path is None else path.then(kind, key)
+
+
+def guard_keys(context: Context, value: Any, path: Path | None) -> None:
+    if path is not None:  # also of an object itself
+        context.found.guards.setdefault(path, Guard(path, type(value), keys_of(value)))
+
+
+def container(context: Context, value: Any, path: Path | None) -> Value:
+    inner = tree.children(value)
+    if inner is None:
+        return Static(value, path)
+    keys, items = inner
+    kind = "attribute" if type(value) not in (list, dict) else "item"
+    guard_keys(context, value, path)
+    keys = tuple(range(len(items))) if keys is None else keys
+    made = [object_value(context, x, step(path, kind, key)) for key, x in zip(keys, items, strict=True)]
+    return context.new_object(
+        Entry(type(value), keys, tuple(made), Owner(BORROWED.format(type(value).__name__), is_shared=True))
+    )
+
+
+def captured(context: Context, array: np.ndarray, path: Path) -> Ref:
+    """An array around the function: a hidden argument."""
+    capture = context.found.captures.get(path)
+    if capture is not None and capture.name in context.state.frames[0]:
+        known = context.state.frames[0][capture.name]
+        assert isinstance(known, Ref)
+        context.captures_used.add(capture.name)
+        return known
+    if capture is None:
+        try:
+            leaf = leaf_of(array)
+        except TypeError as error:
+            raise DTypeError(str(error), context.location) from None
+        assert isinstance(leaf, ArrayLeaf)
+        context.found.capture(path, leaf)
+    # Every state must have it from the beginning, or a join would take it for an array of one side.
+    raise Restart(f"the array {path} is captured")
+
+
+# Attributes.
+
+
+def attribute_of_object(context: Context, owner: Static, name: str) -> Value:
+    value = owner.value
+    is_settled_value = purity.is_settled_instance(value)
+    if not is_settled_value and not isinstance(value, type):
+        stored = purity.class_attribute(type(value), name)
+        if isinstance(stored, property):
+            return property_of(context, owner, type(value), name, stored)
+    require_plain(context, value, name)
+    try:
+        found = getattr(value, name)
+    except AttributeError as error:
+        raise context.refusal(str(error), spelled_alike(value, name)) from None
+    tell(context, owner, name)
+    if is_settled_value and not isinstance(value, np.ufunc):
+        return Bound(owner, name) if callable(found) else object_value(context, found, None)
+    path = None if owner.path is None else owner.path.then("attribute", name)
+    if is_settled(value):
+        path = Path(value, "", (("attribute", name),))
+    if isinstance(found, MethodType) and found.__self__ is value:
+        guard(context, step(path, "attribute", "__func__"), found.__func__)
+        return Bound(owner, name, found.__func__)
+    if isinstance(found, BuiltinMethodType) and getattr(value, name) is not found:
+        return Static(found)  # a new object each time that it is asked for
+    return object_value(context, found, path)
+
+
+def spelled_alike(value: Any, name: str) -> str | None:
+    """The hint for an attribute that is not there: one of a function that is compiled, if there is one."""
+    prefix = value.__name__.replace("numpy", "np", 1) if isinstance(value, ModuleType) else ""
+    compiled = [each.rpartition(".") for each in numpy_calls.supported_names()] if prefix else []
+    names = dir(value) if isinstance(value, type | ModuleType) else object.__dir__(value)
+    own = [each for each in names if not each.startswith("_")]
+    return did_you_mean(name, [*(short for home, _, short in compiled if home == prefix), *own], f"{prefix}.{{}}")
+
+
+def property_of(context: Context, owner: Value, kind: type, name: str, stored: property) -> Value:
+    """A property is a call of its function, which is compiled."""
+    if not isinstance(stored.fget, FunctionType):
+        raise context.refusal(f"the attribute {name!r} of {kind.__name__} is not compiled", "read it outside")
+    guard(context, Path(kind, "", (("attribute", name), ("attribute", "fget"))), stored.fget)
+    return dispatch.call(context, Static(stored.fget), (owner,), {})
+
+
+def require_plain(context: Context, value: Any, name: str) -> None:
+    """Refuse an attribute that Python code would compute: the compiler runs none."""
+    is_settled_value = purity.is_settled_instance(value) or is_settled(value)  # NumPy's modules have a __getattr__
+    if not is_settled_value and purity.runs_code(value, name):
+        what = value.__name__ if isinstance(value, type | ModuleType) else type(value).__name__
+        raise context.refusal(
+            f"the attribute {name!r} of {what} is computed when it is read", "read it outside, and pass it in"
+        )
+
+
+def has_attribute(context: Context, owner: Static, name: str) -> bool:
+    require_plain(context, owner.value, name)
+    found = hasattr(owner.value, name)
+    tell(context, owner, name)
+    guard(context, step(owner.path, "attribute", name), Presence.HERE if found else Presence.NOT_HERE)
+    return found
+
+
+def tell(context: Context, owner: Static, name: str) -> None:
+    """Note an attribute that no guard is asked about."""
+    if not _is_told(owner):
+        context.found.unkeyed.append(f"the attribute {name!r} of a {type(owner.value).__name__}")
+
+
+def attribute_of_class(context: Context, value: Value, kind: type, name: str) -> Value:
+    """A method or class attribute of a dataclass or named tuple."""
+    stored = purity.class_attribute(kind, name)
+    if isinstance(stored, property):
+        return property_of(context, value, kind, name, stored)
+    require_plain(context, kind, name)
+    found = getattr(kind, name, None)
+    path = Path(kind, "", (("attribute", name),))
+    if isinstance(found, FunctionType):
+        guard(context, path, found)
+        is_static = isinstance(inspect.getattr_static(kind, name), staticmethod)
+        return Static(found) if is_static else Bound(value, name, found)
+    if found is None or callable(found):
+        raise context.refusal(f"the attribute {name!r} of {kind.__name__} is not compiled")
+    return object_value(context, found, path)
+
+
+def hidden_argument(context: Context, capture: Capture, contents: Any) -> Ref:
+    """Bind the array of a capture, whose contents come as an argument, for the caller and for `captured`."""
+    number = context.fresh()
+    context.state.store[number] = contents
+    leaf = capture.leaf
+    view = View.of(leaf.shape, leaf.dtype, strides_of(leaf), leaf.readonly)
+    array = Ref((Alternative(number, view),))
+    context.state.frames[0][capture.name] = array
+    return array

@@ -1,0 +1,138 @@
+"""Operators of the user's classes: `__add__`, `__eq__`, `__getitem__` and their kin are calls.
+
+Reads: values. Writes: ops, through the methods. Leaves: what the method returns; None where no class has one, and the
+operator means what it means on numbers, arrays and sequences.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from types import FunctionType
+
+import numpy as np
+
+from mlirad.errors import DTypeError
+from mlirad.frontend import purity
+from mlirad.frontend.interpreter import attributes, dispatch, python_objects, storage
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.selection import Selected
+from mlirad.frontend.traced import Traced
+from mlirad.frontend.values import Object, Ref, Static, Tuple, Value
+
+Methods = tuple[str, str]
+BINARY: Mapping[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "truediv",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+    ast.BitAnd: "and",
+    ast.BitOr: "or",
+    ast.BitXor: "xor",
+    ast.LShift: "lshift",
+    ast.RShift: "rshift",
+}
+
+
+"""The names of operators in those of their methods."""
+
+
+_COMPARED: Mapping[type[ast.cmpop], Methods] = {
+    ast.Eq: ("__eq__", "__eq__"),
+    ast.NotEq: ("__ne__", "__ne__"),
+    ast.Lt: ("__lt__", "__gt__"),
+    ast.LtE: ("__le__", "__ge__"),
+    ast.Gt: ("__gt__", "__lt__"),
+    ast.GtE: ("__ge__", "__le__"),
+}
+UNARY: Mapping[type[ast.unaryop], str] = {ast.USub: "__neg__", ast.UAdd: "__pos__", ast.Invert: "__invert__"}
+
+
+def users_class(context: Context, value: Value) -> type | None:
+    """The class of a value that may have operators of the user's; None of all others."""
+    match value:
+        case Object():
+            kind = storage.kind_of_object(context, value)
+            return None if kind in (list, dict) else kind
+        case Tuple() if value.kind is not tuple:
+            return value.kind
+        case Static() if not purity.is_constant(value.value):
+            return None if isinstance(value.value, purity.SetCopy | np.generic) else type(value.value)
+    return None
+
+
+def special(context: Context, value: Value, name: str, *args: Value) -> Value | None:
+    """What a special method that the user has written gives; None where the class of the value has none."""
+    kind = users_class(context, value)
+    if kind is None or not _has(kind, name):
+        return None
+    is_from_around = isinstance(value, Static)
+    method = (
+        attributes.attribute(context, value, name)
+        if is_from_around
+        else python_objects.attribute_of_class(context, value, kind, name)
+    )
+    return dispatch.call(context, method, args, {})
+
+
+def operated(context: Context, op: ast.operator, left: Value, right: Value) -> Value | None:
+    """`left op right` by the methods of one of their classes."""
+    name = BINARY[type(op)]
+    return by_methods(context, (f"__{name}__", f"__r{name}__"), left, right)
+
+
+def compared(context: Context, op: ast.cmpop, left: Value, right: Value) -> Value | None:
+    """`left op right` by the methods of one of their classes."""
+    return by_methods(context, _COMPARED[type(op)], left, right)
+
+
+def by_methods(context: Context, names: Methods, left: Value, right: Value) -> Value | None:
+    """What Python asks: the left operand, then the right one, which is first if its class is derived."""
+    first, second = users_class(context, left), users_class(context, right)
+    if first is None and second is None:
+        return None
+    asked = [(left, names[0], right), (right, names[1], left)]
+    is_arithmetic = names[1].startswith("__r")
+    if first is not None and second is not None:
+        if first is second and is_arithmetic:
+            asked.pop()
+        elif first is not second and issubclass(second, first):
+            own, inherited = (purity.class_attribute(kind, names[1]) for kind in (second, first))
+            if own is not inherited or not is_arithmetic:
+                asked.reverse()
+    elif second is not None and _is_of_numpy(left) and _has(second, names[1]):
+        hint = f"write float(x) if it is a number, or call a method of {second.__name__}"
+        raise context.refusal(f"NumPy computes with {kind_of(left)} and an object as with an array of objects", hint)
+    elif first is not None and isinstance(right, Ref | Selected) and not _has(first, names[0]) and not is_arithmetic:
+        raise context.refusal(f"NumPy compares {kind_of(right)} with an object as with an array of objects")
+    for receiver, name, other in asked:
+        found = special(context, receiver, name, other)
+        if found is not None and not (isinstance(found, Static) and found.value is NotImplemented):
+            return found
+    return None
+
+
+def no_operator(context: Context, spelled: str, *operands: Value) -> DTypeError:
+    """The refusal of operands whose classes have no such operator."""
+    kinds = [users_class(context, value) for value in operands]
+    named = " and ".join(
+        kind_of(value) if kind is None else f"an object of class {kind.__name__}"
+        for value, kind in zip(operands, kinds, strict=True)
+    )
+    return DTypeError(f"{spelled} of {named} is no operation of theirs", context.location)
+
+
+def _has(kind: type, name: str) -> bool:
+    """Whether a class has a special method that the user has written (and not the module dataclasses)."""
+    stored = purity.class_attribute(kind, name)
+    return isinstance(stored, FunctionType) and not stored.__code__.co_qualname.startswith("__create_fn__")
+
+
+def _is_of_numpy(value: Value) -> bool:
+    is_number = isinstance(value, Static) and isinstance(value.value, np.generic)
+    return is_number or isinstance(value, Ref | Selected) or (isinstance(value, Traced) and not value.weak)

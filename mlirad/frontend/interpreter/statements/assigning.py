@@ -1,0 +1,159 @@
+"""What is assigned to: names, tuples of them, items and attributes.
+
+Reads: targets and values. Writes: the state. Leaves: nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Sequence
+
+from mlirad.errors import ShapeError
+from mlirad.frontend import purity
+from mlirad.frontend.indexing import is_basic
+from mlirad.frontend.interpreter import (
+    dispatch,
+    expressions,
+    fancy,
+    indices,
+    iteration,
+    list_items,
+    special_methods,
+    storage,
+    variables,
+)
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.traced import Traced
+from mlirad.frontend.values import Object, Ref, Static, Tuple, Value
+
+# Assignment.
+
+
+def assign(context: Context, target: ast.expr, value: Value) -> None:
+    with context.at(target):
+        match target:
+            case ast.Name():
+                iteration.require_no_generator(context, value)
+                variables.bind(context, target.id, value)
+            case ast.Tuple() | ast.List():
+                unpack(context, target.elts, value)
+            case ast.Subscript():
+                context.push(value)
+                base, index = context.evaluate_all(
+                    [
+                        lambda: dispatch.expression(context, target.value),
+                        lambda: expressions.index_of(context, target.slice),
+                    ]
+                )
+                set_item(context, base, index, context.pop())
+            case ast.Attribute():
+                context.push(value)
+                base = dispatch.expression(context, target.value)
+                set_attribute(context, base, target.attr, context.pop())
+            case _:
+                raise context.refusal("this target of an assignment is not compiled")
+
+
+def unpack(context: Context, targets: Sequence[ast.expr], value: Value) -> None:
+    items = list(iteration.elements(context, value))
+    starred = [position for position, target in enumerate(targets) if isinstance(target, ast.Starred)]
+    if starred:
+        position, tail = starred[0], len(targets) - starred[0] - 1
+        if len(items) < len(targets) - 1:
+            raise context.refusal(
+                f"not enough values to unpack (expected at least {len(targets) - 1}, got {len(items)})"
+            )
+        split = len(items) - tail
+        items = [*items[:position], context.new_list(items[position:split]), *items[split:]]
+    if len(items) != len(targets):
+        few = "not enough" if len(items) < len(targets) else "too many"
+        raise ShapeError(f"{few} values to unpack (expected {len(targets)}, got {len(items)})")
+    context.push(*reversed(items))
+    for target in targets:
+        assign(context, target.value if isinstance(target, ast.Starred) else target, context.pop())
+
+
+def set_item(context: Context, base: Value, index: Value, value: Value) -> None:
+    base = context.use(base)
+    if special_methods.special(context, base, "__setitem__", index, value) is not None:
+        return
+    match base:
+        case Ref():
+            set_array_item(context, base, index, value)
+            return
+        case Object():
+            set_object_item(context, base, index, value)
+            return
+        case Tuple():
+            raise context.refusal("a tuple cannot be changed", "use a list")
+    raise context.refusal(f"{storage.described(context, base)} cannot be assigned to by an index")
+
+
+def set_array_item(context: Context, array: Ref, index: Value, value: Value) -> None:
+    position = indices.index_operand(context, index)
+    operand = storage.operand(context, value)
+    if not is_basic(position):
+        fancy.set_advanced_item(context, array, position, operand)
+        return
+    part = indices.part(context, array, position)
+    storage.require_writable(context, part)
+    storage.assign_array(context, part, operand)
+
+
+def set_object_item(context: Context, base: Object, index: Value, value: Value) -> None:
+    if context.grown(base) is not None:
+        list_items.set_element(context, base, index, value)
+        return
+    entry = storage.entry_of(context, base)
+    if entry.kind not in (list, dict):
+        raise context.refusal(f"{storage.described(context, base)} cannot be assigned to by an index")
+    if entry.kind is dict:
+        key = storage.static(context, index, "a key of a dict")
+        items = dict(zip(entry.keys, entry.items, strict=True))
+        if items.get(key) is value:
+            return
+        items[key] = value
+        storage.change(context, base, dataclasses.replace(entry, keys=tuple(items), items=tuple(items.values())))
+        return
+    position = storage.static(context, as_slice_or_number(context, index), "the index of a list")
+    items = list(entry.items)
+    if isinstance(position, slice):
+        items[position] = iteration.elements(context, value)
+    else:
+        if not -len(items) <= int(position) < len(items):
+            raise context.failed("IndexError", "list assignment index out of range")
+        if items[int(position)] is value:
+            return  # `l[0] += y` has changed the array that l[0] is, and not the list
+        items[int(position)] = value
+    storage.change(context, base, dataclasses.replace(entry, keys=tuple(range(len(items))), items=tuple(items)))
+
+
+def as_slice_or_number(context: Context, index: Value) -> Value:
+    operand = indices.index_operand(context, index)
+    return operand if isinstance(operand, Traced) else Static(operand)
+
+
+def set_attribute(context: Context, base: Value, name: str, value: Value) -> None:
+    base = context.use(base)
+    if not isinstance(base, Object) or (entry := storage.entry_of(context, base)).kind in (list, dict):
+        raise context.refusal(f"setting an attribute of {kind_of(base)} is not compiled")
+    if name in entry.keys:
+        position = entry.keys.index(name)
+        changed = dataclasses.replace(entry, items=(*entry.items[:position], value, *entry.items[position + 1 :]))
+    else:
+        changed = dataclasses.replace(entry, keys=(*entry.keys, name), items=(*entry.items, value))
+    require_attribute(context, entry.kind, name)
+    storage.change(context, base, changed)
+
+
+def require_attribute(context: Context, kind: type, name: str) -> None:
+    """Of an attribute that is assigned: objects of the class must store it, as it is."""
+    if dataclasses.is_dataclass(kind):
+        if kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+            raise context.refusal(f"{kind.__name__} is frozen", "use dataclasses.replace")
+        if name not in (field.name for field in dataclasses.fields(kind)):
+            raise context.refusal(f"{kind.__name__} has no field {name!r}")
+    elif hasattr(type(purity.class_attribute(kind, name)), "__set__"):
+        raise context.refusal(f"the attribute {name!r} of {kind.__name__} has a setter, which is not compiled")

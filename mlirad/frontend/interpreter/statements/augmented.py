@@ -1,0 +1,125 @@
+"""Augmented assignment: in place for arrays and lists, a new value for all else.
+
+Reads: the target and the value. Writes: the state. Leaves: nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+
+from mlirad.frontend import prelude
+from mlirad.frontend.indexing import is_basic
+from mlirad.frontend.interpreter import (
+    access,
+    attributes,
+    dispatch,
+    expressions,
+    indices,
+    iteration,
+    special_methods,
+    storage,
+    variables,
+)
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.expressions import BINARY, UFUNCS
+from mlirad.frontend.interpreter.special_methods import BINARY as SPECIAL
+from mlirad.frontend.interpreter.statements import assigning
+from mlirad.frontend.masked import changed_in_place
+from mlirad.frontend.selection import Selected
+from mlirad.frontend.traced import Traced
+from mlirad.frontend.values import Object, Ref, Static, Value
+
+# Augmented assignment: the target is evaluated once, and its value before the right side.
+
+
+def augmented(context: Context, node: ast.AugAssign) -> None:
+    target = node.target
+    if isinstance(target, ast.Name):
+        context.push(variables.lookup(context, target.id))
+        right = dispatch.expression(context, node.value)
+        variables.bind(context, target.id, in_place(context, node.op, context.pop(), right))
+        return
+    if isinstance(target, ast.Attribute):
+        context.push(dispatch.expression(context, target.value))
+        context.push(attributes.attribute(context, context.top(), target.attr))
+        right = dispatch.expression(context, node.value)
+        current = context.pop()
+        context.push(in_place(context, node.op, current, right))
+        base, new = context.pop_many(2)
+        assigning.set_attribute(context, base, target.attr, new)
+        return
+    base, index = context.evaluate_all(
+        [lambda: dispatch.expression(context, target.value), lambda: expressions.index_of(context, target.slice)]
+    )
+    context.push(base, index)
+    with context.at(target):
+        context.push(access.get_item(context, base, index))
+    right = dispatch.expression(context, node.value)
+    current = context.pop()
+    if isinstance(current, Selected):
+        new = changed_selection(context, node.op, current, right)
+    else:
+        new = in_place(context, node.op, current, right)
+    base, index = context.pop_many(2)
+    if (
+        isinstance(context.use(base), Ref)
+        and isinstance(current, Ref)
+        and is_basic(indices.index_operand(context, index))
+    ):
+        return  # in_place has written the view; storing it in itself changes nothing
+    assigning.set_item(context, base, index, new)
+
+
+def in_place(context: Context, op: ast.operator, current: Value, right: Value) -> Value:
+    current, right = context.use(current), context.use(right)
+    if (found := special_methods.special(context, current, f"__i{SPECIAL[type(op)]}__", right)) is not None:
+        return found
+    if special_methods.users_class(context, current) is not None:
+        return expressions.binary(context, op, current, right)
+    if context.grown(current) is not None and isinstance(op, ast.Add):
+        return extended(context, current, right)
+    if isinstance(current, Object) and isinstance(op, ast.Add) and storage.entry_of(context, current).kind is list:
+        if isinstance(iteration.length_of(context, right), Traced):
+            return extended(context, current, right)
+        entry = storage.entry_of(context, current)
+        items = entry.items + iteration.elements(context, right)
+        storage.change(context, current, dataclasses.replace(entry, keys=tuple(range(len(items))), items=items))
+        return current
+    if isinstance(current, Object) and isinstance(op, ast.Mult) and storage.entry_of(context, current).kind is list:
+        entry = storage.entry_of(context, current)
+        items = entry.items * int(storage.static(context, right, "how often a list is repeated"))
+        storage.change(context, current, dataclasses.replace(entry, keys=tuple(range(len(items))), items=items))
+        return current
+    if isinstance(current, Object) and isinstance(op, ast.BitOr):
+        storage.change(
+            context,
+            current,
+            expressions.united(context, storage.entry_of(context, current), expressions.dict_entry(context, right)),
+        )
+        return current
+    if isinstance(current, Selected):
+        raise context.refusal(
+            "a masked selection that has a name is not changed in place", "write y = y + ..., or x[m] += ..."
+        )
+    if not isinstance(current, Ref):
+        return expressions.binary(context, op, current, right)
+    storage.require_writable(context, current)
+    operand = storage.operand(context, right)
+    function = BINARY[type(op)]
+    storage.assign_array(context, current, function(context.read(current), operand), UFUNCS[type(op)])
+    return current
+
+
+def extended(context: Context, current: Value, right: Value) -> Value:
+    """The list after `current += right`; a loop appends the items."""
+    context.push(current)
+    dispatch.call(context, Static(prelude.extend), (current, right), {})
+    return context.pop()
+
+
+def changed_selection(context: Context, op: ast.operator, current: Selected, right: Value) -> Value:
+    """What `x[m] op= right` stores; `current` is x[m]."""
+    new = expressions.binary(context, op, current, right)
+    assert isinstance(new, Selected)
+    return changed_in_place(new, current, UFUNCS[type(op)])

@@ -1,0 +1,187 @@
+"""Statements: ast -> the ways in which a block may end, each with its state.
+
+Reads: ast and the state. Writes: ops. Leaves: an Outcome; what follows an `if` of which one side leaves is put into the
+other side, so that the usual early exit needs no flag.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlirad.frontend.frames import RESULT
+from mlirad.frontend.interpreter import branches, conditions, dispatch, expressions, storage, variables
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.dispatch import runs, runs_blocks
+from mlirad.frontend.interpreter.statements import assigning, augmented, imports, local_classes, raising
+from mlirad.frontend.outcomes import Exit, Outcome
+from mlirad.frontend.scope import Names, always_leaves
+from mlirad.frontend.steering import Bottom
+from mlirad.frontend.values import Static, Value
+
+_ADVICE = {
+    ast.Try: "check the condition with an if",
+    ast.Delete: "only names can be deleted; use pop, or make a new list or dict",
+    ast.Global: "pass the value in and return it",
+}
+_FLOATING_ERRORS = ("all", "divide", "over", "under", "invalid")
+
+
+@runs_blocks
+def block(context: Context, statements: Sequence[ast.stmt]) -> Outcome:
+    liveness = context.frame.scope.liveness
+    active = len(context.active)
+    for position, statement in enumerate(statements):
+        after = liveness.after.get(id(statement), frozenset())
+        context.frame.live = liveness.before.get(id(statement), frozenset()) | after
+        rest = statements[position + 1 :]
+        try:
+            if isinstance(statement, ast.If):
+                outcome, rest = if_statement(context, statement, rest)
+            else:
+                outcome = run_statement(context, statement, after)
+        except Bottom:
+            del context.active[active:]
+            return Outcome({})
+        if Exit.NEXT not in outcome.states or not rest:
+            return outcome
+        if len(outcome.states) > 1:
+            return then(context, outcome, rest)
+        context.state = outcome.states[Exit.NEXT]
+    return Outcome({Exit.NEXT: context.state})
+
+
+def then(context: Context, outcome: Outcome, rest: Sequence[ast.stmt]) -> Outcome:
+    """Go on with `rest` where the outcome is NEXT at run time, and leave as it says where it is not."""
+    assert outcome.code is not None
+    left = {exit: state for exit, state in outcome.states.items() if exit != Exit.NEXT}
+    leaving = Outcome(left, outcome.code if len(left) > 1 else None)
+
+    def go_on() -> Outcome:
+        context.state = outcome.states[Exit.NEXT].fork()
+        return dispatch.block(context, rest)
+
+    return branches.branch(context, outcome.code == int(Exit.NEXT), go_on, lambda: leaving, live_at_end(context, rest))
+
+
+def live_at_end(context: Context, statements: Sequence[ast.stmt]) -> Names:
+    return context.frame.scope.liveness.after.get(id(statements[-1]), frozenset())
+
+
+def if_statement(context: Context, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[Outcome, Sequence[ast.stmt]]:
+    """The outcome of an if, and what is left to do after it."""
+    with context.at(node.test):
+        truth = conditions.condition(context, node.test)
+    if isinstance(truth, bool):
+        return dispatch.block(context, node.body if truth else node.orelse), rest
+    body, orelse = node.body, node.orelse
+    live = live_at_end(context, [node])
+    if rest and always_leaves(body) != always_leaves(orelse):
+        live = live_at_end(context, rest)
+        if always_leaves(body):
+            orelse = [*orelse, *rest]
+        else:
+            body = [*body, *rest]
+        rest = ()
+    with context.at(node):
+        return branches.branch(
+            context, truth, lambda: dispatch.block(context, body), lambda: dispatch.block(context, orelse), live
+        ), rest
+
+
+def run_statement(context: Context, node: ast.stmt, after: Names) -> Outcome:
+    with context.at(node):
+        match node:
+            case ast.Return():
+                value = Static(None) if node.value is None else dispatch.expression(context, node.value)
+                context.state.frames[context.frame.number][RESULT] = value
+                if context.location is not None and node.value is not None:
+                    context.returned[getattr(context.frame.scope.node, "name", "<lambda>")] = context.location
+                return Outcome({Exit.RETURN: context.state})
+            case ast.Break():
+                return Outcome({Exit.BREAK: context.state})
+            case ast.Continue():
+                return Outcome({Exit.CONTINUE: context.state})
+        if (run := dispatch.statement(node)) is not None:
+            return run(context, node, after)
+        simple(context, node)
+    return Outcome({Exit.NEXT: context.state})
+
+
+@runs(ast.With)
+def with_statement(context: Context, node: ast.With, _after: Names) -> Outcome:
+    """`with np.errstate(...)`: compiled code gives no warnings, so that the block is all there is to do."""
+    for item in node.items:
+        with context.at(item.context_expr):
+            require_quiet(context, item.context_expr)
+        if item.optional_vars is not None:
+            assigning.assign(context, item.optional_vars, Static(None))
+    return dispatch.block(context, node.body)
+
+
+def require_quiet(context: Context, node: ast.expr) -> None:
+    """Refuse every context but np.errstate that ignores or warns."""
+    function = dispatch.expression(context, node.func) if isinstance(node, ast.Call) else None
+    if not (isinstance(node, ast.Call) and isinstance(function, Static) and function.value is np.errstate):
+        hint = "leave it out of the compiled function; `with np.errstate(...)` is compiled"
+        raise context.refusal("this `with` is not compiled", hint)
+    if node.args or any(keyword.arg is None for keyword in node.keywords):
+        raise context.refusal("np.errstate() takes keywords", 'write np.errstate(divide="ignore")')
+    for keyword in node.keywords:
+        with context.at(keyword.value):
+            value = storage.static(context, dispatch.expression(context, keyword.value), f"np.errstate({keyword.arg}=)")
+            if keyword.arg not in _FLOATING_ERRORS:
+                raise context.refusal(f"np.errstate({keyword.arg}=) is not compiled", "leave it out")
+            if value not in ("ignore", "warn", None):
+                hint = 'use "ignore" or "warn", and check the condition with an if'
+                raise context.refusal(f"np.errstate({keyword.arg}={value!r}) is not compiled", hint)
+
+
+def simple(context: Context, node: ast.stmt) -> None:
+    match node:
+        case ast.Assign():
+            value = dispatch.expression(context, node.value)
+            context.push(value)
+            for target in node.targets:
+                assigning.assign(context, target, context.top())
+            context.pop()
+        case ast.AnnAssign():
+            if node.value is not None:
+                assigning.assign(context, node.target, dispatch.expression(context, node.value))
+        case ast.AugAssign():
+            augmented.augmented(context, node)
+        case ast.Expr():
+            dispatch.expression(context, node.value)
+        case ast.FunctionDef():
+            variables.bind(context, node.name, decorated(context, node))
+        case ast.ClassDef():
+            local_classes.class_statement(context, node)
+        case ast.Raise():
+            raising.raise_statement(context, node)
+        case ast.Assert():
+            raising.assert_statement(context, node)
+        case ast.Delete(targets=targets) if all(isinstance(target, ast.Name) for target in targets):
+            for target in targets:
+                variables.unbind(context, target.id)  # type: ignore[attr-defined]
+        case ast.Import():
+            imports.import_modules(context, node)
+        case ast.ImportFrom():
+            imports.import_names(context, node)
+        case ast.Pass() | ast.Nonlocal():
+            pass
+        case _:
+            name = {"AsyncFunctionDef": "async def"}.get(type(node).__name__, type(node).__name__.lower())
+            raise context.refusal(f"the statement `{name}` is not compiled", _ADVICE.get(type(node)))
+
+
+def decorated(context: Context, node: ast.FunctionDef) -> Value:
+    """The function that a def binds, its decorators applied."""
+    decorators = [lambda n=n: dispatch.expression(context, n) for n in node.decorator_list]
+    context.push(*context.evaluate_all([*decorators, lambda: expressions.closure(context, node)]))
+    for decorator in reversed(node.decorator_list):
+        function, decorated = context.pop_many(2)
+        with context.at(decorator):
+            context.push(dispatch.call(context, function, (decorated,), {}))
+    return context.pop()

@@ -1,0 +1,185 @@
+"""What objects and arrays hold, and what is written in them; values as NumPy's functions take and give them.
+
+Reads: the heap and the store of the state. Writes: both, and ops. Leaves: entries, contents, operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.scf import IfOp, YieldOp
+from xdsl.ir import Block
+
+from mlirad.dialect.check import check
+from mlirad.dialect.expr import Expr, building, insert
+from mlirad.errors import DEVIATIONS, UnsupportedSyntaxError
+from mlirad.frontend import known, purity, views
+from mlirad.frontend.assignment import assignable
+from mlirad.frontend.interpreter import grown_lists
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.merge import kind_of
+from mlirad.frontend.poison import PoisonUsed
+from mlirad.frontend.selection import Selected
+from mlirad.frontend.steering import Restart
+from mlirad.frontend.traced import Traced, of_array, require_static
+from mlirad.frontend.values import (
+    Entry,
+    Object,
+    Ref,
+    Static,
+    Tuple,
+    Value,
+    inside,
+    is_same,
+)
+
+
+def entry_of(context: Context, value: Object) -> Entry:
+    entry = context.state.heap[value.number]
+    if entry.poison is not None:
+        raise PoisonUsed(entry.poison)
+    return entry if entry.growth is None else grown_lists.listed(context, entry)
+
+
+def kind_of_object(context: Context, value: Object) -> type:
+    entry = context.state.heap[value.number]
+    return entry.kind if entry.growth is not None else entry_of(context, value).kind
+
+
+def change(context: Context, value: Object, entry: Entry) -> None:
+    """Give an object other items."""
+    grown_lists.require_free(context, value.number)
+    old = entry_of(context, value)
+    owner = old.borrowed
+    if owner is not None and entry.poison is None and old.keys == entry.keys:
+        if all(is_same(a, b) for a, b in zip(old.items, entry.items, strict=True)):
+            return  # `d["x"] += y` has changed the array that d["x"] is, and not the dict
+    context.changes_copies |= owner is not None
+    if owner is not None and owner.of is None and owner.container is not None and not owner.is_shared:
+        if owner.container not in context.found.changed:
+            context.found.changed[owner.container] = old.keys
+            raise Restart("a list, dict or dataclass of the caller is changed")
+    elif owner is not None and (owner.of is None or owner.is_shared):
+        copy = "list(x)" if old.kind is list else "dict(x)" if old.kind is dict else "dataclasses.replace(x)"
+        raise context.refusal(f"this would change {owner.name}", f"copy it first: x = {copy}")
+    context.state.heap[value.number] = entry
+
+
+def require_writable(context: Context, array: Ref) -> None:
+    """At run time, as the path may never be taken."""
+    message = "assignment destination is read-only"
+    readonly = [index for index, alternative in enumerate(array.alternatives) if alternative.view.readonly]
+    if array.selector is None or len(readonly) == len(array.alternatives):
+        if readonly:
+            raise context.failed("ValueError", message)
+        return
+    for index in readonly:
+        check(array.selector != index, "ValueError", message)
+
+
+def note_write(context: Context, cells: set[int]) -> None:
+    """Something is written in these cells."""
+    context.writes += 1
+    for name, value in context.state.frames.get(0, {}).items():
+        arrays = (each for each in inside(value) if isinstance(each, Ref))
+        for position, array in enumerate(arrays):
+            if any(alternative.cell in cells for alternative in array.alternatives):
+                context.reached_by_writes.add((name, position))
+
+
+def write(context: Context, array: Ref, new: Expr) -> None:
+    """Replace the elements of an array; `new` has its shape and dtype."""
+    note_write(context, {alternative.cell for alternative in array.alternatives})
+    for alternative in array.alternatives:
+        grown_lists.require_free(context, alternative.cell)
+    for index, alternative in enumerate(array.alternatives):
+        old = context.state.store[alternative.cell]
+        if array.selector is None:
+            context.state.store[alternative.cell] = views.put(alternative.view, old, new)
+            continue
+        if alternative.view.readonly:
+            continue  # it has been checked that it is not this one
+        # An scf.if and not a select of tensors: it is done in place.
+        taken, kept = Block(), Block()
+        with building(taken), known.scope():
+            insert(YieldOp(views.put(alternative.view, old, new).value))
+        with building(kept):
+            insert(YieldOp(old.value))
+        op = insert(IfOp((array.selector == index).value, [old.type], [taken], [kept]))
+        context.state.store[alternative.cell] = Expr(op.results[0])
+
+
+def assign_array(context: Context, array: Ref, value: Any, in_place: np.ufunc | None = None) -> None:
+    """`array[...] = value`; with `in_place`, as the result of that ufunc with `out=array`."""
+    write(context, array, assignable(value, array.shape, array.dtype, in_place))
+
+
+# Between the interpreter's values and those of numpy_calls.
+
+
+def operand(context: Context, value: Value) -> Any:
+    """A value as the NumPy functions take it: Traced contents, Python objects, tuples and lists of them."""
+    value = context.use(value)
+    match value:
+        case Static():
+            if not purity.is_constant(value.value):
+                raise changing(context, value.value)
+            return value.value
+        case Traced() | Selected():
+            return value
+        case Ref():
+            return context.read(value)
+        case Tuple():
+            return tuple(operand(context, item) for item in value.items)
+        case Object():
+            entry = context.state.heap[value.number]
+            if entry.growth is not None:
+                return grown_lists.stacked(context, entry)
+            entry = entry_of(context, value)
+            items = [operand(context, item) for item in entry.items]
+            if entry.kind is dict:
+                return dict(zip(entry.keys, items, strict=True))
+            if entry.kind is list:
+                return items
+    raise context.refusal(f"{described(context, value)} cannot be an operand here")
+
+
+def described(context: Context, value: Value) -> str:
+    """What a value is, for a message: of an object, its class too."""
+    if isinstance(value, Object) and (kind := kind_of_object(context, value)) not in (list, dict):
+        return f"an object of class {kind.__name__}"
+    return kind_of(value)
+
+
+def changing(context: Context, value: Any) -> UnsupportedSyntaxError:
+    """The refusal of an object of which it is not known whether it is still the same at the next call."""
+    kind = type(value).__name__
+    if isinstance(value, Iterator):
+        return context.refusal(f"an iterator ({kind}) is used up by the first call", "make a list of it outside")
+    hint = "take numbers, arrays, lists, dicts and tuples out of it first, or read its attributes"
+    return context.refusal(f"what an object of class {kind} holds may be changed between calls", hint, DEVIATIONS)
+
+
+def result(context: Context, value: Any, strides: tuple[int, ...] | None = None) -> Value:
+    """What a NumPy function gave, as a value: arrays are fresh."""
+    if isinstance(value, Traced):
+        return context.new_array(value.contents, strides) if value.is_array else value
+    if isinstance(value, Selected):
+        return value
+    if isinstance(value, tuple):
+        kind = type(value) if hasattr(type(value), "_fields") else tuple
+        return Tuple(tuple(result(context, item) for item in value), kind)
+    if isinstance(value, list):
+        return context.new_list(result(context, item) for item in value)
+    if isinstance(value, dict):
+        return context.new_object(Entry(dict, tuple(value), tuple(result(context, item) for item in value.values())))
+    if isinstance(value, np.ndarray):
+        return result(context, of_array(value))
+    return Static(value)
+
+
+def static(context: Context, value: Value, what: str) -> Any:
+    """The Python object that a value is at compile time. Raises NeedStatic where it is not one."""
+    return require_static(operand(context, value), what)
