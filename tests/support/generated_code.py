@@ -58,7 +58,7 @@ def benchmark(name: str) -> Iterator[tuple[str, Any, list[Any]]]:
 def numbered(text: str) -> str:
     """A stage with its values' names numbered in the order in which they come."""
     names: dict[str, str] = {}
-    return re.sub(r"%[\w$.]+", lambda found: names.setdefault(found[0], f"%{len(names)}"), text)
+    return re.sub(r"%[\w$.-]+", lambda found: names.setdefault(found[0], f"%{len(names)}"), text)
 
 
 def record_one(directory: Path, kind: str, *which: Any) -> int:
@@ -91,6 +91,7 @@ def record_example(directory: Path, path: Path) -> int:
                 (dumped,) = kernel.glob(f"*-{stage}.{end}")
                 text = dumped.read_text()
                 name = f"example_{path.stem}_{kernel.name}.{stage}.{end}"
+                text = re.sub(r"(\.size\tmlirad\.manifest, )\d+", r"\1?", text.replace(str(ROOT), "ROOT"))
                 (directory / name).write_text(numbered(text) if stage == "optimized" else text)
     return len(kernels)
 
