@@ -16,11 +16,12 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseE
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from mlirad import __version__, autodiff, lowering
-from mlirad.dialect.parser import PlacedParser
-from mlirad.dialect.verify import verify_placed
+from mlirad.dialect.types import from_location
 from mlirad.errors import CompileError
 from mlirad.options import Environment
 from mlirad.targets.output import StageOutput
+from mlirad.xdsl_support.parser import PlacedParser
+from mlirad.xdsl_support.verify import InvalidOp, verify_all
 
 PREFIX = "mlirad-"
 
@@ -68,11 +69,9 @@ class MliradOptMain(xDSLOptMain):
     def register_all_dialects(self) -> None:
         super().register_all_dialects()
         from mlirad.dialect.nd import Nd
-        from mlirad.dialect.remf import RemfOp
         from mlirad.dialect.request import Ad
-        from mlirad.lowering.vector_arith import mend_vector_arith
+        from mlirad.xdsl_support.remf import RemfOp
 
-        mend_vector_arith()
         self.ctx.load_op(RemfOp)
         for dialect in (Nd, Ad):
             self.ctx.load_dialect(dialect)
@@ -101,12 +100,20 @@ class MliradOptMain(xDSLOptMain):
 
         def between(previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
             if not self.args.disable_verify:
-                verify_placed(module)
+                _verify_placed(module)
             if report is not None:
                 report(previous, module, following)
             self.running = None if following is None else following.name
 
         self.pipeline = PassPipeline(self.pipeline.passes, between)
+
+
+def _verify_placed(module: ModuleOp) -> None:
+    """Raise CompileError at the place of the first op that is not valid."""
+    try:
+        verify_all(module)
+    except InvalidOp as error:
+        raise CompileError(str(error), from_location(error.op.location)) from error
 
 
 def _always(found: type[ModulePass]) -> Callable[[], type[ModulePass]]:

@@ -23,8 +23,6 @@ from mlirad.autodiff.differentiate import Differentiate, has_requests
 from mlirad.autodiff.split import Split
 from mlirad.autodiff.tape import Tape
 from mlirad.dialect import types
-from mlirad.dialect.traversal import ops_inside
-from mlirad.dialect.verify import InvalidOp, verify_dominance
 from mlirad.errors import TargetError
 from mlirad.lowering.canonicalize import Canonicalize
 from mlirad.lowering.check_elimination import EliminateChecks
@@ -35,6 +33,8 @@ from mlirad.lowering.hoist import Hoist
 from mlirad.lowering.inline import Inline
 from mlirad.targets.memory import MemoryReport
 from mlirad.targets.target import Artifact, Stage, Target
+from mlirad.xdsl_support.traversal import ops_inside
+from mlirad.xdsl_support.verify import InvalidOp, verify_dominance
 
 _CONTEXT = Context()
 

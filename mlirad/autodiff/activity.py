@@ -14,7 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from mlirad.autodiff.carries import Loop, yields
 from mlirad.dialect import types
 from mlirad.dialect.op import NdOp
-from mlirad.dialect.traversal import ops_inside
+from mlirad.xdsl_support.traversal import ops_inside
 
 Flow = tuple[SSAValue, SSAValue]
 Dependence = dict[str, frozenset[tuple[int, int]]]

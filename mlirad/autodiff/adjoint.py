@@ -18,10 +18,10 @@ from mlirad.autodiff.cotangents import Cotangents, Reverse
 from mlirad.autodiff.naming import Mirror
 from mlirad.dialect import types
 from mlirad.dialect.choice import annihilated
-from mlirad.dialect.effects import is_terminator
 from mlirad.dialect.expr import located
 from mlirad.dialect.op import NdOp
 from mlirad.errors import DifferentiationError
+from mlirad.xdsl_support.effects import is_terminator
 
 
 @dataclass

@@ -17,7 +17,7 @@ from mlirad.autodiff.activity import Activity, Dependence, activity, dependent
 from mlirad.autodiff.carries import terminator
 from mlirad.autodiff.functions import free_name
 from mlirad.dialect import types
-from mlirad.dialect.traversal import find
+from mlirad.xdsl_support.traversal import find
 
 WRITTEN = "mlirad.written"
 """On an argument that a private function may overwrite: the number of the result that takes its memory over."""

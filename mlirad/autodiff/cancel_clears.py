@@ -22,7 +22,7 @@ from mlirad.autodiff.updates import READS, UpdateOp, places_of
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr
 from mlirad.dialect.indexing import AddAtOp, AddSliceOp, InsertOp, InsertSliceOp
-from mlirad.dialect.traversal import ops_inside
+from mlirad.xdsl_support.traversal import ops_inside
 
 CLEARS = "mlirad.clears"
 

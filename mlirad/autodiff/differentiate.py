@@ -43,8 +43,8 @@ from mlirad.dialect import types
 from mlirad.dialect.attributes import ints
 from mlirad.dialect.expr import Expr, building, insert, located
 from mlirad.dialect.request import ForwardOp, JvpOp, PullbackOp, RequestOp, TurnOp, VjpOp
-from mlirad.dialect.traversal import find
 from mlirad.errors import DifferentiationError
+from mlirad.xdsl_support.traversal import find
 
 JOINED = "ad.joined"
 """On a function: its forward sweep and its pullback are still one, for the residuals of this type."""

@@ -22,10 +22,10 @@ from mlirad.autodiff.linear import induction
 from mlirad.autodiff.updates import READS, places_of
 from mlirad.dialect import types
 from mlirad.dialect.bounds import element_bound
-from mlirad.dialect.effects import has_no_effect
 from mlirad.dialect.expr import Expr, emit, insert
 from mlirad.dialect.indexing import ExtractOp
 from mlirad.dialect.op import Generic, NdOp
+from mlirad.xdsl_support.effects import has_no_effect
 
 Build = Callable[[Sequence[SSAValue], SSAValue | None], SSAValue]
 

@@ -26,8 +26,8 @@ from mlirad.autodiff.carries import (
     counter_of,
 )
 from mlirad.dialect import types
-from mlirad.dialect.effects import has_no_effect
 from mlirad.dialect.expr import Expr, apply, building, constant, located
+from mlirad.xdsl_support.effects import has_no_effect
 
 Update = Callable[[SSAValue], SSAValue]
 Step = tuple[Operation, Block]

@@ -31,10 +31,10 @@ from mlirad.autodiff.differentiate import JOINED
 from mlirad.autodiff.functions import add_function
 from mlirad.autodiff.records import RECORDED, read_record, write_record
 from mlirad.dialect import types
-from mlirad.dialect.effects import has_no_effect
 from mlirad.dialect.expr import building, insert, located
 from mlirad.dialect.request import ForwardOp, PullbackOp, ResidualsType, TurnOp
 from mlirad.errors import DifferentiationError
+from mlirad.xdsl_support.effects import has_no_effect
 
 Values = tuple[SSAValue, ...]
 

@@ -19,10 +19,10 @@ from mlirad.autodiff.naming import hint_cotangent
 from mlirad.autodiff.sizes import size_value, unknown_axes, zeros
 from mlirad.dialect import types
 from mlirad.dialect.choice import annihilated
-from mlirad.dialect.effects import is_terminator
 from mlirad.dialect.expr import Expr, building, located
 from mlirad.dialect.op import NdOp
 from mlirad.errors import DifferentiationError
+from mlirad.xdsl_support.effects import is_terminator
 
 
 @dataclass

@@ -23,7 +23,7 @@ from mlirad.autodiff.shelves import Shelves
 from mlirad.autodiff.sweep import Sweep
 from mlirad.autodiff.undo import Undo
 from mlirad.dialect.request import RecordOp, ReplayOp, ResidualOp
-from mlirad.dialect.traversal import find
+from mlirad.xdsl_support.traversal import find
 
 
 @dataclass(frozen=True)

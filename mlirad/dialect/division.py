@@ -12,7 +12,7 @@ from mlirad.dialect import types
 from mlirad.dialect.elementwise import BinaryOp, choose, compare, number, scalar_op
 from mlirad.dialect.expr import Expr, emit
 from mlirad.dialect.op import op
-from mlirad.dialect.remf import RemfOp
+from mlirad.xdsl_support.remf import RemfOp
 
 
 @op(np.floor_divide, cost=8, partial=(0, 1))

@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import ParsePropInAttrDict, VarIRConstruct, irdl_op_definition, traits_def
-from xdsl.irdl.operations import BeforeVariadicSingleAccessor
-from xdsl.traits import MemoryEffect, Pure
+from xdsl.ir import SSAValue
+from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, traits_def
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, emit
 from mlirad.dialect.registry import TypedOp, require_free, spell
 from mlirad.errors import CompileError
+from mlirad.xdsl_support.fast_accessors import once_for_all_alike, read_places
 
 # The loops that an array's axes run along.
 Dims = tuple[int, ...]
@@ -163,7 +163,6 @@ class PureOp(NdOp):
 
 
 NdOpT = TypeVar("NdOpT", bound=NdOp)
-_MOST_VERIFIED = 1000
 
 
 _classes: list[type[NdOp]] = []
@@ -196,8 +195,8 @@ def op(
             raise TypeError(f"{cls.__name__} leaves open: {', '.join(open_questions)}")
         require_free(spellings, cls.__name__)
         defined = irdl_op_definition(cls)
-        _read_places(defined)
-        defined.verify_ = _once_for_all_alike(defined.verify_)  # pyright: ignore[reportAttributeAccessIssue]
+        read_places(defined)
+        defined.verify_ = once_for_all_alike(defined.verify_)  # pyright: ignore[reportAttributeAccessIssue]
         defined.spellings = spellings
         defined.memory = Memory(overwrites, frozenset(shape_only), cost)
         defined.singular = singular
@@ -208,57 +207,6 @@ def op(
         return defined
 
     return define
-
-
-class _OperandAt(BeforeVariadicSingleAccessor):
-    """An operand that stands at a fixed place is read from there: to read them is most of what a compiler does, and the
-    accessor of xDSL, which serves results, regions and successors too, takes several times as long."""
-
-    def __get__(self, obj: Any, objtype: type | None = None) -> SSAValue:
-        return tuple.__getitem__(obj._operands, self.idx)
-
-
-class _ResultAt(BeforeVariadicSingleAccessor):
-    """As `_OperandAt`, of results."""
-
-    def __get__(self, obj: Any, objtype: type | None = None) -> SSAValue:
-        return tuple.__getitem__(obj.results, self.idx)
-
-
-_AT_ITS_PLACE = {VarIRConstruct.OPERAND: _OperandAt, VarIRConstruct.RESULT: _ResultAt}
-
-
-def _read_places(cls: type[NdOp]) -> None:
-    """Let what stands at a fixed place among a class's operands and results be read from there."""
-    for name, accessor in tuple(vars(cls).items()):
-        if isinstance(accessor, BeforeVariadicSingleAccessor) and accessor.construct in _AT_ITS_PLACE:
-            setattr(cls, name, _AT_ITS_PLACE[accessor.construct](accessor.construct, accessor.idx))
-
-
-def _once_for_all_alike(verify: Callable[[Any], None]) -> Callable[[Any], None]:
-    """The verifier of a class, which runs once for ops of the same types and attributes (the very objects, which the
-    table keeps alive): nothing else of an op of ours is looked at. Where ops stand, xDSL itself verifies."""
-    seen: dict[tuple[int | str, ...], list[Attribute]] = {}
-
-    def verify_(self: Any) -> None:
-        if self.regions:
-            verify(self)
-            return
-        held = [operand.type for operand in self.operands]
-        count = len(held)
-        held += [result.type for result in self.results]
-        held += self.properties.values()
-        held += self.attributes.values()
-        key = (count, len(self.results), len(self.properties), *map(id, held), *self.properties, *self.attributes)
-        if key in seen:
-            return
-        verify(self)
-        if all(isinstance(trait, MemoryEffect) for trait in self.traits):
-            if len(seen) >= _MOST_VERIFIED:
-                seen.clear()
-            seen[key] = held
-
-    return verify_
 
 
 def op_classes() -> tuple[type[NdOp], ...]:

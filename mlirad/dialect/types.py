@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache, lru_cache, wraps
-from typing import Any, TypeGuard, TypeVar
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any, TypeGuard
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from mlirad.location import SourceLocation
+from mlirad.xdsl_support.kept_answers import once
 
 F32 = Float32Type()
 F64 = Float64Type()
@@ -39,25 +40,6 @@ _ELEMENT_OF_DTYPE: dict[np.dtype, Attribute] = {
     **{np.dtype(f"u{bits // 8}"): IntegerType(bits, Signedness.UNSIGNED) for bits in (8, 16, 32, 64)},
 }
 _DTYPE_OF_ELEMENT = {element: dtype for dtype, element in _ELEMENT_OF_DTYPE.items()}
-
-_Type = TypeVar("_Type", bound=Attribute)
-_Answer = TypeVar("_Answer")
-
-
-def once(compute: Callable[[_Type], _Answer]) -> Callable[[_Type], _Answer]:
-    """What a function answers of a type is kept with the type, which never changes: hashing one is slow."""
-    key = f"{compute.__module__}.{compute.__qualname__}"
-
-    @wraps(compute)
-    def remembered(type: _Type) -> _Answer:
-        known = vars(type)
-        try:
-            return known[key]
-        except KeyError:
-            answer = known[key] = compute(type)
-            return answer
-
-    return remembered
 
 
 def from_dtype(dtype: np.dtype) -> Attribute:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from mlirad.dialect.traversal import ops_inside
+from mlirad.xdsl_support.traversal import ops_inside
 
 
 def drop_abandoned_uses(module: ModuleOp) -> None:

@@ -20,12 +20,12 @@ from mlirad.dialect.check import CheckIndexOp
 from mlirad.dialect.choice import MaximumOp, MinimumOp
 from mlirad.dialect.constant import ConstantOp
 from mlirad.dialect.division import FloorDivOp
-from mlirad.dialect.effects import has_no_effect
 from mlirad.dialect.elementwise import AddOp, MulOp, NegOp, SubOp
 from mlirad.dialect.expr import Expr, apply, constant, insert
 from mlirad.dialect.indexing import WrapIndexOp
 from mlirad.dialect.movement import DimOp, size_of
 from mlirad.frontend.known import is_recent, recall, remember
+from mlirad.xdsl_support.effects import has_no_effect
 
 Int = int | Expr
 Number = int | Fraction

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from mlirad.dialect.traversal import ops_of
 from mlirad.lowering.carries import Carries
 from mlirad.lowering.rewriting import terminator
 from mlirad.lowering.tensor_memory import (
@@ -25,6 +24,7 @@ from mlirad.lowering.tensor_memory import (
     is_tensor,
     ties,
 )
+from mlirad.xdsl_support.traversal import ops_of
 
 
 @dataclass

@@ -14,10 +14,10 @@ from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
-from mlirad.dialect.effects import is_terminator, only_computes
-from mlirad.dialect.traversal import find, ops_inside
 from mlirad.lowering.rewriting import is_removable
 from mlirad.lowering.tensor_memory import is_static
+from mlirad.xdsl_support.effects import is_terminator, only_computes
+from mlirad.xdsl_support.traversal import find, ops_inside
 
 WRITTEN = "mlirad.written"
 

@@ -22,11 +22,9 @@ from xdsl.passes import ModulePass
 from mlirad.dialect import types
 from mlirad.dialect.check import CheckIndexOp, CheckOp
 from mlirad.dialect.choice import MaximumOp, SelectOp
-from mlirad.dialect.effects import is_terminator, only_computes
 from mlirad.dialect.elementwise import AddOp
 from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.op import NdOp
-from mlirad.dialect.traversal import ops_inside
 from mlirad.lowering import algebra, array_algebra
 from mlirad.lowering.algebra import Rule, Rules, general_rules, simpler
 from mlirad.lowering.carries import Carries, is_structured
@@ -40,6 +38,8 @@ from mlirad.lowering.rewriting import (
     static_trips,
     terminator,
 )
+from mlirad.xdsl_support.effects import is_terminator, only_computes
+from mlirad.xdsl_support.traversal import ops_inside
 
 _IDENTITIES: Rules = {**algebra.RULES, **array_algebra.RULES}
 

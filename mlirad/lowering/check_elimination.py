@@ -43,12 +43,12 @@ from mlirad.dialect.expr import Expr, constant, emit
 from mlirad.dialect.indexing import WrapIndexOp
 from mlirad.dialect.movement import DimOp
 from mlirad.dialect.overflow import HIGHEST, LOWEST, AddFitsOp, FitsOp, MulFitsOp, SubFitsOp
-from mlirad.dialect.traversal import ops_of
 from mlirad.lowering.apart import move_reads_out
 from mlirad.lowering.carries import Carries, is_structured
 from mlirad.lowering.growth import Growth, growth
 from mlirad.lowering.ranges import Interval, Ranges, Sum
 from mlirad.lowering.rewriting import constant_int, in_place_of, replace, terminator
+from mlirad.xdsl_support.traversal import ops_of
 
 # No array of that many elements exists.
 _LARGEST_SIZE = 2**56

@@ -23,9 +23,9 @@ from mlirad.dialect import types
 from mlirad.dialect.check import CheckIndexOp, CheckOp
 from mlirad.dialect.expr import constant
 from mlirad.dialect.gather import CheckIndicesOp
-from mlirad.dialect.traversal import ops_of
 from mlirad.lowering.callees import RemovableCalls
 from mlirad.lowering.rewriting import in_place_of, is_pure, replace
+from mlirad.xdsl_support.traversal import ops_of
 
 # What has been checked once holds from then on: values never change.
 _IDEMPOTENT = frozenset({CheckOp, CheckIndexOp, CheckIndicesOp})

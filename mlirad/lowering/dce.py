@@ -19,11 +19,11 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 
-from mlirad.dialect.effects import is_terminator, only_computes
-from mlirad.dialect.traversal import ops_inside, ops_of
 from mlirad.lowering.callees import RemovableCalls
 from mlirad.lowering.carries import Carries, StructuredOp, carry_of, is_structured
 from mlirad.lowering.rewriting import erase, is_removable
+from mlirad.xdsl_support.effects import is_terminator, only_computes
+from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 
 @dataclass(frozen=True)

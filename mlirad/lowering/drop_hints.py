@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from mlirad.dialect.request import CHECKPOINT, RECOVERED
-from mlirad.dialect.traversal import ops_inside
+from mlirad.xdsl_support.traversal import ops_inside
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,10 @@ from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from mlirad.dialect.traversal import ops_inside
 from mlirad.lowering.lanes import Lanes
 from mlirad.lowering.loop_builder import Constants, LoopBuilder
-from mlirad.lowering.vector_arith import mend_vector_arith
 from mlirad.lowering.vector_math import EXPANSIONS, FORMATS, by_lanes
+from mlirad.xdsl_support.traversal import ops_inside
 
 _NATIVE = (
     math.AbsFOp,
@@ -41,7 +40,6 @@ class ExpandMath(ModulePass):
     name = "mlirad-expand-math"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        mend_vector_arith()
         for function in op.ops:
             if isinstance(function, func.FuncOp) and function.body.blocks:
                 _expand(function)

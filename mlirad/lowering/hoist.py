@@ -23,9 +23,9 @@ from mlirad.dialect.attributes import ints
 from mlirad.dialect.check import CheckIndexOp
 from mlirad.dialect.indexing import ExtractOp, ExtractSliceOp
 from mlirad.dialect.op import NdOp
-from mlirad.dialect.traversal import ops_of
 from mlirad.lowering.lifetimes import is_destroyed
 from mlirad.lowering.rewriting import constant_int, is_pure, static_trips
+from mlirad.xdsl_support.traversal import ops_of
 
 
 @dataclass(frozen=True)

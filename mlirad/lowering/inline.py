@@ -17,10 +17,10 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from mlirad.dialect.traversal import ops_inside
-from mlirad.dialect.types import once
 from mlirad.lowering.callees import calls_in, functions_of, recursive
 from mlirad.lowering.rewriting import erase, replace, splice
+from mlirad.xdsl_support.kept_answers import once
+from mlirad.xdsl_support.traversal import ops_inside
 
 
 @dataclass(frozen=True)

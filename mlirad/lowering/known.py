@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirad.dialect import types
 from mlirad.dialect.constant import ConstantOp, FullOp
+from mlirad.xdsl_support.kept_answers import once
 
 _CONSTANTS = frozenset({ConstantOp, arith.ConstantOp})
 
@@ -47,7 +48,7 @@ def known_number(value: SSAValue) -> Any:
     return None
 
 
-@types.once
+@once
 def _number(attribute: Any) -> Any:
     return number_of(attribute, attribute.type)
 

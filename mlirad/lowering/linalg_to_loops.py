@@ -17,7 +17,6 @@ from xdsl.dialects.memref import CopyOp as MemRefCopyOp
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
-from mlirad.dialect.traversal import ops_inside
 from mlirad.lowering.contraction import Contraction, ContractionEmitter, match_contraction
 from mlirad.lowering.loop_body import Body, body_of
 from mlirad.lowering.loop_builder import Constants, LoopBuilder, top_of
@@ -27,8 +26,8 @@ from mlirad.lowering.parallel_nest import cut_of, in_blocks
 from mlirad.lowering.repeated_nests import share_repeated
 from mlirad.lowering.rewriting import erase
 from mlirad.lowering.shared_tiles import SharedTiles
-from mlirad.lowering.vector_arith import mend_vector_arith
 from mlirad.lowering.vectorize import NestEmitter
+from mlirad.xdsl_support.traversal import ops_inside
 
 _FEWEST_CLEARED, _MOST_CLEARED = 9, 1 << 23
 
@@ -42,7 +41,6 @@ class LinalgToLoops(ModulePass):
     parallel: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        mend_vector_arith()
         found = [inner for inner in ops_inside(op) if inner.__class__ in _STRUCTURED and _is_structured(inner)]
         if not self.parallel:
             found = share_repeated(op, [inner for inner in found if not _is_clear(inner)])

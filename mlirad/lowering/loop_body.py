@@ -22,9 +22,9 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.linalg.ops import IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mlirad.dialect.remf import RemfOp
-from mlirad.dialect.types import once
 from mlirad.lowering.loop_builder import INDEX, NO_OVERFLOW_FLAGS, LoopBuilder, vector_of
+from mlirad.xdsl_support.kept_answers import once
+from mlirad.xdsl_support.remf import RemfOp
 
 TRAPPING = (
     arith.DivSIOp,

@@ -34,9 +34,10 @@ from xdsl.ir.affine import (
     AffineMap,
 )
 
-from mlirad.dialect.types import from_location, once
+from mlirad.dialect.types import from_location
 from mlirad.errors import CompileError
 from mlirad.lowering.loop_builder import Index, LoopBuilder
+from mlirad.xdsl_support.kept_answers import once
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ from mlirad.dialect.upstream import empty, filled, generic, size_of_axis, writte
 from mlirad.errors import CompileError
 from mlirad.lowering.fused_body import FusedBody
 from mlirad.lowering.fusion import Fusion, Member, Plan
-from mlirad.lowering.linalg_effects import declare_effects
 from mlirad.lowering.rewriting import erase, in_place_of, is_removable
 from mlirad.lowering.size_bounds import bound_at, keep_bound, set_bound
 from mlirad.lowering.tensor_memory import is_consumed
@@ -49,7 +48,6 @@ class NdToLinalg(ModulePass):
     fuse: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        declare_effects()
         lowering = _Lowering(Fusion(self.fuse))
         functions = list(op.ops)
         for function in functions:

@@ -23,12 +23,12 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.dialect.attributes import attribute_of
-from mlirad.dialect.traversal import ops_of
 from mlirad.dialect.types import itemsize
 from mlirad.lowering.carries import Carries
 from mlirad.lowering.rewriting import terminator
 from mlirad.lowering.size_bounds import bound_at
 from mlirad.lowering.tensor_memory import block_of, is_linalg, is_memref
+from mlirad.xdsl_support.traversal import ops_of
 
 OFFSET = "mlirad.offset"
 SIZE = "mlirad.arena_size"

@@ -16,11 +16,11 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.dialect.expr import insert
-from mlirad.dialect.traversal import ops_of
 from mlirad.dialect.upstream import written
 from mlirad.lowering.callees import Convention
 from mlirad.lowering.rewriting import in_place_of, replace
 from mlirad.lowering.tensor_memory import TIES, VIEWS, is_linalg, is_tensor, refuse
+from mlirad.xdsl_support.traversal import ops_of
 
 _KNOWN = VIEWS | {
     arith.ConstantOp,

@@ -19,9 +19,9 @@ from xdsl.traits import (
 )
 
 from mlirad.dialect.constant import ConstantOp
-from mlirad.dialect.effects import is_terminator, only_computes
 from mlirad.dialect.expr import emitting
-from mlirad.dialect.traversal import ops_of
+from mlirad.xdsl_support.effects import is_terminator, only_computes
+from mlirad.xdsl_support.traversal import ops_of
 
 
 def in_place_of(op: Operation) -> emitting:

@@ -23,8 +23,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation
 
-from mlirad.dialect.types import once
 from mlirad.lowering.tensor_memory import Slice
+from mlirad.xdsl_support.kept_answers import once
 
 Strides = list[int | None]
 Integers = DenseArrayBase[IntegerType]

@@ -18,8 +18,9 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from xdsl.ir.affine import AffineDimExpr
 
 from mlirad.dialect import types
-from mlirad.dialect.traversal import ops_of
 from mlirad.errors import CompileError
+from mlirad.xdsl_support.kept_answers import once
+from mlirad.xdsl_support.traversal import ops_of
 
 # Results that look at their first operand's memory, unless they are made a copy.
 VIEWS = frozenset(
@@ -62,7 +63,7 @@ def is_memref(value: SSAValue) -> bool:
     return type(value.type) is MemRefType
 
 
-@types.once
+@once
 def is_static(type: Attribute) -> bool:
     return isinstance(type, TensorType) and DYNAMIC_INDEX not in type.get_shape()
 
@@ -116,7 +117,7 @@ def input_count(op: LinalgStructuredOperation) -> int:
     return _lengths(op.properties["operandSegmentSizes"])[0]
 
 
-@types.once
+@once
 def _lengths(segments: Attribute) -> tuple[int, ...]:
     assert isinstance(segments, DenseArrayBase)
     return tuple(segments.get_values())

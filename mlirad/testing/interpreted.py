@@ -16,7 +16,6 @@ from xdsl.traits import SymbolTable
 from mlirad import pipeline, stages
 from mlirad.dialect import types
 from mlirad.dialect.check import CheckFailed
-from mlirad.dialect.verify import verify_dominance
 from mlirad.frontend.aliases import Alias
 from mlirad.frontend.captures import Capture
 from mlirad.jit.compilation import build_for, specialized
@@ -26,6 +25,7 @@ from mlirad.raised import exception_class
 from mlirad.signature import Signature, signature_of
 from mlirad.targets.target import Artifact, Entry, Slot
 from mlirad.testing.interpreter import Interpreter
+from mlirad.xdsl_support.verify import verify_dominance
 
 
 class InterpretedArtifact(Artifact):

@@ -23,8 +23,8 @@ from mlirad.dialect import types
 from mlirad.dialect.attributes import value_of
 from mlirad.dialect.check import CheckFailed
 from mlirad.dialect.compare import as_dtype
-from mlirad.dialect.remf import RemfOp
 from mlirad.raised import message_of
+from mlirad.xdsl_support.remf import RemfOp
 
 Value = Any
 Environment = dict[SSAValue, Value]

@@ -35,6 +35,7 @@ ROWS: tuple[frozenset[str], ...] = (
             "threads",
         }
     ),
+    frozenset({"xdsl_support"}),
     frozenset({"dialect"}),
     frozenset({"frontend", "autodiff", "lowering"}),
     frozenset({"targets"}),
@@ -134,6 +135,8 @@ def test_imports_go_one_way(path: Path) -> None:
     ("room", "line"),
     [
         ("errors", "from mlirad.dialect import op"),
+        ("errors", "from mlirad.xdsl_support.effects import is_terminator"),
+        ("xdsl_support", "from mlirad.dialect import types"),
         ("dialect", "from mlirad.frontend.loops import trip_count"),
         ("frontend", "from mlirad.autodiff.adjoint import Adjoint"),
         ("lowering", "import mlirad"),

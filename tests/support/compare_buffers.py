@@ -14,9 +14,9 @@ from xdsl.ir import Operation
 from xdsl.parser import Parser
 
 from mlirad.dialect.types import to_dtype
-from mlirad.dialect.verify import verify_dominance
 from mlirad.lowering.bufferize import Bufferize
 from mlirad.lowering.plan_arena import PlanArena
+from mlirad.xdsl_support.verify import verify_dominance
 
 
 def parse(text: str) -> ModuleOp:

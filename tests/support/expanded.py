@@ -16,12 +16,12 @@ from mlirad.autodiff.split import Split
 from mlirad.autodiff.tape import Tape
 from mlirad.dialect.nd import Nd
 from mlirad.dialect.request import Ad
-from mlirad.dialect.verify import verify_dominance
 from mlirad.lowering.canonicalize import Canonicalize
 from mlirad.lowering.cse import Cse
 from mlirad.lowering.dce import Dce
 from mlirad.lowering.inline import Inline
 from mlirad.testing.interpreter import run
+from mlirad.xdsl_support.verify import verify_dominance
 
 CLEAN = (Inline(), Canonicalize(), Cse(), Dce())
 EXPAND = (Differentiate(), Dce(), Tape(), Split())

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from mlirad import tree
-from mlirad.dialect.verify import verify_dominance
 from mlirad.frontend.build import Built, NeedStaticLeaves, build
 from mlirad.frontend.results import (
     ArgumentAlias,
@@ -25,6 +24,7 @@ from mlirad.frontend.results import (
 from mlirad.jit.views import view_of
 from mlirad.signature import signature_of
 from mlirad.testing.interpreter import run
+from mlirad.xdsl_support.verify import verify_dominance
 
 _PYTHON: dict[str, Callable[[Any], Any]] = {"b": bool, "i": int, "f": float}
 

@@ -13,12 +13,11 @@ from xdsl.dialects import arith, builtin, func, linalg, math, memref, scf, vecto
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from mlirad.dialect.remf import RemfOp
 from mlirad.lowering.expand_math import ExpandMath
 from mlirad.lowering.linalg_to_loops import LinalgToLoops
-from mlirad.lowering.vector_arith import mend_vector_arith
 from mlirad.targets.cpu import CpuTarget
 from mlirad.targets.cpu.emit.module import emit_llvm
+from mlirad.xdsl_support.remf import RemfOp
 
 _DIALECTS = (
     arith.Arith,
@@ -33,7 +32,6 @@ _DIALECTS = (
 
 
 def parse(text: str) -> ModuleOp:
-    mend_vector_arith()
     context = Context()
     for dialect in _DIALECTS:
         context.load_dialect(dialect)

@@ -16,9 +16,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from mlirad.dialect.op import NdOp
-from mlirad.dialect.traversal import ops_inside
-from mlirad.dialect.types import from_location, once
+from mlirad.dialect.types import from_location
 from mlirad.errors import TargetError
+from mlirad.xdsl_support.kept_answers import once
+from mlirad.xdsl_support.traversal import ops_inside
 
 _WIDTHS = (1, 8, 16, 32, 64)
 

@@ -9,10 +9,10 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirad.dialect.request import ResidualsType
 from mlirad.dialect.tape import TapeOp
-from mlirad.dialect.verify import verify_dominance
 from mlirad.lowering.cse import Cse
 from mlirad.lowering.dce import Dce
 from mlirad.testing.interpreter import run
+from mlirad.xdsl_support.verify import verify_dominance
 
 REQUESTS = """builtin.module {
   func.func private @f(%x: f64, %n: i64) -> f64 {

@@ -14,8 +14,8 @@ from mlirad import jit, pipeline
 from mlirad.dialect import types
 from mlirad.dialect.constant import ConstantOp
 from mlirad.dialect.elementwise import NegOp
-from mlirad.dialect.verify import InvalidOp
 from mlirad.testing.interpreted import Interpreted
+from mlirad.xdsl_support.verify import InvalidOp
 
 # A nest of loops, written from outside to inside: what appends is in the innermost body.
 LINES = {

@@ -22,7 +22,6 @@ from mlirad.dialect.compare import cast
 from mlirad.dialect.expr import Expr, building, constant, emit, full, insert, sum_of, where
 from mlirad.dialect.indexing import AddAtOp, ExtractOp, WrapIndexOp
 from mlirad.dialect.movement import DimOp
-from mlirad.dialect.verify import verify_dominance
 from mlirad.lowering.canonicalize import Canonicalize
 from mlirad.lowering.check_elimination import EliminateChecks
 from mlirad.lowering.cse import Cse
@@ -31,6 +30,7 @@ from mlirad.lowering.hoist import Hoist
 from mlirad.lowering.inline import Inline
 from mlirad.testing.build import branch, for_loop, function, get, put, while_loop
 from mlirad.testing.interpreter import run
+from mlirad.xdsl_support.verify import verify_dominance
 
 CLEAN: tuple[ModulePass, ...] = (Canonicalize(), Cse(), Dce())
 PIPELINES: dict[str, tuple[ModulePass, ...]] = {

@@ -11,11 +11,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from mlirad import pipeline
-from mlirad.dialect.verify import verify_dominance
 from mlirad.lowering.nd_to_linalg import NdToLinalg
 from mlirad.testing import linalg_interpreter
 from mlirad.testing.build import ask_vjp
 from mlirad.testing.interpreter import run
+from mlirad.xdsl_support.verify import verify_dominance
 
 PROGRAMS = loop_programs.programs()
 

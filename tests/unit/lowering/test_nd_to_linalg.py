@@ -28,7 +28,6 @@ from mlirad.dialect.movement import TransposeOp, broadcast, reshape
 from mlirad.dialect.op import op_classes
 from mlirad.dialect.reduction import MaxOp, MinOp
 from mlirad.dialect.tape import GrowOp
-from mlirad.dialect.verify import verify_dominance
 from mlirad.errors import CompileError
 from mlirad.lowering.canonicalize import Canonicalize
 from mlirad.lowering.cse import Cse
@@ -38,6 +37,7 @@ from mlirad.lowering.nd_to_linalg import NdToLinalg
 from mlirad.testing import linalg_interpreter
 from mlirad.testing.build import ask_vjp, branch, for_loop, function, put
 from mlirad.testing.interpreter import run
+from mlirad.xdsl_support.verify import verify_dominance
 
 F32, F64, I64 = types.F32, types.F64, types.I64
 CLEAN = (Canonicalize(), Cse(), Dce(), Hoist(), Canonicalize())

@@ -10,11 +10,10 @@ from xdsl.dialects import arith, builtin, func, math, memref, scf, vector
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from mlirad.dialect.remf import RemfOp
-from mlirad.lowering.vector_arith import mend_vector_arith
 from mlirad.targets.cpu import CpuTarget
 from mlirad.targets.cpu.abi import CpuArtifact
 from mlirad.targets.cpu.emit.module import emit_llvm
+from mlirad.xdsl_support.remf import RemfOp
 
 _DIALECTS = (
     arith.Arith,
@@ -28,7 +27,6 @@ _DIALECTS = (
 
 
 def _parse(text: str) -> ModuleOp:
-    mend_vector_arith()
     context = Context()
     for dialect in _DIALECTS:
         context.load_dialect(dialect)

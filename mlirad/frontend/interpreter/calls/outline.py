@@ -18,7 +18,6 @@ from xdsl.ir import Block, BlockArgument, Region, SSAValue
 
 from mlirad.dialect import types
 from mlirad.dialect.expr import Expr, building, insert
-from mlirad.dialect.traversal import ops_inside, ops_of
 from mlirad.frontend import known, layout, sizes
 from mlirad.frontend.columns import discard
 from mlirad.frontend.interpreter import dispatch, storage
@@ -33,6 +32,7 @@ from mlirad.frontend.steering import Bottom
 from mlirad.frontend.traced import Traced
 from mlirad.frontend.values import Bound, Closure, Entry, Growth, Object, Owner, Ref, Static, Transformed, Tuple, Value
 from mlirad.requests import name_of
+from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from mlirad.dialect.remf import RemfOp
 from mlirad.targets.cpu.emit.descriptor import from_parts, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Rule
 from mlirad.targets.cpu.emit.types import bits_of, filled, is_float, lanes_of, literal, llvm_type, suffix
+from mlirad.xdsl_support.remf import RemfOp
 
 
 def fast_flags(op: Operation) -> str:

@@ -19,10 +19,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 from xdsl.ir.affine import AffineMap
 
-from mlirad.dialect.types import once
 from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit.lines import Lines
 from mlirad.targets.cpu.emit.types import llvm_type, memory_type
+from mlirad.xdsl_support.kept_answers import once
 
 INDEX = IndexType()
 

@@ -20,8 +20,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from mlirad.dialect.types import once
 from mlirad.errors import TargetError
+from mlirad.xdsl_support.kept_answers import once
 
 _FLOATS: dict[type[Attribute], tuple[str, str, int]] = {
     Float32Type: ("float", "f32", 32),

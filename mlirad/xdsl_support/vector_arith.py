@@ -1,12 +1,12 @@
 """Mends xDSL's `arith`, whose casts, comparisons and select know scalars only, for vectors.
 
-Reads: nothing. Writes: constraints and text form of those op classes, once a process. Leaves: scalars as they were.
+Reads: nothing. Writes: constraints and text form of those op classes, once, when the room is imported. Leaves: scalars
+as they were. (MLIR allows vectors in all of them.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from xdsl.dialects import arith
@@ -32,9 +32,8 @@ _CASTS: dict[type[Any], tuple[RangeConstraint, RangeConstraint]] = {
 }
 
 
-@cache
 def mend_vector_arith() -> None:
-    """Makes `arith` verify, print and parse on vectors as upstream does. Call it before vectors are built or parsed."""
+    """Make `arith` verify, print and parse on vectors as MLIR does. The room calls it when it is imported."""
     for op_class, (operand, result) in _CASTS.items():
         definition = op_class.get_irdl_definition()
         definition.operands[0][1].constr = operand

@@ -8,8 +8,6 @@ from xdsl.dialects import arith, test
 from xdsl.dialects.builtin import VectorType, f64, i1
 from xdsl.utils.exceptions import VerifyException
 
-from mlirad.lowering.vector_arith import mend_vector_arith
-
 
 def function(argument: str, line: str) -> str:
     return f"func.func @f(%v: {argument}) {{\n  {line}\n  func.return\n}}"
@@ -35,7 +33,6 @@ def test_a_cast_of_floats_to_floats_is_refused() -> None:
 
 
 def test_a_comparison_built_in_python_has_a_vector_of_bools() -> None:
-    mend_vector_arith()
     wide, narrow = test.TestOp(result_types=[VectorType(f64, [4])]), test.TestOp(result_types=[f64])
     mask: object = arith.CmpfOp(wide.results[0], wide.results[0], "ogt").result.type
     flag: object = arith.CmpfOp(narrow.results[0], narrow.results[0], "ogt").result.type

@@ -1,6 +1,7 @@
-"""Says what xDSL does not: which memory the ops of linalg read and write, so that clean-up passes work on them.
+"""The effects of linalg's ops. In xDSL they have none declared, so that each one counts as one that may do anything.
 
-Reads and writes: xDSL's op classes. Leaves: linalg on tensors pure, on memrefs with the effects of its operands.
+Reads and writes: xDSL's op classes, once, when the room is imported. Leaves: linalg on tensors pure, on memrefs with
+the effects of its operands.
 """
 
 from __future__ import annotations
@@ -26,9 +27,7 @@ class OperandEffects(MemoryEffect):
 
 
 def declare_effects() -> None:
-    """Give the ops of linalg their effects, unless they have them already."""
+    """Give the ops of linalg their effects. The room calls it when it is imported."""
     for op_class in (GenericOp, FillOp, CopyOp):
-        if not op_class.has_trait(OperandEffects):
-            op_class.traits.add_trait(OperandEffects())
-    if not IndexOp.has_trait(Pure):
-        IndexOp.traits.add_trait(Pure())
+        op_class.traits.add_trait(OperandEffects())
+    IndexOp.traits.add_trait(Pure())

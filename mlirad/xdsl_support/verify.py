@@ -1,6 +1,6 @@
 """Whether a module is valid, and which op is to blame: xDSL's own checks, and what xDSL leaves out.
 
-Reads: any module. Writes: nothing. Raises VerifyException, or CompileError at the place of the first invalid op.
+Reads: any module. Writes: nothing. Raises InvalidOp, which has the first invalid op.
 
 xDSL does not check that a value is defined before it is used, nor that the regions of `scf.if` and `scf.while` end with
 what the op gives and carries.
@@ -15,9 +15,6 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove, NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from mlirad.dialect import types
-from mlirad.errors import CompileError
-
 
 class InvalidOp(VerifyException):
     """A VerifyException that knows its op."""
@@ -27,14 +24,11 @@ class InvalidOp(VerifyException):
         self.op = op
 
 
-def verify_placed(module: Operation) -> None:
-    """Raise CompileError at the first op that is not valid."""
-    try:
-        for op in module.walk():
-            _verify_op(op)
-        verify_dominance(module)
-    except InvalidOp as error:
-        raise CompileError(str(error), types.from_location(error.op.location)) from error
+def verify_all(module: Operation) -> None:
+    """Raise InvalidOp at the first op that is not valid."""
+    for op in module.walk():
+        _verify_op(op)
+    verify_dominance(module)
 
 
 def _verify_op(op: Operation) -> None:

@@ -1,0 +1,27 @@
+"""All that mlirad adds to xDSL 0.74 or changes in it. Importing the room applies it, once.
+
+What xDSL 0.74 lacks, by file; with the thread of xdslproject/xdsl where one is known:
+
+* `linalg_effects.py`: the effects of `linalg.generic`, `fill`, `copy` and `index`. Without them no pass may remove or
+  merge such an op. (The traits exist since #2640 and #2987; linalg does not use them.)
+* `vector_arith.py`: casts, comparisons and `select` of `arith` on vectors, which MLIR has.
+* `remf.py`: the op `arith.remf`, which MLIR has.
+* `effects.py`: an answer to "is this op pure?" that does not search the op's traits each time.
+* `traversal.py`: walks of the IR that are fast, and safe while a pass changes what it walks over.
+* `fast_accessors.py`: fast reading of operands and results by name; verification once for all ops that are alike.
+* `kept_answers.py`: a place on an immutable attribute for what has been computed of it.
+* `verify.py`: a check of dominance (#1033 and #4023, both open), and of the regions of `scf.if` and `scf.while`.
+* `parser.py`: the place in the text of each op without `loc(...)` (#815, open), errors with a place, and strings in
+  linear time.
+
+Reads: xDSL's classes. Writes: those of linalg and arith that the first two files name. Leaves: all others. No pass
+changes a class of xDSL: the result of others would depend on whether it ran before them.
+"""
+
+from __future__ import annotations
+
+from mlirad.xdsl_support.linalg_effects import declare_effects
+from mlirad.xdsl_support.vector_arith import mend_vector_arith
+
+declare_effects()
+mend_vector_arith()

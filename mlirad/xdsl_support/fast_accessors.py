@@ -1,0 +1,67 @@
+"""Fast reading of an op's operands and results by name, and its verification once for all ops that are alike.
+
+Reads and writes: op classes that ask for it; xDSL's own stay as they are. Leaves: the same values and the same errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import IRDLOperation, VarIRConstruct
+from xdsl.irdl.operations import BeforeVariadicSingleAccessor
+from xdsl.traits import MemoryEffect
+
+_MOST_VERIFIED = 1000
+
+
+class _OperandAt(BeforeVariadicSingleAccessor):
+    """An operand that stands at a fixed place is read from there: to read them is most of what a compiler does, and the
+    accessor of xDSL, which serves results, regions and successors too, takes several times as long."""
+
+    def __get__(self, obj: Any, objtype: type | None = None) -> SSAValue:
+        return tuple.__getitem__(obj._operands, self.idx)
+
+
+class _ResultAt(BeforeVariadicSingleAccessor):
+    """As `_OperandAt`, of results."""
+
+    def __get__(self, obj: Any, objtype: type | None = None) -> SSAValue:
+        return tuple.__getitem__(obj.results, self.idx)
+
+
+_AT_ITS_PLACE = {VarIRConstruct.OPERAND: _OperandAt, VarIRConstruct.RESULT: _ResultAt}
+
+
+def read_places(cls: type[IRDLOperation]) -> None:
+    """Let what stands at a fixed place among a class's operands and results be read from there."""
+    for name, accessor in tuple(vars(cls).items()):
+        if isinstance(accessor, BeforeVariadicSingleAccessor) and accessor.construct in _AT_ITS_PLACE:
+            setattr(cls, name, _AT_ITS_PLACE[accessor.construct](accessor.construct, accessor.idx))
+
+
+def once_for_all_alike(verify: Callable[[Any], None]) -> Callable[[Any], None]:
+    """The verifier of a class, which runs once for ops of the same types and attributes (the very objects, which the
+    table keeps alive): nothing else of such an op is looked at. Where ops stand, xDSL itself verifies."""
+    seen: dict[tuple[int | str, ...], list[Attribute]] = {}
+
+    def verify_(self: Any) -> None:
+        if self.regions:
+            verify(self)
+            return
+        held = [operand.type for operand in self.operands]
+        count = len(held)
+        held += [result.type for result in self.results]
+        held += self.properties.values()
+        held += self.attributes.values()
+        key = (count, len(self.results), len(self.properties), *map(id, held), *self.properties, *self.attributes)
+        if key in seen:
+            return
+        verify(self)
+        if all(isinstance(trait, MemoryEffect) for trait in self.traits):
+            if len(seen) >= _MOST_VERIFIED:
+                seen.clear()
+            seen[key] = held
+
+    return verify_
