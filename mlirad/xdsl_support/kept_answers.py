@@ -1,6 +1,7 @@
 """What a function answers of a type, kept with the type: xDSL's attributes never change, and to hash one is slow.
 
-Reads: attributes. Writes: entries of an attribute's `__dict__`, which xDSL neither compares nor prints. Leaves: classes.
+Reads: attributes. Writes: entries of an attribute's `__dict__`, which xDSL neither compares nor prints.
+Leaves: classes.
 """
 
 from __future__ import annotations
