@@ -15,7 +15,7 @@ from mlirad import opt
 FILES = sorted((Path(__file__).resolve().parents[2] / "filecheck").glob("**/*.mlir"))
 TOKEN = re.compile(r'"[^"\n]*"|[%@#!^]?[\w.$-]+|->|\s+|.', re.DOTALL)
 RUN = re.compile(r"RUN: mlirad-opt %s -p '?([^'|\s]+)'? \|")
-PLACE = re.compile(r"input\.mlir:\d+:\d+")
+PLACE = re.compile(r"[\w-]+\.(mlir|py):\d+:\d+")  # a file may give its ops places of another
 
 
 def run(
