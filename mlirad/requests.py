@@ -173,6 +173,15 @@ def definition_of(function: Any) -> SourceLocation | None:
     return None if code is None else SourceLocation(code.co_filename, code.co_firstlineno)
 
 
+def parameters_of(function: Any) -> tuple[str, ...]:
+    """The names of the positional parameters of a function, or of what a transform is of; none, where they are not
+    known."""
+    function = function.transformed if isinstance(function, Request) else function
+    code = getattr(function, "__code__", None)
+    names = () if code is None else code.co_varnames[: code.co_argcount]
+    return names[1:] if isinstance(function, MethodType) else names
+
+
 def name_of(function: Any) -> str:
     return getattr(plain(function), "__name__", type(function).__name__)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.autodiff.activity import Activity
-from mlirad.autodiff.naming import Mirror, Naming
+from mlirad.autodiff.naming import Mirror, Naming, hint_cotangent
 from mlirad.dialect.expr import Expr
 from mlirad.dialect.op import At
 
@@ -48,6 +48,7 @@ class Reverse(ABC):
             cotangents[value] = g.add(self.zeros_like(value, at) if so_far is None else so_far)
         else:
             cotangents[value] = g if so_far is None else so_far + g
+        hint_cotangent(cotangents[value].value, value)
 
     def name(self, value: SSAValue, at: Mirror) -> Expr:
         return Expr(self.naming.name(value, at))

@@ -36,6 +36,7 @@ from mlirad.frontend.interpreter.calls.recursion import INLINED
 from mlirad.frontend.interpreter.calls.transforms import PulledBack
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import NeedList
+from mlirad.frontend.interpreter.value_names import name_variable
 from mlirad.frontend.layout import strides_of
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.poison import Poison, PoisonUsed
@@ -62,7 +63,7 @@ from mlirad.frontend.values import Alternative, Object, Pullback, Ref, Static, T
 from mlirad.frontend.views import View
 from mlirad.location import SourceLocation
 from mlirad.process_setting import ProcessSetting
-from mlirad.requests import definition_of, name_of, plain
+from mlirad.requests import definition_of, name_of, parameters_of, plain
 from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature
 
 # An abstract interpreter recurses as deeply as the program nests, unrolled iterations included.
@@ -192,6 +193,8 @@ class Build:
         block = self.block = Block()
         with building(block), located(place), known.scope():
             args, kwargs = self.arguments(block)
+            for name_of_parameter, value in zip(parameters_of(self.function), args, strict=False):
+                name_variable(context.state, name_of_parameter, value)
             try:
                 value: Value | None = context.use(
                     dispatch.call(context, python_objects.object_value(context, self.function, None), args, kwargs)

@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from mlirad.dialect import types
 from mlirad.dialect.check import check
 from mlirad.dialect.compare import cast
+from mlirad.dialect.constant import ConstantOp
 from mlirad.dialect.expr import Expr, building, constant, full, insert
 from mlirad.frontend.nep50 import LARGEST_EXACT
 
@@ -133,6 +134,13 @@ class Columns:
             return constant(number, column.type).value
 
 
+def hint_of(column: Column) -> str | None:
+    """What the values of a column are called in dumps: as a side's is, if that is no constant."""
+    values = (operand.value for operand in (column.left, column.right) if isinstance(operand, Expr))
+    named = (value.name_hint for value in values if not isinstance(value.owner, ConstantOp))
+    return next((hint for hint in named if hint is not None), None)
+
+
 def emit_if(condition: Expr, columns: Columns) -> Callable[[SSAValue], SSAValue]:
     """Emit the scf.if whose branches are the two sides; gives the renaming from placeholders to its results."""
     ordered = list(columns.columns.values())
@@ -145,6 +153,8 @@ def emit_if(condition: Expr, columns: Columns) -> Callable[[SSAValue], SSAValue]
     if not ordered and all(block.first_op is block.last_op for block in (columns.left, columns.right)):
         return lambda value: value
     op = insert(IfOp(condition.value, [column.type for column in ordered], [columns.left], [columns.right]))
+    for column, result in zip(ordered, op.results, strict=True):
+        result.name_hint = hint_of(column)
     results = {column.placeholder: result for column, result in zip(ordered, op.results, strict=True)}
     return lambda value: results.get(value, value)
 

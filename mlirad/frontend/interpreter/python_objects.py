@@ -21,6 +21,7 @@ from mlirad.frontend.captures import Capture, Guard, Path, Presence, is_in_settl
 from mlirad.frontend.hints import did_you_mean
 from mlirad.frontend.interpreter import dispatch, storage
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.value_names import name
 from mlirad.frontend.layout import strides_of
 from mlirad.frontend.steering import Restart
 from mlirad.frontend.traced import of_array
@@ -239,6 +240,7 @@ def attribute_of_class(context: Context, value: Value, kind: type, name: str) ->
 def hidden_argument(context: Context, capture: Capture, contents: Any) -> Ref:
     """Bind the array of a capture, whose contents come as an argument, for the caller and for `captured`."""
     number = context.fresh()
+    name(contents.value, str(capture.path))
     context.state.store[number] = contents
     leaf = capture.leaf
     view = View.of(leaf.shape, leaf.dtype, strides_of(leaf), leaf.readonly)

@@ -19,6 +19,7 @@ from mlirad.frontend import known, purity, views
 from mlirad.frontend.assignment import assignable
 from mlirad.frontend.interpreter import grown_lists
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.value_names import name
 from mlirad.frontend.merge import kind_of
 from mlirad.frontend.poison import PoisonUsed
 from mlirad.frontend.selection import Selected
@@ -82,11 +83,11 @@ def require_writable(context: Context, array: Ref) -> None:
 def note_write(context: Context, cells: set[int]) -> None:
     """Something is written in these cells."""
     context.writes += 1
-    for name, value in context.state.frames.get(0, {}).items():
+    for variable, value in context.state.frames.get(0, {}).items():
         arrays = (each for each in inside(value) if isinstance(each, Ref))
         for position, array in enumerate(arrays):
             if any(alternative.cell in cells for alternative in array.alternatives):
-                context.reached_by_writes.add((name, position))
+                context.reached_by_writes.add((variable, position))
 
 
 def write(context: Context, array: Ref, new: Expr) -> None:
@@ -97,7 +98,9 @@ def write(context: Context, array: Ref, new: Expr) -> None:
     for index, alternative in enumerate(array.alternatives):
         old = context.state.store[alternative.cell]
         if array.selector is None:
-            context.state.store[alternative.cell] = views.put(alternative.view, old, new)
+            changed = views.put(alternative.view, old, new)
+            name(changed.value, old.value.name_hint or "$")
+            context.state.store[alternative.cell] = changed
             continue
         if alternative.view.readonly:
             continue  # it has been checked that it is not this one
@@ -108,6 +111,7 @@ def write(context: Context, array: Ref, new: Expr) -> None:
         with building(kept):
             insert(YieldOp(old.value))
         op = insert(IfOp((array.selector == index).value, [old.type], [taken], [kept]))
+        name(op.results[0], old.value.name_hint or "$")
         context.state.store[alternative.cell] = Expr(op.results[0])
 
 

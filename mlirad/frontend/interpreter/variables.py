@@ -9,6 +9,7 @@ from mlirad.dialect.check import check
 from mlirad.frontend.frames import Frame
 from mlirad.frontend.interpreter import python_objects
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.value_names import name_variable
 from mlirad.frontend.scope import ScopeNode, scope_of
 from mlirad.frontend.values import (
     Maybe,
@@ -41,6 +42,7 @@ def leave(context: Context) -> None:
 
 
 def bind(context: Context, name: str, value: Value) -> None:
+    name_variable(context.state, name, value)
     context.state.frames[frame_of(context, name).number][name] = value
 
 

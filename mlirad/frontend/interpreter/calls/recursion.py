@@ -34,6 +34,7 @@ from mlirad.frontend.columns import discard
 from mlirad.frontend.frames import RESULT, Frame
 from mlirad.frontend.interpreter import branches, dispatch, grown_lists, storage, variables
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.value_names import name_variable
 from mlirad.frontend.known import scope
 from mlirad.frontend.numbers import number_dtype
 from mlirad.frontend.outcomes import Exit
@@ -117,6 +118,8 @@ def interpreted(context: Context, site: Site) -> Value:
     frame = Frame(number, site.source, scope_of(site.node), site.parent, site=site)
     context.frames[number] = frame
     context.state.frames[number] = dict(site.bound)
+    for name, value in site.bound.items():
+        name_variable(context.state, name, value)
     context.active.append(frame)
     if site.parent is not None:
         # What the function sees of the code around it lives as long as it runs.

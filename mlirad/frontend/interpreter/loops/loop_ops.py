@@ -18,7 +18,7 @@ from mlirad.dialect.request import CHECKPOINT
 from mlirad.frontend import affine, known
 from mlirad.frontend.columns import discard
 from mlirad.frontend.header import INDEX, Header, Loop, Pass
-from mlirad.frontend.interpreter import branches, conditions, dispatch
+from mlirad.frontend.interpreter import branches, conditions, dispatch, value_names
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.loops import unrolling
 from mlirad.frontend.merge import describe_state
@@ -58,7 +58,9 @@ def one_pass(context: Context, loop: Loop, header: Header) -> Pass:
             outcome = dispatch.block(context, node.body)
         return branches.relabelled(context, outcome, {Exit.CONTINUE: Exit.NEXT}, unrolling.header_live(context, loop))
 
-    state = header.bound_to(block.args[len(leading) :])
+    carried = block.args[len(leading) :]
+    value_names.name_carried(carried, header.slots(), list(header.columns.columns.values()))
+    state = header.bound_to(carried)
     start = given(state)
     outcome = branches.run_in(context, block, state, run)
     exits = tuple(exit for exit in outcome.states if exit != Exit.NEXT)
@@ -106,6 +108,8 @@ def plain_while_pass(context: Context, loop: Loop, header: Header) -> Pass | Non
     def identity(value: SSAValue) -> Hashable:
         return value
 
+    for carried in (before.args, block.args):
+        value_names.name_carried(carried, header.slots(), list(header.columns.columns.values()))
     state = header.bound_to(before.args)
     expected = describe_state(state, identity)
     outcome = branches.run_in(context, before, state, test)
@@ -168,6 +172,7 @@ def emit(context: Context, loop: Loop, header: Header, merged: Header, made: Pas
         column = columns.columns[slot]
         inits.append(columns.value_of(column, column.left, outer))
         yields.append(argument if column.right is None else columns.value_of(column, column.right, made.block))
+    in_order = [columns.columns[slot] for slot in header.slots()]
     if made.before is not None:
         assert made.condition is not None
         with building(made.before):
@@ -175,6 +180,8 @@ def emit(context: Context, loop: Loop, header: Header, merged: Header, made: Pas
         with building(made.block):
             insert(YieldOp(*yields))
         op = _marked(insert(WhileOp(inits, header.types(), [made.before], [made.block])), loop)
+        for values in (made.before.args, made.block.args, op.results):
+            value_names.name_carried(values, header.slots(), in_order)
         context.state = header.after(op.results)
         return unrolling.exhausted(context, loop)
     zero = constant(0, types.I64)
@@ -186,6 +193,9 @@ def emit(context: Context, loop: Loop, header: Header, merged: Header, made: Pas
             insert(YieldOp(*yields))
         one = constant(1, types.I64)
         op = _marked(insert(ForOp(zero.value, trips.value, one.value, inits, Region([made.block]))), loop)
+        value_names.name_index(loop, made.block.args[0])
+        for values in (made.block.args[1:], op.results):
+            value_names.name_carried(values, header.slots(), in_order)
         # A number of trips known here is not 0.
         context.state = header.after(op.results, None if isinstance(length, Traced) else columns)
         if isinstance(length, int):  # and the numbers are what the body makes of them
@@ -220,6 +230,11 @@ def emit_leaving(
     result_types = [argument.type for argument in made.block.args]
     op = _marked(insert(WhileOp([*counters, zero.value, *inits], result_types, [before], [made.block])), loop)
     results = op.results[len(counters) + 1 :]
+    in_order = [header.columns.columns[slot] for slot in header.slots()]
+    for values in (before.args, made.block.args, op.results):
+        if counters:
+            value_names.name_index(loop, values[0])
+        value_names.name_carried(values[len(counters) + 1 :], header.slots(), in_order)
     exits = set(made.exits)
     code = Expr(op.results[len(counters)])
     if trips is not None:

@@ -1,0 +1,65 @@
+"""What values are called in dumps: as the user's variables that held them first.
+
+Reads: the state. Writes: name hints of SSA values that have none. Leaves: nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from mlirad.frontend.columns import Column, hint_of
+from mlirad.frontend.header import Loop
+from mlirad.frontend.state import State
+from mlirad.frontend.values import Maybe, Object, Ref, Traced, Tuple, Value
+
+
+def name(value: SSAValue, text: str) -> None:
+    """Call a value so in dumps, if it has no name. Names of the compiler's begin with `$`, and are not shown."""
+    if value.name_hint is None and not text.startswith("$"):
+        value.name_hint = re.sub(r"[^\w.]", "_", text, flags=re.ASCII)
+
+
+def name_variable(state: State, variable: str, value: Value) -> None:
+    """Name what a variable is bound to: a number, the contents of a whole array, `p.w` the item "w" of a dict p."""
+    if isinstance(value, Maybe):
+        value = value.value
+    if isinstance(value, Traced):
+        name(value.expr.value, variable)
+    elif isinstance(value, Ref):
+        for each in value.alternatives:
+            if each.view.is_whole and each.cell in state.store:
+                name(state.store[each.cell].value, variable)
+    elif isinstance(value, Tuple):
+        for number, item in enumerate(value.items):
+            name_variable(state, f"{variable}.{number}", item)
+    elif isinstance(value, Object) and (entry := state.heap[value.number]).growth is None:
+        keys = range(len(entry.items)) if entry.kind is list else entry.keys
+        for key, item in zip(keys, entry.items, strict=True):
+            name_variable(state, f"{variable}.{key}", item)
+
+
+def name_carried(values: Sequence[SSAValue], slots: Sequence[Any], columns: Sequence[Column]) -> None:
+    """Name what a loop carries: by the variable that it is, else by what it was before the loop, or is after a trip."""
+    for value, slot, column in zip(values, slots, columns, strict=True):
+        text = _variable_of(slot) or hint_of(column)
+        if text is not None:
+            name(value, text)
+
+
+def name_index(loop: Loop, index: SSAValue) -> None:
+    """Name the number of the trip: by the target of `for i in range(n)`."""
+    if isinstance(loop.node, ast.For) and isinstance(loop.node.target, ast.Name):
+        name(index, loop.node.target.id)
+
+
+def _variable_of(slot: Any) -> str | None:
+    """The variable that a slot of a loop's header is about, if it is a number's: ((frame, number, name), "value")."""
+    if isinstance(slot, tuple) and slot[1:] == ("value",) and isinstance(place := slot[0], tuple):
+        if len(place) == 3 and place[0] == "frame" and not str(place[2]).startswith("$"):
+            return str(place[2])
+    return None
