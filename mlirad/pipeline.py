@@ -154,24 +154,29 @@ class Lowered:
     target: Target
     finish: Callable[[ModuleOp], Callable[..., Any]]
     name: str
-    _texts: dict[str, str] = field(default_factory=dict)
-    _pending: Iterator[tuple[str, str]] | None = None
+    # The texts made so far, and those to come: without source locations, and with them.
+    _texts: dict[tuple[str, bool], str] = field(default_factory=dict)
+    _pending: dict[bool, Iterator[tuple[str, str]]] = field(default_factory=dict)
 
     @property
     def stages(self) -> tuple[str, ...]:
         """The names of the stages, in order."""
         return tuple(stage.name for stage in all_stages(self.target))
 
-    def as_text(self, stage: str) -> str:
-        """The IR at a stage. Raises ValueError, naming those there are, for an unknown one."""
+    def as_text(self, stage: str, locations: bool = False) -> str:
+        """The IR at a stage; with `locations`, each op with its line of the source.
+
+        Values have the names of the variables that held them first (`%y`), and a cotangent that of its value (`%d_y`).
+        Raises ValueError, naming those there are, for an unknown stage.
+        """
         if stage not in self.stages:
             raise ValueError(f"there is no stage {stage!r}; the stages are {', '.join(self.stages)}")
-        if self._pending is None:
-            self._pending = texts(self.module.clone(), self.target)
-        while stage not in self._texts:
-            name, text = next(self._pending)
-            self._texts[name] = text
-        return self._texts[stage]
+        if locations not in self._pending:
+            self._pending[locations] = texts(self.module.clone(), self.target, locations)
+        while (stage, locations) not in self._texts:
+            name, text = next(self._pending[locations])
+            self._texts[name, locations] = text
+        return self._texts[stage, locations]
 
     def timings(self) -> dict[str, float]:
         """Seconds spent in every stage, of a run made for the purpose."""

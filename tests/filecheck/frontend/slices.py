@@ -15,18 +15,18 @@ def rows(a):
 
 
 # CHECK-LABEL: func.func public @rows
-# CHECK:       scf.for %[[I:[0-9]+]] =
-# CHECK:         scf.for %[[J:[0-9]+]] =
+# CHECK:       scf.for %[[I:i]] =
+# CHECK:         scf.for %[[J:j]] =
 # CHECK-NOT:       nd.minimum
 # CHECK-NOT:       nd.check %
 # CHECK:           %[[ROW:[0-9]+]] = nd.extract_slice {{.*}}[%[[J]]] {sizes = array<i64: 1, -1>
 # CHECK-SAME:        tensor<9x9xf64> -> tensor<1x?xf64>
 # CHECK:           %[[COLUMN:[0-9]+]] = nd.extract_slice {{.*}}[%[[J]]] {sizes = array<i64: -1, 1>
 # CHECK-SAME:        tensor<9x9xf64> -> tensor<?x1xf64>
-# CHECK:           nd.contract "{{.*}}" %{{[0-9]+}}, %{{[0-9]+}} : (tensor<?xf64>, tensor<?xf64>) -> f64
+# CHECK:           nd.contract "{{.*}}" %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}} : (tensor<?xf64>, tensor<?xf64>) -> f64
 # CHECK:           scf.yield
 # CHECK:         %[[NEXT:[0-9]+]] = nd.add %[[I]],
-# CHECK:         %[[REST:[0-9]+]] = nd.sub %{{[0-9]+}}, %[[NEXT]] : i64
+# CHECK:         %[[REST:[0-9]+]] = nd.sub %{{[a-z0-9_]+}}, %[[NEXT]] : i64
 # CHECK-NOT:     nd.maximum
 # CHECK:         nd.extract_slice {{.*}}, %[[NEXT]]][%[[REST]]]
 # CHECK:         nd.insert_slice {{.*}}, %[[NEXT]]]
@@ -39,11 +39,11 @@ def sums(x, n):
 
 
 # CHECK-LABEL: func.func public @sums
-# CHECK:       %[[WRAPPED:[0-9]+]] = nd.wrap_index %{{[0-9]+}}, %{{[0-9]+}}
+# CHECK:       %[[WRAPPED:[0-9]+]] = nd.wrap_index %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}}
 # CHECK:       %[[END:[0-9]+]] = nd.minimum %[[WRAPPED]],
 # CHECK:       %[[SIZE:[0-9]+]] = nd.maximum %[[END]],
-# CHECK:       nd.extract_slice %{{[0-9]+}}[%{{[0-9]+}}][%[[SIZE]]]
-# CHECK:       nd.check %{{[0-9]+}}, "ValueError", "operands could not be broadcast together with shapes ({0},) ({1},)"
-# CHECK-SAME:    (%{{[0-9]+}}, %{{[0-9]+}})
-# CHECK:       nd.add %{{[0-9]+}}, %{{[0-9]+}} : tensor<7xf64>
+# CHECK:       nd.extract_slice %{{[a-z0-9_]+}}[%{{[a-z0-9_]+}}][%[[SIZE]]]
+# CHECK:       nd.check %{{[a-z0-9_]+}}, "ValueError", "operands could not be broadcast together with shapes ({0},) ({1},)"
+# CHECK-SAME:    (%{{[a-z0-9_]+}}, %{{[a-z0-9_]+}})
+# CHECK:       nd.add %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}} : tensor<7xf64>
 print(build(sums, signature_of((np.ones(9), 3), {})).module)
