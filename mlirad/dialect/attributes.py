@@ -88,3 +88,12 @@ def value_of(attribute: Attribute, type: Attribute) -> np.ndarray | np.generic:
     values = np.array(attribute.get_values(), object if dtype == np.uint64 else None).astype(dtype)
     shape = types.shape(type)
     return np.full(shape, values[0], dtype) if values.size and attribute.is_splat() else values.reshape(shape)
+
+
+def name_of_constant(value: Attribute) -> str:
+    """What a constant is called in dumps: `%c2` the integer 2, `%true`, and `%cst` all else, as in MLIR."""
+    if not isinstance(value, IntegerAttr):
+        return "cst"
+    if value.type == types.I1:
+        return "true" if value.value.data else "false"
+    return f"c{value.value.data}"

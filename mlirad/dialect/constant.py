@@ -30,12 +30,6 @@ class ConstantOp(PureOp):
     assembly_format = "attr-dict `:` type($result)"
 
     @classmethod
-    def of(cls, value: Any, type: Attribute) -> ConstantOp:
-        made = cls.create(properties={"value": dense(value, type)}, result_types=[type])
-        made.result.name_hint = _name_of(made.value)
-        return made
-
-    @classmethod
     def infer(
         cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
     ) -> list[Attribute]:
@@ -67,15 +61,6 @@ class ConstantOp(PureOp):
         if 0 in types.shape(type):
             return [empty(type)]  # upstream has no dense attribute of no elements
         return [insert(arith.ConstantOp(value, type)).result]  # type: ignore[arg-type]
-
-
-def _name_of(value: Attribute) -> str:
-    """What a constant is called in dumps: `%c2` the integer 2, `%true`, and `%cst` all else, as in MLIR."""
-    if not isinstance(value, IntegerAttr):
-        return "cst"
-    if value.type == types.I1:
-        return "true" if value.value.data else "false"
-    return f"c{value.value.data}"
 
 
 def is_finite(value: SSAValue) -> bool:

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect import types
-from mlirad.dialect.attributes import dense
+from mlirad.dialect.attributes import dense, name_of_constant
 from mlirad.dialect.registry import TypedOp, op_of
 from mlirad.errors import DTypeError, ShapeError
 from mlirad.location import SourceLocation
@@ -142,8 +142,10 @@ def constant(value: Any, type: Attribute) -> Expr:
     """A constant: `value` (a number, or an array of the type's shape) as a scalar or tensor of `type`."""
     if types.is_tensor(type) and np.ndim(value) == 0:
         return full(constant(value, types.element_type(type)), types.shape(type))  # costs nothing, whatever its size
-    made = op_of(np.array).create(properties={"value": dense(value, type)}, result_types=[type])
-    return Expr(insert(made).results[0])
+    attribute = dense(value, type)
+    (result,) = insert(op_of(np.array).create(properties={"value": attribute}, result_types=[type])).results
+    result.name_hint = name_of_constant(attribute)
+    return Expr(result)
 
 
 def full(value: Expr, shape: Sequence[int], sizes: Sequence[Expr] = ()) -> Expr:

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirad import jit, pipeline
 from mlirad.dialect import types
+from mlirad.dialect.attributes import dense
 from mlirad.dialect.constant import ConstantOp
 from mlirad.dialect.elementwise import NegOp
 from mlirad.testing.interpreted import Interpreted
@@ -133,7 +134,7 @@ def test_code_that_uses_what_it_has_not_computed_is_not_run() -> None:
 
     module: ModuleOp = jit(doubled).lower(1.0).module
     block = module.body.block.first_op.regions[0].block  # type: ignore[union-attr]
-    late = ConstantOp.of(1.0, types.F64)
+    late = ConstantOp.create(properties={"value": dense(1.0, types.F64)}, result_types=[types.F64])
     block.insert_op_before(NegOp.create(operands=[late.result], result_types=[types.F64]), block.first_op)  # type: ignore[arg-type]
     block.insert_op_before(late, block.last_op)  # type: ignore[arg-type]
     with pytest.raises(InvalidOp, match="is not visible"):
