@@ -20,6 +20,8 @@ from mlirad.dialect.types import from_location
 from mlirad.errors import CompileError
 from mlirad.options import Environment
 from mlirad.targets.output import StageOutput
+from mlirad.testing.reducing.edits import size_of
+from mlirad.testing.reducing.search import Reduction, Test, fails_as, failure, satisfies
 from mlirad.xdsl_support.parser import PlacedParser
 from mlirad.xdsl_support.verify import InvalidOp, verify_all
 
@@ -50,6 +52,18 @@ class MliradOptMain(xDSLOptMain):
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         super().register_all_arguments(arg_parser)
+        arg_parser.add_argument(
+            "--reduce",
+            action="store_true",
+            help="print the smallest module found on which the passes still fail in the same way: with the same "
+            "exception and the same beginning of its message, or with an invalid result, in the same pass",
+        )
+        arg_parser.add_argument(
+            "--reduce-while",
+            metavar="COMMAND",
+            help="print the smallest module found for which a shell command, given the name of a file with the module, "
+            "still exits with 0; for crashes, hangs (with timeout) and wrong results",
+        )
         arg_parser.formatter_class = argparse.RawDescriptionHelpFormatter
         own = [f"  {each.name:35} {summary(each)}" for each in passes()]
         others = sorted(name for name in self.available_passes if not name.startswith(PREFIX))
@@ -107,6 +121,47 @@ class MliradOptMain(xDSLOptMain):
 
         self.pipeline = PassPipeline(self.pipeline.passes, between)
 
+    def apply_passes(self, prog: ModuleOp) -> None:
+        """Apply the passes, or look for the smallest module on which they fail."""
+        if not self.args.reduce and self.args.reduce_while is None:
+            super().apply_passes(prog)
+            return
+        _verify_placed(prog)
+        self.running = None
+        reduction = Reduction(prog, self._test_of_reduction(prog))
+        before = size_of(prog)[0]
+        reduced = reduction.run()
+        print(
+            f"mlirad-opt: reduced from {before} to {size_of(reduced)[0]} ops, in {reduction.tries} tries",
+            file=sys.stderr,
+        )
+        if reduced is not prog:
+            body = reduced.detach_region(reduced.body)
+            prog.body.detach_block(prog.body.block).drop_all_references()
+            body.move_blocks(prog.body)
+
+    def _test_of_reduction(self, module: ModuleOp) -> Test:
+        """What the smaller modules have to do, as this one does. Raises NothingToReduce if it does not."""
+        command = self.args.reduce_while
+        if command is not None:
+            if self.args.reduce or self.pipeline.passes:
+                raise NothingToReduce("--reduce-while takes no passes: its command says what to run")
+            test = satisfies(command)
+            if not test(module.clone()):
+                raise NothingToReduce(f"nothing to reduce: {command!r} does not exit with 0 for this module")
+            return test
+        if not self.pipeline.passes:
+            raise NothingToReduce("--reduce needs the passes that fail: give them with -p")
+        found = failure(self.pipeline.passes, self.ctx, module.clone())
+        if found is None:
+            raise NothingToReduce("nothing to reduce: the passes do not fail on this module")
+        print(f"mlirad-opt: reducing what fails in {found}", file=sys.stderr)
+        return fails_as(self.pipeline.passes, self.ctx, found)
+
+
+class NothingToReduce(Exception):
+    """What is to be reduced does not fail, or it is not said how."""
+
 
 def _verify_placed(module: ModuleOp) -> None:
     """Raise CompileError at the place of the first op that is not valid."""
@@ -120,6 +175,13 @@ def _always(found: type[ModulePass]) -> Callable[[], type[ModulePass]]:
     return lambda: found
 
 
+_MESSAGES = (
+    *(ParseError, DiagnosticException, CompileError, OSError, UnicodeDecodeError, ArgSpecParseError),
+    NothingToReduce,
+)
+"""What ends in its message alone."""
+
+
 def main(args: Sequence[str] | None = None) -> None:
     """Run the driver. Exits with 1, and a message with the place, for text that is malformed or does not verify."""
     if list(sys.argv[1:] if args is None else args) == ["--version"]:
@@ -129,7 +191,7 @@ def main(args: Sequence[str] | None = None) -> None:
     try:
         driver = MliradOptMain("Runs passes on MLIR text, and prints what they make of it.", args)
         driver.run()
-    except (ParseError, DiagnosticException, CompileError, OSError, UnicodeDecodeError, ArgSpecParseError) as error:
+    except _MESSAGES as error:
         _fail(str(error))
     except Exception as error:
         if Environment.read().full_traceback:
