@@ -17,6 +17,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from mlirad import __version__, autodiff, lowering
 from mlirad.dialect.types import from_location
+from mlirad.dialect_version import require_version, stamped
 from mlirad.errors import CompileError
 from mlirad.options import Environment
 from mlirad.targets.output import StageOutput
@@ -95,6 +96,7 @@ class MliradOptMain(xDSLOptMain):
 
         def parse(stream: IO[bytes]) -> ModuleOp:
             text = stream.read().decode()
+            require_version(text, self.get_input_name())
             return PlacedParser(self.ctx, text, self.get_input_name()).parse_module(not self.args.no_implicit_module)
 
         self.available_frontends["mlir"] = parse
@@ -139,6 +141,11 @@ class MliradOptMain(xDSLOptMain):
             body = reduced.detach_region(reduced.body)
             prog.body.detach_block(prog.body.block).drop_all_references()
             body.move_blocks(prog.body)
+
+    def output_resulting_program(self, prog: ModuleOp) -> str:
+        """The text of the program; MLIR names the version of the dialects in its first line."""
+        text = super().output_resulting_program(prog)
+        return stamped(text) if self.args.target.partition("{")[0] == "mlir" else text
 
     def _test_of_reduction(self, module: ModuleOp) -> Test:
         """What the smaller modules have to do, as this one does. Raises NothingToReduce if it does not."""

@@ -23,6 +23,7 @@ from mlirad.autodiff.differentiate import Differentiate, has_requests
 from mlirad.autodiff.split import Split
 from mlirad.autodiff.tape import Tape
 from mlirad.dialect import types
+from mlirad.dialect_version import stamped
 from mlirad.errors import TargetError
 from mlirad.lowering.canonicalize import Canonicalize
 from mlirad.lowering.check_elimination import EliminateChecks
@@ -136,13 +137,16 @@ def text_of(value: Any, locations: bool = False) -> str:
 
 
 def write_stages(module: ModuleOp, target: Target, directory: Path) -> list[Path]:
-    """One file for each stage of a module, which is consumed, numbered in their order; with source locations."""
+    """One file for each stage of a module, which is consumed, numbered in their order; with source locations.
+
+    MLIR names the version of the dialects in its first line.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
     stages_and_texts = zip(all_stages(target), texts(module, target, locations=True), strict=True)
     for number, (stage, (name, text)) in enumerate(stages_and_texts):
         paths.append(directory / f"{number:02d}-{name}.{stage.suffix}")
-        paths[-1].write_text(text)
+        paths[-1].write_text(stamped(text) if stage.suffix == "mlir" else text)
     return paths
 
 

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.dialect_version import DIALECT_VERSION
 from mlirad.frontend.captures import UNREACHABLE, Capture, Guard, Presence, keys_of
 from mlirad.frontend.captures import Path as Place
 from mlirad.frontend.interface import Interface, Reliance
@@ -280,8 +281,9 @@ def _found(objects: Objects, path: Place, keys: Any, wanted: Any) -> Guard | Non
 def _versions() -> tuple[str, ...] | None:
     """All software that code depends on, besides what a target's fingerprint tells; None if that is not known."""
     source = _source()
-    words = (sys.version, str(sys.implementation.cache_tag), f"O{sys.flags.optimize}", np.__version__, _xdsl_version())
-    return (*words, source) if source else None
+    python = (sys.version, str(sys.implementation.cache_tag), f"O{sys.flags.optimize}")
+    libraries = (np.__version__, _xdsl_version(), f"dialects {DIALECT_VERSION}")
+    return (*python, *libraries, source) if source else None
 
 
 def _xdsl_version() -> str:

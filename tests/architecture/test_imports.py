@@ -20,6 +20,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "mlirad"
 ROWS: tuple[frozenset[str], ...] = (
     frozenset(
         {
+            "dialect_version",
             "errors",
             "forking",
             "location",

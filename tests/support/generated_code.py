@@ -82,6 +82,8 @@ def record_one(directory: Path, kind: str, *which: Any) -> int:
 
 def record_example(directory: Path, path: Path) -> int:
     """Write what is generated while an example runs, from its dumps."""
+    from mlirad.dialect_version import unstamped
+
     with tempfile.TemporaryDirectory() as dumps:
         environment = {**os.environ, "MLIRAD_DUMP": dumps, "PYTHONPATH": str(ROOT)}
         subprocess.run([sys.executable, path], env=environment, check=True, stdout=subprocess.DEVNULL)
@@ -89,7 +91,7 @@ def record_example(directory: Path, path: Path) -> int:
         for kernel in kernels:
             for stage, end in STAGES.items():
                 (dumped,) = kernel.glob(f"*-{stage}.{end}")
-                text = dumped.read_text()
+                text = unstamped(dumped.read_text())
                 name = f"example_{path.stem}_{kernel.name}.{stage}.{end}"
                 text = re.sub(r"(\.size\tmlirad\.manifest, )\d+", r"\1?", text.replace(str(ROOT), "ROOT"))
                 (directory / name).write_text(numbered(text) if stage == "optimized" else text)

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 
+from mlirad.dialect_version import stamped
 from mlirad.errors import CompileError
 from mlirad.testing.reducing.edits import STAND_INS, Edit, Remove, size_of, small_edits
 from mlirad.xdsl_support.effects import is_terminator
@@ -84,7 +85,7 @@ def satisfies(command: str) -> Test:
     def test(module: ModuleOp) -> bool:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "module.mlir"
-            path.write_text(f"{module}\n")
+            path.write_text(stamped(f"{module}\n"))
             done = subprocess.run(f"{command} {path}", shell=True, capture_output=True, check=False)
         return done.returncode == 0
 

@@ -1,0 +1,53 @@
+"""What text of mlirad's dialects looks like: of each op the names of its parts, and how it is written.
+
+Usage: dialect_form.py. Records the form for the version of today in tests/data: once for each version, and again when
+ops are added. Refuses to record a change that needs another version.
+
+Reads: the dialects `nd` and `ad`. Writes: tests/data/dialects_<version>.json. Leaves: nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mlirad.dialect.nd import Nd
+from mlirad.dialect.request import Ad
+from mlirad.dialect_version import DIALECT_VERSION
+
+RECORDED = Path(__file__).resolve().parents[1] / "data" / f"dialects_{DIALECT_VERSION}.json"
+Form = Mapping[str, Any]
+
+
+def form() -> dict[str, Form]:
+    """By the name of an op."""
+    found: dict[str, Form] = {}
+    for dialect in (Nd, Ad):
+        for op in dialect.operations:
+            definition: Any = getattr(op, "get_irdl_definition")()
+            found[op.name] = {
+                "operands": [name for name, _ in definition.operands],
+                "results": [name for name, _ in definition.results],
+                "regions": [name for name, _ in definition.regions],
+                "properties": sorted(definition.properties),
+                "attributes": sorted(definition.attributes),
+                "format": definition.assembly_format,
+            }
+        for attribute in dialect.attributes:
+            found[f"!{attribute.name}"] = {}
+    return found
+
+
+def changes(recorded: Mapping[str, Form], now: Mapping[str, Form]) -> list[str]:
+    """What text of the recorded form would not be read as it was. New ops are no change."""
+    gone = [f"{name} is gone" for name in recorded.keys() - now.keys()]
+    return sorted(gone + [f"{name} has another form" for name in recorded.keys() & now if recorded[name] != now[name]])
+
+
+if __name__ == "__main__":
+    if RECORDED.exists() and (found := changes(json.loads(RECORDED.read_text()), form())):
+        raise SystemExit("raise DIALECT_VERSION first: " + "; ".join(found))
+    lines = [f"{json.dumps(name)}: {json.dumps(each, sort_keys=True)}" for name, each in sorted(form().items())]
+    RECORDED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
