@@ -33,7 +33,7 @@ import numpy as np
 
 import mlirad
 from mlirad.jit.store import Store
-from mlirad.lowering import parallel_nest
+from mlirad.lowering.to_loops import parallel_nest
 
 ROUNDS = 1000
 PATIENCE = 120  # seconds that a round may take

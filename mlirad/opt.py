@@ -16,7 +16,7 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseE
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from mlirad import __version__, autodiff, lowering
-from mlirad.dialect.types import from_location
+from mlirad.dialect.core.types import from_location
 from mlirad.dialect_version import require_version, stamped
 from mlirad.errors import CompileError
 from mlirad.options import Environment
@@ -84,7 +84,7 @@ class MliradOptMain(xDSLOptMain):
     def register_all_dialects(self) -> None:
         super().register_all_dialects()
         from mlirad.dialect.nd import Nd
-        from mlirad.dialect.request import Ad
+        from mlirad.dialect.ops.request import Ad
         from mlirad.xdsl_support.remf import RemfOp
 
         self.ctx.load_op(RemfOp)

@@ -20,18 +20,18 @@ from xdsl.printer import Printer
 from mlirad import stages
 from mlirad.autodiff.cancel_clears import CancelClears
 from mlirad.autodiff.differentiate import Differentiate, has_requests
-from mlirad.autodiff.split import Split
-from mlirad.autodiff.tape import Tape
-from mlirad.dialect import types
+from mlirad.autodiff.tape.tape.tape.split import Split
+from mlirad.autodiff.tape.tape.tape.tape import Tape
+from mlirad.dialect.core import types
 from mlirad.dialect_version import stamped
 from mlirad.errors import TargetError
-from mlirad.lowering.canonicalize import Canonicalize
-from mlirad.lowering.check_elimination import EliminateChecks
-from mlirad.lowering.cse import Cse
-from mlirad.lowering.dce import Dce
-from mlirad.lowering.drop_hints import DropHints
-from mlirad.lowering.hoist import Hoist
-from mlirad.lowering.inline import Inline
+from mlirad.lowering.clean_up.canonicalize import Canonicalize
+from mlirad.lowering.clean_up.check_elimination import EliminateChecks
+from mlirad.lowering.clean_up.cse import Cse
+from mlirad.lowering.clean_up.dce import Dce
+from mlirad.lowering.clean_up.drop_hints import DropHints
+from mlirad.lowering.clean_up.hoist import Hoist
+from mlirad.lowering.clean_up.inline import Inline
 from mlirad.targets.memory import MemoryReport
 from mlirad.targets.target import Artifact, Stage, Target
 from mlirad.xdsl_support.traversal import ops_inside

@@ -12,8 +12,8 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.autodiff.carries import Loop, yields
-from mlirad.dialect import types
-from mlirad.dialect.op import NdOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.op import NdOp
 from mlirad.xdsl_support.traversal import ops_inside
 
 Flow = tuple[SSAValue, SSAValue]

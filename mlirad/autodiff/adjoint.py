@@ -16,10 +16,10 @@ from mlirad.autodiff.calls import Recorded
 from mlirad.autodiff.cancel_clears import mark_clear
 from mlirad.autodiff.cotangents import Cotangents, Reverse
 from mlirad.autodiff.naming import Mirror
-from mlirad.dialect import types
-from mlirad.dialect.choice import annihilated
-from mlirad.dialect.expr import located
-from mlirad.dialect.op import NdOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import located
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.choice import annihilated
 from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.effects import is_terminator
 

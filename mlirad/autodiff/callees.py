@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, SSAValue
 from mlirad.autodiff.activity import Activity, Dependence, activity, dependent
 from mlirad.autodiff.carries import terminator
 from mlirad.autodiff.functions import free_name
-from mlirad.dialect import types
+from mlirad.dialect.core import types
 from mlirad.xdsl_support.traversal import find
 
 WRITTEN = "mlirad.written"

@@ -21,9 +21,9 @@ from mlirad.autodiff.callees import FLOATS, INTEGERS, Callees, Reversed, live_ca
 from mlirad.autodiff.carries import Loop, add_results, add_yields, branches
 from mlirad.autodiff.cotangents import Cotangents, Reverse
 from mlirad.autodiff.naming import Mirror
-from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, building, constant, insert, located
-from mlirad.dialect.tape import FIRST_CAPACITY, new_tape
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, constant, insert, located
+from mlirad.dialect.ops.tape import FIRST_CAPACITY, new_tape
 
 State = tuple[SSAValue, ...]
 

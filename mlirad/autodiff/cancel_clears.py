@@ -19,9 +19,9 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.autodiff.updates import READS, UpdateOp, places_of
-from mlirad.dialect import types
-from mlirad.dialect.expr import Expr
-from mlirad.dialect.indexing import AddAtOp, AddSliceOp, InsertOp, InsertSliceOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr
+from mlirad.dialect.ops.indexing import AddAtOp, AddSliceOp, InsertOp, InsertSliceOp
 from mlirad.xdsl_support.traversal import ops_inside
 
 CLEARS = "mlirad.clears"

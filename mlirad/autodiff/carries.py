@@ -13,10 +13,10 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, SSAValues
 from xdsl.rewriter import InsertPoint
 
-from mlirad.dialect import types
-from mlirad.dialect.constant import ConstantOp
-from mlirad.dialect.elementwise import AddOp
-from mlirad.dialect.expr import Expr, building, constant, located
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, constant, located
+from mlirad.dialect.ops.constant import ConstantOp
+from mlirad.dialect.ops.elementwise import AddOp
 from mlirad.errors import DifferentiationError
 
 LoopOp = scf.ForOp | scf.WhileOp

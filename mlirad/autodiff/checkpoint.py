@@ -26,14 +26,14 @@ from mlirad.autodiff.carries import Loop, LoopOp, block_of, terminator, yields
 from mlirad.autodiff.cotangents import Reverse
 from mlirad.autodiff.functions import add_function
 from mlirad.autodiff.naming import Mirror
-from mlirad.dialect import types
-from mlirad.dialect.constant import ConstantOp
-from mlirad.dialect.control import for_loop, while_loop
-from mlirad.dialect.expr import Expr, apply, building, constant, emit, insert, located, where
-from mlirad.dialect.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
-from mlirad.dialect.movement import reshape
-from mlirad.dialect.request import CHECKPOINT, RECOVERED, VjpOp
-from mlirad.dialect.tape import new_tape
+from mlirad.dialect.core import types
+from mlirad.dialect.core.control import for_loop, while_loop
+from mlirad.dialect.core.expr import Expr, apply, building, constant, emit, insert, located, where
+from mlirad.dialect.ops.constant import ConstantOp
+from mlirad.dialect.ops.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
+from mlirad.dialect.ops.movement import reshape
+from mlirad.dialect.ops.request import CHECKPOINT, RECOVERED, VjpOp
+from mlirad.dialect.ops.tape import new_tape
 from mlirad.errors import DifferentiationError
 
 State = list[Expr]

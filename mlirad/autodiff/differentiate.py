@@ -39,10 +39,10 @@ from mlirad.autodiff.naming import Mirror, hint_cotangent
 from mlirad.autodiff.needed import needed
 from mlirad.autodiff.records import RECORDED, recorded_attribute
 from mlirad.autodiff.tangent import Tangent
-from mlirad.dialect import types
-from mlirad.dialect.attributes import ints
-from mlirad.dialect.expr import Expr, building, insert, located
-from mlirad.dialect.request import ForwardOp, JvpOp, PullbackOp, RequestOp, TurnOp, VjpOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.attributes import ints
+from mlirad.dialect.core.expr import Expr, building, insert, located
+from mlirad.dialect.ops.request import ForwardOp, JvpOp, PullbackOp, RequestOp, TurnOp, VjpOp
 from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.traversal import find
 

@@ -15,11 +15,11 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from mlirad.autodiff.carries import Carry, Loop, block_of, yields
 from mlirad.autodiff.linear import Form, Opaque, Term, Trip, is_at_least, linear, of_term
 from mlirad.autodiff.sizes import size_source
-from mlirad.dialect import types
-from mlirad.dialect.attributes import ints
-from mlirad.dialect.indexing import ElementUpdateOp, ExtractOp, ExtractSliceOp, InsertOp, SliceUpdateOp
-from mlirad.dialect.op import NdOp
-from mlirad.dialect.tape import GrowOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.attributes import ints
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.indexing import ElementUpdateOp, ExtractOp, ExtractSliceOp, InsertOp, SliceUpdateOp
+from mlirad.dialect.ops.tape import GrowOp
 
 READ, WRITE = 0, 1
 MANY_WRITES = 16

@@ -9,11 +9,11 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, SSAValue
 
 from mlirad.autodiff.carries import Loop, LoopOp, constant_value
-from mlirad.dialect import types
-from mlirad.dialect.check import CheckIndexOp
-from mlirad.dialect.choice import MaximumOp
-from mlirad.dialect.elementwise import AddOp, MulOp, NegOp, SubOp
-from mlirad.dialect.indexing import WrapIndexOp
+from mlirad.dialect.core import types
+from mlirad.dialect.ops.check import CheckIndexOp
+from mlirad.dialect.ops.choice import MaximumOp
+from mlirad.dialect.ops.elementwise import AddOp, MulOp, NegOp, SubOp
+from mlirad.dialect.ops.indexing import WrapIndexOp
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.autodiff.carries import RegionOp, block_of, terminator
 from mlirad.autodiff.sizes import size_source, size_value, unknown_axes, zeros
-from mlirad.dialect.expr import Expr, dim, insert
-from mlirad.dialect.movement import DimOp
-from mlirad.dialect.request import RecordOp, ReplayOp, ResidualOp
+from mlirad.dialect.core.expr import Expr, dim, insert
+from mlirad.dialect.ops.movement import DimOp
+from mlirad.dialect.ops.request import RecordOp, ReplayOp, ResidualOp
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 
 

@@ -20,8 +20,8 @@ from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.carries import Loop, block_of, branches, yields
 from mlirad.autodiff.final import FinalArrays
 from mlirad.autodiff.updates import equal_read
-from mlirad.dialect.indexing import InsertOp, InsertSliceOp
-from mlirad.dialect.op import NdOp
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.indexing import InsertOp, InsertSliceOp
 
 Use = tuple[SSAValue, tuple[SSAValue, ...]]
 """A value, and others: if all of these are needed everywhere, so is the value."""

@@ -16,12 +16,12 @@ from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, StringAttr, i6
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from mlirad.autodiff.callees import Reversed
-from mlirad.dialect import types
-from mlirad.dialect.compare import cast
-from mlirad.dialect.expr import Expr, building, constant, current_location, dim, emit, insert
-from mlirad.dialect.indexing import ExtractOp, ExtractSliceOp, InsertOp, InsertSliceOp
-from mlirad.dialect.movement import reshape
-from mlirad.dialect.tape import GrowOp, TapeOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, constant, current_location, dim, emit, insert
+from mlirad.dialect.ops.compare import cast
+from mlirad.dialect.ops.indexing import ExtractOp, ExtractSliceOp, InsertOp, InsertSliceOp
+from mlirad.dialect.ops.movement import reshape
+from mlirad.dialect.ops.tape import GrowOp, TapeOp
 from mlirad.errors import DifferentiationError
 
 RECORDED = "ad.recorded"

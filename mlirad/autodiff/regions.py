@@ -16,8 +16,8 @@ from mlirad.autodiff.carries import Carry, Loop, branches, counter_of, require_c
 from mlirad.autodiff.checkpoint import is_checkpointed, reverse_checkpointed
 from mlirad.autodiff.cotangents import Cotangents, Reverse
 from mlirad.autodiff.naming import Mirror, hint_cotangent
-from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, building, constant, insert
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, constant, insert
 
 
 def reverse_loop(adjoint: Reverse, op: scf.ForOp | scf.WhileOp, cotangents: Cotangents, at: Mirror) -> None:

@@ -13,9 +13,9 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.autodiff.carries import Loop, yields
-from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, building, constant, dim, full, located
-from mlirad.dialect.movement import size_of
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, constant, dim, full, located
+from mlirad.dialect.ops.movement import size_of
 
 Axis = tuple[SSAValue, int]
 

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from mlirad.dialect.expr import Expr, emit
-from mlirad.dialect.indexing import (
+from mlirad.dialect.core.expr import Expr, emit
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.indexing import (
     ElementUpdateOp,
     ExtractOp,
     ExtractSliceOp,
@@ -18,7 +19,6 @@ from mlirad.dialect.indexing import (
     InsertSliceOp,
     SliceUpdateOp,
 )
-from mlirad.dialect.op import NdOp
 
 UpdateOp = ElementUpdateOp | SliceUpdateOp
 READS = ExtractOp | ExtractSliceOp

@@ -14,16 +14,16 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, BlockArgument, OpResult, SSAValue
 
-from mlirad.dialect import types
-from mlirad.dialect.attributes import ints
-from mlirad.dialect.check import CheckIndexOp
-from mlirad.dialect.choice import MaximumOp, MinimumOp, SelectOp
-from mlirad.dialect.constant import ConstantOp
-from mlirad.dialect.elementwise import AddOp, MulOp, NegOp, SubOp
-from mlirad.dialect.indexing import ExtractSliceOp, WrapIndexOp
-from mlirad.dialect.movement import DimOp
-from mlirad.dialect.op import NdOp
-from mlirad.dialect.overflow import HIGHEST, LOWEST
+from mlirad.dialect.core import types
+from mlirad.dialect.core.attributes import ints
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.check import CheckIndexOp
+from mlirad.dialect.ops.choice import MaximumOp, MinimumOp, SelectOp
+from mlirad.dialect.ops.constant import ConstantOp
+from mlirad.dialect.ops.elementwise import AddOp, MulOp, NegOp, SubOp
+from mlirad.dialect.ops.indexing import ExtractSliceOp, WrapIndexOp
+from mlirad.dialect.ops.movement import DimOp
+from mlirad.dialect.ops.overflow import HIGHEST, LOWEST
 
 Interval = tuple[int, int]
 Axis = tuple[SSAValue, int]

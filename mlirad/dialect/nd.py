@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from mlirad.dialect import (  # noqa: F401  (a family's ops are defined by importing it)
+from mlirad.dialect.core.op import op_classes
+from mlirad.dialect.ops import (  # noqa: F401  (a family's ops are defined by importing it)
     bits,
     check,
     choice,
@@ -19,6 +20,5 @@ from mlirad.dialect import (  # noqa: F401  (a family's ops are defined by impor
     overflow,
     reduction,
 )
-from mlirad.dialect.op import op_classes
 
 Nd = Dialect("nd", [op_class for op_class in op_classes() if op_class.name.startswith("nd.")])

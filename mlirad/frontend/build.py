@@ -18,30 +18,9 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, Integ
 from xdsl.ir import Block, Region
 
 from mlirad import tree
-from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, building, insert, located
-from mlirad.errors import CompileError, UnsupportedSyntaxError
-from mlirad.frontend import known, libraries, prelude
-from mlirad.frontend.abandoned import drop_abandoned_uses
-from mlirad.frontend.aliases import Alias
-from mlirad.frontend.captures import Capture, Found
-from mlirad.frontend.changed_containers import CallersContainers
-from mlirad.frontend.donation import paired
-from mlirad.frontend.frames import Why
-from mlirad.frontend.interface import Interface, Reliance
-from mlirad.frontend.interpreter import dispatch, parts, python_objects, storage  # noqa: F401 (parts fills the tables of dispatch)
-from mlirad.frontend.interpreter.calls import outline, transforms
-from mlirad.frontend.interpreter.calls.construction import is_made_of_its_items
-from mlirad.frontend.interpreter.calls.recursion import INLINED
-from mlirad.frontend.interpreter.calls.transforms import PulledBack
-from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.interpreter.grown_lists import NeedList
-from mlirad.frontend.interpreter.value_names import name_variable
-from mlirad.frontend.layout import strides_of
-from mlirad.frontend.merge import kind_of
-from mlirad.frontend.poison import Poison, PoisonUsed
-from mlirad.frontend.purity import SetCopy
-from mlirad.frontend.results import (
+from mlirad.contract.captures import Capture, Found
+from mlirad.contract.interface import Interface, Reliance
+from mlirad.contract.results import (
     ArgumentAlias,
     ArrayResult,
     CaptureAlias,
@@ -52,15 +31,37 @@ from mlirad.frontend.results import (
     ScalarResult,
     StaticResult,
 )
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, insert, located
+from mlirad.errors import CompileError, UnsupportedSyntaxError
+from mlirad.frontend.abandoned import drop_abandoned_uses
+from mlirad.frontend.aliases import Alias
+from mlirad.frontend.changed_containers import CallersContainers
+from mlirad.frontend.donation import paired
+from mlirad.frontend.interpreter import dispatch, parts, python_objects, storage  # noqa: F401 (parts fills the tables of dispatch)
+from mlirad.frontend.interpreter.calls import outline, transforms
+from mlirad.frontend.interpreter.calls.construction import is_made_of_its_items
+from mlirad.frontend.interpreter.calls.recursion import INLINED
+from mlirad.frontend.interpreter.calls.transforms import PulledBack
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.grown_lists import NeedList
+from mlirad.frontend.interpreter.value_names import name_variable
+from mlirad.frontend.join.frames import Why
+from mlirad.frontend.join.merge import kind_of
+from mlirad.frontend.join.steering import Bottom, Restart
+from mlirad.frontend.program import libraries, prelude
+from mlirad.frontend.program.purity import SetCopy
 from mlirad.frontend.returned_arrays import SHAPE_OF_RESULT, ReturnedArrays
 from mlirad.frontend.returned_lists import list_result
-from mlirad.frontend.selection import HINT, Selected
-from mlirad.frontend.sizes import require_static
-from mlirad.frontend.state import State
-from mlirad.frontend.steering import Bottom, Restart
-from mlirad.frontend.traced import DATA, NeedStatic, Traced
-from mlirad.frontend.values import Alternative, Object, Pullback, Ref, Static, Tuple, Value
-from mlirad.frontend.views import View
+from mlirad.frontend.values.values import known
+from mlirad.frontend.values.values.layout import strides_of
+from mlirad.frontend.values.values.poison import Poison, PoisonUsed
+from mlirad.frontend.values.values.selection import HINT, Selected
+from mlirad.frontend.values.values.sizes import require_static
+from mlirad.frontend.values.values.state import State
+from mlirad.frontend.values.values.traced import DATA, NeedStatic, Traced
+from mlirad.frontend.values.values.values import Alternative, Object, Pullback, Ref, Static, Tuple, Value
+from mlirad.frontend.values.values.views import View
 from mlirad.location import SourceLocation
 from mlirad.process_setting import ProcessSetting
 from mlirad.requests import definition_of, name_of, parameters_of, plain

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from mlirad.contract.results import ContainerChange
 from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.results import ContainerChange
-from mlirad.frontend.values import Entry, Object, Owner, Tuple, Value, inside, is_same
+from mlirad.frontend.values.values.values import Entry, Object, Owner, Tuple, Value, inside, is_same
 
 _NAME = "$container "
 

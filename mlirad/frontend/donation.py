@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 
-from mlirad.frontend.results import ArgumentAlias, ArrayResult, ChoiceResult, ResultLeaf, ViewResult
+from mlirad.contract.results import ArgumentAlias, ArrayResult, ChoiceResult, ResultLeaf, ViewResult
 from mlirad.signature import ArrayLeaf, LeafSpec
 
 

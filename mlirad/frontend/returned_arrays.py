@@ -9,11 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, constant, where
-from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.merge import renumbered
-from mlirad.frontend.results import (
+from mlirad.contract.results import (
     Array,
     ArrayResult,
     Caller,
@@ -25,9 +21,13 @@ from mlirad.frontend.results import (
     SliceStep,
     ViewResult,
 )
-from mlirad.frontend.sizes import Size, require_static
-from mlirad.frontend.values import Alternative, Ref, Value
-from mlirad.frontend.views import Affine, New, View
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, where
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.join.merge import renumbered
+from mlirad.frontend.values.values.sizes import Size, require_static
+from mlirad.frontend.values.values.values import Alternative, Ref, Value
+from mlirad.frontend.values.values.views import Affine, New, View
 
 SHAPE_OF_RESULT = "the shape of a result"
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlirad import tree
-from mlirad.dialect.expr import Expr
-from mlirad.frontend.elements import ArrayElement, Element, NumberElement
+from mlirad.contract.results import ArrayResult, ListResult, RunTime, ScalarResult
+from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.interpreter.grown_lists import buffers_of, count_of
-from mlirad.frontend.results import ArrayResult, ListResult, RunTime, ScalarResult
-from mlirad.frontend.values import Entry
+from mlirad.frontend.join.elements import ArrayElement, Element, NumberElement
+from mlirad.frontend.values.values.values import Entry
 
 
 def list_result(entry: Entry, result: Callable[[Expr], int], require: Callable[[type], None]) -> ListResult:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlirad import forking
+from mlirad.contract.captures import Capture
+from mlirad.contract.interface import Interface
 from mlirad.errors import CompileError
-from mlirad.frontend.captures import Capture
-from mlirad.frontend.interface import Interface
 from mlirad.jit.arguments import Input
 from mlirad.jit.collect_rarely import collect_rarely
 from mlirad.jit.disk_cache import disk_cache

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mlirad import tree
-from mlirad.frontend.results import ContainerChange
+from mlirad.contract.results import ContainerChange
 from mlirad.signature import Signature
 
 

@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.contract.captures import UNREACHABLE, Capture, Guard, Presence, keys_of
+from mlirad.contract.captures import Path as Place
+from mlirad.contract.interface import Interface, Reliance
 from mlirad.dialect_version import DIALECT_VERSION
-from mlirad.frontend.captures import UNREACHABLE, Capture, Guard, Presence, keys_of
-from mlirad.frontend.captures import Path as Place
-from mlirad.frontend.interface import Interface, Reliance
 from mlirad.jit.portable import NotPortable, Objects, key_of
 from mlirad.jit.store import Store
 from mlirad.options import Environment, Options

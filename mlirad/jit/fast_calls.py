@@ -16,8 +16,20 @@ from typing import Any
 import numpy as np
 
 from mlirad import tree
-from mlirad.frontend.captures import Guard, Path, Presence
-from mlirad.frontend.results import (
+from mlirad.contract.call_recipes import (
+    USABLE,
+    WRITEABLE,
+    CallPlan,
+    Comparison,
+    Numbers,
+    Objects,
+    Op,
+    Recipe,
+    Spec,
+    Step,
+)
+from mlirad.contract.captures import Guard, Path, Presence
+from mlirad.contract.results import (
     ArgumentAlias,
     ArrayResult,
     CaptureAlias,
@@ -28,7 +40,6 @@ from mlirad.frontend.results import (
 )
 from mlirad.jit.specialization import Specialization
 from mlirad.signature import ArrayLeaf, Layout, LeafSpec, ScalarLeaf, StaticLeaf
-from mlirad.targets.calls import USABLE, WRITEABLE, CallPlan, Comparison, Numbers, Objects, Op, Recipe, Spec, Step
 from mlirad.targets.target import Entry, Slot
 
 MOST_REGISTERS = 500

@@ -20,9 +20,9 @@ from mlirad.signature import Signature, key_of, signature_of
 from mlirad.targets.vectorcall import NativelyCallable
 
 if TYPE_CHECKING:
+    from mlirad.contract.call_recipes import PlanTable
     from mlirad.jit.specialization import Specialization
     from mlirad.pipeline import Lowered
-    from mlirad.targets.calls import PlanTable
 
 MAX_SPECIALIZATIONS = 64
 """How many specialisations a kernel keeps; the one that was not called for the longest time goes first."""
@@ -62,8 +62,8 @@ class Kernel(NativelyCallable):
     cannot be compiled, with the place in the source.
     """
 
-    # `_fast` is for the machine behind fast calls; see `mlirad.targets.calls`. The function stands in no `__dict__`:
-    # `functools.wraps` copies that into the wrapper, which would be taken for this kernel.
+    # `_fast` is for the machine behind fast calls; see `mlirad.contract.call_recipes`. The function stands in no
+    # `__dict__`: `functools.wraps` copies that into the wrapper, which would be taken for this kernel.
     __slots__ = ("__dict__", "__mlirad_function__", "__weakref__", "_fast")
 
     def __init__(self, function: Callable[..., Any] | requests.Request, compile_options: Options):
@@ -304,7 +304,7 @@ def _of_main(function: FunctionType, options: Options, texts: Mapping[str, Seque
 
 def _receive(texts: Mapping[str, Sequence[str]] | None) -> None:
     if texts is not None:
-        from mlirad.frontend.texts import receive
+        from mlirad.frontend.program.texts import receive
 
         receive(texts)
 

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from mlirad import requests, signature, tree
-from mlirad.frontend import results
-from mlirad.frontend.captures import Capture, Path
+from mlirad.contract import results
+from mlirad.contract.captures import Capture, Path
 
 _SETTLED = ("numpy", "math", "cmath", "builtins", "operator", "_operator", "functools", "mlirad")
 """Packages whose objects are what their names say: their versions are part of every key."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mlirad import tree
-from mlirad.frontend.results import (
+from mlirad.contract.results import (
     ArgumentAlias,
     ArrayResult,
     CaptureAlias,

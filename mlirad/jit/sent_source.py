@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.frontend.codes import codes_in
-from mlirad.frontend.source import text_of
+from mlirad.frontend.program.codes import codes_in
+from mlirad.frontend.program.source import text_of
 from mlirad.requests import Request, plain
 
 _MAIN = "__main__"

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlirad import forking, tree
+from mlirad.contract.call_recipes import CallPlan
+from mlirad.contract.captures import Capture
+from mlirad.contract.interface import Interface
+from mlirad.contract.results import ResidualsResult
 from mlirad.errors import DEVIATIONS
-from mlirad.frontend.captures import Capture
-from mlirad.frontend.interface import Interface
-from mlirad.frontend.results import ResidualsResult
 from mlirad.jit import arguments
 from mlirad.jit.aliasing import Shared, overlapping, shared_groups, view_of_shared, views_of_one
 from mlirad.jit.arguments import Input
@@ -25,7 +26,6 @@ from mlirad.jit.containers import change, containers_of
 from mlirad.jit.results import Pullback, Returned, dtypes_of
 from mlirad.requests import Jvp
 from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature, StaticLeaf, as_passed
-from mlirad.targets.calls import CallPlan
 from mlirad.targets.target import Artifact
 
 if TYPE_CHECKING:

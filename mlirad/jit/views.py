@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.frontend.results import ReshapeStep, RunTime, SliceStep, ViewResult
+from mlirad.contract.results import ReshapeStep, RunTime, SliceStep, ViewResult
 
 
 def view_of(array: np.ndarray, leaf: ViewResult, results: Sequence[Any]) -> np.ndarray:

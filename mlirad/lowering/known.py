@@ -13,8 +13,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, SSAValue
 
-from mlirad.dialect import types
-from mlirad.dialect.constant import ConstantOp, FullOp
+from mlirad.dialect.core import types
+from mlirad.dialect.ops.constant import ConstantOp, FullOp
 from mlirad.xdsl_support.kept_answers import once
 
 _CONSTANTS = frozenset({ConstantOp, arith.ConstantOp})

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue, Use
 
-from mlirad.dialect.indexing import ExtractSliceOp
-from mlirad.dialect.movement import ReshapeOp
-from mlirad.dialect.op import NdOp
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.indexing import ExtractSliceOp
+from mlirad.dialect.ops.movement import ReshapeOp
 from mlirad.lowering.tensor_memory import VIEWS, is_consumed
 
 # Results that may be another name for the first operand's memory.

@@ -31,7 +31,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
-from mlirad.dialect.upstream import segments
+from mlirad.dialect.core.upstream import segments
 
 INDEX = IndexType()
 NO_OVERFLOW_FLAGS = arith.IntegerOverflowAttr("none")

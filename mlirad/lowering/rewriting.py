@@ -18,8 +18,8 @@ from xdsl.traits import (
     get_effects,
 )
 
-from mlirad.dialect.constant import ConstantOp
-from mlirad.dialect.expr import emitting
+from mlirad.dialect.core.expr import emitting
+from mlirad.dialect.ops.constant import ConstantOp
 from mlirad.xdsl_support.effects import is_terminator, only_computes
 from mlirad.xdsl_support.traversal import ops_of
 

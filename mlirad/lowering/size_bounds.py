@@ -14,10 +14,11 @@ from xdsl.dialects import tensor
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
 
-from mlirad.dialect import bounds, types
-from mlirad.dialect.indexing import SliceUpdateOp
-from mlirad.dialect.op import NdOp
-from mlirad.dialect.tape import SLOT, TapeOp
+from mlirad.dialect import bounds
+from mlirad.dialect.core import types
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.indexing import SliceUpdateOp
+from mlirad.dialect.ops.tape import SLOT, TapeOp
 from mlirad.lowering.tensor_memory import VIEWS, is_static, overwritten_by
 
 BOUND = "mlirad.bound"

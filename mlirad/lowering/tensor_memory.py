@@ -17,7 +17,7 @@ from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue, Use
 from xdsl.ir.affine import AffineDimExpr
 
-from mlirad.dialect import types
+from mlirad.dialect.core import types
 from mlirad.errors import CompileError
 from mlirad.xdsl_support.kept_answers import once
 from mlirad.xdsl_support.traversal import ops_of

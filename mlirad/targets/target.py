@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from mlirad.contract.call_recipes import CallPlan, Kept, Recipe
 from mlirad.errors import TargetError
 from mlirad.location import SourceLocation
-from mlirad.targets.calls import CallPlan, Kept, Recipe
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp

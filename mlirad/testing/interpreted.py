@@ -14,10 +14,10 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.traits import SymbolTable
 
 from mlirad import pipeline, stages
-from mlirad.dialect import types
-from mlirad.dialect.check import CheckFailed
+from mlirad.contract.captures import Capture
+from mlirad.dialect.core import types
+from mlirad.dialect.ops.check import CheckFailed
 from mlirad.frontend.aliases import Alias
-from mlirad.frontend.captures import Capture
 from mlirad.jit.compilation import build_for, specialized
 from mlirad.jit.specialization import Specialization, leaves_of
 from mlirad.options import Options

@@ -16,8 +16,8 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAt
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.traits import SymbolTable
 
-from mlirad.dialect import types
-from mlirad.dialect.op import NdOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.op import NdOp
 
 _COMPARISONS: tuple[Callable[[Any, Any], Any], ...] = (
     operator.eq,

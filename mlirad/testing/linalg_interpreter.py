@@ -19,10 +19,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.traits import SymbolTable
 
-from mlirad.dialect import types
-from mlirad.dialect.attributes import value_of
-from mlirad.dialect.check import CheckFailed
-from mlirad.dialect.compare import as_dtype
+from mlirad.dialect.core import types
+from mlirad.dialect.core.attributes import value_of
+from mlirad.dialect.ops.check import CheckFailed
+from mlirad.dialect.ops.compare import as_dtype
 from mlirad.raised import message_of
 from mlirad.xdsl_support.remf import RemfOp
 

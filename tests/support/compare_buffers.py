@@ -13,9 +13,9 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 
-from mlirad.dialect.types import to_dtype
-from mlirad.lowering.bufferize import Bufferize
-from mlirad.lowering.plan_arena import PlanArena
+from mlirad.dialect.core.types import to_dtype
+from mlirad.lowering.to_buffers.bufferize import Bufferize
+from mlirad.lowering.to_buffers.plan_arena import PlanArena
 from mlirad.xdsl_support.verify import verify_dominance
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mlirad.autodiff.tape.tape.split import Split
+from mlirad.autodiff.tape.tape.tape import Tape
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import Builtin, ModuleOp
@@ -12,14 +14,12 @@ from xdsl.parser import Parser
 from xdsl.passes import ModulePass
 
 from mlirad.autodiff.differentiate import Differentiate, has_requests
-from mlirad.autodiff.split import Split
-from mlirad.autodiff.tape import Tape
 from mlirad.dialect.nd import Nd
-from mlirad.dialect.request import Ad
-from mlirad.lowering.canonicalize import Canonicalize
-from mlirad.lowering.cse import Cse
-from mlirad.lowering.dce import Dce
-from mlirad.lowering.inline import Inline
+from mlirad.dialect.ops.request import Ad
+from mlirad.lowering.clean_up.canonicalize import Canonicalize
+from mlirad.lowering.clean_up.cse import Cse
+from mlirad.lowering.clean_up.dce import Dce
+from mlirad.lowering.clean_up.inline import Inline
 from mlirad.testing.interpreter import run
 from mlirad.xdsl_support.verify import verify_dominance
 

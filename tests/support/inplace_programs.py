@@ -17,9 +17,9 @@ import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, constant, emit, sum_of
-from mlirad.dialect.indexing import AddAtOp, ExtractSliceOp, InsertSliceOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, emit, sum_of
+from mlirad.dialect.ops.indexing import AddAtOp, ExtractSliceOp, InsertSliceOp
 from mlirad.testing.build import branch, for_loop, function, get, put, while_loop
 
 SIZE, WIDTH = 8, 3

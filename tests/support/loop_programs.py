@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirad.dialect import types
-from mlirad.dialect.contraction import ContractOp
-from mlirad.dialect.expr import Expr, constant, emit, full, sum_of, where
-from mlirad.dialect.indexing import ExtractSliceOp, InsertSliceOp
-from mlirad.dialect.movement import reshape
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, emit, full, sum_of, where
+from mlirad.dialect.ops.contraction import ContractOp
+from mlirad.dialect.ops.indexing import ExtractSliceOp, InsertSliceOp
+from mlirad.dialect.ops.movement import reshape
 from mlirad.testing.build import branch, for_loop, function, get, put, while_loop
 
 F64, I64 = types.F64, types.I64

@@ -1,4 +1,4 @@
-"""Reads: nothing. Writes: the coefficients of `mlirad/lowering/polynomials.py`, computed. Leaves: nothing.
+"""Reads: nothing. Writes: the coefficients of `mlirad/lowering/to_loops/polynomials.py`, computed. Leaves: nothing.
 
 `python tests/support/minimax.py` prints the table. Every function is summed from its Taylor series in 60 decimal digits
 and interpolated at Chebyshev nodes, whose polynomial is nearly the best one; coefficients are then rounded.

@@ -16,14 +16,15 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Attribute, Block, Region
 
-from mlirad.dialect import nd, types  # noqa: F401  (nd: so that every family is defined)
-from mlirad.dialect.check import CheckFailed, check, check_index
-from mlirad.dialect.compare import cast
-from mlirad.dialect.contraction import contract
-from mlirad.dialect.expr import Expr, apply, building, constant, full, insert, located, sum_of, where
-from mlirad.dialect.indexing import AddAtOp, AddSliceOp, ExtractOp, ExtractSliceOp, InsertOp, InsertSliceOp, emit
-from mlirad.dialect.movement import TransposeOp, broadcast, reshape
-from mlirad.dialect.reduction import MaxOp
+from mlirad.dialect import nd  # noqa: F401  (so that every family is defined)
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, apply, building, constant, full, insert, located, sum_of, where
+from mlirad.dialect.ops.check import CheckFailed, check, check_index
+from mlirad.dialect.ops.compare import cast
+from mlirad.dialect.ops.contraction import contract
+from mlirad.dialect.ops.indexing import AddAtOp, AddSliceOp, ExtractOp, ExtractSliceOp, InsertOp, InsertSliceOp, emit
+from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
+from mlirad.dialect.ops.reduction import MaxOp
 from mlirad.location import SourceLocation
 from mlirad.testing.build import branch, for_loop, while_loop
 from mlirad.testing.interpreter import run

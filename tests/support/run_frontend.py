@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlirad import tree
-from mlirad.frontend.build import Built, NeedStaticLeaves, build
-from mlirad.frontend.results import (
+from mlirad.contract.results import (
     ArgumentAlias,
     ArrayResult,
     CaptureAlias,
@@ -21,6 +20,7 @@ from mlirad.frontend.results import (
     StaticResult,
     ViewResult,
 )
+from mlirad.frontend.build import Built, NeedStaticLeaves, build
 from mlirad.jit.views import view_of
 from mlirad.signature import signature_of
 from mlirad.testing.interpreter import run

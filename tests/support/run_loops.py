@@ -13,8 +13,8 @@ from xdsl.dialects import arith, builtin, func, linalg, math, memref, scf, vecto
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from mlirad.lowering.expand_math import ExpandMath
-from mlirad.lowering.linalg_to_loops import LinalgToLoops
+from mlirad.lowering.to_loops.expand_math import ExpandMath
+from mlirad.lowering.to_loops.linalg_to_loops import LinalgToLoops
 from mlirad.targets.cpu import CpuTarget
 from mlirad.targets.cpu.emit.module import emit_llvm
 from mlirad.xdsl_support.remf import RemfOp

@@ -29,7 +29,7 @@ from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mlirad.dialect.types import to_dtype
+from mlirad.dialect.core.types import to_dtype
 
 Array = np.ndarray[Any, np.dtype[Any]]
 ARENA_BASE = 64

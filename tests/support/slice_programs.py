@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from loop_programs import Program
 
-from mlirad.dialect import types
-from mlirad.dialect.contraction import contract
-from mlirad.dialect.expr import Expr, broadcast_scalar, constant, full, sum_of, where
-from mlirad.dialect.indexing import add_slice, extract_slice, insert_slice
-from mlirad.dialect.movement import reshape
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, broadcast_scalar, constant, full, sum_of, where
+from mlirad.dialect.ops.contraction import contract
+from mlirad.dialect.ops.indexing import add_slice, extract_slice, insert_slice
+from mlirad.dialect.ops.movement import reshape
 from mlirad.testing.build import branch, for_loop, get, put, while_loop
 
 Length = Expr | int

@@ -10,8 +10,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Region
 
-from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, building, insert
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, insert
 from mlirad.testing.interpreter import run
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.frontend import view_functions
-from mlirad.frontend.hints import did_you_mean
 from mlirad.frontend.interpreter import indices, python_objects, storage
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.merge import kind_of
-from mlirad.frontend.selection import HINT, Selected, transposed
-from mlirad.frontend.traced import Traced, visible, visible_shape
-from mlirad.frontend.values import (
+from mlirad.frontend.join.merge import kind_of
+from mlirad.frontend.numpy import view_functions
+from mlirad.frontend.program.hints import did_you_mean
+from mlirad.frontend.values.values.selection import HINT, Selected, transposed
+from mlirad.frontend.values.values.traced import Traced, visible, visible_shape
+from mlirad.frontend.values.values.values import (
     Bound,
     Closure,
     Lazy,

@@ -11,25 +11,25 @@ from functools import partial
 
 from xdsl.ir import Block
 
-from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, building
-from mlirad.frontend import known
-from mlirad.frontend.appended import Appended
-from mlirad.frontend.columns import Columns, discard, emit_if
-from mlirad.frontend.frames import RESULT, Frame
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building
 from mlirad.frontend.interpreter import grown_lists
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.leaves import leaves_between
-from mlirad.frontend.merge import Merge, Naming, PlaceNaming
-from mlirad.frontend.outcomes import Chosen, Exit, Outcome
-from mlirad.frontend.scope import Names
-from mlirad.frontend.state import State, trim
-from mlirad.frontend.steering import Bottom
-from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import (
+from mlirad.frontend.join.appended import Appended
+from mlirad.frontend.join.columns import Columns, discard, emit_if
+from mlirad.frontend.join.frames import RESULT, Frame
+from mlirad.frontend.join.leaves import leaves_between
+from mlirad.frontend.join.merge import Merge, Naming, PlaceNaming
+from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
+from mlirad.frontend.join.steering import Bottom
+from mlirad.frontend.join.widening import leaves_of
+from mlirad.frontend.program.scope import Names
+from mlirad.frontend.values.values import known
+from mlirad.frontend.values.values.state import State, trim
+from mlirad.frontend.values.values.traced import Traced
+from mlirad.frontend.values.values.values import (
     Value,
 )
-from mlirad.frontend.widening import leaves_of
 
 
 def without_dead(context: Context, state: State, exit: Exit, live: Names | None = None) -> State:

@@ -13,25 +13,26 @@ from typing import Any
 from xdsl.dialects import func
 from xdsl.ir import Block, Operation
 
-from mlirad.dialect import types
-from mlirad.dialect.check import check
-from mlirad.dialect.expr import Expr, constant, insertion_point, swap_location
+from mlirad.contract.captures import Found
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, insertion_point, swap_location
+from mlirad.dialect.ops.check import check
 from mlirad.errors import CompileError, UnsupportedSyntaxError
-from mlirad.frontend import prelude, sizes
-from mlirad.frontend.appended import Appended
-from mlirad.frontend.captures import Found
-from mlirad.frontend.fillings import Fillings
-from mlirad.frontend.frames import Frame, Why
-from mlirad.frontend.merge import contents_of
-from mlirad.frontend.outcomes import Chosen, Exit, Outcome
-from mlirad.frontend.poison import Poison, PoisonUsed
-from mlirad.frontend.recursions import Calling
-from mlirad.frontend.scope import scope_of
-from mlirad.frontend.state import State
-from mlirad.frontend.steering import Bottom
-from mlirad.frontend.traced import DATA, NeedStatic, Traced
-from mlirad.frontend.values import Alternative, Closure, Entry, Object, Ref, Value
-from mlirad.frontend.views import View
+from mlirad.frontend.join.appended import Appended
+from mlirad.frontend.join.fillings import Fillings
+from mlirad.frontend.join.frames import Frame, Why
+from mlirad.frontend.join.merge import contents_of
+from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
+from mlirad.frontend.join.recursions import Calling
+from mlirad.frontend.join.steering import Bottom
+from mlirad.frontend.program import prelude
+from mlirad.frontend.program.scope import scope_of
+from mlirad.frontend.values.values import sizes
+from mlirad.frontend.values.values.poison import Poison, PoisonUsed
+from mlirad.frontend.values.values.state import State
+from mlirad.frontend.values.values.traced import DATA, NeedStatic, Traced
+from mlirad.frontend.values.values.values import Alternative, Closure, Entry, Object, Ref, Value
+from mlirad.frontend.values.values.views import View
 from mlirad.location import SourceLocation
 
 Arguments = Sequence[Value]

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from mlirad.errors import UnsupportedSyntaxError
-from mlirad.frontend import prelude, purity
 from mlirad.frontend.interpreter import (
     access,
     attributes,
@@ -31,9 +30,10 @@ from mlirad.frontend.interpreter.comparisons import as_value, negated
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import visits
 from mlirad.frontend.interpreter.special_methods import UNARY as UNARY_METHODS
-from mlirad.frontend.merge import kind_of
-from mlirad.frontend.traced import DATA, is_static, origins_of, require_static
-from mlirad.frontend.values import Closure, Entry, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.join.merge import kind_of
+from mlirad.frontend.program import prelude, purity
+from mlirad.frontend.values.values.traced import DATA, is_static, origins_of, require_static
+from mlirad.frontend.values.values.values import Closure, Entry, Lazy, Object, Ref, Static, Tuple, Value
 
 UFUNCS: dict[type[ast.operator], np.ufunc] = {
     ast.Add: np.add,

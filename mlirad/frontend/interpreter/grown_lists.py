@@ -17,14 +17,14 @@ import numpy as np
 from xdsl.dialects.scf import IfOp, YieldOp
 from xdsl.ir import Block
 
-from mlirad.dialect import types
-from mlirad.dialect.check import check
-from mlirad.dialect.compare import cast
-from mlirad.dialect.expr import Expr, building, constant, emit, insert, where
-from mlirad.dialect.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
-from mlirad.dialect.movement import broadcast, reshape
-from mlirad.frontend import known, nep50, sizes
-from mlirad.frontend.elements import (
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, constant, emit, insert, where
+from mlirad.dialect.ops.check import check
+from mlirad.dialect.ops.compare import cast
+from mlirad.dialect.ops.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
+from mlirad.dialect.ops.movement import broadcast, reshape
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.join.elements import (
     ArrayElement,
     Element,
     Group,
@@ -34,10 +34,10 @@ from mlirad.frontend.elements import (
     joined,
     leaves,
 )
-from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.state import State
-from mlirad.frontend.traced import DATA, NeedStatic, Traced
-from mlirad.frontend.values import Buffer, Entry, Growth, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.values import known, nep50, sizes
+from mlirad.frontend.values.values.state import State
+from mlirad.frontend.values.values.traced import DATA, NeedStatic, Traced
+from mlirad.frontend.values.values.values import Buffer, Entry, Growth, Object, Ref, Static, Tuple, Value
 
 # A list of so many elements at most is taken apart where something needs its elements one by one.
 LISTED = 200

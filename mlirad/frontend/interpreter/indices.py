@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, constant, where
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, where
 from mlirad.errors import StaticIndexError, StaticOverflowError, StaticZeroDivisionError
-from mlirad.frontend import layout
-from mlirad.frontend.indexing import compose
 from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.merge import renumbered
-from mlirad.frontend.numpys_errors import numpys_refusal
-from mlirad.frontend.result_layout import Asked, strides_as
-from mlirad.frontend.state import reached
-from mlirad.frontend.traced import require_static
-from mlirad.frontend.values import (
+from mlirad.frontend.join.merge import renumbered
+from mlirad.frontend.numpy.result_layout import Asked, strides_as
+from mlirad.frontend.values.values import layout
+from mlirad.frontend.values.values.indexing import compose
+from mlirad.frontend.values.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.values.state import reached
+from mlirad.frontend.values.values.traced import require_static
+from mlirad.frontend.values.values.values import (
     Alternative,
     Lazy,
     Ref,

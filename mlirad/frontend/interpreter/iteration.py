@@ -10,22 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.dialect import types
-from mlirad.dialect.check import check
-from mlirad.dialect.compare import cast
-from mlirad.dialect.expr import Expr, apply, constant, where
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, apply, constant, where
+from mlirad.dialect.ops.check import check
+from mlirad.dialect.ops.compare import cast
 from mlirad.errors import DTypeError
-from mlirad.frontend import prelude
 from mlirad.frontend.interpreter import dispatch, grown_lists, indices, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import as_value
-from mlirad.frontend.merge import kind_of
-from mlirad.frontend.python_integers import converted, require_fit
-from mlirad.frontend.selection import Selected
-from mlirad.frontend.selection import refusal as selection_refusal
-from mlirad.frontend.traced import NeedStatic, Traced, in_type, origins_of, visible
-from mlirad.frontend.values import SIMPLE, Entry, Lazy, Object, Ref, Static, Tuple, Value, inside, is_none
-from mlirad.frontend.views import View
+from mlirad.frontend.join.merge import kind_of
+from mlirad.frontend.numpy.python_integers import converted, require_fit
+from mlirad.frontend.program import prelude
+from mlirad.frontend.values.values.selection import Selected
+from mlirad.frontend.values.values.selection import refusal as selection_refusal
+from mlirad.frontend.values.values.traced import NeedStatic, Traced, in_type, origins_of, visible
+from mlirad.frontend.values.values.values import SIMPLE, Entry, Lazy, Object, Ref, Static, Tuple, Value, inside, is_none
+from mlirad.frontend.values.values.views import View
 
 _INT64 = np.dtype(np.int64)
 _SEQUENCES = (str, range, tuple, bytes)

@@ -8,9 +8,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from mlirad.dialect.check import check
-from mlirad.frontend import prelude
-from mlirad.frontend.elements import (
+from mlirad.dialect.ops.check import check
+from mlirad.frontend.interpreter import dispatch, grown_lists, indices, iteration
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.grown_lists import _UNLIKE, as_value, origins_of
+from mlirad.frontend.join.elements import (
     ArrayElement,
     NumberElement,
     element_of,
@@ -18,11 +20,9 @@ from mlirad.frontend.elements import (
     joined,
     leaves,
 )
-from mlirad.frontend.interpreter import dispatch, grown_lists, indices, iteration
-from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.interpreter.grown_lists import _UNLIKE, as_value, origins_of
-from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Entry, Growth, Lazy, Object, Ref, Static, Value
+from mlirad.frontend.program import prelude
+from mlirad.frontend.values.values.traced import Traced
+from mlirad.frontend.values.values.values import Entry, Growth, Lazy, Object, Ref, Static, Value
 
 
 def item_of(context: Context, target: Object, index: Value) -> Value:

@@ -13,13 +13,13 @@ from types import FunctionType
 import numpy as np
 
 from mlirad.errors import DTypeError
-from mlirad.frontend import purity
 from mlirad.frontend.interpreter import attributes, dispatch, python_objects, storage
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.merge import kind_of
-from mlirad.frontend.selection import Selected
-from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Object, Ref, Static, Tuple, Value
+from mlirad.frontend.join.merge import kind_of
+from mlirad.frontend.program import purity
+from mlirad.frontend.values.values.selection import Selected
+from mlirad.frontend.values.values.traced import Traced
+from mlirad.frontend.values.values.values import Object, Ref, Static, Tuple, Value
 
 Methods = tuple[str, str]
 BINARY: Mapping[type[ast.operator], str] = {

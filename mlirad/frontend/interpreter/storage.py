@@ -12,20 +12,21 @@ import numpy as np
 from xdsl.dialects.scf import IfOp, YieldOp
 from xdsl.ir import Block
 
-from mlirad.dialect.check import check
-from mlirad.dialect.expr import Expr, building, insert
+from mlirad.dialect.core.expr import Expr, building, insert
+from mlirad.dialect.ops.check import check
 from mlirad.errors import DEVIATIONS, UnsupportedSyntaxError
-from mlirad.frontend import known, purity, views
-from mlirad.frontend.assignment import assignable
 from mlirad.frontend.interpreter import grown_lists
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.value_names import name
-from mlirad.frontend.merge import kind_of
-from mlirad.frontend.poison import PoisonUsed
-from mlirad.frontend.selection import Selected
-from mlirad.frontend.steering import Restart
-from mlirad.frontend.traced import Traced, of_array, require_static
-from mlirad.frontend.values import (
+from mlirad.frontend.join.merge import kind_of
+from mlirad.frontend.join.steering import Restart
+from mlirad.frontend.program import purity
+from mlirad.frontend.values.values import known, views
+from mlirad.frontend.values.values.assignment import assignable
+from mlirad.frontend.values.values.poison import PoisonUsed
+from mlirad.frontend.values.values.selection import Selected
+from mlirad.frontend.values.values.traced import Traced, of_array, require_static
+from mlirad.frontend.values.values.values import (
     Entry,
     Object,
     Ref,

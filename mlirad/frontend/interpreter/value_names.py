@@ -12,10 +12,10 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from mlirad.frontend.columns import Column, hint_of
-from mlirad.frontend.header import Loop
-from mlirad.frontend.state import State
-from mlirad.frontend.values import Maybe, Object, Ref, Traced, Tuple, Value
+from mlirad.frontend.join.columns import Column, hint_of
+from mlirad.frontend.join.header import Loop
+from mlirad.frontend.values.values.state import State
+from mlirad.frontend.values.values.values import Maybe, Object, Ref, Traced, Tuple, Value
 
 
 def name(value: SSAValue, text: str) -> None:

@@ -5,13 +5,13 @@ Reads: scopes and the state. Writes: the frames of the state. Leaves: values.
 
 from __future__ import annotations
 
-from mlirad.dialect.check import check
-from mlirad.frontend.frames import Frame
+from mlirad.dialect.ops.check import check
 from mlirad.frontend.interpreter import python_objects
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.value_names import name_variable
-from mlirad.frontend.scope import ScopeNode, scope_of
-from mlirad.frontend.values import (
+from mlirad.frontend.join.frames import Frame
+from mlirad.frontend.program.scope import ScopeNode, scope_of
+from mlirad.frontend.values.values.values import (
     Maybe,
     Value,
 )

@@ -16,10 +16,10 @@ from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, MemRefType, ModuleOp
 from xdsl.ir import Block, Operation
 
-from mlirad.dialect.tape import SLOT
-from mlirad.dialect.types import from_location, itemsize
-from mlirad.lowering.plan_arena import OFFSET, Lives, needed_bytes
+from mlirad.dialect.core.types import from_location, itemsize
+from mlirad.dialect.ops.tape import SLOT
 from mlirad.lowering.tensor_memory import GROW
+from mlirad.lowering.to_buffers.plan_arena import OFFSET, Lives, needed_bytes
 from mlirad.targets.byte_counts import ByteCount, applied, bound_of, largest
 from mlirad.targets.cpu.emit.func import arena_size
 from mlirad.targets.cpu.emit.scf import may_release

@@ -14,7 +14,7 @@ from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import IntegerAttr, MemRefType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from mlirad.dialect.types import from_location
+from mlirad.dialect.core.types import from_location
 from mlirad.lowering.rewriting import terminator
 from mlirad.targets.byte_counts import Applied, ByteCount, Unknown, applied, largest
 

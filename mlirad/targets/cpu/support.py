@@ -15,8 +15,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from mlirad.dialect.op import NdOp
-from mlirad.dialect.types import from_location
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
 from mlirad.xdsl_support.kept_answers import once
 from mlirad.xdsl_support.traversal import ops_inside

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from mlirad.errors import TargetError
 from mlirad.targets.cpu import engine
-from mlirad.targets.cpu.abi import CpuArtifact
+from mlirad.targets.cpu.calls.abi import CpuArtifact
 from mlirad.targets.target import Stage, Target
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
-    from mlirad.targets.calls import Kept
+    from mlirad.contract.call_recipes import Kept
     from mlirad.targets.memory import MemoryReport
 
 
@@ -97,20 +97,20 @@ def _passes(make: Callable[[], list[ModulePass]]) -> Callable[[ModuleOp], Module
 
 
 def _linalg() -> list[ModulePass]:
-    from mlirad.lowering.nd_to_linalg import NdToLinalg
+    from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
 
     return [NdToLinalg()]
 
 
 def _bufferized() -> list[ModulePass]:
-    from mlirad.lowering.bufferize import Bufferize
-    from mlirad.lowering.plan_arena import PlanArena
+    from mlirad.lowering.to_buffers.bufferize import Bufferize
+    from mlirad.lowering.to_buffers.plan_arena import PlanArena
 
     return [Bufferize(), PlanArena()]
 
 
 def _loops(vector_bytes: int, parallel: bool) -> list[ModulePass]:
-    from mlirad.lowering.expand_math import ExpandMath
-    from mlirad.lowering.linalg_to_loops import LinalgToLoops
+    from mlirad.lowering.to_loops.expand_math import ExpandMath
+    from mlirad.lowering.to_loops.linalg_to_loops import LinalgToLoops
 
     return [LinalgToLoops(vector_bytes=vector_bytes, parallel=parallel), ExpandMath()]

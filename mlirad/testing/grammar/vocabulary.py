@@ -13,7 +13,7 @@ from random import Random
 import numpy as np
 
 from mlirad.errors import CompileError
-from mlirad.frontend import numpy_calls
+from mlirad.frontend.numpy import numpy_calls
 
 # They read or write files, print, change settings, or make what is different each time.
 _EXCLUDED_NAMES = """

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import IsolatedFromAbove
 
-from mlirad.dialect.expr import constant, emitting
+from mlirad.dialect.core.expr import constant, emitting
 from mlirad.errors import CompileError
 from mlirad.lowering.carries import Carries, StructuredOp, is_structured
 from mlirad.lowering.rewriting import erase, splice

@@ -13,9 +13,9 @@ from expanded import callable_of, expand
 from xdsl.dialects.builtin import ModuleOp
 
 import mlirad
-from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, constant
-from mlirad.dialect.tape import TapeOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant
+from mlirad.dialect.ops.tape import TapeOp
 from mlirad.testing.build import ask_vjp, for_loop, function, while_loop
 from mlirad.testing.derivatives import check_vjp
 

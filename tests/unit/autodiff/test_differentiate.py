@@ -12,10 +12,10 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region
 
 from mlirad.autodiff.differentiate import Differentiate
-from mlirad.dialect import types
-from mlirad.dialect.compare import CastOp
-from mlirad.dialect.expr import Expr, constant, emit, insert, located
-from mlirad.dialect.request import VjpOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, emit, insert, located
+from mlirad.dialect.ops.compare import CastOp
+from mlirad.dialect.ops.request import VjpOp
 from mlirad.errors import DifferentiationError
 from mlirad.testing.build import ask_jvp, ask_vjp, for_loop, function, get, put
 from mlirad.testing.derivatives import check_vjp

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import ModuleOp
 
 from mlirad.autodiff.final import FinalArrays
-from mlirad.dialect import types
-from mlirad.dialect.check import check_index
-from mlirad.dialect.expr import Expr, constant
-from mlirad.dialect.indexing import ExtractOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant
+from mlirad.dialect.ops.check import check_index
+from mlirad.dialect.ops.indexing import ExtractOp
 from mlirad.testing.build import ask_vjp, branch, for_loop, function, get, put, while_loop
 from mlirad.testing.derivatives import check_vjp
 

@@ -7,10 +7,10 @@ import pytest
 from expanded import context, parsed
 from xdsl.utils.exceptions import VerifyException
 
-from mlirad.dialect.request import ResidualsType
-from mlirad.dialect.tape import TapeOp
-from mlirad.lowering.cse import Cse
-from mlirad.lowering.dce import Dce
+from mlirad.dialect.ops.request import ResidualsType
+from mlirad.dialect.ops.tape import TapeOp
+from mlirad.lowering.clean_up.cse import Cse
+from mlirad.lowering.clean_up.dce import Dce
 from mlirad.testing.interpreter import run
 from mlirad.xdsl_support.verify import verify_dominance
 

@@ -13,11 +13,11 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 import mlirad
 from mlirad import pipeline
-from mlirad.dialect import types
 from mlirad.dialect.bounds import size_bounds
-from mlirad.dialect.expr import Expr, apply, constant, dim, full
-from mlirad.dialect.indexing import extract_slice
-from mlirad.dialect.tape import TapeOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, apply, constant, dim, full
+from mlirad.dialect.ops.indexing import extract_slice
+from mlirad.dialect.ops.tape import TapeOp
 from mlirad.targets.target import find_target
 from mlirad.testing.build import ask_jvp, ask_vjp, for_loop, function
 from mlirad.testing.derivatives import check_jvp, check_transpose, check_vjp

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from expanded import callable_of, expand, passes
 from loop_programs import programs
+from mlirad.autodiff.tape.tape.tape import Tape
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from mlirad.autodiff.tape import Tape
-from mlirad.dialect import types
-from mlirad.dialect.check import CheckIndexOp, CheckOp, check, check_index
-from mlirad.dialect.expr import Expr, constant
-from mlirad.dialect.tape import GrowOp, TapeOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant
+from mlirad.dialect.ops.check import CheckIndexOp, CheckOp, check, check_index
+from mlirad.dialect.ops.tape import GrowOp, TapeOp
 from mlirad.testing.build import ask_vjp, branch, for_loop, function, get, put, while_loop
 from mlirad.testing.derivatives import check_vjp
 
@@ -183,7 +183,7 @@ def test_an_array_is_stored_whole_where_nothing_else_will_do() -> None:
     """Correct, though costly: every trip reads all of an array that the loop overwrites."""
 
     def program(x: Expr) -> Any:
-        from mlirad.dialect.expr import sum_of
+        from mlirad.dialect.core.expr import sum_of
 
         return sum_of(for_loop(4, [x], lambda i, y: put(sum_of(y * y), y * 0.9, i))[0])
 
@@ -209,7 +209,7 @@ def test_no_marker_is_left_and_tapes_of_the_forward_sweep_are_never_read_unwritt
 
 def elements_touched(op: Operation) -> list[Operation]:
     """The ops in op's loops that touch a whole array of the program's size."""
-    from mlirad.dialect.op import NdOp
+    from mlirad.dialect.core.op import NdOp
 
     def is_large(inner: Operation) -> bool:
         in_loop = isinstance(inner.parent_op(), scf.ForOp | scf.WhileOp | scf.IfOp)

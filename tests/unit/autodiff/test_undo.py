@@ -14,10 +14,10 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, constant, emit, sum_of
-from mlirad.dialect.indexing import ExtractSliceOp, InsertSliceOp
-from mlirad.dialect.tape import TapeOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, emit, sum_of
+from mlirad.dialect.ops.indexing import ExtractSliceOp, InsertSliceOp
+from mlirad.dialect.ops.tape import TapeOp
 from mlirad.testing.build import ask_jvp, ask_vjp, branch, for_loop, function, get, put, while_loop
 from mlirad.testing.derivatives import check_jvp, check_vjp, directional, inner, random_like
 

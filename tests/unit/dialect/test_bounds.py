@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from mlirad.dialect import types
 from mlirad.dialect.bounds import size_bounds
-from mlirad.dialect.choice import SelectOp
-from mlirad.dialect.compare import LessOp
-from mlirad.dialect.expr import Expr, apply, constant, emit, full
-from mlirad.dialect.indexing import WrapIndexOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, apply, constant, emit, full
+from mlirad.dialect.ops.choice import SelectOp
+from mlirad.dialect.ops.compare import LessOp
+from mlirad.dialect.ops.indexing import WrapIndexOp
 from mlirad.testing.build import function
 from mlirad.testing.interpreter import run
 

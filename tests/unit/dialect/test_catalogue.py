@@ -18,8 +18,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
 
-from mlirad.dialect import (
-    attributes,
+from mlirad.dialect import nd
+from mlirad.dialect.core import attributes, types
+from mlirad.dialect.core.expr import Expr, building, emit, insert
+from mlirad.dialect.core.op import NdOp, op_classes
+from mlirad.dialect.ops import bits as Bits
+from mlirad.dialect.ops import (
     check,
     choice,
     compare,
@@ -30,15 +34,10 @@ from mlirad.dialect import (
     gather,
     indexing,
     movement,
-    nd,
     overflow,
     reduction,
-    types,
 )
-from mlirad.dialect import bits as Bits
-from mlirad.dialect.expr import Expr, building, emit, insert
-from mlirad.dialect.op import NdOp, op_classes
-from mlirad.dialect.request import Ad, JvpOp, VjpOp
+from mlirad.dialect.ops.request import Ad, JvpOp, VjpOp
 from mlirad.errors import CompileError
 from mlirad.targets.target import find_target
 

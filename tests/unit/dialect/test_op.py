@@ -10,11 +10,11 @@ import pytest
 from xdsl.ir import Block
 from xdsl.utils.exceptions import VerifyException
 
-from mlirad.dialect import types
-from mlirad.dialect.elementwise import SinOp, UnaryOp
-from mlirad.dialect.expr import Expr
-from mlirad.dialect.indexing import ElementUpdateOp
-from mlirad.dialect.op import PureOp, op, op_classes
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr
+from mlirad.dialect.core.op import PureOp, op, op_classes
+from mlirad.dialect.ops.elementwise import SinOp, UnaryOp
+from mlirad.dialect.ops.indexing import ElementUpdateOp
 
 
 class Silent(PureOp):

@@ -10,7 +10,7 @@ import pytest
 from run_frontend import call, is_same
 
 import mlirad
-from mlirad.dialect.check import CheckFailed
+from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError, DTypeError
 
 X = np.arange(5.0) + 1

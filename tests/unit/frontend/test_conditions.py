@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from run_frontend import call, compile_for
 
-from mlirad.dialect.check import CheckFailed
+from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError
 
 # Operands of no common type: static and traced, lists, tuples, arrays of one element, strings and numbers.

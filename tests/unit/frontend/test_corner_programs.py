@@ -12,7 +12,7 @@ import pytest
 from corner_programs import JOINED_NUMBERS, Case
 from run_frontend import call, is_same
 
-from mlirad.dialect.check import CheckFailed
+from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError
 
 CASES = [*corner_programs.CASES, *own_corner_programs.CASES]

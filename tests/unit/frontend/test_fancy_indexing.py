@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from run_frontend import call, is_same
 
-from mlirad.dialect.check import CheckFailed
+from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError
 
 INTEGERS = (np.int64, np.int32, np.int8, np.uint8, np.uint64)

@@ -20,8 +20,9 @@ from refused_programs import programs
 import mlirad
 from mlirad import slow_compilations
 from mlirad.errors import CompileError
-from mlirad.frontend import hints, numpy_calls
 from mlirad.frontend.interpreter.loops import loop_ops
+from mlirad.frontend.numpy import numpy_calls
+from mlirad.frontend.program import hints
 
 MODULES: dict[str, ModuleType] = {
     "np": np,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from run_frontend import call, compile_for, is_same
 
-from mlirad.dialect.check import CheckFailed
+from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError
 from mlirad.frontend.interpreter.loops import loop_ops
 

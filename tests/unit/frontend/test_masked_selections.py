@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from run_frontend import call, is_same
 
-from mlirad.dialect.check import CheckFailed
+from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError, DTypeError, UnsupportedSyntaxError
 from mlirad.requests import Grad
 from mlirad.testing.interpreted import Interpreted

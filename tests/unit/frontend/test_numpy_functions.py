@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 from as_numpy import Known, agrees, compiled
+from mlirad.frontend.values.values.traced import NeedStatic, Traced
 
 import mlirad
 from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
-from mlirad.frontend import numpy_calls
-from mlirad.frontend.traced import NeedStatic, Traced
+from mlirad.frontend.numpy import numpy_calls
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=5)
@@ -126,7 +126,7 @@ def test_clip():
 
 
 def test_casts():
-    from mlirad.frontend.numpy_calls import method
+    from mlirad.frontend.numpy.numpy_calls import method
 
     for dtype in (float, np.float32, "i4", np.int64, bool, np.uint8, np.dtype("f4")):
         for x in (M * 10, F, Z, B, S, np.float64(2.7)):
@@ -550,8 +550,8 @@ def test_every_function_in_the_table_is_numpys_or_pythons():
 
 
 def test_a_new_op_is_callable_by_its_spelling():
-    from mlirad.dialect.elementwise import ElementwiseOp
-    from mlirad.dialect.registry import spelled
+    from mlirad.dialect.core.registry import spelled
+    from mlirad.dialect.ops.elementwise import ElementwiseOp
 
     for function, op_class in spelled().items():
         if issubclass(op_class, ElementwiseOp) and (isinstance(function, np.ufunc) or function.__module__ == "math"):

@@ -10,11 +10,11 @@ from run_frontend import call, compile_for
 from xdsl.dialects import func
 
 from mlirad import jit, tree, value_and_grad
-from mlirad.dialect.attributes import ints
-from mlirad.dialect.request import ForwardOp, JvpOp, PullbackOp, RequestOp, VjpOp
+from mlirad.contract.results import ArgumentAlias, ViewResult
+from mlirad.dialect.core.attributes import ints
+from mlirad.dialect.ops.request import ForwardOp, JvpOp, PullbackOp, RequestOp, VjpOp
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
 from mlirad.frontend.build import ArrayResult, Built, ResidualsResult, ScalarResult, StaticResult
-from mlirad.frontend.results import ArgumentAlias, ViewResult
 from mlirad.requests import Grad, Jvp, Vjp
 
 

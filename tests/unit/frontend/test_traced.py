@@ -8,11 +8,11 @@ import sys
 import numpy as np
 import pytest
 from as_numpy import Known, agrees, compiled
+from mlirad.frontend.values.values.traced import DATA, NeedStatic, Traced, is_static, origins_of, require_static
 from straight_line import evaluate
 
-from mlirad.dialect.check import CheckFailed
+from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError, DTypeError, StaticValueError, StaticZeroDivisionError, UnsupportedSyntaxError
-from mlirad.frontend.traced import DATA, NeedStatic, Traced, is_static, origins_of, require_static
 
 INTS = [-7, -3, -1, 0, 1, 2, 5]
 
@@ -220,7 +220,7 @@ def test_refusals_place_themselves_among_pythons_exceptions():
 
 @pytest.mark.parametrize("x", [-2.7, 2.7, 0.0, 3, True, np.float32(1.5), np.int8(-3), np.array(2.9)])
 def test_casts_to_python_numbers(x):
-    from mlirad.frontend.numpy_calls import implementation
+    from mlirad.frontend.numpy.numpy_calls import implementation
 
     for cast in (int, float):
         ((kind, value),) = compiled(implementation(cast), x)
@@ -228,7 +228,7 @@ def test_casts_to_python_numbers(x):
 
 
 def test_int_of_what_has_no_integer_part_raises():
-    from mlirad.frontend.numpy_calls import implementation
+    from mlirad.frontend.numpy.numpy_calls import implementation
 
     with pytest.raises(CheckFailed, match="ValueError: cannot convert float NaN to integer"):
         compiled(implementation(int), math.nan)
@@ -240,7 +240,7 @@ def test_int_of_what_has_no_integer_part_raises():
 
 FRESH = """
 import numpy as np
-from mlirad.frontend.traced import Traced, as_operand, as_traced
+from mlirad.frontend.values.values.traced import Traced, as_operand, as_traced
 
 def outcomes():
     x = as_traced(2)
@@ -253,7 +253,7 @@ def outcomes():
             yield str(error)
 
 from xdsl.ir import Block
-from mlirad.dialect.expr import building
+from mlirad.dialect.core.expr import building
 with building(Block()):
     before = set(outcomes())
     import mlirad.frontend.build

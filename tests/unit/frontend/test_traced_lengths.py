@@ -12,7 +12,7 @@ from random_slices import program
 from run_frontend import call, call_built, compile_for, is_same
 from traced_lengths import ALGORITHMS, CORNERS, SPD, X, cholesky, extremes, shifts
 
-from mlirad.dialect.check import CheckFailed
+from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import mlirad
 from mlirad.signature import key_of, signature_of
-from mlirad.targets.cpu import abi
+from mlirad.targets.cpu.calls import abi
 
 Point = namedtuple("Point", "x y")
 

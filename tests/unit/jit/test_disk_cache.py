@@ -26,9 +26,9 @@ import pytest
 
 import mlirad
 from mlirad import cli
+from mlirad.contract.captures import Guard
+from mlirad.contract.captures import Path as Place
 from mlirad.frontend import build as frontend
-from mlirad.frontend.captures import Guard
-from mlirad.frontend.captures import Path as Place
 from mlirad.jit import compilation, disk_cache, store
 from mlirad.jit.portable import NotPortable, Objects
 from mlirad.jit.store import MAGIC, Store

@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 import mlirad
+from mlirad.contract.call_recipes import Op
 from mlirad.jit.kernel import SLOW_CALLS, Kernel
-from mlirad.targets.calls import Op
-from mlirad.targets.cpu.python_objects import is_supported
+from mlirad.targets.cpu.calls.python_objects import is_supported
 
 pytestmark = pytest.mark.skipif(not is_supported(), reason="this Python's calls all go the slow path")
 
@@ -724,7 +724,7 @@ def test_recursion() -> None:
 
 
 def test_without_plans_calls_take_the_slow_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mlirad.targets.cpu import python_objects
+    from mlirad.targets.cpu.calls import python_objects
 
     monkeypatch.setattr(python_objects, "_symbols", lambda: None)
     kernel = mlirad.jit(multiply_add)
@@ -739,7 +739,7 @@ def test_the_code_behind_calls_is_kept_on_disk(tmp_path: Path) -> None:
         "import sys, numpy as np, mlirad\n"
         "kernel = mlirad.jit(lambda x: x + 1.0)\n"
         "for _ in range(9): kernel(np.ones(3))\n"
-        "print(kernel._plans.hits, 'mlirad.targets.cpu.call_machine' in sys.modules)\n"
+        "print(kernel._plans.hits, 'mlirad.targets.cpu.calls.call_machine' in sys.modules)\n"
     )
     environment = {**os.environ, "MLIRAD_CACHE": "1", "MLIRAD_CACHE_DIR": str(tmp_path / "kept")}
     printed = [

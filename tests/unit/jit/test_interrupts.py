@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad.targets.cpu.abi import CpuArtifact, EntryPoint
+from mlirad.targets.cpu.calls.abi import CpuArtifact, EntryPoint
 
 pytestmark = pytest.mark.skipif(
     threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"),

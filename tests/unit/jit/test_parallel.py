@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad.lowering import parallel_nest
+from mlirad.lowering.to_loops import parallel_nest
 from mlirad.options import Environment
 from mlirad.targets.cpu import CpuTarget
 from mlirad.targets.cpu.runtime import PARALLEL_FOR
@@ -290,7 +290,7 @@ PREAMBLE = """
 import atexit, os, threading, time
 import numpy as np
 import mlirad
-from mlirad.lowering import parallel_nest
+from mlirad.lowering.to_loops import parallel_nest
 
 parallel_nest.BLOCK = 1 << 12
 

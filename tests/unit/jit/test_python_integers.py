@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 
 import mlirad
 from mlirad import pipeline
-from mlirad.dialect.check import CheckOp
+from mlirad.dialect.ops.check import CheckOp
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 EDGES = [LOWEST, LOWEST + 1, -(2**62) - 1, -(2**62), -3, -1, 0, 1, 2, 2**62 - 1, 2**62, HIGHEST - 1, HIGHEST]

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad.frontend.codes import meaning
+from mlirad.frontend.program.codes import meaning
 from mlirad.jit.kernel import SLOW_CALLS
 
 X = np.array([1.0, 2.0, 3.0])

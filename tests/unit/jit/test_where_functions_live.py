@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad.frontend.source import source_of
+from mlirad.frontend.program.source import source_of
 from mlirad.jit.sent_source import texts_for
 
 X = np.array([1.0, 2.0, 3.0])
@@ -59,7 +59,7 @@ def test_lambdas_of_one_line(function: Any) -> None:
 def test_lambdas_of_one_line_without_columns() -> None:
     """Python may be told to keep no columns: the code tells which lambda it is."""
     program = """
-        from mlirad.frontend.source import source_of
+        from mlirad.frontend.program.source import source_of
         import ast
         def made(k):
             return [lambda x: x * k, lambda x: k * x, lambda x: (lambda x: x - k)(x), lambda x: (lambda x: k - x)(x)]
@@ -197,7 +197,7 @@ def run_program(program: str, *options: str, **named: Any) -> subprocess.Complet
 PROGRAM = """
 import ast
 from mlirad.errors import CompileError
-from mlirad.frontend.source import source_of
+from mlirad.frontend.program.source import source_of
 
 def f(x):
     return x * 2.0
@@ -323,7 +323,7 @@ def test_only_functions_that_stand_in_no_file_are_sent_with_their_text() -> None
 
 # Whatever is installed.
 
-MODULES = ["statistics", "heapq", "textwrap", "numpy.lib._function_base_impl", "mlirad.frontend.source"]
+MODULES = ["statistics", "heapq", "textwrap", "numpy.lib._function_base_impl", "mlirad.frontend.program.source"]
 MORE_MODULES = [
     "argparse",
     "_pydecimal",

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from mlirad.dialect.types import to_dtype
+from mlirad.dialect.core.types import to_dtype
 
 
 def random_args(seed: int) -> list[Any]:

@@ -13,11 +13,11 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from mlirad.lowering import borrow_slices, last_use, place_results, spare_buffers
-from mlirad.lowering.buffer_webs import Web, Webs
-from mlirad.lowering.last_use import LastUses
-from mlirad.lowering.plan_arena import Arena, Lives
-from mlirad.lowering.spare_buffers import Pool
+from mlirad.lowering.to_buffers import borrow_slices, last_use, place_results, spare_buffers
+from mlirad.lowering.to_buffers.buffer_webs import Web, Webs
+from mlirad.lowering.to_buffers.last_use import LastUses
+from mlirad.lowering.to_buffers.plan_arena import Arena, Lives
+from mlirad.lowering.to_buffers.spare_buffers import Pool
 
 Patch = pytest.MonkeyPatch
 
@@ -104,7 +104,7 @@ def forgets_what_spares_join(patch: Patch) -> None:
             inner.setattr(Webs, "join", lambda self, value, other: self.of(value))
             right(webs)
 
-    patch.setattr("mlirad.lowering.bufferize.carry_spare_buffers", wrong)
+    patch.setattr("mlirad.lowering.to_buffers.bufferize.carry_spare_buffers", wrong)
 
 
 def places_results_over_what_is_read(patch: Patch) -> None:

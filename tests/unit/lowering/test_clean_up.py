@@ -16,18 +16,18 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, UnknownLoc
 from xdsl.ir import Attribute, Block, Region
 from xdsl.passes import ModulePass
 
-from mlirad.dialect import types
-from mlirad.dialect.check import CheckIndexOp, CheckOp, check, check_index
-from mlirad.dialect.compare import cast
-from mlirad.dialect.expr import Expr, building, constant, emit, full, insert, sum_of, where
-from mlirad.dialect.indexing import AddAtOp, ExtractOp, WrapIndexOp
-from mlirad.dialect.movement import DimOp
-from mlirad.lowering.canonicalize import Canonicalize
-from mlirad.lowering.check_elimination import EliminateChecks
-from mlirad.lowering.cse import Cse
-from mlirad.lowering.dce import Dce
-from mlirad.lowering.hoist import Hoist
-from mlirad.lowering.inline import Inline
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, constant, emit, full, insert, sum_of, where
+from mlirad.dialect.ops.check import CheckIndexOp, CheckOp, check, check_index
+from mlirad.dialect.ops.compare import cast
+from mlirad.dialect.ops.indexing import AddAtOp, ExtractOp, WrapIndexOp
+from mlirad.dialect.ops.movement import DimOp
+from mlirad.lowering.clean_up.canonicalize import Canonicalize
+from mlirad.lowering.clean_up.check_elimination import EliminateChecks
+from mlirad.lowering.clean_up.cse import Cse
+from mlirad.lowering.clean_up.dce import Dce
+from mlirad.lowering.clean_up.hoist import Hoist
+from mlirad.lowering.clean_up.inline import Inline
 from mlirad.testing.build import branch, for_loop, function, get, put, while_loop
 from mlirad.testing.interpreter import run
 from mlirad.xdsl_support.verify import verify_dominance

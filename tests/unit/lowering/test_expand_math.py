@@ -13,10 +13,10 @@ from xdsl.context import Context
 from xdsl.dialects import math, scf
 from xdsl.dialects.builtin import VectorType
 
-from mlirad.lowering.expand_math import ExpandMath
-from mlirad.lowering.linalg_to_loops import LinalgToLoops
-from mlirad.lowering.polynomials import TABLES
-from mlirad.lowering.vector_math import FORMATS
+from mlirad.lowering.to_loops.expand_math import ExpandMath
+from mlirad.lowering.to_loops.linalg_to_loops import LinalgToLoops
+from mlirad.lowering.to_loops.polynomials import TABLES
+from mlirad.lowering.to_loops.vector_math import FORMATS
 
 Array = np.ndarray[Any, Any]
 DTYPES: dict[str, Any] = {"f32": np.float32, "f64": np.float64}

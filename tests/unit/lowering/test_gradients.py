@@ -11,7 +11,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from mlirad import pipeline
-from mlirad.lowering.nd_to_linalg import NdToLinalg
+from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
 from mlirad.testing import linalg_interpreter
 from mlirad.testing.build import ask_vjp
 from mlirad.testing.interpreter import run

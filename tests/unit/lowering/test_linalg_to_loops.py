@@ -14,10 +14,10 @@ from xdsl.dialects import arith, func, scf, vector
 from xdsl.dialects.builtin import VectorType
 from xdsl.dialects.linalg.ops import GenericOp
 
-from mlirad.dialect.types import to_location
+from mlirad.dialect.core.types import to_location
 from mlirad.errors import CompileError
 from mlirad.location import SourceLocation
-from mlirad.lowering.linalg_to_loops import LinalgToLoops
+from mlirad.lowering.to_loops.linalg_to_loops import LinalgToLoops
 
 RNG = np.random.default_rng(5)
 

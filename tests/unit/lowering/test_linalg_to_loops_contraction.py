@@ -12,7 +12,7 @@ from xdsl.context import Context
 from xdsl.dialects import func, memref, vector
 from xdsl.dialects.builtin import IntegerAttr
 
-from mlirad.lowering.linalg_to_loops import LinalgToLoops
+from mlirad.lowering.to_loops.linalg_to_loops import LinalgToLoops
 
 RNG = np.random.default_rng(11)
 Sizes = dict[str, int]

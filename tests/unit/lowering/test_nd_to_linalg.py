@@ -16,24 +16,24 @@ from xdsl.ir import Attribute, Block, Region
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
-from mlirad.dialect import types
-from mlirad.dialect.check import CheckFailed, check_index
-from mlirad.dialect.compare import cast
-from mlirad.dialect.constant import ConstantOp
-from mlirad.dialect.contraction import contract
-from mlirad.dialect.elementwise import ElementwiseOp
-from mlirad.dialect.expr import Expr, building, constant, emit, insert, sum_of, zeros_like
-from mlirad.dialect.indexing import AddSliceOp, ExtractSliceOp
-from mlirad.dialect.movement import TransposeOp, broadcast, reshape
-from mlirad.dialect.op import op_classes
-from mlirad.dialect.reduction import MaxOp, MinOp
-from mlirad.dialect.tape import GrowOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, constant, emit, insert, sum_of, zeros_like
+from mlirad.dialect.core.op import op_classes
+from mlirad.dialect.ops.check import CheckFailed, check_index
+from mlirad.dialect.ops.compare import cast
+from mlirad.dialect.ops.constant import ConstantOp
+from mlirad.dialect.ops.contraction import contract
+from mlirad.dialect.ops.elementwise import ElementwiseOp
+from mlirad.dialect.ops.indexing import AddSliceOp, ExtractSliceOp
+from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
+from mlirad.dialect.ops.reduction import MaxOp, MinOp
+from mlirad.dialect.ops.tape import GrowOp
 from mlirad.errors import CompileError
-from mlirad.lowering.canonicalize import Canonicalize
-from mlirad.lowering.cse import Cse
-from mlirad.lowering.dce import Dce
-from mlirad.lowering.hoist import Hoist
-from mlirad.lowering.nd_to_linalg import NdToLinalg
+from mlirad.lowering.clean_up.canonicalize import Canonicalize
+from mlirad.lowering.clean_up.cse import Cse
+from mlirad.lowering.clean_up.dce import Dce
+from mlirad.lowering.clean_up.hoist import Hoist
+from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
 from mlirad.testing import linalg_interpreter
 from mlirad.testing.build import ask_vjp, branch, for_loop, function, put
 from mlirad.testing.interpreter import run

@@ -11,7 +11,7 @@ from random_nests import random_nest
 from run_loops import Kernel
 
 import mlirad
-from mlirad.lowering import parallel_nest
+from mlirad.lowering.to_loops import parallel_nest
 
 SEEDS = 400 if os.environ.get("MLIRAD_FULL") else 12
 

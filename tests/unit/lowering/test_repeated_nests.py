@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad.lowering.repeated_nests import MANY
+from mlirad.lowering.to_loops.repeated_nests import MANY
 
 
 def layers(w, h):

@@ -14,45 +14,40 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mlirad.autodiff.tape.tape.slots import Slots
+from mlirad.frontend.values.values.values import Lazy, Ref, Static, Traced, Tuple
+from mlirad.frontend.values.values.views import _Slice, c_strides
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
-from mlirad.autodiff import recover, regions
+from mlirad.autodiff import regions
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.adjoint import Adjoint
 from mlirad.autodiff.carries import Loop, branches
 from mlirad.autodiff.naming import Naming
-from mlirad.autodiff.slots import Slots
 from mlirad.autodiff.tangent import Tangent
-from mlirad.dialect import types
-from mlirad.dialect.check import CheckOp
-from mlirad.dialect.compare import CastOp, cast
-from mlirad.dialect.elementwise import MulOp, SubOp
-from mlirad.dialect.expr import Expr, apply
-from mlirad.dialect.indexing import InsertOp, InsertSliceOp
-from mlirad.frontend import (
-    assignment,
-    build,
-    merge,
-    nep50,
-    numpy_elementwise,
-    numpy_power,
-    numpy_scalars,
-    operators,
-)
+from mlirad.autodiff.tape.tape import recover
+from mlirad.contract.captures import Guard
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, apply
+from mlirad.dialect.ops.check import CheckOp
+from mlirad.dialect.ops.compare import CastOp, cast
+from mlirad.dialect.ops.elementwise import MulOp, SubOp
+from mlirad.dialect.ops.indexing import InsertOp, InsertSliceOp
+from mlirad.frontend import build
 from mlirad.frontend.build import Build
-from mlirad.frontend.captures import Guard
 from mlirad.frontend.interpreter import comparisons, expressions, grown_lists, iteration
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.loops import loop_ops
 from mlirad.frontend.interpreter.statements import assigning, augmented, statements
-from mlirad.frontend.values import Lazy, Ref, Static, Traced, Tuple
-from mlirad.frontend.views import _Slice, c_strides
+from mlirad.frontend.join import merge
+from mlirad.frontend.numpy import numpy_elementwise, numpy_power, numpy_scalars, operators
+from mlirad.frontend.values.values import assignment, nep50
 from mlirad.jit.specialization import Specialization
-from mlirad.lowering import cse
-from mlirad.lowering.cse import _Scopes
-from mlirad.lowering.dce import _Marks
-from mlirad.lowering.last_use import LastUses
+from mlirad.lowering.clean_up import cse
+from mlirad.lowering.clean_up.cse import _Scopes
+from mlirad.lowering.clean_up.dce import _Marks
+from mlirad.lowering.to_buffers.last_use import LastUses
 from mlirad.testing.programs.campaign import judged
 from mlirad.testing.programs.generate import generate
 

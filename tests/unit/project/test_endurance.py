@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 import mlirad
-from mlirad.lowering import parallel_nest
+from mlirad.lowering.to_loops import parallel_nest
 
 SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "endurance.py"
 NAMES = (

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from mlirad.targets.cpu import CpuTarget
-from mlirad.targets.cpu.abi import CpuArtifact
+from mlirad.targets.cpu.calls.abi import CpuArtifact
 from mlirad.targets.cpu.emit.module import emit_llvm
 from mlirad.xdsl_support.remf import RemfOp
 

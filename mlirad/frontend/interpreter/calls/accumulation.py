@@ -14,26 +14,27 @@ import numpy as np
 from xdsl.dialects.scf import ForOp, YieldOp
 from xdsl.ir import Block, Region
 
-from mlirad.dialect import types
-from mlirad.dialect.constant import counted
-from mlirad.dialect.expr import Expr, building, constant, emit, insert, where
-from mlirad.dialect.gather import ScatterAddOp
-from mlirad.dialect.indexing import ExtractOp, InsertOp
-from mlirad.dialect.movement import broadcast, reshape
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, constant, emit, insert, where
+from mlirad.dialect.ops.constant import counted
+from mlirad.dialect.ops.gather import ScatterAddOp
+from mlirad.dialect.ops.indexing import ExtractOp, InsertOp
+from mlirad.dialect.ops.movement import broadcast, reshape
 from mlirad.errors import DTypeError
-from mlirad.frontend import nep50, numpy_elementwise, sizes, view_functions
-from mlirad.frontend.advanced import Arrays
-from mlirad.frontend.assignment import as_array_of, assignable
-from mlirad.frontend.indexing import is_basic
 from mlirad.frontend.interpreter import fancy, indices, storage
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.masked import changed_in_place, elementwise
-from mlirad.frontend.merge import kind_of
-from mlirad.frontend.numpy_elementwise import truths
-from mlirad.frontend.selection import put, select
-from mlirad.frontend.sizes import Shape
-from mlirad.frontend.traced import DATA, Traced, as_operand, in_type, shape_of, stand_in
-from mlirad.frontend.values import Ref, Static, Value
+from mlirad.frontend.join.merge import kind_of
+from mlirad.frontend.numpy import numpy_elementwise, view_functions
+from mlirad.frontend.numpy.masked import changed_in_place, elementwise
+from mlirad.frontend.numpy.numpy_elementwise import truths
+from mlirad.frontend.values.values import nep50, sizes
+from mlirad.frontend.values.values.advanced import Arrays
+from mlirad.frontend.values.values.assignment import as_array_of, assignable
+from mlirad.frontend.values.values.indexing import is_basic
+from mlirad.frontend.values.values.selection import put, select
+from mlirad.frontend.values.values.sizes import Shape
+from mlirad.frontend.values.values.traced import DATA, Traced, as_operand, in_type, shape_of, stand_in
+from mlirad.frontend.values.values.values import Ref, Static, Value
 
 _SAME_KIND, _TRUE, _RAISE = Static("same_kind"), Static(True), Static("raise")
 

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from mlirad.dialect.check import check
+from mlirad.dialect.ops.check import check
 from mlirad.errors import DTypeError
-from mlirad.frontend import prelude
 from mlirad.frontend.interpreter import (
     attributes,
     classes,
@@ -27,10 +26,11 @@ from mlirad.frontend.interpreter.calls import construction, methods
 from mlirad.frontend.interpreter.calls.accumulation import writer
 from mlirad.frontend.interpreter.calls.operator_calls import OPERATORS
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
-from mlirad.frontend.merge import kind_of
-from mlirad.frontend.selection import Selected
-from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Entry, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.join.merge import kind_of
+from mlirad.frontend.program import prelude
+from mlirad.frontend.values.values.selection import Selected
+from mlirad.frontend.values.values.traced import Traced
+from mlirad.frontend.values.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value
 from mlirad.requests import checkpointed
 
 _EMPTY = "max() or min() of an empty sequence"

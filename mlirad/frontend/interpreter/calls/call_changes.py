@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 from xdsl.ir import Block, OpResult, SSAValue
 
-from mlirad.dialect.expr import Expr
+from mlirad.dialect.core.expr import Expr
 from mlirad.errors import DifferentiationError
 from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.calls.separate_copies import COPY, cells_of
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.poison import Poison
-from mlirad.frontend.state import State, reached
-from mlirad.frontend.values import (
+from mlirad.frontend.values.values.poison import Poison
+from mlirad.frontend.values.values.state import State, reached
+from mlirad.frontend.values.values.values import (
     Alternative,
     Entry,
     Object,

@@ -13,10 +13,8 @@ from functools import cache, partial, reduce, wraps
 from types import FunctionType
 from typing import Any
 
+from mlirad.contract.captures import Path
 from mlirad.errors import DTypeError
-from mlirad.frontend import hints, numpy_calls, prelude
-from mlirad.frontend.captures import Path
-from mlirad.frontend.hidden_state import is_of_hidden_state
 from mlirad.frontend.interpreter import dispatch, expressions, iteration, python_objects, storage
 from mlirad.frontend.interpreter.calls import (
     builtins_called,
@@ -29,8 +27,11 @@ from mlirad.frontend.interpreter.calls import (
 from mlirad.frontend.interpreter.calls.construction import is_users
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import calls_values, visits
-from mlirad.frontend.merge import kind_of
-from mlirad.frontend.values import (
+from mlirad.frontend.join.merge import kind_of
+from mlirad.frontend.numpy import numpy_calls
+from mlirad.frontend.program import hints, prelude
+from mlirad.frontend.program.hidden_state import is_of_hidden_state
+from mlirad.frontend.values.values.values import (
     Bound,
     Closure,
     Lazy,

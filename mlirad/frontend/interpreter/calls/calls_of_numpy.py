@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.frontend import hints, numpy_calls, numpy_creation, purity, view_functions
 from mlirad.frontend.interpreter import indices, iteration, storage
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.out_arguments import with_out_named
-from mlirad.frontend.traced import DATA, NeedStatic, is_static, origins_of
-from mlirad.frontend.values import (
+from mlirad.frontend.numpy import numpy_calls, numpy_creation, view_functions
+from mlirad.frontend.numpy.out_arguments import with_out_named
+from mlirad.frontend.program import hints, purity
+from mlirad.frontend.values.values.traced import DATA, NeedStatic, is_static, origins_of
+from mlirad.frontend.values.values.values import (
     Lazy,
     Ref,
     Static,

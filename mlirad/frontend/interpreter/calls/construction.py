@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
+from mlirad.contract.captures import Path, is_in_settled
 from mlirad.errors import DTypeError
-from mlirad.frontend import purity
-from mlirad.frontend.captures import Path, is_in_settled
 from mlirad.frontend.interpreter import dispatch, python_objects
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.libraries import is_of_library
-from mlirad.frontend.values import Entry, Static, Tuple, Value
+from mlirad.frontend.program import purity
+from mlirad.frontend.program.libraries import is_of_library
+from mlirad.frontend.values.values.values import Entry, Static, Tuple, Value
 
 _FIELDS = (("attribute", "__dataclass_fields__"),)
 _ANY_CLASS = 1 << 9

@@ -9,17 +9,17 @@ import ast
 from collections.abc import Callable, Sequence
 from types import FunctionType
 
+from mlirad.contract.captures import Path
 from mlirad.errors import CompileError, DTypeError
-from mlirad.frontend import libraries, prelude
-from mlirad.frontend.captures import Path
 from mlirad.frontend.interpreter import iteration, python_objects
 from mlirad.frontend.interpreter.calls import recursion
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.poison import PoisonUsed
-from mlirad.frontend.recursions import Site
-from mlirad.frontend.source import FunctionNode, Source, source_of
-from mlirad.frontend.traced import NeedStatic
-from mlirad.frontend.values import (
+from mlirad.frontend.join.recursions import Site
+from mlirad.frontend.program import libraries, prelude
+from mlirad.frontend.program.source import FunctionNode, Source, source_of
+from mlirad.frontend.values.values.poison import PoisonUsed
+from mlirad.frontend.values.values.traced import NeedStatic
+from mlirad.frontend.values.values.values import (
     Closure,
     Entry,
     Tuple,
@@ -36,7 +36,7 @@ def inline_function(context: Context, function: FunctionType, args: Sequence[Val
 
 
 def default(context: Context, function: FunctionType, name: str) -> Value | None:
-    from mlirad.frontend.captures import default_of
+    from mlirad.contract.captures import default_of
 
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]

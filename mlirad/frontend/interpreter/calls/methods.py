@@ -9,16 +9,17 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from mlirad.frontend import hints, numpy_calls, prelude, view_functions
 from mlirad.frontend.interpreter import dispatch, expressions, grown_lists, indices, iteration, list_items, storage
 from mlirad.frontend.interpreter.calls import calls_of_numpy
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
 from mlirad.frontend.interpreter.iteration import DICT_ITEMS, DICT_KEYS, DICT_VALUES
-from mlirad.frontend.merge import kind_of
-from mlirad.frontend.out_arguments import method_with_out_named
-from mlirad.frontend.selection import Selected
-from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.join.merge import kind_of
+from mlirad.frontend.numpy import numpy_calls, view_functions
+from mlirad.frontend.numpy.out_arguments import method_with_out_named
+from mlirad.frontend.program import hints, prelude
+from mlirad.frontend.values.values.selection import Selected
+from mlirad.frontend.values.values.traced import Traced
+from mlirad.frontend.values.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value
 
 
 def none_of(context: Context, kwargs: Keywords, what: str) -> None:

@@ -16,21 +16,33 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Block, BlockArgument, Region, SSAValue
 
-from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, building, insert
-from mlirad.frontend import known, layout, sizes
-from mlirad.frontend.columns import discard
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, insert
 from mlirad.frontend.interpreter import dispatch, storage
 from mlirad.frontend.interpreter.calls import call_changes, recursion, separate_copies
 from mlirad.frontend.interpreter.calls.call_changes import Changes, Passed
 from mlirad.frontend.interpreter.calls.separate_copies import Shared
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import buffers_of, is_short, list_in_arrays
-from mlirad.frontend.merge import kind_of
-from mlirad.frontend.state import reached
-from mlirad.frontend.steering import Bottom
-from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Bound, Closure, Entry, Growth, Object, Owner, Ref, Static, Transformed, Tuple, Value
+from mlirad.frontend.join.columns import discard
+from mlirad.frontend.join.merge import kind_of
+from mlirad.frontend.join.steering import Bottom
+from mlirad.frontend.values.values import known, layout, sizes
+from mlirad.frontend.values.values.state import reached
+from mlirad.frontend.values.values.traced import Traced
+from mlirad.frontend.values.values.values import (
+    Bound,
+    Closure,
+    Entry,
+    Growth,
+    Object,
+    Owner,
+    Ref,
+    Static,
+    Transformed,
+    Tuple,
+    Value,
+)
 from mlirad.requests import name_of
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
 

@@ -25,26 +25,26 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IntegerAttr, i64
 from xdsl.ir import Block, Region
 
-from mlirad.dialect import types
-from mlirad.dialect.expr import building, constant, insert, located
+from mlirad.contract.captures import CAPTURE
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import building, constant, insert, located
 from mlirad.errors import DifferentiationError
-from mlirad.frontend.call_state import FUNCTION, Ambiguous, Ended, Seen
-from mlirad.frontend.captures import CAPTURE
-from mlirad.frontend.columns import discard
-from mlirad.frontend.frames import RESULT, Frame
 from mlirad.frontend.interpreter import branches, dispatch, grown_lists, storage, variables
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.value_names import name_variable
-from mlirad.frontend.known import scope
-from mlirad.frontend.numbers import number_dtype
-from mlirad.frontend.outcomes import Exit
-from mlirad.frontend.recursions import Recursion, Site
-from mlirad.frontend.scope import always_leaves, scope_of
-from mlirad.frontend.source import FunctionNode
-from mlirad.frontend.state import State, trim
-from mlirad.frontend.steering import Bottom, Recursive
-from mlirad.frontend.traced import NeedStatic, Traced
-from mlirad.frontend.values import (
+from mlirad.frontend.join.call_state import FUNCTION, Ambiguous, Ended, Seen
+from mlirad.frontend.join.columns import discard
+from mlirad.frontend.join.frames import RESULT, Frame
+from mlirad.frontend.join.numbers import number_dtype
+from mlirad.frontend.join.outcomes import Exit
+from mlirad.frontend.join.recursions import Recursion, Site
+from mlirad.frontend.join.steering import Bottom, Recursive
+from mlirad.frontend.program.scope import always_leaves, scope_of
+from mlirad.frontend.program.source import FunctionNode
+from mlirad.frontend.values.values.known import scope
+from mlirad.frontend.values.values.state import State, trim
+from mlirad.frontend.values.values.traced import NeedStatic, Traced
+from mlirad.frontend.values.values.values import (
     Closure,
     Static,
     Value,

@@ -14,21 +14,21 @@ from typing import Any, TypeGuard
 import numpy as np
 from xdsl.dialects import func
 
-from mlirad.dialect import types
-from mlirad.dialect.check import check
-from mlirad.dialect.expr import Expr, constant, insert
-from mlirad.dialect.request import ForwardOp, JvpOp, PullbackOp, RequestOp, VjpOp
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, insert
+from mlirad.dialect.ops.check import check
+from mlirad.dialect.ops.request import ForwardOp, JvpOp, PullbackOp, RequestOp, VjpOp
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
-from mlirad.frontend.assignment import assignable
 from mlirad.frontend.interpreter import dispatch, iteration, storage
 from mlirad.frontend.interpreter.calls import outline, recursion
 from mlirad.frontend.interpreter.calls.outline import InArrays, Made, Outlined, name_of_value
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import buffers_of, list_in_arrays
-from mlirad.frontend.merge import kind_of
-from mlirad.frontend.sizes import filled, pattern, shape_of
-from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Entry, Object, Pullback, Ref, Static, Transformed, Tuple, Value
+from mlirad.frontend.join.merge import kind_of
+from mlirad.frontend.values.values.assignment import assignable
+from mlirad.frontend.values.values.sizes import filled, pattern, shape_of
+from mlirad.frontend.values.values.traced import Traced
+from mlirad.frontend.values.values.values import Entry, Object, Pullback, Ref, Static, Transformed, Tuple, Value
 from mlirad.requests import Grad, Jvp, Vjp
 
 

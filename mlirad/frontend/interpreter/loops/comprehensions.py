@@ -19,16 +19,16 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 
 from mlirad.errors import CompileError
-from mlirad.frontend import known
-from mlirad.frontend.elements import NumberElement, element_of, leaves
 from mlirad.frontend.interpreter import conditions, dispatch, iteration, storage, variables
 from mlirad.frontend.interpreter.calls import inlining
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import visits
 from mlirad.frontend.interpreter.statements import assigning
-from mlirad.frontend.poison import PoisonUsed
-from mlirad.frontend.traced import NeedStatic, Traced
-from mlirad.frontend.values import Entry, Lazy, Object, Static, Tuple, Value, inside
+from mlirad.frontend.join.elements import NumberElement, element_of, leaves
+from mlirad.frontend.values.values import known
+from mlirad.frontend.values.values.poison import PoisonUsed
+from mlirad.frontend.values.values.traced import NeedStatic, Traced
+from mlirad.frontend.values.values.values import Entry, Lazy, Object, Static, Tuple, Value, inside
 
 # Longer lists of numbers are filled by loops.
 MANY = 200

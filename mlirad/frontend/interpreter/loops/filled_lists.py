@@ -18,24 +18,24 @@ from typing import Any
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from mlirad.dialect import types
-from mlirad.dialect.expr import Expr, building
-from mlirad.frontend import affine, known
-from mlirad.frontend.appended import Appended, Bound
-from mlirad.frontend.elements import Element, joined
-from mlirad.frontend.fillings import Filling, Fillings
-from mlirad.frontend.header import Loop, Pass
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building
 from mlirad.frontend.interpreter import grown_lists
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import NeedList
 from mlirad.frontend.interpreter.loops.unrolling import UNROLL_LIMIT
-from mlirad.frontend.merge import Merge
-from mlirad.frontend.outcomes import Exit, Outcome
-from mlirad.frontend.poison import PoisonUsed
-from mlirad.frontend.state import State
-from mlirad.frontend.steering import Grows, Unbounded
-from mlirad.frontend.traced import DATA, Traced, origins_of
-from mlirad.frontend.values import Entry, Growth, Static
+from mlirad.frontend.join.appended import Appended, Bound
+from mlirad.frontend.join.elements import Element, joined
+from mlirad.frontend.join.fillings import Filling, Fillings
+from mlirad.frontend.join.header import Loop, Pass
+from mlirad.frontend.join.merge import Merge
+from mlirad.frontend.join.outcomes import Exit, Outcome
+from mlirad.frontend.join.steering import Grows, Unbounded
+from mlirad.frontend.values.values import affine, known
+from mlirad.frontend.values.values.poison import PoisonUsed
+from mlirad.frontend.values.values.state import State
+from mlirad.frontend.values.values.traced import DATA, Traced, origins_of
+from mlirad.frontend.values.values.values import Entry, Growth, Static
 
 # How often other lists of a loop are found to grow.
 TRIES = 12

@@ -12,25 +12,25 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
-from mlirad.dialect.expr import building
+from mlirad.dialect.core.expr import building
 from mlirad.errors import CompileError
-from mlirad.frontend import known
-from mlirad.frontend.collapse import collapsed
-from mlirad.frontend.columns import Columns
-from mlirad.frontend.header import Header, Loop, LoopNaming, Pass, Skeleton
 from mlirad.frontend.interpreter import branches
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.loops import filled_lists, loop_ops, unrolling
-from mlirad.frontend.merge import Merge
-from mlirad.frontend.moves import Moves
-from mlirad.frontend.origins import dependent, resolved
-from mlirad.frontend.outcomes import Exit, Outcome
-from mlirad.frontend.poison import PoisonUsed
-from mlirad.frontend.state import Place, State
-from mlirad.frontend.steering import Grows, NoFixpoint, NotConfirmed, NotEntered
-from mlirad.frontend.traced import NeedStatic
-from mlirad.frontend.values import Ref, kind_of
-from mlirad.frontend.widening import Widening, leaves_of
+from mlirad.frontend.join.collapse import collapsed
+from mlirad.frontend.join.columns import Columns
+from mlirad.frontend.join.header import Header, Loop, LoopNaming, Pass, Skeleton
+from mlirad.frontend.join.merge import Merge
+from mlirad.frontend.join.moves import Moves
+from mlirad.frontend.join.outcomes import Exit, Outcome
+from mlirad.frontend.join.steering import Grows, NoFixpoint, NotConfirmed, NotEntered
+from mlirad.frontend.join.widening import Widening, leaves_of
+from mlirad.frontend.values.values import known
+from mlirad.frontend.values.values.origins import dependent, resolved
+from mlirad.frontend.values.values.poison import PoisonUsed
+from mlirad.frontend.values.values.state import Place, State
+from mlirad.frontend.values.values.traced import NeedStatic
+from mlirad.frontend.values.values.values import Ref, kind_of
 
 # Passes that change more than numbers, such as which arrays are referred to: after so many, a header is looked for in
 # another order (LoopNaming), and after so many more than there are places, there is none.

@@ -10,7 +10,6 @@ import ast
 from collections.abc import Hashable
 
 from mlirad import requests
-from mlirad.frontend.header import Loop
 from mlirad.frontend.interpreter import dispatch, iteration, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import runs
@@ -18,11 +17,12 @@ from mlirad.frontend.interpreter.loops import fixpoint, unrolling
 from mlirad.frontend.interpreter.loops.fixpoint import NoFixpoint
 from mlirad.frontend.interpreter.loops.unrolling import KINDS, Reason
 from mlirad.frontend.interpreter.statements import assigning
-from mlirad.frontend.outcomes import Outcome
-from mlirad.frontend.poison import PoisonUsed
-from mlirad.frontend.scope import Names
-from mlirad.frontend.traced import NeedStatic
-from mlirad.frontend.values import Static, Value
+from mlirad.frontend.join.header import Loop
+from mlirad.frontend.join.outcomes import Outcome
+from mlirad.frontend.program.scope import Names
+from mlirad.frontend.values.values.poison import PoisonUsed
+from mlirad.frontend.values.values.traced import NeedStatic
+from mlirad.frontend.values.values.values import Static, Value
 
 
 @runs(ast.For)

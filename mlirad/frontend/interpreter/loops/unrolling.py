@@ -9,17 +9,17 @@ import ast
 import dataclasses
 from dataclasses import dataclass
 
-from mlirad.frontend.frames import Why
-from mlirad.frontend.header import Loop
 from mlirad.frontend.interpreter import branches, conditions, dispatch, iteration
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import NeedList
 from mlirad.frontend.interpreter.iteration import is_generator, iterated
-from mlirad.frontend.outcomes import Exit, Outcome
-from mlirad.frontend.poison import PoisonUsed
-from mlirad.frontend.scope import Names
-from mlirad.frontend.traced import DATA, NeedStatic, Traced
-from mlirad.frontend.values import Lazy, Object, Static, Tuple, Value
+from mlirad.frontend.join.frames import Why
+from mlirad.frontend.join.header import Loop
+from mlirad.frontend.join.outcomes import Exit, Outcome
+from mlirad.frontend.program.scope import Names
+from mlirad.frontend.values.values.poison import PoisonUsed
+from mlirad.frontend.values.values.traced import DATA, NeedStatic, Traced
+from mlirad.frontend.values.values.values import Lazy, Object, Static, Tuple, Value
 from mlirad.slow_compilations import note_copy
 
 # A loop is unrolled into this many copies of its body at most.

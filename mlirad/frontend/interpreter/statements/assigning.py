@@ -10,8 +10,6 @@ import dataclasses
 from collections.abc import Sequence
 
 from mlirad.errors import ShapeError
-from mlirad.frontend import purity
-from mlirad.frontend.indexing import is_basic
 from mlirad.frontend.interpreter import (
     dispatch,
     expressions,
@@ -24,9 +22,11 @@ from mlirad.frontend.interpreter import (
     variables,
 )
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.merge import kind_of
-from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Object, Ref, Static, Tuple, Value
+from mlirad.frontend.join.merge import kind_of
+from mlirad.frontend.program import purity
+from mlirad.frontend.values.values.indexing import is_basic
+from mlirad.frontend.values.values.traced import Traced
+from mlirad.frontend.values.values.values import Object, Ref, Static, Tuple, Value
 
 # Assignment.
 

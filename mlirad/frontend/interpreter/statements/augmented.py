@@ -8,8 +8,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 
-from mlirad.frontend import prelude
-from mlirad.frontend.indexing import is_basic
 from mlirad.frontend.interpreter import (
     access,
     attributes,
@@ -25,10 +23,12 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.expressions import BINARY, UFUNCS
 from mlirad.frontend.interpreter.special_methods import BINARY as SPECIAL
 from mlirad.frontend.interpreter.statements import assigning
-from mlirad.frontend.masked import changed_in_place
-from mlirad.frontend.selection import Selected
-from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Object, Ref, Static, Value
+from mlirad.frontend.numpy.masked import changed_in_place
+from mlirad.frontend.program import prelude
+from mlirad.frontend.values.values.indexing import is_basic
+from mlirad.frontend.values.values.selection import Selected
+from mlirad.frontend.values.values.traced import Traced
+from mlirad.frontend.values.values.values import Object, Ref, Static, Value
 
 # Augmented assignment: the target is evaluated once, and its value before the right side.
 

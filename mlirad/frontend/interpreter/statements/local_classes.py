@@ -13,10 +13,10 @@ from functools import partial
 from types import BuiltinMethodType, CodeType, FunctionType
 from typing import Any
 
-from mlirad.frontend.codes import codes_in
 from mlirad.frontend.interpreter import dispatch, storage, variables
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.values import Static
+from mlirad.frontend.program.codes import codes_in
+from mlirad.frontend.values.values.values import Static
 
 _OUTSIDE = "define the class outside"
 _METHODS = (staticmethod, classmethod, property)

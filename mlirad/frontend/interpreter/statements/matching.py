@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.dialect.expr import apply
+from mlirad.dialect.core.expr import apply
 from mlirad.frontend.interpreter import (
     attributes,
     branches,
@@ -26,11 +26,11 @@ from mlirad.frontend.interpreter import (
 )
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import runs
-from mlirad.frontend.merge import kind_of
-from mlirad.frontend.outcomes import Exit, Outcome
-from mlirad.frontend.scope import Names
-from mlirad.frontend.traced import Traced
-from mlirad.frontend.values import Entry, Object, Static, Tuple, Value
+from mlirad.frontend.join.merge import kind_of
+from mlirad.frontend.join.outcomes import Exit, Outcome
+from mlirad.frontend.program.scope import Names
+from mlirad.frontend.values.values.traced import Traced
+from mlirad.frontend.values.values.values import Entry, Object, Static, Tuple, Value
 
 Truth = bool | Traced
 Bindings = dict[str, Value]

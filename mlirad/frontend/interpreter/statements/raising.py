@@ -12,20 +12,20 @@ from typing import NoReturn
 
 import numpy as np
 
-from mlirad.dialect import types
-from mlirad.dialect.bits import float_bits
-from mlirad.dialect.check import check
-from mlirad.dialect.compare import cast
-from mlirad.dialect.expr import Expr, constant
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant
+from mlirad.dialect.ops.bits import float_bits
+from mlirad.dialect.ops.check import check
+from mlirad.dialect.ops.compare import cast
 from mlirad.errors import UnsupportedSyntaxError
-from mlirad.frontend import purity
 from mlirad.frontend.interpreter import branches, conditions, dispatch, storage
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.outcomes import Exit, Outcome
-from mlirad.frontend.poison import PoisonUsed
-from mlirad.frontend.steering import Bottom
-from mlirad.frontend.traced import NeedStatic, Traced
-from mlirad.frontend.values import Ref, Static, Value
+from mlirad.frontend.join.outcomes import Exit, Outcome
+from mlirad.frontend.join.steering import Bottom
+from mlirad.frontend.program import purity
+from mlirad.frontend.values.values.poison import PoisonUsed
+from mlirad.frontend.values.values.traced import NeedStatic, Traced
+from mlirad.frontend.values.values.values import Ref, Static, Value
 from mlirad.raised import name_of_exception
 
 _PLACES = 2

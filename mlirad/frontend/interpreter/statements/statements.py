@@ -11,15 +11,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlirad.frontend.frames import RESULT
 from mlirad.frontend.interpreter import branches, conditions, dispatch, expressions, storage, variables
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import runs, runs_blocks
 from mlirad.frontend.interpreter.statements import assigning, augmented, imports, local_classes, raising
-from mlirad.frontend.outcomes import Exit, Outcome
-from mlirad.frontend.scope import Names, always_leaves
-from mlirad.frontend.steering import Bottom
-from mlirad.frontend.values import Static, Value
+from mlirad.frontend.join.frames import RESULT
+from mlirad.frontend.join.outcomes import Exit, Outcome
+from mlirad.frontend.join.steering import Bottom
+from mlirad.frontend.program.scope import Names, always_leaves
+from mlirad.frontend.values.values.values import Static, Value
 
 _ADVICE = {
     ast.Try: "check the condition with an if",

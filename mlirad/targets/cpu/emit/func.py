@@ -13,9 +13,9 @@ from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, StringAttr, VectorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from mlirad.dialect.types import from_location
+from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
-from mlirad.lowering.plan_arena import needed_bytes
+from mlirad.lowering.to_buffers.plan_arena import needed_bytes
 from mlirad.targets.cpu.emit import polling
 from mlirad.targets.cpu.emit.descriptor import MemRef, from_parts, layout_of, part_types, row_major, to_parts
 from mlirad.targets.cpu.emit.duration import is_long

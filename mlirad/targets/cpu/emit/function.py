@@ -12,7 +12,7 @@ from typing import Any
 from xdsl.dialects import func
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mlirad.dialect.types import from_location
+from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit.descriptor import MemRef, Value, from_parts, part_types
 from mlirad.targets.cpu.emit.lines import Lines

@@ -8,9 +8,9 @@ from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from mlirad.dialect.types import from_location
+from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
-from mlirad.lowering.leaves import LEAF
+from mlirad.lowering.to_loops.leaves import LEAF
 from mlirad.targets.cpu.emit import arith, copying, math, parallel, scf, vector
 from mlirad.targets.cpu.emit import func as func_rules
 from mlirad.targets.cpu.emit import memref as memref_rules

@@ -1,0 +1,265 @@
+"""The pass `mlirad-split`: cuts a differentiated function at its `ad.turn` into a forward sweep and a pullback.
+
+Reads: functions with `ad.turn`, closed by the tape; `ad.forward` and `ad.pullback`. Writes: calls of the two halves.
+Leaves: no residuals type; wherever a value of that type was, the values that cross the cut, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FunctionType,
+    IntegerAttr,
+    ModuleOp,
+    StringAttr,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from mlirad.autodiff.callees import define, set_written
+from mlirad.autodiff.carries import block_of, terminator
+from mlirad.autodiff.differentiate import JOINED
+from mlirad.autodiff.functions import add_function
+from mlirad.autodiff.records import RECORDED, read_record, write_record
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import building, insert, located
+from mlirad.dialect.ops.request import ForwardOp, PullbackOp, ResidualsType, TurnOp
+from mlirad.errors import DifferentiationError
+from mlirad.xdsl_support.effects import has_no_effect
+
+Values = tuple[SSAValue, ...]
+
+
+@dataclass(frozen=True)
+class Halves:
+    """The forward sweep and the pullback of one function, and the types of what the first hands to the second."""
+
+    forward: func.FuncOp
+    pullback: func.FuncOp
+    crossing: tuple[Attribute, ...]
+
+
+@dataclass(frozen=True)
+class Split(ModulePass):
+    """Cut every joined function, and let its residuals cross function boundaries as ordinary values."""
+
+    name = "mlirad-split"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        halves = {}
+        for function in [f for f in op.ops if isinstance(f, func.FuncOp) and JOINED in f.attributes]:
+            residuals = function.attributes[JOINED]
+            assert isinstance(residuals, ResidualsType)
+            halves[residuals] = _cut(op, function, residuals.callee.root_reference.data)
+        for function in [f for f in op.ops if isinstance(f, func.FuncOp) and RECORDED in f.attributes]:
+            _cut_recorded(op, function)
+        if halves:
+            for function in op.ops:
+                if isinstance(function, func.FuncOp) and not function.is_declaration:
+                    _convert(function, halves)
+
+
+# --- cutting ----------------------------------------------------------------------------------------------------
+
+
+def _cut(module: ModuleOp, joined: func.FuncOp, name: str) -> Halves:
+    """Move what follows the turn into a function of its own."""
+    entry = joined.body.block
+    turn, after, crossing, copied = _halves(entry)
+    body = _second_half(after, copied, [*crossing, *turn.cotangents])
+    pullback = _function(module, f"{name}.pullback", body)
+    entry.insert_op_before(end := func.ReturnOp(*turn.values, *crossing), turn)
+    end.location = turn.location
+    turn.detach()
+    turn.erase()
+    joined.detach()
+    forward = _function(module, f"{name}.forward", joined.body.detach_block(entry))
+    return Halves(forward, pullback, tuple(value.type for value in crossing))
+
+
+def _halves(entry: Block) -> tuple[TurnOp, list[Operation], list[SSAValue], list[Operation]]:
+    """The turn, the ops after it, what they use of those before, and the constants among that, which are copied."""
+    turn = next(op for op in entry.ops if isinstance(op, TurnOp))
+    after = [op for op in entry.ops if turn.is_before_in_block(op)]
+    return turn, after, *_crossing(entry, turn, after)
+
+
+def _second_half(after: Sequence[Operation], copied: Sequence[Operation], given: Sequence[SSAValue]) -> Block:
+    """A block of the ops after the turn, whose arguments are the given values."""
+    for op in after:
+        op.detach()
+    body = Block([op.clone() for op in copied], arg_types=[value.type for value in given])
+    body.add_ops(after)
+    for value, stands_for in zip(given, body.args, strict=True):
+        stands_for.name_hint = value.name_hint
+        _replace_inside(value, stands_for, body)
+    for original, copy in zip(copied, body.ops, strict=False):
+        copy.location = original.location
+        _replace_inside(original.results[0], copy.results[0], body)
+    return body
+
+
+def _cut_recorded(module: ModuleOp, joined: func.FuncOp) -> None:
+    """The same for a function that is called: what crosses the cut goes on a record, but for arrays that are given to
+    the pullback again."""
+    entry = joined.body.block
+    told = joined.attributes[RECORDED]
+    assert isinstance(told, DictionaryAttr)
+    turn, after, crossing, copied = _halves(entry)
+    kept = [entry.args[number] for number in _numbers(told, "kept")]
+    stored = [value for value in crossing if value not in kept]
+    *results, floats, begun, integers, base = turn.values
+    with building(InsertPoint.before(turn)), located(turn.location):
+        state, start = write_record(stored, [floats, begun, integers, base])
+        insert(func.ReturnOp(*results, *state, start))
+    gs = turn.cotangents[2:]
+    body = _second_half(after, copied, [*turn.cotangents[:2], start, *gs, *kept])
+    first = body.first_op
+    assert first is not None
+    with building(InsertPoint.before(first)), located(turn.location):
+        values = read_record([value.type for value in stored], *body.args[:3])
+    for value, again in zip(stored, values, strict=True):
+        _replace_inside(value, again, body)
+    joined.detach()
+    turn.detach()
+    turn.erase()
+    for half, block in (("forward", joined.body.detach_block(entry)), ("pullback", body)):
+        name = told.data[half]
+        assert isinstance(name, StringAttr)
+        made = _function(module, f"{name.data}.made", block)
+        pairs = _numbers(told, f"{half}_written")
+        set_written(made, dict(zip(pairs[::2], pairs[1::2], strict=True)))
+        define(module, name.data, made)
+
+
+def _numbers(told: DictionaryAttr, key: str) -> tuple[int, ...]:
+    numbers = told.data[key]
+    assert isinstance(numbers, DenseArrayBase)
+    return tuple(int(number) for number in numbers.get_values())
+
+
+def _crossing(entry: Block, turn: TurnOp, after: Sequence[Operation]) -> tuple[list[SSAValue], list[Operation]]:
+    """The values from before the turn that the ops after it use; but for constants, which are copied."""
+    own = {turn, *after}
+    values: dict[SSAValue, None] = {}
+    constants: dict[Operation, None] = {}
+    for op in after:
+        for inner in op.walk():
+            for operand in inner.operands:
+                owner = operand.owner
+                if block_of(operand) is not entry or owner in own:
+                    continue
+                if isinstance(owner, Operation) and _is_constant(owner):
+                    constants[owner] = None
+                else:
+                    values[operand] = None
+    return list(values), list(constants)
+
+
+def _is_constant(op: Operation) -> bool:
+    return not op.operands and not op.regions and len(op.results) == 1 and has_no_effect(op)
+
+
+def _replace_inside(value: SSAValue, by: SSAValue, block: Block) -> None:
+    value.replace_uses_with_if(by, lambda use: block.find_ancestor_op_in_block(use.operation) is not None)
+
+
+def _function(module: ModuleOp, name: str, body: Block) -> func.FuncOp:
+    """A private function of the module, of what its body takes and returns."""
+    end = terminator(body)
+    return add_function(module, name, body, [value.type for value in end.operands], end.location)
+
+
+# --- residuals as ordinary values -------------------------------------------------------------------------------
+
+
+def _convert(function: func.FuncOp, halves: Mapping[Attribute, Halves]) -> None:
+    """Replace the residuals in a function, in its type, and in its calls."""
+    stands_for: dict[SSAValue, Values] = {}
+    entry = function.body.block
+    for arg in list(entry.args):
+        if arg.type in halves:
+            new = [entry.insert_arg(t, arg.index + 1 + n) for n, t in enumerate(halves[arg.type].crossing)]
+            stands_for[arg] = tuple(new)
+    replaced = [
+        op
+        for op in list(function.walk())
+        if any(value.type in halves for value in (*op.operands, *op.results)) and _convert_op(op, halves, stands_for)
+    ]
+    for op in reversed(replaced):
+        op.detach()
+        op.erase()
+    for arg in list(entry.args):
+        if arg in stands_for:
+            entry.erase_arg(arg)
+    inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
+    if function.arg_attrs is not None:
+        moved = [len(_types(outputs[:number], halves)) for number in range(len(outputs))]
+        notes = [
+            each
+            for old, note in zip(inputs, function.arg_attrs, strict=True)
+            for each in (
+                [_noted(note, moved)] if old not in halves else [DictionaryAttr({})] * len(halves[old].crossing)
+            )
+        ]
+        function.arg_attrs = ArrayAttr(notes)
+    function.function_type = FunctionType.from_lists(_types(inputs, halves), _types(outputs, halves))
+
+
+def _noted(notes: Attribute, moved: Sequence[int]) -> DictionaryAttr:
+    """What is noted of an argument that takes a result, which has another number now."""
+    assert isinstance(notes, DictionaryAttr)
+    numbers = {key: note.value.data for key, note in notes.data.items() if isinstance(note, IntegerAttr)}
+    return DictionaryAttr({**notes.data, **{key: IntegerAttr(moved[number], i64) for key, number in numbers.items()}})
+
+
+def _types(types_before: Sequence[Attribute], halves: Mapping[Attribute, Halves]) -> list[Attribute]:
+    return [new for old in types_before for new in (halves[old].crossing if old in halves else (old,))]
+
+
+def _convert_op(op: Operation, halves: Mapping[Attribute, Halves], stands_for: dict[SSAValue, Values]) -> bool:
+    """Put what an op becomes ahead of it. Gives whether the op itself is to go."""
+    operands = [new for old in op.operands for new in stands_for.get(old, (old,))]
+    match op:
+        case func.ReturnOp():
+            op.operands = operands
+            return False
+        case ForwardOp():
+            call = _call(halves[op.residuals].forward, operands)
+        case PullbackOp():
+            call = _call(halves[op.residuals].pullback, operands)
+        case func.CallOp():
+            call = func.CallOp(op.callee, operands, _types(list(op.result_types), halves))
+        case _:
+            raise DifferentiationError(
+                f"{op.name} cannot carry what a pullback needs; only calls and returns can",
+                types.from_location(op.location),
+            )
+    call.location = op.location
+    given = iter(call.results)
+    kept: list[SSAValue | None] = []
+    for result in op.results:
+        if result.type in halves:
+            stands_for[result] = tuple(next(given) for _ in halves[result.type].crossing)
+            kept.append(None)
+        else:
+            kept.append(next(given))
+    assert op.parent is not None
+    op.parent.insert_op_before(call, op)
+    for result, new in zip(op.results, kept, strict=True):
+        if new is not None:
+            result.replace_all_uses_with(new)
+    return True
+
+
+def _call(function: func.FuncOp, operands: Sequence[SSAValue]) -> func.CallOp:
+    return func.CallOp(function.sym_name.data, operands, function.function_type.outputs.data)

@@ -1,0 +1,99 @@
+"""The pass `mlirad-tape`: gives the reverse sweep the forward values that it names.
+
+Reads: functions with residual markers. Writes: recomputations in the reverse sweep, tapes where that is dearer. Leaves:
+no marker but `ad.turn`; ordinary loops over ordinary arrays, which differentiate again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
+
+from mlirad.autodiff.naming import erase_dead
+from mlirad.autodiff.tape.tape.decide import Decide
+from mlirad.autodiff.tape.tape.history import Histories
+from mlirad.autodiff.tape.tape.recover import Recovery
+from mlirad.autodiff.tape.tape.shelves import Shelves
+from mlirad.autodiff.tape.tape.sweep import Sweep
+from mlirad.autodiff.tape.tape.undo import Undo
+from mlirad.dialect.ops.request import RecordOp, ReplayOp, ResidualOp
+from mlirad.xdsl_support.traversal import find
+
+
+@dataclass(frozen=True)
+class Tape(ModulePass):
+    """Eliminate the residual markers of every function."""
+
+    name = "mlirad-tape"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in find(op, func.FuncOp):
+            if not function.is_declaration and has_markers(function):
+                close(function.body.block)
+
+
+def has_markers(function: func.FuncOp) -> bool:
+    """Whether reverse blocks name forward values: they do not in straight code."""
+    return bool(find(function, RecordOp) or find(function, ReplayOp))
+
+
+def close(entry: Block) -> None:
+    """Eliminate the residual markers of the function whose block is `entry`."""
+    erase_dead(entry, None)
+    records: dict[int, RecordOp] = {}
+    replays: list[ReplayOp] = []
+    residuals: list[ResidualOp] = []
+    for op in entry.walk():
+        match op:
+            case RecordOp():
+                records[op.block.value.data] = op
+            case ReplayOp():
+                replays.append(op)
+            case ResidualOp():
+                residuals.append(op)
+    needed = {residual: _meaning(residual, records) for residual in residuals}
+    recovery, pairs = Recovery(entry), _pairs(entry, records, replays)
+    decide = Decide(recovery, Histories(entry), pairs, needed)
+    decision = decide()
+    shelves = Shelves(entry)
+    shelves.keep(value for value in decision.stored if not recovery.is_visible(value))
+    sweep = Sweep(recovery, shelves, decision, pairs)
+    sweep.carry()
+    Undo(sweep, decide, decision)()
+    for residual, value in needed.items():
+        residual.result.replace_all_uses_with(sweep.value(value))
+        residual.detach()
+        residual.erase()
+    sweep.describe()
+    for marker in (*reversed(replays), *records.values()):
+        marker.detach()
+        marker.erase()
+
+
+def _meaning(residual: ResidualOp, records: dict[int, RecordOp]) -> SSAValue:
+    """The forward value that a residual stands for."""
+    replay = residual.trip.owner
+    assert isinstance(replay, ReplayOp)
+    return records[replay.block.value.data].values[residual.number.value.data]
+
+
+def _pairs(entry: Block, records: dict[int, RecordOp], replays: Sequence[ReplayOp]) -> dict[Block, ReplayOp]:
+    """The replay of each forward block that is recorded, and of the blocks around it."""
+    pairs: dict[Block, ReplayOp] = {}
+    for replay in replays:
+        record = records.get(replay.block.value.data)
+        block = record.parent if record is not None else None
+        found: ReplayOp | None = replay
+        while block is not None and block is not entry:
+            assert found is not None, "a replay stands in the replay of the block around its own"
+            pairs[block] = found
+            outer = found.outer.owner if found.outer is not None else None
+            found = outer if isinstance(outer, ReplayOp) else None
+            block = block.parent_block()
+    return pairs

@@ -1,0 +1,99 @@
+"""Python's and NumPy's values as MLIR attributes, and back.
+
+Reads: strings, numbers, arrays. Writes: attributes. Leaves: nothing.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, StringAttr, i64
+from xdsl.ir import Attribute
+
+from mlirad.dialect.core import types
+from mlirad.errors import ShapeError
+
+
+def ints(attribute: Attribute) -> tuple[int, ...]:
+    """The values of an array-of-integers attribute."""
+    assert isinstance(attribute, DenseArrayBase)
+    return tuple(int(value) for value in attribute.get_values())
+
+
+def attribute_of(value: Any) -> Attribute:
+    """The attribute that a string, an integer (of 64 bits) or a sequence of integers is."""
+    if isinstance(value, Attribute):
+        return value
+    if isinstance(value, str | int | np.integer):
+        return _single(value if isinstance(value, str) else int(value))
+    return _several(tuple([int(item) for item in value]))
+
+
+@lru_cache(1024)
+def _single(value: str | int) -> Attribute:
+    return StringAttr(value) if isinstance(value, str) else IntegerAttr(value, i64)
+
+
+@lru_cache(4096)
+def _several(values: tuple[int, ...]) -> Attribute:
+    return DenseArrayBase.from_list(i64, list(values))
+
+
+def dense(value: Any, type: Attribute) -> Attribute:
+    """`value` as an MLIR attribute of the scalar or tensor `type`; a tensor of equal numbers is a splat."""
+    dtype = types.to_dtype(types.element_type(type))
+    if not types.is_tensor(type):
+        # By bits: -0.0 is not 0.0.
+        key = struct.pack("d", value) if value.__class__ is float else value
+        return _scalar(key, value.__class__, dtype) if value.__class__ in (bool, int, float) else _number(value, dtype)
+    array = np.asarray(value).astype(dtype)
+    if array.size and array.ndim and _all_same(array):
+        array = array.reshape(-1)[0]
+    if not array.ndim:
+        return DenseIntOrFPElementsAttr.from_list(type, [array.item()])
+    if array.shape != types.shape(type):
+        raise ShapeError(f"a constant of shape {array.shape} for {type}")
+    return DenseIntOrFPElementsAttr.from_list(type, array.reshape(-1).tolist())
+
+
+@lru_cache(4096)
+def _scalar(key: bytes | int, kind: type, dtype: np.dtype) -> Attribute:
+    """A Python number of a kind, a float given by its bits: the attributes of most are made again and again."""
+    return _number(struct.unpack("d", key)[0] if isinstance(key, bytes) else kind(key), dtype)
+
+
+def _number(value: Any, dtype: np.dtype) -> Attribute:
+    array, type = np.asarray(value).astype(dtype), types.from_dtype(dtype)
+    if types.is_float(type):
+        return FloatAttr(float(array), type)  # type: ignore[arg-type]
+    return IntegerAttr(int(array), type)  # type: ignore[arg-type]
+
+
+def _all_same(array: np.ndarray) -> bool:
+    raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
+    return bool((raw == raw[0]).all())  # by bits: -0.0 is not 0.0, and nan is nan
+
+
+def value_of(attribute: Attribute, type: Attribute) -> np.ndarray | np.generic:
+    """The number or array that a constant's attribute stands for."""
+    dtype = types.to_dtype(types.element_type(type))
+    if isinstance(attribute, FloatAttr | IntegerAttr):
+        data = attribute.value.data
+        return dtype.type(data) if data.__class__ is float else np.array(data).astype(dtype)[()]
+    assert isinstance(attribute, DenseIntOrFPElementsAttr)
+    # Through object: NumPy would make float64 of integers that do not all fit in int64.
+    values = np.array(attribute.get_values(), object if dtype == np.uint64 else None).astype(dtype)
+    shape = types.shape(type)
+    return np.full(shape, values[0], dtype) if values.size and attribute.is_splat() else values.reshape(shape)
+
+
+def name_of_constant(value: Attribute) -> str:
+    """What a constant is called in dumps: `%c2` the integer 2, `%true`, and `%cst` all else, as in MLIR."""
+    if not isinstance(value, IntegerAttr):
+        return "cst"
+    if value.type == types.I1:
+        return "true" if value.value.data else "false"
+    return f"c{value.value.data}"

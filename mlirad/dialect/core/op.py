@@ -1,0 +1,214 @@
+"""What every op of ours answers: type rule, spelling and reference, derivative, loops, memory.
+
+`@op(...)` refuses, at import, a class that leaves one of the five questions open.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from xdsl.ir import SSAValue
+from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, emit
+from mlirad.dialect.core.registry import TypedOp, require_free, spell
+from mlirad.errors import CompileError
+from mlirad.xdsl_support.fast_accessors import once_for_all_alike, read_places
+
+# The loops that an array's axes run along.
+Dims = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class At:
+    """A cotangent that touches only a part of its operand: `add(accumulator)` adds it in place."""
+
+    add: Callable[[Expr], Expr]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What an op does with its operands' memory.
+
+    overwrites: the operand whose buffer the result takes. shape_only: operands of which only the shape is read.
+    cost: what recomputing one element costs, an addition being 1.
+    """
+
+    overwrites: int | None = None
+    shape_only: frozenset[int] = frozenset()
+    cost: float = 1.0
+
+
+@dataclass(frozen=True)
+class Generic:
+    """An op that is one `linalg.generic`.
+
+    maps: the loop that each axis runs along, of every operand, then of the result. What the result has no axis for is
+    reduced. body: from the elements of the operands (then the counters of the loops `counters`; then, where there are
+    reductions, the accumulator) to the element of the result, in upstream ops. initial: the accumulator's start.
+    sizes: how many operands without a map follow, which are the result's unknown sizes; without them, an operand that
+    runs along an axis has its size.
+    """
+
+    maps: tuple[Dims, ...]
+    body: Callable[..., SSAValue]
+    initial: int | float | None = None
+    sizes: int = 0
+    counters: Dims = ()
+
+
+@dataclass(frozen=True)
+class Composed:
+    """An op that is a few ops of ours: `build` gets the operands and emits them."""
+
+    build: Callable[..., Sequence[Expr]]
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """An op that is a few upstream ops: `build` gets the lowered operands and emits them (with `expr.insert`).
+
+    It may give nothing for a result that nothing uses.
+    """
+
+    build: Callable[..., Sequence[SSAValue]]
+
+
+class NdOp(TypedOp):
+    """An op of ours; the five questions are its methods (the type rule is that of `TypedOp`)."""
+
+    irdl_options = (ParsePropInAttrDict(),)
+
+    # What `@op` sets on the class, after xDSL has read it.
+    if TYPE_CHECKING:
+        memory: ClassVar[Memory]
+        singular: ClassVar[bool]
+        linear: ClassVar[bool]
+        partial: ClassVar[frozenset[int]]
+
+    def reference(self, *arrays: Any) -> Any:
+        """What the op computes, by NumPy."""
+        return self.spellings[0](*arrays)
+
+    @abstractmethod
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        """The cotangents of the operands, one each (not a tuple, where there is one operand): Expr, At, or None."""
+
+    @abstractmethod
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        """The tangent of the result; None stands for a zero tangent."""
+
+    def scales(self, index: int) -> bool:
+        """Whether the cotangent of operand `index` is the result's, times a factor that may not be finite."""
+        return False
+
+    def is_finite(self) -> bool:
+        """Whether it is known at compile time that the result holds neither an infinity nor a nan."""
+        return False
+
+    @abstractmethod
+    def loops(self) -> Generic | Composed | Upstream:
+        """What the op is upstream."""
+
+    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+        """What gives an unknown size of the result: an i64 operand, or an axis of an operand; None: the op itself."""
+        if self.memory.overwrites is not None:
+            return self.operands[self.memory.overwrites], axis
+        answer = self.loops()
+        if not isinstance(answer, Generic):
+            return None
+        *reads, write = answer.maps
+        if answer.sizes:
+            return self.operands[len(reads) + types.shape(self.results[0].type)[:axis].count(-1)]
+        found = (
+            (operand, place)
+            for operand, read in zip(self.operands, reads, strict=True)
+            for place, dim in enumerate(read)
+            if dim == write[axis]
+        )
+        return next(found, None)
+
+    def rebuild(self, *operands: Expr) -> Expr:
+        """The same op on other operands."""
+        return emit(type(self), *operands, result_type=self.results[0].type, **self.properties)
+
+    def recomputed(self, *operands: SSAValue) -> Expr:
+        """How a value computed once is computed again: by the same op, but for checks, which have been passed."""
+        return self.rebuild(*(Expr(operand) for operand in operands))
+
+    def verify_(self) -> None:
+        try:
+            operands = [operand.type for operand in self.operands]
+            asked = self.results[0].type if self.results else None
+            expected = type(self).infer(operands, self.properties, asked)
+        except CompileError as error:
+            raise VerifyException(error.message) from error
+        actual = [result.type for result in self.results]
+        if expected != actual:
+            raise VerifyException(
+                f"{self.name}: the result types should be {[str(t) for t in expected]}, not {[str(t) for t in actual]}"
+            )
+
+
+class PureOp(NdOp):
+    """An op without effects that cannot trap."""
+
+    traits = traits_def(Pure())
+
+
+NdOpT = TypeVar("NdOpT", bound=NdOp)
+
+
+_classes: list[type[NdOp]] = []
+"""Every class that `@op` has accepted."""
+
+
+def op(
+    *spellings: Callable[..., Any],
+    cost: float = 1.0,
+    overwrites: int | None = None,
+    shape_only: Sequence[int] = (),
+    singular: bool = False,
+    linear: bool = False,
+    partial: Sequence[int] = (),
+) -> Callable[[type[NdOpT]], type[NdOpT]]:
+    """Define an op of ours, which is what the functions `spellings` are in IR (the first is its reference).
+
+    cost, overwrites, shape_only: see `Memory`. singular: its derivative's factor may be infinite where the op itself is
+    finite, so that an exactly zero cotangent always annihilates it. linear: an elementwise op whose derivative has no
+    factors but constants. partial: the operands that may have elements which are not in the result, such as a
+    select's branches and the array that a write changes. Raises TypeError for a class that leaves a question open.
+    """
+
+    def define(cls: type[NdOpT]) -> type[NdOpT]:
+        # Python itself would complain at the first instance only. What a family leaves to its members counts too.
+        open_questions = sorted(cls.__abstractmethods__)
+        if not spellings and cls.reference is NdOp.reference:
+            open_questions.append("reference (give a spelling, or define it)")
+        if open_questions:
+            raise TypeError(f"{cls.__name__} leaves open: {', '.join(open_questions)}")
+        require_free(spellings, cls.__name__)
+        defined = irdl_op_definition(cls)
+        read_places(defined)
+        defined.verify_ = once_for_all_alike(defined.verify_)  # pyright: ignore[reportAttributeAccessIssue]
+        defined.spellings = spellings
+        defined.memory = Memory(overwrites, frozenset(shape_only), cost)
+        defined.singular = singular
+        defined.linear = linear
+        defined.partial = frozenset(partial)
+        _classes.append(defined)
+        spell(defined, spellings)
+        return defined
+
+    return define
+
+
+def op_classes() -> tuple[type[NdOp], ...]:
+    """Every op of ours that has been defined."""
+    return tuple(_classes)

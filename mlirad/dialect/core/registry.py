@@ -1,0 +1,67 @@
+"""What an op of ours needs in order to be emitted: its type rule, and the NumPy functions that it is.
+
+`spell` enters an op under its functions, and `op_of` finds it: IR values emit ops by NumPy's names, and no file below
+the families of ops imports one of them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from xdsl.ir import Attribute
+from xdsl.irdl import IRDLOperation
+
+from mlirad.dialect.core.attributes import attribute_of
+
+Properties = Mapping[str, Attribute]
+Function = Callable[..., Any]
+
+
+class TypedOp(IRDLOperation):
+    """An op with a type rule."""
+
+    # What `@op` sets on the class, after xDSL has read it.
+    if TYPE_CHECKING:
+        spellings: ClassVar[tuple[Function, ...]]
+
+    @classmethod
+    @abstractmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        """The result types. Raises ShapeError or DTypeError where the operands do not fit.
+
+        result_type is what is asked for, of the ops whose operands leave it open; the others ignore it.
+        """
+
+    @classmethod
+    def properties_of(cls, attributes: Mapping[str, Any]) -> dict[str, Attribute]:
+        """MLIR attributes for plain Python ones: ints, strings, and sequences of ints."""
+        return {name: attribute_of(value) for name, value in attributes.items()} if attributes else {}
+
+
+_spelled: dict[Function, type[TypedOp]] = {}
+
+
+def require_free(spellings: Sequence[Function], name: str) -> None:
+    """Raises TypeError where one of the functions is an op already."""
+    for spelling in spellings:
+        if spelling in _spelled:
+            raise TypeError(f"{spelling!r} spells both {_spelled[spelling].__name__} and {name}")
+
+
+def spell(op_class: type[TypedOp], spellings: Sequence[Function]) -> None:
+    """Let `op_of` find an op under each of these functions."""
+    _spelled.update(dict.fromkeys(spellings, op_class))
+
+
+def spelled() -> Mapping[Function, type[TypedOp]]:
+    """Which op a NumPy (or math) function is."""
+    return _spelled
+
+
+def op_of(function: Function) -> type[TypedOp]:
+    """The op that a NumPy (or math) function is. Its family has been imported: `nd.py` imports them all."""
+    return _spelled[function]

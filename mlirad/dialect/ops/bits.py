@@ -1,0 +1,157 @@
+"""Bits of integers, as NumPy computes them: a shift by a negative count, or by all bits or more, leaves none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import operand_def, result_def
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, emit
+from mlirad.dialect.core.op import op
+from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.ops.elementwise import BinaryOp, ElementwiseOp, UnaryOp, choose, compare, number, scalar_op
+from mlirad.errors import DTypeError
+
+
+def integers(name: str, type: Attribute) -> Attribute:
+    if types.is_float(type) or types.is_bool(type):
+        raise DTypeError(f"{name} is defined on integers, not on {types.element_type(type)}")
+    return type
+
+
+class BitsOp(BinaryOp):
+    """Two integers of one type. It has no derivative."""
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return integers(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None, None
+
+
+class ConnectiveOp(BitsOp):
+    """Bit by bit."""
+
+    UPSTREAM: ClassVar[type[Operation]]
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(self.UPSTREAM, *elements)
+
+
+@op(np.bitwise_and)
+class BitAndOp(ConnectiveOp):
+    """x & y."""
+
+    name = "nd.bit_and"
+    UPSTREAM: ClassVar = arith.AndIOp
+
+
+@op(np.bitwise_or)
+class BitOrOp(ConnectiveOp):
+    """x | y."""
+
+    name = "nd.bit_or"
+    UPSTREAM: ClassVar = arith.OrIOp
+
+
+@op(np.bitwise_xor)
+class BitXorOp(ConnectiveOp):
+    """x ^ y."""
+
+    name = "nd.bit_xor"
+    UPSTREAM: ClassVar = arith.XOrIOp
+
+
+@op(np.invert)
+class BitNotOp(UnaryOp):
+    """~x."""
+
+    name = "nd.bit_not"
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return integers(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        (x,) = elements
+        return scalar_op(arith.XOrIOp, x, number(-1, x.type))
+
+
+@op(np.left_shift)
+class ShiftLeftOp(BitsOp):
+    """x << y; 0 unless 0 <= y < the number of bits."""
+
+    name = "nd.shift_left"
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        x, y = elements
+        inside, count = _count(y)
+        return choose(inside, scalar_op(arith.ShLIOp, x, count), number(0, x.type))
+
+
+@op(np.right_shift)
+class ShiftRightOp(BitsOp):
+    """x >> y, copies of the sign coming in; nothing but the sign unless 0 <= y < the number of bits."""
+
+    name = "nd.shift_right"
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        x, y = elements
+        inside, count = _count(y)
+        if types.is_unsigned(self.element):
+            return choose(inside, scalar_op(arith.ShRUIOp, x, count), number(0, x.type))
+        sign = scalar_op(arith.ShRSIOp, x, number(_bits(x) - 1, x.type))
+        return choose(inside, scalar_op(arith.ShRSIOp, x, count), sign)
+
+
+def _bits(x: SSAValue) -> int:
+    assert isinstance(x.type, IntegerType)
+    return x.type.width.data
+
+
+def _count(y: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """Whether a shift by y leaves bits, and a count that is defined upstream whatever y is."""
+    last = number(_bits(y) - 1, y.type)
+    return compare("ule", y, last), scalar_op(arith.AndIOp, y, last)
+
+
+@op()
+class FloatBitsOp(ElementwiseOp):
+    """The bits of a float64, as an i64: how a float gets into the message of an exception. It has no derivative."""
+
+    name = "nd.float_bits"
+    x = operand_def(types.F64)
+    result = result_def(types.I64)
+    assembly_format = "$x attr-dict"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        if operands[0] != types.F64:
+            raise DTypeError(f"{cls.name} is defined on {types.F64} scalars only")
+        return [types.I64]
+
+    def reference(self, *arrays: Any) -> Any:
+        return np.float64(arrays[0]).view(np.int64)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(arith.BitcastOp, *elements, asked=types.I64)
+
+
+def float_bits(x: Expr) -> Expr:
+    """The bits of an f64 scalar."""
+    return emit(FloatBitsOp, x)

@@ -1,0 +1,137 @@
+"""Checks: ops with an effect, which leave the kernel with an exception where they fail.
+
+An access consumes the result of its check, nothing moves over one, and a reverse sweep never repeats one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import func
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.traits import MemoryWriteEffect
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, emit, insert
+from mlirad.dialect.core.op import NdOp, Upstream, op
+from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.ops.elementwise import compare, number
+from mlirad.dialect.ops.indexing import WrapIndexOp, wrap_index
+from mlirad.errors import DTypeError
+from mlirad.raised import message_of
+
+
+class CheckFailed(Exception):
+    """What the reference of a check raises: the name of the exception, and its message."""
+
+    def __init__(self, error: str, message: str):
+        super().__init__(f"{error}: {message}")
+        self.error = error
+        self.message = message
+
+
+class EffectOp(NdOp):
+    """An op that may leave the kernel; it has no derivative."""
+
+    traits = traits_def(MemoryWriteEffect())
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return tuple(None for _ in operands) if len(operands) != 1 else None
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None
+
+
+def call_check(ok: SSAValue, arguments: Sequence[SSAValue], error: str, message: str) -> None:
+    """Emit the upstream call that a check is: `@mlirad_check(ok, a, b)`, its message in attributes of the call."""
+    padded = [*arguments, *(number(0, i64) for _ in range(2 - len(arguments)))]
+    call = insert(func.CallOp("mlirad_check", [ok, *padded], []))
+    call.attributes["mlirad.error"] = StringAttr(error)
+    call.attributes["mlirad.message"] = StringAttr(message)
+
+
+@op()
+class CheckOp(EffectOp):
+    """Raise `error` with `message` unless ok; `raised.message_of` puts the arguments in for {0} and {1}."""
+
+    name = "nd.check"
+    ok = operand_def(types.I1)
+    arguments = var_operand_def(types.I64)
+    error = prop_def(StringAttr)
+    message = prop_def(StringAttr)
+    assembly_format = "$ok `,` $error `,` $message (`(` $arguments^ `)`)? attr-dict"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        if len(operands) > 3:
+            raise DTypeError("nd.check: at most two arguments")
+        return []
+
+    def reference(self, *arrays: Any) -> Any:
+        ok, *arguments = arrays
+        if not ok:
+            raise CheckFailed(self.error.data, message_of(self.message.data, [int(a) for a in arguments]))
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, ok: SSAValue, *arguments: SSAValue) -> Sequence[SSAValue]:
+        call_check(ok, arguments, self.error.data, self.message.data)
+        return []
+
+
+@op()
+class CheckIndexOp(EffectOp):
+    """i, or i + size if i is negative; raises IndexError unless -size <= i < size."""
+
+    name = "nd.check_index"
+    index = operand_def(types.I64)
+    size = operand_def(types.I64)
+    axis = prop_def(IntegerAttr)
+    result = result_def(types.I64)
+    assembly_format = "$index `,` $size attr-dict"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        return [i64]
+
+    @property
+    def message(self) -> str:
+        return f"index {{0}} is out of bounds for axis {self.axis.value.data} with size {{1}}"
+
+    def reference(self, *arrays: Any) -> Any:
+        index, size = arrays
+        if not -size <= index < size:
+            raise CheckFailed("IndexError", self.message.format(int(index), int(size)))
+        return np.int64(index + size if index < 0 else index)
+
+    def recomputed(self, *operands: SSAValue) -> Expr:
+        return emit(WrapIndexOp, *operands)
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, index: SSAValue, size: SSAValue) -> Sequence[SSAValue]:
+        (wrapped,) = wrap_index(index, size)
+        # One unsigned comparison: a wrapped index that is still negative is larger than any size.
+        ok = compare("ult", wrapped, size)
+        call_check(ok, [index, size], "IndexError", self.message)
+        return [wrapped]
+
+
+def check_index(index: Expr, size: Expr, axis: int) -> Expr:
+    """The index, checked and made non-negative."""
+    return emit(CheckIndexOp, index, size, axis=axis)
+
+
+def check(ok: Expr, error: str, message: str, *arguments: Expr) -> None:
+    """Raise `error` at run time, with `message` ({0}, {1}: the i64 arguments), unless ok."""
+    emit(CheckOp, ok, *arguments, error=error, message=message)

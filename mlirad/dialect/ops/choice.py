@@ -1,0 +1,173 @@
+"""Choosing one of two numbers: by a condition, the larger or the smaller, or 0 for 0 times infinity."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def, var_operand_def
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, emit, where
+from mlirad.dialect.core.op import op
+from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.ops.elementwise import (
+    BinaryOp,
+    ElementwiseOp,
+    choose,
+    compare,
+    floats,
+    number,
+    require_same,
+    scalar_op,
+)
+from mlirad.errors import DTypeError, ShapeError
+
+_T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
+
+
+class ExtremumOp(BinaryOp):
+    """The larger or the smaller of two; nan if either is. At x = y each gets half of the cotangent."""
+
+    # (float op, signed op, unsigned op)
+    KINDS: ClassVar[tuple[type[Operation], type[Operation], type[Operation]]]
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return type
+
+    @abstractmethod
+    def prefers(self, x: Expr, y: Expr) -> Expr:
+        """Where x is chosen."""
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        x, y = operands
+        tied = where(x == y, 0.5 * g, 0.0)
+        return where(self.prefers(x, y), g, tied), where(self.prefers(y, x), g, tied)
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        floating, signed, unsigned = self.KINDS
+        if types.is_float(self.element):
+            return scalar_op(floating, *elements)
+        return scalar_op(unsigned if types.is_unsigned(self.element) else signed, *elements)
+
+
+@op(np.maximum, linear=True, partial=(0, 1))
+class MaximumOp(ExtremumOp):
+    """The larger of two; nan if either is."""
+
+    name = "nd.maximum"
+    KINDS: ClassVar = (arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp)
+
+    def prefers(self, x: Expr, y: Expr) -> Expr:
+        return x > y
+
+
+@op(np.minimum, linear=True, partial=(0, 1))
+class MinimumOp(ExtremumOp):
+    """The smaller of two; nan if either is."""
+
+    name = "nd.minimum"
+    KINDS: ClassVar = (arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp)
+
+    def prefers(self, x: Expr, y: Expr) -> Expr:
+        return x < y
+
+
+@op(np.where, linear=True, partial=(1, 2))
+class SelectOp(ElementwiseOp):
+    """x where the condition holds, else y."""
+
+    name = "nd.select"
+    condition = operand_def()
+    x = operand_def(_T)
+    y = operand_def(_T)
+    result = result_def(_T)
+    assembly_format = "$condition `,` $x `,` $y attr-dict `:` type($condition) `,` type($x)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        condition, x, y = operands
+        require_same(cls.name, (x, y))
+        if condition != types.with_element(x, types.I1):
+            raise DTypeError(f"nd.select: the condition is {condition}, not booleans of the shape of {x}")
+        return [x]
+
+    @property
+    def element(self) -> Attribute:
+        return types.element_type(self.operands[1].type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        condition = operands[0]
+        return None, where(condition, g, 0.0), where(condition, 0.0, g)
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        _, x, y = tangents
+        if x is None and y is None:
+            return None
+        return where(operands[0], 0.0 if x is None else x, 0.0 if y is None else y)
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return choose(*elements)
+
+
+@op(partial=(0,))
+class AnnihilateOp(ElementwiseOp):
+    """x, but 0 where x is nan and all the `factors` are exactly 0: a product in which 0 times infinity is 0.
+
+    The factor is the cotangent in a derivative rule. Where nothing needs an element (a select takes its other branch),
+    the cotangent is 0, and so are its own derivatives of all orders: hence its tangents become factors too. A cotangent
+    that is 0 only by its value does not stop its own derivative.
+    """
+
+    name = "nd.annihilate"
+    x = operand_def(_T)
+    factors = var_operand_def(_T)
+    result = result_def(_T)
+    assembly_format = "$x `by` $factors attr-dict `:` type($x)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        if len(operands) < 2:
+            raise ShapeError(f"{cls.name}: a product has a factor")
+        require_same(cls.name, operands)
+        return [floats(cls.name, operands[0])]
+
+    def reference(self, *arrays: Any) -> Any:
+        x, *factors = arrays
+        holds = np.isnan(x) & np.all([factor == 0 for factor in factors], axis=0)
+        return np.where(holds, np.zeros_like(x), x)[()]
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        x, *factors = operands
+        holds = x != x
+        for factor in factors:
+            holds = holds & (factor == 0)
+        return where(holds, 0.0, g), *(None for _ in factors)
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        tangent, *moved = tangents
+        return None if tangent is None else annihilated(tangent, *operands[1:], *(t for t in moved if t is not None))
+
+    def scales(self, index: int) -> bool:
+        return False  # its rule selects
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        x, *factors = elements
+        zero, holds = number(0.0, x.type), compare("uno", x, x)
+        for factor in factors:
+            holds = scalar_op(arith.AndIOp, holds, compare("oeq", factor, zero))
+        return choose(holds, zero, x)
+
+
+def annihilated(product: Expr, *factors: Expr) -> Expr:
+    """A product with 0 where all of these factors are exactly 0, whatever the others are there."""
+    return emit(AnnihilateOp, product, *factors)

@@ -1,0 +1,231 @@
+"""Comparisons, logic on booleans, and casts: elementwise ops whose result has another element type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import operand_def, result_def
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, emit
+from mlirad.dialect.core.op import op
+from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.ops.elementwise import (
+    BinaryOp,
+    ElementwiseOp,
+    UnaryOp,
+    booleans,
+    compare,
+    number,
+    require_same,
+    scalar_op,
+)
+from mlirad.errors import ShapeError
+
+
+class ComparisonOp(ElementwiseOp):
+    """A relation of two numbers. Its derivative is 0."""
+
+    # (of floats, of signed integers, of unsigned integers and booleans)
+    PREDICATES: ClassVar[tuple[str, str, str]]
+
+    x = operand_def()
+    y = operand_def()
+    result = result_def()
+    assembly_format = "$x `,` $y attr-dict `:` functional-type(operands, results)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        require_same(cls.name, operands)
+        return [types.with_element(operands[0], types.I1)]
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None, None
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        floating, signed, unsigned = self.PREDICATES
+        if types.is_float(self.element):
+            return compare(floating, *elements)
+        return compare(unsigned if types.is_unsigned(self.element) else signed, *elements)
+
+
+@op(np.equal)
+class EqualOp(ComparisonOp):
+    """x == y."""
+
+    name = "nd.equal"
+    PREDICATES: ClassVar = ("oeq", "eq", "eq")
+
+
+@op(np.not_equal)
+class NotEqualOp(ComparisonOp):
+    """x != y; true of nan."""
+
+    name = "nd.not_equal"
+    PREDICATES: ClassVar = ("une", "ne", "ne")
+
+
+@op(np.less)
+class LessOp(ComparisonOp):
+    """x < y."""
+
+    name = "nd.less"
+    PREDICATES: ClassVar = ("olt", "slt", "ult")
+
+
+@op(np.less_equal)
+class LessEqualOp(ComparisonOp):
+    """x <= y."""
+
+    name = "nd.less_equal"
+    PREDICATES: ClassVar = ("ole", "sle", "ule")
+
+
+@op(np.greater)
+class GreaterOp(ComparisonOp):
+    """x > y."""
+
+    name = "nd.greater"
+    PREDICATES: ClassVar = ("ogt", "sgt", "ugt")
+
+
+@op(np.greater_equal)
+class GreaterEqualOp(ComparisonOp):
+    """x >= y."""
+
+    name = "nd.greater_equal"
+    PREDICATES: ClassVar = ("oge", "sge", "uge")
+
+
+class LogicalOp(BinaryOp):
+    """A connective of two booleans."""
+
+    UPSTREAM: ClassVar[type[Operation]]
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return booleans(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None, None
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(self.UPSTREAM, *elements)
+
+
+@op(np.logical_and)
+class LogicalAndOp(LogicalOp):
+    """x and y."""
+
+    name = "nd.logical_and"
+    UPSTREAM: ClassVar = arith.AndIOp
+
+
+@op(np.logical_or)
+class LogicalOrOp(LogicalOp):
+    """x or y."""
+
+    name = "nd.logical_or"
+    UPSTREAM: ClassVar = arith.OrIOp
+
+
+@op(np.logical_not)
+class LogicalNotOp(UnaryOp):
+    """not x."""
+
+    name = "nd.logical_not"
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return booleans(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        (x,) = elements
+        return scalar_op(arith.XOrIOp, x, number(1, types.I1))
+
+
+@op(linear=True)
+class CastOp(ElementwiseOp):
+    """x in another element type, as NumPy's astype. Between floats it is linear; else its derivative is 0."""
+
+    name = "nd.cast"
+    x = operand_def()
+    result = result_def()
+    assembly_format = "$x attr-dict `:` type($x) `to` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        if result_type is None or types.shape(result_type) != types.shape(operands[0]):
+            raise ShapeError(f"nd.cast: the result {result_type} has not the shape of {operands[0]}")
+        return [result_type]
+
+    @property
+    def target(self) -> Attribute:
+        return types.element_type(self.results[0].type)
+
+    def reference(self, *arrays: Any) -> Any:
+        return as_dtype(np.asarray(arrays[0]), types.to_dtype(self.target))[()]
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        (x,) = operands
+        return cast(g, x.element) if types.is_float(x.type) else None
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        (tangent,) = tangents
+        return cast(tangent, self.target) if tangent is not None and types.is_float(out.type) else None
+
+    def is_finite(self) -> bool:
+        return not types.is_float(self.x.type)
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        (x,) = elements
+        source, target = self.element, self.target
+        if target == types.I1:
+            return compare("une" if types.is_float(source) else "ne", x, number(0, x.type))
+        if types.is_float(source):
+            return _from_float(x, source, target)
+        if types.is_float(target):
+            kind = arith.UIToFPOp if types.is_unsigned(source) else arith.SIToFPOp
+            return scalar_op(kind, x, asked=target)
+        assert isinstance(source, IntegerType) and isinstance(target, IntegerType)
+        signless = IntegerType(target.width.data)
+        if target.width.data > source.width.data:
+            kind = arith.ExtUIOp if types.is_unsigned(source) else arith.ExtSIOp
+            return scalar_op(kind, x, asked=signless)
+        return scalar_op(arith.TruncIOp, x, asked=signless) if target.width.data < source.width.data else x
+
+
+def _from_float(x: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+    if not types.is_float(target):
+        assert isinstance(target, IntegerType)
+        kind = arith.FPToUIOp if types.is_unsigned(target) else arith.FPToSIOp
+        return scalar_op(kind, x, asked=IntegerType(target.width.data))
+    if types.itemsize(target) > types.itemsize(source):
+        return scalar_op(arith.ExtFOp, x, asked=target)
+    return scalar_op(arith.TruncFOp, x, asked=target) if target != source else x
+
+
+def as_dtype(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """`x.astype(dtype)`; and where NumPy's own answer depends on where an element stands, always the same one.
+
+    That is so of floats beyond the range of uint32 alone, which go by way of int64 here.
+    """
+    with np.errstate(all="ignore"):
+        return (x.astype(np.int64) if x.dtype.kind == "f" and dtype == np.uint32 else x).astype(dtype)
+
+
+def cast(x: Expr, element: Attribute) -> Expr:
+    """x with another element type; x itself if it has it already."""
+    return x if x.element == element else emit(CastOp, x, result_type=types.with_element(x.type, element))

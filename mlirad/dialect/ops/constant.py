@@ -1,0 +1,171 @@
+"""Constants, arrays filled with one number, and 0, 1, 2, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, TensorType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def, var_operand_def
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.attributes import dense, value_of
+from mlirad.dialect.core.expr import Expr, constant, emit, insert, sum_of
+from mlirad.dialect.core.op import Generic, NdOp, PureOp, Upstream, op
+from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.upstream import empty, filled
+from mlirad.errors import DTypeError, ShapeError
+
+
+@op(np.array)
+class ConstantOp(PureOp):
+    """A number or an array that is known."""
+
+    name = "nd.constant"
+    value = prop_def()
+    result = result_def()
+    assembly_format = "attr-dict `:` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        value = properties["value"]
+        if result_type is None or getattr(value, "type", None) != result_type:
+            raise DTypeError(f"nd.constant: the value {value} is not of type {result_type}")
+        return [result_type]
+
+    def reference(self, *arrays: Any) -> Any:
+        return value_of(self.value, self.result.type)
+
+    def is_finite(self) -> bool:
+        return bool(np.isfinite(self.reference()).all())
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return ()
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self) -> Sequence[SSAValue]:
+        type, value = self.result.type, self.value
+        if types.is_unsigned(type) and not types.is_bool(type):
+            type = types.signless(type)
+            value = dense(np.asarray(self.reference()).view(types.to_dtype(types.element_type(type))), type)
+        if 0 in types.shape(type):
+            return [empty(type)]  # upstream has no dense attribute of no elements
+        return [insert(arith.ConstantOp(value, type)).result]  # type: ignore[arg-type]
+
+
+def is_finite(value: SSAValue) -> bool:
+    """Whether it is known at compile time that a value holds neither an infinity nor a nan."""
+    return isinstance(value.owner, NdOp) and value.owner.is_finite()
+
+
+def is_nonzero(value: SSAValue) -> bool:
+    """Whether a value is a constant that holds no zero and no nan."""
+    owner = value.owner
+    while isinstance(owner, FullOp):
+        owner = owner.value.owner
+    return isinstance(owner, ConstantOp) and bool((np.abs(owner.reference()) > 0).all())
+
+
+@op(np.full, cost=0)
+class FullOp(PureOp):
+    """An array of one number; the operands after it are its unknown sizes, in order."""
+
+    name = "nd.full"
+    value = operand_def()
+    sizes = var_operand_def(types.I64)
+    result = result_def()
+    assembly_format = "$value (`,` $sizes^)? attr-dict `:` type($value) `to` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        if not isinstance(result_type, TensorType) or types.element_type(result_type) != operands[0]:
+            raise DTypeError(f"nd.full: {result_type} is not an array of {operands[0]}")
+        if types.shape(result_type).count(-1) != len(operands) - 1:
+            raise ShapeError(f"nd.full: {len(operands) - 1} sizes for {result_type}")
+        return [result_type]
+
+    def reference(self, *arrays: Any) -> Any:
+        value, *sizes = arrays
+        given = iter(sizes)
+        shape = [int(next(given)) if size < 0 else size for size in types.shape(self.result.type)]
+        return np.full(shape, value, types.to_dtype(types.element_type(self.result.type)))
+
+    def is_finite(self) -> bool:
+        return is_finite(self.value)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return sum_of(g), *(None for _ in operands[1:])
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
+
+    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+        return self.sizes[types.shape(self.result.type)[:axis].count(-1)]
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, value: SSAValue, *sizes: SSAValue) -> Sequence[SSAValue]:
+        indices = [insert(arith.IndexCastOp(size, IndexType())).result for size in sizes]
+        return [filled(value, types.tensor(types.shape(self.result.type), value.type), indices)]
+
+
+@op()
+class ArangeOp(PureOp):
+    """0, 1, 2, ...; the operand is the size, if it is unknown."""
+
+    name = "nd.arange"
+    size = opt_operand_def(types.I64)
+    result = result_def()
+    assembly_format = "($size^)? attr-dict `:` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        if not isinstance(result_type, TensorType) or types.element_type(result_type) != types.I64:
+            raise DTypeError(f"nd.arange: {result_type} is not an array of {types.I64}")
+        shape = types.shape(result_type)
+        if len(shape) != 1 or shape.count(-1) != len(operands):
+            raise ShapeError(f"nd.arange: {len(operands)} sizes for {result_type}")
+        return [result_type]
+
+    def reference(self, *arrays: Any) -> Any:
+        (size,) = arrays or types.shape(self.result.type)
+        return np.arange(size, dtype=np.int64)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return tuple(None for _ in operands)
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None
+
+    def loops(self) -> Generic:
+        return Generic(((0,),), self._number, sizes=len(self.operands), counters=(0,))
+
+    def _number(self, counter: SSAValue) -> SSAValue:
+        return insert(arith.IndexCastOp(counter, types.I64)).result
+
+
+STORED = 64
+"""As many counted numbers at most are a constant: what is known of each is worth more than the bytes."""
+
+
+def counted(size: int | Expr) -> Expr:
+    """0, 1, ..., size - 1, as i64; a size that only the run knows is an i64."""
+    if isinstance(size, Expr):
+        return emit(ArangeOp, size, result_type=types.tensor((-1,), types.I64))
+    type = types.tensor((size,), types.I64)
+    return emit(ArangeOp, result_type=type) if size > STORED else constant(np.arange(size), type)

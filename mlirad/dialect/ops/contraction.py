@@ -1,0 +1,108 @@
+"""Sums of products of two operands: matrix products, inner and outer products, batched or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import operand_def, prop_def, result_def
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, emit
+from mlirad.dialect.core.op import Generic, PureOp, op
+from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.ops.elementwise import numbers, scalar_op
+from mlirad.dialect.ops.movement import reshape
+from mlirad.errors import DTypeError, ShapeError
+
+
+def labels_of(spec: str) -> tuple[str, str, str]:
+    """The axis labels of the operands and of the result of `"ij,jk->ik"`."""
+    operands, _, result = spec.partition("->")
+    lhs, _, rhs = operands.partition(",")
+    return lhs, rhs, result
+
+
+@op(np.einsum, cost=2)
+class ContractOp(PureOp):
+    """Einstein's sum of two operands: `"ij,jk->ik"` is the matrix product.
+
+    No label stands twice in one operand, and a label of one operand is in the other or in the result.
+    """
+
+    name = "nd.contract"
+    x = operand_def()
+    y = operand_def()
+    spec = prop_def(StringAttr)
+    result = result_def()
+    assembly_format = "$spec $x `,` $y attr-dict `:` functional-type(operands, results)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        spec = properties["spec"]
+        assert isinstance(spec, StringAttr)
+        lhs, rhs, result = labels_of(spec.data)
+        x, y = (numbers(cls.name, type) for type in operands)
+        if types.element_type(x) != types.element_type(y):
+            raise DTypeError(f"nd.contract: element types differ: {x} and {y}")
+        for labels, other in ((lhs, rhs), (rhs, lhs)):
+            if len(set(labels)) != len(labels) or not set(labels) <= set(other) | set(result):
+                raise ShapeError(f"nd.contract: bad labels in {spec.data!r}")
+        if len(set(result)) != len(result) or not set(result) <= set(lhs) | set(rhs):
+            raise ShapeError(f"nd.contract: bad result labels in {spec.data!r}")
+        sizes: dict[str, int] = {}
+        for labels, type in ((lhs, x), (rhs, y)):
+            shape = types.shape(type)
+            if len(shape) != len(labels):
+                raise ShapeError(f"nd.contract: {type} has not the axes {labels!r} of {spec.data!r}")
+            for label, size in zip(labels, shape, strict=True):
+                if sizes.setdefault(label, size) != size:
+                    raise ShapeError(f"nd.contract: sizes of axis {label!r} differ: {sizes[label]} and {size}")
+        return [types.of_shape([sizes[label] for label in result], types.element_type(x))]
+
+    @property
+    def labels(self) -> tuple[str, str, str]:
+        return labels_of(self.spec.data)
+
+    def reference(self, *arrays: Any) -> Any:
+        dtype = types.to_dtype(types.element_type(self.x.type))
+        return np.asarray(np.einsum(self.spec.data, *arrays)).astype(dtype)[()]
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        x, y = operands
+        lhs, rhs, result = self.labels
+        left, right = contract(f"{result},{rhs}->{lhs}", g, y), contract(f"{lhs},{result}->{rhs}", x, g)
+        # A contraction without axes is a scalar; the operand may be an array without axes.
+        return reshape(left, x.type), reshape(right, y.type)
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        (x, y), (dx, dy) = operands, tangents
+        left = None if dx is None else self.rebuild(dx, y)
+        right = None if dy is None else self.rebuild(x, dy)
+        return left + right if left is not None and right is not None else left if right is None else right
+
+    def loops(self) -> Generic:
+        lhs, rhs, result = self.labels
+        order = result + "".join(label for label in dict.fromkeys(lhs + rhs) if label not in result)
+        maps = tuple(tuple(order.index(label) for label in labels) for labels in (lhs, rhs, result))
+        return Generic(maps, self._step, 0) if len(order) > len(result) else Generic(maps, self._product)
+
+    def _product(self, *elements: SSAValue) -> SSAValue:
+        x, y = elements
+        return scalar_op(arith.MulfOp if types.is_float(x.type) else arith.MuliOp, x, y)
+
+    def _step(self, *elements: SSAValue) -> SSAValue:
+        x, y, accumulator = elements
+        kind = arith.AddfOp if types.is_float(x.type) else arith.AddiOp
+        return scalar_op(kind, accumulator, self._product(x, y))
+
+
+def contract(spec: str, x: Expr, y: Expr) -> Expr:
+    """`np.einsum(spec, x, y)`, of two operands of one element type; see ContractOp for what a spec may be."""
+    return emit(ContractOp, x, y, spec=spec)

@@ -1,0 +1,401 @@
+"""Elementwise arithmetic, on scalars and tensors alike: every operand and the result have one type."""
+
+from __future__ import annotations
+
+import math as pymath
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.attributes import dense
+from mlirad.dialect.core.expr import Expr, emit, insert, where
+from mlirad.dialect.core.op import Generic, PureOp, op
+from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.ops.constant import is_finite, is_nonzero
+from mlirad.errors import DTypeError, ShapeError
+
+
+def scalar_op(op_class: type[Operation], *operands: SSAValue, asked: Attribute | str | None = None) -> SSAValue:
+    """Emit an upstream op on scalars and give its result. asked: what its class takes behind the operands."""
+    result, properties = _made_of(op_class, tuple([operand.type for operand in operands]), asked)
+    (value,) = insert(op_class.create(operands=operands, result_types=[result], properties=properties)).results
+    return value
+
+
+@lru_cache(1024)
+def _made_of(
+    op_class: type[Operation], operands: tuple[Attribute, ...], asked: Attribute | str | None
+) -> tuple[Attribute, dict[str, Attribute]]:
+    """The result type and the properties that a class gives its ops on operands of these types: its constructor, which
+    knows, takes long."""
+    arguments = (*Block(arg_types=operands).args, *(() if asked is None else (asked,)))
+    op = op_class(*arguments)
+    return op.results[0].type, op.properties
+
+
+def number(value: float, type: Attribute) -> SSAValue:
+    """An upstream scalar constant; `type` is a float or a signless integer."""
+    attribute = dense(float(value), type) if types.is_float(type) else IntegerAttr(int(value), type)  # type: ignore[arg-type]
+    (result,) = insert(arith.ConstantOp.create(result_types=[type], properties={"value": attribute})).results
+    return result
+
+
+def compare(predicate: str, x: SSAValue, y: SSAValue) -> SSAValue:
+    """An upstream comparison: arith.cmpf or arith.cmpi, by the predicate's name."""
+    return scalar_op(arith.CmpfOp if types.is_float(x.type) else arith.CmpiOp, x, y, asked=predicate)
+
+
+def choose(condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
+    return scalar_op(arith.SelectOp, condition, x, y)
+
+
+class ElementwiseOp(PureOp):
+    """One number out of the numbers at the same place. Its Jacobian is diagonal, so that jvp follows from vjp."""
+
+    @abstractmethod
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        """The scalar body, in upstream ops. `self.element` has the operands' signedness, the elements do not."""
+
+    @property
+    def element(self) -> Attribute:
+        return types.element_type(self.operands[0].type)
+
+    def scales(self, index: int) -> bool:
+        return not self.linear
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        """The sum over the operands of d out / d operand * tangent: with a diagonal Jacobian, vjp(tangent)."""
+        total: Expr | None = None
+        for index, tangent in enumerate(tangents):
+            if tangent is None:
+                continue
+            cotangents = self.vjp(tangent, out, *operands)
+            term = cotangents[index] if isinstance(cotangents, tuple) else cotangents
+            if term is not None:
+                total = term if total is None else total + term
+        return total
+
+    def loops(self) -> Generic:
+        every = tuple(range(len(types.shape(self.results[0].type))))
+        return Generic((every,) * (len(self.operands) + 1), self.scalar)
+
+
+_T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
+
+
+class UnaryOp(ElementwiseOp):
+    x = operand_def(_T)
+    result = result_def(_T)
+    assembly_format = "$x attr-dict `:` type($x)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        return [cls.accept(operands[0])]
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        """The type, where the op is defined on it. Raises DTypeError."""
+        return floats(cls.name, type)
+
+
+class BinaryOp(ElementwiseOp):
+    x = operand_def(_T)
+    y = operand_def(_T)
+    result = result_def(_T)
+    assembly_format = "$x `,` $y attr-dict `:` type($x)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        require_same(cls.name, operands)
+        return [cls.accept(operands[0])]
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        """The type, where the op is defined on it. Raises DTypeError."""
+        return numbers(cls.name, type)
+
+
+def floats(name: str, type: Attribute) -> Attribute:
+    if not types.is_float(type):
+        raise DTypeError(f"{name} is defined on floats, not on {types.element_type(type)}")
+    return type
+
+
+def numbers(name: str, type: Attribute) -> Attribute:
+    if types.is_bool(type):
+        raise DTypeError(f"{name} is not defined on booleans")
+    return type
+
+
+def booleans(name: str, type: Attribute) -> Attribute:
+    if not types.is_bool(type):
+        raise DTypeError(f"{name} is defined on booleans, not on {types.element_type(type)}")
+    return type
+
+
+def require_same(name: str, operands: Sequence[Attribute]) -> None:
+    """Raises ShapeError or DTypeError unless all types are the same."""
+    for other in operands[1:]:
+        if types.element_type(other) != types.element_type(operands[0]):
+            raise DTypeError(f"{name}: element types differ: {operands[0]} and {other}")
+        if other != operands[0]:
+            raise ShapeError(f"{name}: shapes differ: {operands[0]} and {other}")
+
+
+def _pick(element: Attribute, floating: type[Operation], integer: type[Operation]) -> type[Operation]:
+    return floating if types.is_float(element) else integer
+
+
+# --- arithmetic -------------------------------------------------------------------------------------------------
+
+
+@op(np.add, linear=True)
+class AddOp(BinaryOp):
+    """x + y. Integers wrap."""
+
+    name = "nd.add"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return g, g
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(_pick(self.element, arith.AddfOp, arith.AddiOp), *elements)
+
+
+@op(np.subtract, linear=True)
+class SubOp(BinaryOp):
+    """x - y. Integers wrap."""
+
+    name = "nd.sub"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return g, -g
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(_pick(self.element, arith.SubfOp, arith.SubiOp), *elements)
+
+
+@op(np.multiply)
+class MulOp(BinaryOp):
+    """x * y. Integers wrap."""
+
+    name = "nd.mul"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        x, y = operands
+        return g * y, g * x
+
+    def scales(self, index: int) -> bool:
+        return not is_finite(self.operands[1 - index])
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(_pick(self.element, arith.MulfOp, arith.MuliOp), *elements)
+
+
+@op(np.divide, cost=4, singular=True)
+class DivOp(BinaryOp):
+    """x / y, of floats."""
+
+    name = "nd.div"
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return floats(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        _, y = operands
+        quotient = g / y
+        return quotient, -(quotient * out)
+
+    def scales(self, index: int) -> bool:
+        return index == 1 or not is_nonzero(self.y)
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(arith.DivfOp, *elements)
+
+
+@op(np.negative, linear=True)
+class NegOp(UnaryOp):
+    """-x. Integers wrap."""
+
+    name = "nd.neg"
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return numbers(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return -g
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        (x,) = elements
+        if types.is_float(self.element):
+            return scalar_op(arith.NegfOp, x)
+        return scalar_op(arith.SubiOp, number(0, x.type), x)
+
+
+@op(np.power, cost=30, singular=True)
+class PowOp(BinaryOp):
+    """x ** y, of floats.
+
+    d/dx = y x**(y-1), and 0 where y = 0; d/dy = x**y log x, and 0 at x = 0 (where x**y is 0 or 1 on the right).
+    """
+
+    name = "nd.pow"
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return floats(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        x, y = operands
+        base = where(y == 0, 0.0, y * x ** (y - 1.0))
+        return g * base, g * (out * np.log(where(x == 0, 1.0, x)))
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(math.PowFOp, *elements)
+
+
+# --- functions --------------------------------------------------------------------------------------------------
+
+
+@op(np.exp, pymath.exp, cost=12)
+class ExpOp(UnaryOp):
+    """e**x."""
+
+    name = "nd.exp"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return g * out
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(math.ExpOp, *elements)
+
+
+@op(np.log, cost=12, singular=True)
+class LogOp(UnaryOp):
+    """The natural logarithm."""
+
+    name = "nd.log"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        (x,) = operands
+        return g / x
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(math.LogOp, *elements)
+
+
+@op(np.sin, pymath.sin, cost=12)
+class SinOp(UnaryOp):
+    """sin x, x in radians."""
+
+    name = "nd.sin"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        (x,) = operands
+        return g * np.cos(x)  # type: ignore[call-overload]
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(math.SinOp, *elements)
+
+
+@op(np.cos, pymath.cos, cost=12)
+class CosOp(UnaryOp):
+    """cos x, x in radians."""
+
+    name = "nd.cos"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        (x,) = operands
+        return -(g * np.sin(x))  # type: ignore[call-overload]
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(math.CosOp, *elements)
+
+
+@op(np.tanh, pymath.tanh, cost=15)
+class TanhOp(UnaryOp):
+    """The hyperbolic tangent."""
+
+    name = "nd.tanh"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return g * (1.0 - out * out)
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(math.TanhOp, *elements)
+
+
+@op(np.sqrt, cost=5, singular=True)
+class SqrtOp(UnaryOp):
+    """The square root; nan below 0."""
+
+    name = "nd.sqrt"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return g / (2.0 * out)
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        return scalar_op(math.SqrtOp, *elements)
+
+
+@op(np.absolute, np.fabs, abs)
+class AbsOp(UnaryOp):
+    """|x|; the derivative at 0 is 0. The smallest integer wraps."""
+
+    name = "nd.abs"
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return numbers(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        (x,) = operands
+        return g * emit(SignOp, x)
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        (x,) = elements
+        if types.is_float(self.element):
+            return scalar_op(math.AbsFOp, x)
+        if types.is_unsigned(self.element):
+            return x
+        zero = number(0, x.type)
+        return choose(compare("slt", x, zero), scalar_op(arith.SubiOp, zero, x), x)
+
+
+@op(np.sign, partial=(0,))
+class SignOp(UnaryOp):
+    """-1, 0 or 1; nan of nan. Its derivative is 0 everywhere."""
+
+    name = "nd.sign"
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return numbers(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        (x,) = elements
+        zero, one, minus_one = (number(value, x.type) for value in (0, 1, -1))
+        if types.is_float(self.element):
+            ordered = choose(compare("oeq", x, zero), zero, x)
+            negative = choose(compare("olt", x, zero), minus_one, ordered)
+            return choose(compare("ogt", x, zero), one, negative)
+        if types.is_unsigned(self.element):
+            return choose(compare("ne", x, zero), one, zero)
+        return choose(compare("sgt", x, zero), one, choose(compare("slt", x, zero), minus_one, zero))

@@ -1,0 +1,451 @@
+"""Reading and updating many places at once, through arrays of indices: `t[i]`, `t[:, i, j]`.
+
+The index arrays are i64, of one shape, checked already and not negative; each indexes one of `axes`. What is read, or
+written, has the remaining axes of t with those of the index arrays in front of number `at` of them.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, TensorType, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import AnyAttr, VarConstraint, operand_def, prop_def, result_def, var_operand_def
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.attributes import ints
+from mlirad.dialect.core.expr import Expr, emit, insert, where, zeros_like
+from mlirad.dialect.core.op import At, PureOp, Upstream, op
+from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.upstream import counted
+from mlirad.dialect.ops.check import CheckFailed, EffectOp, call_check
+from mlirad.dialect.ops.constant import ConstantOp
+from mlirad.dialect.ops.elementwise import choose, compare, number, numbers
+from mlirad.dialect.ops.indexing import as_indices, wrap_index
+from mlirad.errors import DTypeError, ShapeError
+
+_T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
+
+
+class IndexedOp(PureOp):
+    """An op on the places of an array that index arrays say."""
+
+    axes = prop_def(DenseArrayBase)
+    at = prop_def(IntegerAttr)
+
+    @classmethod
+    def places(cls, t: Attribute, indices: Sequence[Attribute], properties: Properties) -> TensorType:
+        """The type of what is at the places. Raises ShapeError or DTypeError."""
+        at, axes = properties["at"], ints(properties["axes"])
+        assert isinstance(at, IntegerAttr)
+        if not isinstance(t, TensorType) or not indices or len(axes) != len(indices):
+            raise ShapeError(f"{cls.name}: {len(indices)} index arrays for the axes {list(axes)} of {t}")
+        first = indices[0]
+        if any(index != first or types.element_type(index) != types.I64 for index in indices):
+            raise DTypeError(f"{cls.name}: the index arrays {[str(index) for index in indices]} are not i64 and alike")
+        shape = types.shape(t)
+        rest = [size for axis, size in enumerate(shape) if axis not in axes]
+        if list(axes) != sorted(set(axes)) or axes[-1] >= len(shape) or not 0 <= at.value.data <= len(rest):
+            raise ShapeError(f"{cls.name}: no axes {list(axes)}, or no place {at.value.data}, in {t}")
+        where_to = at.value.data
+        return types.tensor([*rest[:where_to], *types.shape(first), *rest[where_to:]], t.element_type)
+
+    @property
+    def position(self) -> int:
+        return self.at.value.data
+
+    def _kept(self, rank: int) -> list[int]:
+        """The axes that no index array is for."""
+        return [axis for axis in range(rank) if axis not in ints(self.axes)]
+
+    # By NumPy.
+
+    def view(self, t: np.ndarray) -> np.ndarray:
+        """t with the indexed axes first."""
+        axes = ints(self.axes)
+        return np.moveaxis(t, axes, range(len(axes)))
+
+    def aligned(self, values: np.ndarray, rank: int) -> np.ndarray:
+        """What is at the places, with the axes of the index arrays first."""
+        return np.moveaxis(values, range(self.position, self.position + rank), range(rank))
+
+    # In loops.
+
+    def each(
+        self,
+        shaped: SSAValue,
+        indices: Sequence[SSAValue],
+        carried: SSAValue,
+        body: Callable[[list[SSAValue], list[SSAValue], SSAValue], SSAValue],
+    ) -> SSAValue:
+        """What `carried` becomes by `body` at each place in turn.
+
+        shaped: an array of t's rank, of which the kept axes have t's sizes. body gets the place in t, the place in what
+        is read or written (both of `index`), and what is carried; it gives what is carried on.
+        """
+        at, kept = self.position, self._kept(len(types.shape(shaped.type)))
+        rank = len(types.shape(indices[0].type))
+        outer = [
+            *(size_of(shaped, axis) for axis in kept[:at]),
+            *(size_of(indices[0], axis) for axis in range(rank)),
+        ]
+        inner = [size_of(shaped, axis) for axis in kept[at:]]
+
+        def of_place(counters: list[SSAValue], values: list[SSAValue]) -> list[SSAValue]:
+            heads = as_indices(counters)
+            there = heads[at:]
+            found = as_indices([insert(tensor.ExtractOp(index, there, i64)).result for index in indices])
+
+            def of_element(rests: list[SSAValue], inside: list[SSAValue]) -> list[SSAValue]:
+                tails = as_indices(rests)
+                place = dict(zip(ints(self.axes), found, strict=True))
+                place |= dict(zip(kept, [*heads[:at], *tails], strict=True))
+                return [body([place[axis] for axis in sorted(place)], [*heads, *tails], inside[0])]
+
+            return counted(inner, values, of_element)
+
+        return counted(outer, [carried], of_place)[0]
+
+    def empty(self, t: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
+        """Memory for what is at the places."""
+        kept, at = self._kept(len(types.shape(t.type))), self.position
+        sources = [(t, axis) for axis in kept]
+        sources[at:at] = [(indices[0], axis) for axis in range(len(types.shape(indices[0].type)))]
+        shape = [types.shape(value.type)[axis] for value, axis in sources]
+        sizes = [_dim(value, axis) for (value, axis), size in zip(sources, shape, strict=True) if size < 0]
+        return insert(tensor.EmptyOp(sizes, types.tensor(shape, types.element_type(t.type)))).tensor
+
+
+def _dim(value: SSAValue, axis: int) -> SSAValue:
+    return insert(tensor.DimOp(value, insert(arith.ConstantOp(IntegerAttr(axis, IndexType()))).result)).result
+
+
+def size_of(value: SSAValue, axis: int) -> SSAValue:
+    """The size of an axis, an i64."""
+    size = types.shape(value.type)[axis]
+    return number(size, i64) if size >= 0 else insert(arith.IndexCastOp(_dim(value, axis), i64)).result
+
+
+def constant_indices(index: SSAValue) -> np.ndarray | None:
+    """The elements of an index array, where they are known."""
+    return index.owner.reference() if isinstance(index.owner, ConstantOp) else None
+
+
+# --- reading ----------------------------------------------------------------------------------------------------
+
+
+@op(partial=(0,))
+class GatherOp(IndexedOp):
+    """t[..., i, j, ...], an array."""
+
+    name = "nd.gather"
+    t = operand_def()
+    indices = var_operand_def()
+    result = result_def()
+    assembly_format = "$t `[` $indices `]` attr-dict `:` type($t) `[` type($indices) `]` `->` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        return [cls.places(operands[0], operands[1:], properties)]
+
+    def reference(self, *arrays: Any) -> Any:
+        t, *indices = arrays
+        require_checked(indices)
+        rank = indices[0].ndim
+        return np.moveaxis(self.view(t)[tuple(indices)], range(rank), range(self.position, self.position + rank)).copy()
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        indices = operands[1:]
+
+        def add(accumulator: Expr) -> Expr:
+            return emit(ScatterAddOp, g, accumulator, *indices, **self.properties)
+
+        return At(add), *(None for _ in indices)
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
+        element = types.element_type(t.type)
+
+        def read(place: list[SSAValue], target: list[SSAValue], result: SSAValue) -> SSAValue:
+            return insert(tensor.InsertOp(insert(tensor.ExtractOp(t, place, element)).result, result, target)).result
+
+        return [self.each(t, indices, self.empty(t, indices), read)]
+
+
+def require_checked(indices: Sequence[np.ndarray]) -> None:
+    """NumPy would wrap a negative index, which a reference must not."""
+    if any((index < 0).any() for index in indices):
+        raise IndexError("an index array was not checked")
+
+
+# --- writing ----------------------------------------------------------------------------------------------------
+
+
+class ScatterUpdateOp(IndexedOp):
+    """`t` with what is at the places changed by the array `value`, in row-major order of the index arrays."""
+
+    value = operand_def()
+    t = operand_def(_T)
+    indices = var_operand_def()
+    result = result_def(_T)
+    assembly_format = "$value `,` $t `[` $indices `]` attr-dict `:` type($value) `into` type($t) `[` type($indices) `]`"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        expected = cls.places(operands[1], operands[2:], properties)
+        if operands[0] != expected:
+            raise ShapeError(f"{cls.name}: {operands[0]} for places of {expected}")
+        return [operands[1]]
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        value, t, *indices = operands
+        if tangents[0] is None and tangents[1] is None:
+            return None
+        moved = zeros_like(value) if tangents[0] is None else tangents[0]
+        return self.rebuild(moved, zeros_like(t) if tangents[1] is None else tangents[1], *indices)
+
+    def reference(self, *arrays: Any) -> Any:
+        value, t, *indices = arrays
+        require_checked(indices)
+        changed = t.copy()
+        view, values = self.view(changed), self.aligned(value, indices[0].ndim)
+        for point in np.ndindex(indices[0].shape):
+            place = tuple(index[point] for index in indices)
+            view[place] = self.changed(view[place], values[point])
+        return changed
+
+    @staticmethod
+    @abstractmethod
+    def changed(old: Any, value: Any) -> Any:
+        """What NumPy puts at a place."""
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, value: SSAValue, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
+        element = types.element_type(t.type)
+
+        def write(place: list[SSAValue], source: list[SSAValue], array: SSAValue) -> SSAValue:
+            new = insert(tensor.ExtractOp(value, source, element)).result
+            return insert(tensor.InsertOp(self.combined(array, place, new), array, place)).result
+
+        return [self.each(t, indices, t, write)]
+
+    @abstractmethod
+    def combined(self, array: SSAValue, place: list[SSAValue], new: SSAValue) -> SSAValue:
+        """What is put at a place, in upstream ops."""
+
+    def read(self, g: Expr, indices: Sequence[Expr]) -> Expr:
+        """What g has at the places."""
+        return emit(GatherOp, g, *indices, **self.properties)
+
+
+@op(overwrites=1, partial=(0, 1))
+class ScatterOp(ScatterUpdateOp):
+    """t with t[..., i, j, ...] = value; of a place that stands there more than once, the last value stays."""
+
+    name = "nd.scatter"
+
+    @staticmethod
+    def changed(old: Any, value: Any) -> Any:
+        return value
+
+    def combined(self, array: SSAValue, place: list[SSAValue], new: SSAValue) -> SSAValue:
+        return new
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        value, _, *indices = operands
+        taken = self.read(g, indices)  # before the write, which is the last use of g
+        if not are_distinct([index.value for index in indices]):
+            taken = emit(KeepLastOp, taken, g, *indices, **self.properties)
+        cleared = self.rebuild(zeros_like(value), g, *indices)
+        return taken, cleared, *(None for _ in indices)
+
+
+def are_distinct(indices: Sequence[SSAValue]) -> bool:
+    """Whether it is known that no place stands in the index arrays more than once."""
+    known = [found for index in indices if (found := constant_indices(index)) is not None]
+    if len(known) < len(indices):
+        return False
+    flat = np.stack([index.ravel() for index in known])
+    return np.unique(flat, axis=1).shape == flat.shape
+
+
+@op(overwrites=1)
+class ScatterAddOp(ScatterUpdateOp):
+    """t with t[..., i, j, ...] += value, as often as a place stands there."""
+
+    name = "nd.scatter_add"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        return [numbers(cls.name, type) for type in super().infer(operands, properties, result_type)]
+
+    @staticmethod
+    def changed(old: Any, value: Any) -> Any:
+        return old + value
+
+    def combined(self, array: SSAValue, place: list[SSAValue], new: SSAValue) -> SSAValue:
+        old = insert(tensor.ExtractOp(array, place, types.element_type(array.type))).result
+        kind = arith.AddfOp if types.is_float(new.type) else arith.AddiOp
+        return insert(kind(old, new)).result
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        indices = operands[2:]
+        return self.read(g, indices), g, *(None for _ in indices)
+
+
+@op(shape_only=(1,), partial=(0,))
+class KeepLastOp(IndexedOp):
+    """The values that a scatter of them into an array like t would leave there, and 0 for those that it overwrites.
+
+    A linear projection, and its own transpose: what makes the cotangent of a scatter's values right where places
+    stand in the index arrays more than once.
+    """
+
+    name = "nd.keep_last"
+    value = operand_def(_T)
+    t = operand_def()
+    indices = var_operand_def()
+    result = result_def(_T)
+    assembly_format = "$value `,` $t `[` $indices `]` attr-dict `:` type($value) `of` type($t) `[` type($indices) `]`"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        expected = cls.places(operands[1], operands[2:], properties)
+        if operands[0] != expected:
+            raise ShapeError(f"{cls.name}: {operands[0]} for places of {expected}")
+        return [numbers(cls.name, expected)]
+
+    def reference(self, *arrays: Any) -> Any:
+        value, _, *indices = arrays
+        require_checked(indices)
+        last: dict[tuple[int, ...], tuple[int, ...]] = {}
+        for point in np.ndindex(indices[0].shape):
+            last[tuple(int(index[point]) for index in indices)] = point
+        kept = np.zeros_like(value)
+        source, target = (self.aligned(array, indices[0].ndim) for array in (value, kept))
+        for point in last.values():
+            target[point] = source[point]
+        return kept
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return self.rebuild(g, *operands[1:]), *(None for _ in operands[1:])
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, value: SSAValue, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
+        # Each place is stamped with the number of the last value for it. The stamps need no beginning: only those that
+        # have been written are read.
+        element = types.element_type(value.type)
+        shape = [types.shape(t.type)[axis] for axis in ints(self.axes)]
+        unknown = [_dim(t, axis) for axis in ints(self.axes) if types.shape(t.type)[axis] < 0]
+        empty = insert(tensor.EmptyOp(unknown, types.tensor(shape, i64))).tensor
+        rank = len(types.shape(indices[0].type))
+        sizes = [size_of(indices[0], axis) for axis in range(rank)]
+        zero = number(0, element)
+
+        def number_of(counters: Sequence[SSAValue]) -> SSAValue:
+            total = counters[0]
+            for counter, size in zip(counters[1:], sizes[1:], strict=True):
+                total = insert(arith.AddiOp(insert(arith.MuliOp(total, size)).result, counter)).result
+            return total
+
+        def stamp(counters: list[SSAValue], values: list[SSAValue]) -> list[SSAValue]:
+            there = as_indices(counters)
+            place = as_indices([insert(tensor.ExtractOp(index, there, i64)).result for index in indices])
+            return [insert(tensor.InsertOp(number_of(counters), values[0], place)).result]
+
+        (stamps,) = counted(sizes, [empty], stamp)
+
+        def keep(place: list[SSAValue], source: list[SSAValue], result: SSAValue) -> SSAValue:
+            there = source[self.position : self.position + rank]
+            own = number_of([insert(arith.IndexCastOp(index, i64)).result for index in there])
+            stamped = insert(tensor.ExtractOp(stamps, [place[axis] for axis in ints(self.axes)], i64)).result
+            old = insert(tensor.ExtractOp(value, source, element)).result
+            new = choose(compare("eq", stamped, own), old, zero)
+            return insert(tensor.InsertOp(new, result, source)).result
+
+        return [self.each(t, indices, self.empty(t, indices), keep)]
+
+
+# --- checking ---------------------------------------------------------------------------------------------------
+
+
+@op()
+class CheckIndicesOp(EffectOp):
+    """An array of indices made non-negative; raises IndexError unless -size <= i < size holds for all of them."""
+
+    name = "nd.check_indices"
+    indices = operand_def(_T)
+    size = operand_def(types.I64)
+    axis = prop_def(IntegerAttr)
+    result = result_def(_T)
+    assembly_format = "$indices `,` $size attr-dict `:` type($indices)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        if not isinstance(operands[0], TensorType) or types.element_type(operands[0]) != types.I64:
+            raise DTypeError(f"{cls.name}: {operands[0]} is no array of i64")
+        return [operands[0]]
+
+    @property
+    def message(self) -> str:
+        return f"index {{0}} is out of bounds for axis {self.axis.value.data} with size {{1}}"
+
+    def reference(self, *arrays: Any) -> Any:
+        indices, size = arrays
+        wrong = indices[(indices < -size) | (indices >= size)]
+        if wrong.size:
+            raise CheckFailed("IndexError", self.message.format(int(wrong[0]), int(size)))
+        return np.where(indices < 0, indices + size, indices)
+
+    def recomputed(self, *operands: SSAValue) -> Expr:
+        return wrapped_indices(Expr(operands[0]), Expr(operands[1]))
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, indices: SSAValue, size: SSAValue) -> Sequence[SSAValue]:
+        shape = types.shape(indices.type)
+        unknown = [_dim(indices, axis) for axis, length in enumerate(shape) if length < 0]
+        is_used = self.result.first_use is not None
+        carried = [insert(tensor.EmptyOp(unknown, types.tensor(shape, i64))).tensor] if is_used else []
+
+        def check(counters: list[SSAValue], values: list[SSAValue]) -> list[SSAValue]:
+            there = as_indices(counters)
+            index = insert(tensor.ExtractOp(indices, there, i64)).result
+            (wrapped,) = wrap_index(index, size)
+            # One unsigned comparison: a wrapped index that is still negative is larger than any size.
+            call_check(compare("ult", wrapped, size), [index, size], "IndexError", self.message)
+            return [insert(tensor.InsertOp(wrapped, array, there)).result for array in values]
+
+        return counted([size_of(indices, axis) for axis in range(len(shape))], carried, check)
+
+
+def wrapped_indices(indices: Expr, size: Expr) -> Expr:
+    """i, or i + size where i is negative: no check."""
+    return where(indices < 0, indices + size, indices)

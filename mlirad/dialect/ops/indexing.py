@@ -1,0 +1,465 @@
+"""Reading and updating elements and slices. Indices and starts are i64, checked already and not negative.
+
+The tensors are values: an update gives a new one. Bufferization makes it a write in place.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, TensorType, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    VarConstraint,
+    operand_def,
+    prop_def,
+    result_def,
+    var_operand_def,
+)
+from xdsl.irdl.declarative_assembly_format import (
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    VariadicOperandVariable,
+    irdl_custom_directive,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+
+from mlirad.dialect.core import types, upstream
+from mlirad.dialect.core.attributes import ints
+from mlirad.dialect.core.expr import Expr, constant, dim, emit, insert, insertion_point, zeros_like
+from mlirad.dialect.core.op import At, Composed, PureOp, Upstream, op
+from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.ops.elementwise import choose, compare, number, numbers
+from mlirad.dialect.ops.movement import ReshapeOp, reshape, size_along
+from mlirad.errors import DTypeError, ShapeError
+
+
+def as_indices(values: Sequence[SSAValue]) -> list[SSAValue]:
+    """i64 values as upstream `index` values."""
+    return [as_index(value) for value in values]
+
+
+def as_index(value: SSAValue) -> SSAValue:
+    """An i64 as an upstream `index`: what it was made of, or what was last made of it in this block, if it was."""
+    owner, use = value.owner, value.first_use
+    if isinstance(owner, arith.IndexCastOp):
+        return owner.operands[0]
+    if use is not None and isinstance(use.operation, arith.IndexCastOp):
+        if use.operation.parent is insertion_point().block and insertion_point().insert_before is None:
+            return use.operation.results[0]
+    return insert(arith.IndexCastOp(value, IndexType())).result
+
+
+def _require_array(name: str, type: Attribute, count: int) -> TensorType:
+    if not isinstance(type, TensorType) or len(types.shape(type)) != count:
+        raise ShapeError(f"{name}: {count} indices for {type}")
+    return type
+
+
+def _place(indices: Sequence[Any]) -> tuple[int, ...]:
+    """The indices as NumPy takes them; it would wrap a negative one, which a reference must not."""
+    place = tuple(int(index) for index in indices)
+    if any(index < 0 for index in place):
+        raise IndexError(f"{place} was not checked")
+    return place
+
+
+def _slices(
+    shape: Sequence[int], starts: Sequence[Any], sizes: Sequence[int], strides: Sequence[int]
+) -> tuple[slice, ...]:
+    """The NumPy slices of starts, sizes and strides of an array of that shape (an end before its begin is None)."""
+    result = []
+    for length, start, size, stride in zip(shape, map(int, starts), sizes, strides, strict=True):
+        last = start + (size - 1) * stride
+        if size < 0 or (size > 0 and not (0 <= start < length and 0 <= last < length)):
+            raise IndexError(f"{size} elements from {start} in steps of {stride}, of {length}: it was not checked")
+        end = start + size * stride
+        result.append(slice(start, end if end >= 0 else None, stride) if size else slice(0, 0, stride))
+    return tuple(result)
+
+
+_T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
+
+
+# --- elements ---------------------------------------------------------------------------------------------------
+
+
+@op(partial=(0,))
+class ExtractOp(PureOp):
+    """t[i, j, ...], a scalar."""
+
+    name = "nd.extract"
+    t = operand_def()
+    indices = var_operand_def(types.I64)
+    result = result_def()
+    assembly_format = "$t `[` $indices `]` attr-dict `:` type($t) `->` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        return [_require_array(cls.name, operands[0], len(operands) - 1).element_type]
+
+    def reference(self, *arrays: Any) -> Any:
+        t, *indices = arrays
+        return t[_place(indices)]
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        indices = operands[1:]
+        return At(lambda accumulator: emit(AddAtOp, g, accumulator, *indices)), *(None for _ in indices)
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
+        return [insert(tensor.ExtractOp(t, as_indices(indices), types.element_type(t.type))).result]
+
+
+class ElementUpdateOp(PureOp):
+    """`t` with one element changed by the scalar `value`."""
+
+    value = operand_def()
+    t = operand_def(_T)
+    indices = var_operand_def(types.I64)
+    result = result_def(_T)
+    assembly_format = "$value `,` $t `[` $indices `]` attr-dict `:` type($value) `into` type($t)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        t = _require_array(cls.name, operands[1], len(operands) - 2)
+        if t.element_type != operands[0]:
+            raise DTypeError(f"{cls.name}: {operands[0]} into {t}")
+        return [t]
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        value, t, *indices = operands
+        if tangents[0] is None and tangents[1] is None:
+            return None
+        moved = zeros_like(value) if tangents[0] is None else tangents[0]
+        return self.rebuild(moved, zeros_like(t) if tangents[1] is None else tangents[1], *indices)
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    @abstractmethod
+    def _build(self, value: SSAValue, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
+        """The update, in upstream ops."""
+
+
+@op(overwrites=1, partial=(1,))
+class InsertOp(ElementUpdateOp):
+    """t with t[i, j, ...] = value."""
+
+    name = "nd.insert"
+
+    def reference(self, *arrays: Any) -> Any:
+        value, t, *indices = arrays
+        changed = t.copy()
+        changed[_place(indices)] = value
+        return changed
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        indices = operands[2:]
+        value = emit(ExtractOp, g, *indices)  # before the write, which is the last use of g
+        cleared = emit(InsertOp, constant(0, g.element), g, *indices)
+        return value, cleared, *(None for _ in indices)
+
+    def _build(self, value: SSAValue, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
+        return [insert(tensor.InsertOp(value, t, as_indices(indices))).result]
+
+
+@op(overwrites=1)
+class AddAtOp(ElementUpdateOp):
+    """t with t[i, j, ...] += value."""
+
+    name = "nd.add_at"
+
+    def reference(self, *arrays: Any) -> Any:
+        value, t, *indices = arrays
+        changed = t.copy()
+        changed[_place(indices)] += value
+        return changed
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        indices = operands[2:]
+        return emit(ExtractOp, g, *indices), g, *(None for _ in indices)
+
+    def _build(self, value: SSAValue, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
+        places = as_indices(indices)
+        old = insert(tensor.ExtractOp(t, places, types.element_type(t.type))).result
+        kind = arith.AddfOp if types.is_float(value.type) else arith.AddiOp
+        return [insert(tensor.InsertOp(insert(kind(old, value)).result, t, places)).result]
+
+
+# --- slices -----------------------------------------------------------------------------------------------------
+
+
+@irdl_custom_directive
+class SlicePlace(CustomDirective):
+    """`[starts]`, followed by `[lengths]` where a slice has unknown sizes."""
+
+    places: VariadicOperandVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        square = parser.Delimiter.SQUARE
+        places = parser.parse_comma_separated_list(square, parser.parse_unresolved_operand)
+        lengths = parser.parse_optional_comma_separated_list(square, parser.parse_unresolved_operand)
+        self.places.set(state, [*places, *(lengths or ())])
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        assert isinstance(op, ExtractSliceOp)
+        for group in (op.starts, op.lengths) if op.lengths else (op.starts,):
+            printer.print_string("[")
+            printer.print_list(group, printer.print_ssa_value)
+            printer.print_string("]")
+        state.last_was_punctuation = False
+        state.should_emit_space = True
+
+
+def _check_slice(name: str, t: Attribute, starts: int, properties: Properties) -> tuple[TensorType, tuple[int, ...]]:
+    array = _require_array(name, t, starts)
+    sizes, strides = ints(properties["sizes"]), ints(properties["strides"])
+    if len(sizes) != starts or len(strides) != starts or any(size < -1 for size in sizes):
+        raise ShapeError(f"{name}: sizes {list(sizes)} and strides {list(strides)} for {t}")
+    for size, stride, length in zip(sizes, strides, types.shape(t), strict=True):
+        if stride == 0 or (length >= 0 and size > 0 and (size - 1) * abs(stride) >= length):
+            raise ShapeError(f"{name}: sizes {list(sizes)} with strides {list(strides)} do not fit in {t}")
+    return array, sizes
+
+
+@op(cost=0, partial=(0,))
+class ExtractSliceOp(PureOp):
+    """t[start : : stride] of `sizes` elements along the axes (-1: the next of the lengths); strides may be negative."""
+
+    name = "nd.extract_slice"
+    t = operand_def()
+    places = var_operand_def(types.I64)
+    sizes = prop_def(DenseArrayBase)
+    strides = prop_def(DenseArrayBase)
+    result = result_def()
+    custom_directives = (SlicePlace,)
+    assembly_format = "$t custom<SlicePlace>($places) attr-dict `:` type($t) `->` type($result)"
+
+    @property
+    def starts(self) -> Sequence[SSAValue]:
+        return self.places[: len(ints(self.sizes))]
+
+    @property
+    def lengths(self) -> Sequence[SSAValue]:
+        """The unknown sizes, in the order of their axes."""
+        return self.places[len(ints(self.sizes)) :]
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        unknown = ints(properties["sizes"]).count(-1)
+        array, sizes = _check_slice(cls.name, operands[0], len(operands) - 1 - unknown, properties)
+        return [types.tensor(sizes, array.element_type)]
+
+    def reference(self, *arrays: Any) -> Any:
+        t, *places = arrays
+        sizes = ints(self.sizes)
+        lengths = iter(places[len(sizes) :])
+        known = [int(next(lengths)) if size < 0 else size for size in sizes]
+        return t[_slices(t.shape, places[: len(sizes)], known, ints(self.strides))].copy()
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        places = operands[1:]
+        starts = places[: len(ints(self.sizes))]
+
+        def add(accumulator: Expr) -> Expr:
+            return emit(AddSliceOp, g, accumulator, *starts, sizes=self.sizes, strides=self.strides)
+
+        return At(add), *(None for _ in places)
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
+
+    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+        return self.lengths[ints(self.sizes)[:axis].count(-1)]
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, t: SSAValue, *places: SSAValue) -> Sequence[SSAValue]:
+        sizes = ints(self.sizes)
+        result = types.tensor(sizes, types.element_type(t.type))
+        indices = as_indices(places)
+        starts, lengths = indices[: len(sizes)], iter(indices[len(sizes) :])
+        known = [next(lengths) if size < 0 else size for size in sizes]
+        return [insert(upstream.extract_slice(t, starts, known, ints(self.strides), result)).result]
+
+
+def extract_slice(
+    t: Expr, starts: Sequence[Expr], sizes: Sequence[int | Expr], strides: Sequence[int] | None = None
+) -> Expr:
+    """The slice of t, from `starts` on, with `sizes` (an i64 where it is not static) elements along the axes."""
+    lengths = [size for size in sizes if isinstance(size, Expr)]
+    static = [-1 if isinstance(size, Expr) else size for size in sizes]
+    return emit(ExtractSliceOp, t, *starts, *lengths, sizes=static, strides=strides or [1] * len(static))
+
+
+def insert_slice(value: Expr, t: Expr, starts: Sequence[Expr], strides: Sequence[int] | None = None) -> Expr:
+    """t with the slice from `starts` on, of the sizes of `value`, replaced by it."""
+    return emit(InsertSliceOp, value, t, *starts, sizes=value.shape, strides=strides or [1] * len(value.shape))
+
+
+def add_slice(value: Expr, t: Expr, starts: Sequence[Expr], strides: Sequence[int] | None = None) -> Expr:
+    """t with `value` added to the slice from `starts` on, of its sizes."""
+    return emit(AddSliceOp, value, t, *starts, sizes=value.shape, strides=strides or [1] * len(value.shape))
+
+
+class SliceUpdateOp(PureOp):
+    """`t` with a slice changed by the array `value`, whose shape is the slice's, unknown sizes (-1) included."""
+
+    value = operand_def()
+    t = operand_def(_T)
+    starts = var_operand_def(types.I64)
+    sizes = prop_def(DenseArrayBase)
+    strides = prop_def(DenseArrayBase)
+    result = result_def(_T)
+    assembly_format = "$value `,` $t `[` $starts `]` attr-dict `:` type($value) `into` type($t)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        array, sizes = _check_slice(cls.name, operands[1], len(operands) - 2, properties)
+        if operands[0] != types.tensor(sizes, array.element_type):
+            raise ShapeError(f"{cls.name}: {operands[0]} into a slice {list(sizes)} of {array}")
+        return [array]
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        value, t, *starts = operands
+        if tangents[0] is None and tangents[1] is None:
+            return None
+        moved = zeros_like(value) if tangents[0] is None else tangents[0]
+        return self.rebuild(moved, zeros_like(t) if tangents[1] is None else tangents[1], *starts)
+
+    def read(self, g: Expr, value: Expr, starts: Sequence[Expr]) -> Expr:
+        """The same slice of g; of `value` only the shape is asked."""
+        sizes = [size if size >= 0 else dim(value, axis) for axis, size in enumerate(value.shape)]
+        return extract_slice(g, starts, sizes, ints(self.strides))
+
+    def _reference_slices(self, value: Any, t: Any, starts: Sequence[Any]) -> tuple[slice, ...]:
+        return _slices(t.shape, starts, value.shape, ints(self.strides))
+
+
+@op(overwrites=1, partial=(1,))
+class InsertSliceOp(SliceUpdateOp):
+    """t with t[slice] = value."""
+
+    name = "nd.insert_slice"
+
+    def reference(self, *arrays: Any) -> Any:
+        value, t, *starts = arrays
+        changed = t.copy()
+        changed[self._reference_slices(value, t, starts)] = value
+        return changed
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        value, _, *starts = operands
+        taken = self.read(g, value, starts)  # before the write, which is the last use of g
+        cleared = self.rebuild(zeros_like(value), g, *starts)
+        return taken, cleared, *(None for _ in starts)
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, value: SSAValue, t: SSAValue, *starts: SSAValue) -> Sequence[SSAValue]:
+        part, sizes = upstream.without_thin_axes(value), upstream.sizes_of(value)
+        return [insert(upstream.insert_slice(part, t, as_indices(starts), sizes, ints(self.strides))).result]
+
+
+@op(overwrites=1)
+class AddSliceOp(SliceUpdateOp):
+    """t with t[slice] += value."""
+
+    name = "nd.add_slice"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        return [numbers(cls.name, type) for type in super().infer(operands, properties, result_type)]
+
+    def reference(self, *arrays: Any) -> Any:
+        value, t, *starts = arrays
+        changed = t.copy()
+        changed[self._reference_slices(value, t, starts)] += value
+        return changed
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        value, _, *starts = operands
+        return self.read(g, value, starts), g, *(None for _ in starts)
+
+    def loops(self) -> Composed:
+        return Composed(self._parts)
+
+    def _parts(self, value: Expr, t: Expr, *starts: Expr) -> Sequence[Expr]:
+        part = _without_thin_axes(value)
+        sizes = [size if size >= 0 else size_along(value.value, axis) for axis, size in enumerate(value.shape)]
+        old = extract_slice(t, starts, sizes, ints(self.strides))
+        total = reshape(old, part.type) + part
+        return [emit(InsertSliceOp, reshape(total, value.type), t, *starts, sizes=self.sizes, strides=self.strides)]
+
+
+def _without_thin_axes(value: Expr) -> Expr:
+    """The array that a reshape has only given axes of size 1, for a slice's sake; else the value."""
+    owner = value.value.owner
+    if not isinstance(owner, ReshapeOp) or not 0 < len(types.shape(owner.x.type)) < len(value.shape):
+        return value
+    one, other = ([size for size in shape if size != 1] for shape in (types.shape(owner.x.type), value.shape))
+    return Expr(owner.x) if one == other else value
+
+
+# --- indices ----------------------------------------------------------------------------------------------------
+
+
+@op(cost=0)
+class WrapIndexOp(PureOp):
+    """i, or i + size if i is negative."""
+
+    name = "nd.wrap_index"
+    index = operand_def(types.I64)
+    size = operand_def(types.I64)
+    result = result_def(types.I64)
+    assembly_format = "$index `,` $size attr-dict"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        return [i64]
+
+    def reference(self, *arrays: Any) -> Any:
+        index, size = arrays
+        return np.int64(index + size if index < 0 else index)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None, None
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None
+
+    def loops(self) -> Upstream:
+        return Upstream(wrap_index)
+
+
+def wrap_index(index: SSAValue, size: SSAValue) -> Sequence[SSAValue]:
+    wrapped = insert(arith.AddiOp(index, size)).result
+    return [choose(compare("slt", index, number(0, i64)), wrapped, index)]

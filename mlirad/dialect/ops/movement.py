@@ -1,0 +1,247 @@
+"""Moving elements without changing them: broadcast, reshape, transpose; and asking for a size."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, TensorType, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.attributes import ints
+from mlirad.dialect.core.expr import Expr, dim, emit, insert, sum_of, unknown_dims
+from mlirad.dialect.core.op import Generic, NdOp, PureOp, Upstream, op
+from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.upstream import filled, reshaped, size_of_axis
+from mlirad.errors import DTypeError, ShapeError
+
+
+class MovementOp(PureOp):
+    """A linear op of one operand: its tangent is itself on the tangent."""
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        (tangent,) = tangents
+        return None if tangent is None else self.rebuild(tangent)
+
+
+def _unchanged(*elements: SSAValue) -> SSAValue:
+    return elements[0]
+
+
+@op(cost=0)
+class BroadcastOp(PureOp):
+    """x repeated along new axes: operand axis i is result axis dims[i] (increasing).
+
+    The operands after x are the unknown sizes of the result, in order.
+    """
+
+    name = "nd.broadcast"
+    x = operand_def()
+    sizes = var_operand_def(types.I64)
+    dims = prop_def(DenseArrayBase)
+    result = result_def()
+    assembly_format = "$x (`,` $sizes^)? attr-dict `:` type($x) `to` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        source, dims = types.shape(operands[0]), ints(properties["dims"])
+        if not isinstance(result_type, TensorType):
+            raise ShapeError(f"nd.broadcast: the result {result_type} is no array")
+        if types.element_type(result_type) != types.element_type(operands[0]):
+            raise DTypeError(f"nd.broadcast: element types differ: {operands[0]} and {result_type}")
+        shape = types.shape(result_type)
+        increasing = all(a < b for a, b in itertools.pairwise(dims))
+        fits = len(dims) == len(source) and increasing and all(0 <= axis < len(shape) for axis in dims)
+        if not fits or any(shape[axis] != size for axis, size in zip(dims, source, strict=True)):
+            raise ShapeError(f"nd.broadcast: {operands[0]} does not broadcast to {result_type} along {list(dims)}")
+        if shape.count(-1) != len(operands) - 1:
+            raise ShapeError(f"nd.broadcast: {len(operands) - 1} sizes for {result_type}")
+        return [result_type]
+
+    def reference(self, *arrays: Any) -> Any:
+        x, *sizes = arrays
+        given = iter(sizes)
+        shape = [int(next(given)) if size < 0 else size for size in types.shape(self.result.type)]
+        kept = dict(zip(ints(self.dims), np.shape(x), strict=True))
+        if any(shape[axis] != size for axis, size in kept.items()):
+            raise ValueError(f"{np.shape(x)} as a part of {shape} was not checked")
+        aligned = np.reshape(x, [kept.get(axis, 1) for axis in range(len(shape))])
+        return np.broadcast_to(aligned, shape).copy()
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        x, *sizes = operands
+        axes = [axis for axis in range(len(out.shape)) if axis not in ints(self.dims)]
+        return reshape(sum_of(g, axes), x.type), *(None for _ in sizes)
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
+
+    def loops(self) -> Generic:
+        every = tuple(range(len(types.shape(self.result.type))))
+        return Generic((ints(self.dims), every), _unchanged, sizes=len(self.sizes))
+
+
+def broadcast(x: Expr, dims: Sequence[int], shape: Sequence[int], sizes: Sequence[Expr] = ()) -> Expr:
+    """x (a scalar or an array) with its axis i at dims[i] of an array of that shape; x itself if that is its type.
+
+    sizes: an i64 for each unknown size (-1) of the shape.
+    """
+    target = types.tensor(shape, x.element)
+    return x if x.type == target else emit(BroadcastOp, x, *sizes, dims=dims, result_type=target)
+
+
+def broadcast_like(x: Expr, dims: Sequence[int], like: Expr) -> Expr:
+    """x broadcast to the shape of `like`, of which nothing else is read."""
+    return broadcast(x, dims, like.shape, [] if x.type == like.type else unknown_dims(like))
+
+
+@op(np.reshape, cost=0)
+class ReshapeOp(MovementOp):
+    """The same elements in row-major order in another shape; also between a scalar and a one-element array.
+
+    Of an array of unknown sizes, only axes of size 1 come and go.
+    """
+
+    name = "nd.reshape"
+    x = operand_def()
+    result = result_def()
+    assembly_format = "$x attr-dict `:` type($x) `to` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        if result_type is None or types.element_type(result_type) != types.element_type(operands[0]):
+            raise DTypeError(f"nd.reshape: element types differ: {operands[0]} and {result_type}")
+        source, target = types.shape(operands[0]), types.shape(result_type)
+        if not (types.is_static(operands[0]) and types.is_static(result_type)):
+            if [size for size in source if size != 1] != [size for size in target if size != 1]:
+                raise ShapeError(f"nd.reshape: {operands[0]} and {result_type} differ by more than axes of size 1")
+        elif prod(source) != prod(target):
+            raise ShapeError(f"nd.reshape: {operands[0]} has not as many elements as {result_type}")
+        return [result_type]
+
+    def reference(self, *arrays: Any) -> Any:
+        (x,) = arrays
+        unknown = iter([np.shape(x)[axis] for axis, size in enumerate(types.shape(self.x.type)) if size < 0])
+        shape = [next(unknown) if size < 0 else size for size in types.shape(self.result.type)]
+        shaped = np.reshape(x, shape)
+        return shaped.copy() if types.is_tensor(self.result.type) else shaped[()]
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return reshape(g, operands[0].type)
+
+    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+        number = types.shape(self.result.type)[:axis].count(-1)
+        unknown = [place for place, size in enumerate(types.shape(self.x.type)) if size < 0]
+        return self.x, unknown[number]
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, x: SSAValue) -> Sequence[SSAValue]:
+        type = self.result.type
+        if not isinstance(type, TensorType):
+            zeros = [insert(arith.ConstantOp(IntegerAttr(0, IndexType()))).result for _ in types.shape(x.type)]
+            return [insert(tensor.ExtractOp(x, zeros, x.type.element_type)).result]  # type: ignore[union-attr]
+        if not isinstance(x.type, TensorType):
+            return [filled(x, types.tensor(types.shape(type), x.type))]
+        return [reshaped(x, types.shape(type))]
+
+
+def reshape(x: Expr, type: Attribute) -> Expr:
+    """x as the scalar or tensor `type`; x itself if that is its type."""
+    return x if x.type == type else emit(ReshapeOp, x, result_type=type)
+
+
+@op(np.transpose, cost=0)
+class TransposeOp(MovementOp):
+    """The axes in another order: result axis i is operand axis permutation[i]."""
+
+    name = "nd.transpose"
+    x = operand_def()
+    permutation = prop_def(DenseArrayBase)
+    result = result_def()
+    assembly_format = "$x attr-dict `:` type($x) `to` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        source, permutation = types.shape(operands[0]), ints(properties["permutation"])
+        if sorted(permutation) != list(range(len(source))) or not types.is_tensor(operands[0]):
+            raise ShapeError(f"nd.transpose: {list(permutation)} does not permute the axes of {operands[0]}")
+        return [types.tensor([source[axis] for axis in permutation], types.element_type(operands[0]))]
+
+    def reference(self, *arrays: Any) -> Any:
+        return np.transpose(arrays[0], ints(self.permutation)).copy()
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return emit(TransposeOp, g, permutation=np.argsort(ints(self.permutation)))
+
+    def loops(self) -> Generic:
+        permutation = ints(self.permutation)
+        every = tuple(range(len(permutation)))
+        return Generic((tuple(permutation.index(axis) for axis in every), every), _unchanged)
+
+
+@op(np.size, cost=0, shape_only=(0,))
+class DimOp(PureOp):
+    """The size of an array's axis, an i64."""
+
+    name = "nd.dim"
+    x = operand_def()
+    axis = prop_def(IntegerAttr)
+    result = result_def(types.I64)
+    assembly_format = "$x attr-dict `:` type($x)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        axis = properties["axis"]
+        assert isinstance(axis, IntegerAttr)
+        if not 0 <= axis.value.data < len(types.shape(operands[0])):
+            raise ShapeError(f"nd.dim: {operands[0]} has no axis {axis.value.data}")
+        return [i64]
+
+    def reference(self, *arrays: Any) -> Any:
+        return np.int64(np.shape(arrays[0])[self.axis.value.data])
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, x: SSAValue) -> Sequence[SSAValue]:
+        return [insert(arith.IndexCastOp(size_of_axis(x, self.axis.value.data), i64)).result]
+
+
+def size_of(value: SSAValue, axis: int) -> SSAValue | tuple[SSAValue, int]:
+    """What an unknown size is: the i64 that an op was given for it, else the earliest array that has it, and where."""
+    while isinstance(op := value.owner, NdOp) and types.shape(value.type)[axis] < 0:
+        source = op.size_source(axis)
+        if source is None:
+            break
+        if isinstance(source, SSAValue):
+            return source
+        value, axis = source
+    return value, axis
+
+
+def size_along(array: SSAValue, axis: int) -> Expr:
+    """An unknown size, from where it is known first."""
+    found = size_of(array, axis)
+    return Expr(found) if isinstance(found, SSAValue) else dim(Expr(found[0]), found[1])

@@ -1,0 +1,170 @@
+"""Whether 64 bits hold the result of Python's int arithmetic: predicates, which a check with OverflowError consumes.
+
+Each is a few instructions, and against a constant one comparison. What can be proved of them, `mlirad-eliminate-checks`
+proves; the rest is a branch that is always predicted.
+"""
+
+from __future__ import annotations
+
+import operator
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import operand_def, result_def
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, insert
+from mlirad.dialect.core.op import op
+from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.ops.elementwise import ElementwiseOp, compare, number, scalar_op
+from mlirad.errors import DTypeError
+
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+
+
+class FitsOp(ElementwiseOp):
+    """Whether the exact result of an operation on two i64 scalars is an i64. It has no derivative."""
+
+    EXACT: ClassVar[Callable[[int, int], int]]
+
+    x = operand_def(types.I64)
+    y = operand_def(types.I64)
+    result = result_def(types.I1)
+    assembly_format = "$x `,` $y attr-dict"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        if any(operand != types.I64 for operand in operands):
+            raise DTypeError(f"{cls.name} is defined on i64 scalars only")
+        return [types.I1]
+
+    def reference(self, *arrays: Any) -> Any:
+        x, y = (int(array) for array in arrays)
+        return np.bool_(LOWEST <= type(self).EXACT(x, y) <= HIGHEST)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None, None
+
+    def scalar(self, *elements: SSAValue) -> SSAValue:
+        x, y = elements
+        first, second = _known(x), _known(y)
+        if second is not None:
+            return self.with_right(x, second)
+        return self.of_two(x, y) if first is None else self.with_left(first, y)
+
+    @abstractmethod
+    def with_right(self, x: SSAValue, y: int) -> SSAValue:
+        """The test where the right operand is a constant."""
+
+    @abstractmethod
+    def with_left(self, x: int, y: SSAValue) -> SSAValue:
+        """The test where the left operand is a constant."""
+
+    @abstractmethod
+    def of_two(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """The test where neither operand is known."""
+
+
+@op()
+class AddFitsOp(FitsOp):
+    """x + y fits: it has the sign of x or of y."""
+
+    name = "nd.add_fits"
+    EXACT: ClassVar = operator.add
+
+    def with_right(self, x: SSAValue, y: int) -> SSAValue:
+        return _within(x, LOWEST - y, HIGHEST - y)
+
+    def with_left(self, x: int, y: SSAValue) -> SSAValue:
+        return self.with_right(y, x)
+
+    def of_two(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        total = scalar_op(arith.AddiOp, x, y)
+        return _not_both_negative(scalar_op(arith.XOrIOp, x, total), scalar_op(arith.XOrIOp, y, total))
+
+
+@op()
+class SubFitsOp(FitsOp):
+    """x - y fits: x and y have the same sign, or the difference has that of x."""
+
+    name = "nd.sub_fits"
+    EXACT: ClassVar = operator.sub
+
+    def with_right(self, x: SSAValue, y: int) -> SSAValue:
+        return _within(x, LOWEST + y, HIGHEST + y)
+
+    def with_left(self, x: int, y: SSAValue) -> SSAValue:
+        return _within(y, x - HIGHEST, x - LOWEST)
+
+    def of_two(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        difference = scalar_op(arith.SubiOp, x, y)
+        return _not_both_negative(scalar_op(arith.XOrIOp, x, y), scalar_op(arith.XOrIOp, x, difference))
+
+
+@op(cost=4)
+class MulFitsOp(FitsOp):
+    """x * y fits: the upper half of the product is nothing but the sign of the lower half."""
+
+    name = "nd.mul_fits"
+    EXACT: ClassVar = operator.mul
+
+    def with_right(self, x: SSAValue, y: int) -> SSAValue:
+        if y == 0:
+            return number(1, types.I1)
+        ends = (LOWEST, HIGHEST) if y > 0 else (HIGHEST, LOWEST)
+        return _within(x, -(-ends[0] // y), ends[1] // y)
+
+    def with_left(self, x: int, y: SSAValue) -> SSAValue:
+        return self.with_right(y, x)
+
+    def of_two(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        product = insert(arith.MulSIExtendedOp(x, y))
+        return compare("eq", product.high, scalar_op(arith.ShRSIOp, product.low, number(63, i64)))
+
+
+@op()
+class FloorDivFitsOp(FitsOp):
+    """x // y fits: always, but for the smallest integer by -1. (That y is not 0 is for another check.)"""
+
+    name = "nd.floordiv_fits"
+
+    @staticmethod
+    def EXACT(x: int, y: int) -> int:
+        return x // y if y else 0
+
+    def with_right(self, x: SSAValue, y: int) -> SSAValue:
+        return _within(x, LOWEST + 1 if y == -1 else LOWEST, HIGHEST)
+
+    def with_left(self, x: int, y: SSAValue) -> SSAValue:
+        return compare("ne", y, number(-1, i64)) if x == LOWEST else number(1, types.I1)
+
+    def of_two(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return scalar_op(arith.OrIOp, compare("ne", x, number(LOWEST, i64)), compare("ne", y, number(-1, i64)))
+
+
+def _known(value: SSAValue) -> int | None:
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
+
+
+def _within(x: SSAValue, low: int, high: int) -> SSAValue:
+    """low <= x <= high, of bounds one of which at least an i64 can reach."""
+    if low <= LOWEST:
+        return number(1, types.I1) if high >= HIGHEST else compare("sle", x, number(high, i64))
+    if high >= HIGHEST:
+        return compare("sge", x, number(low, i64))
+    distance = scalar_op(arith.SubiOp, x, number(low, i64))
+    return compare("ule", distance, number(high - low, i64))
+
+
+def _not_both_negative(x: SSAValue, y: SSAValue) -> SSAValue:
+    return compare("sge", scalar_op(arith.AndIOp, x, y), number(0, i64))

@@ -1,0 +1,162 @@
+"""Reductions over axes, which drop them; over all axes they give a scalar."""
+
+from __future__ import annotations
+
+import itertools
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import operand_def, prop_def, result_def
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.attributes import ints
+from mlirad.dialect.core.expr import Expr, sum_of, where
+from mlirad.dialect.core.op import Generic, PureOp, op
+from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.ops.choice import annihilated
+from mlirad.dialect.ops.compare import cast
+from mlirad.dialect.ops.elementwise import numbers, scalar_op
+from mlirad.dialect.ops.movement import broadcast_like
+from mlirad.errors import ShapeError
+
+
+class ReductionOp(PureOp):
+    """A commutative fold over `axes` (increasing)."""
+
+    x = operand_def()
+    axes = prop_def(DenseArrayBase)
+    result = result_def()
+    assembly_format = "$x attr-dict `:` type($x) `to` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        (type,) = operands
+        source, axes = types.shape(type), ints(properties["axes"])
+        increasing = all(a < b for a, b in itertools.pairwise(axes))
+        if not types.is_tensor(type) or not increasing or any(not 0 <= axis < len(source) for axis in axes):
+            raise ShapeError(f"{cls.name}: {type} has not the axes {list(axes)}")
+        kept = [size for axis, size in enumerate(source) if axis not in axes]
+        return [types.of_shape(kept, types.element_type(cls.accept(type)))]
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return numbers(cls.name, type)
+
+    @property
+    def kept(self) -> list[int]:
+        """The axes that are not reduced."""
+        rank = len(types.shape(self.x.type))
+        return [axis for axis in range(rank) if axis not in ints(self.axes)]
+
+    def reference(self, *arrays: Any) -> Any:
+        dtype = types.to_dtype(types.element_type(self.x.type))
+        return np.asarray(self.spellings[0](arrays[0], axis=ints(self.axes))).astype(dtype)[()]
+
+    @abstractmethod
+    def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
+        """One step of the fold, in upstream ops."""
+
+    @abstractmethod
+    def identity(self) -> int | float:
+        """The fold of nothing."""
+
+    def loops(self) -> Generic:
+        every = tuple(range(len(types.shape(self.x.type))))
+        return Generic((every, tuple(self.kept)), self.combine, self.identity())
+
+
+@op(np.sum)
+class SumOp(ReductionOp):
+    """The sum over axes. Integers wrap."""
+
+    name = "nd.sum"
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return broadcast_like(g, self.kept, operands[0])
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        (tangent,) = tangents
+        return None if tangent is None else self.rebuild(tangent)
+
+    def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
+        kind = arith.AddfOp if types.is_float(element.type) else arith.AddiOp
+        return scalar_op(kind, accumulator, element)
+
+    def identity(self) -> int | float:
+        # -0.0 is the exact identity of floats, but NumPy's sum of nothing is 0.0.
+        return 0
+
+
+class ExtremeOp(ReductionOp):
+    """The largest or smallest element; nan if there is one. Elements that tie share the cotangent equally."""
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return type
+
+    def _weights(self, out: Expr, x: Expr) -> Expr:
+        chosen = cast(x == broadcast_like(out, self.kept, x), x.element)
+        ties = sum_of(chosen, ints(self.axes))
+        return chosen / broadcast_like(ties, self.kept, x)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        (x,) = operands
+        weights = self._weights(out, x)
+        whole = broadcast_like(g, self.kept, x)
+        return where(weights == 0, 0.0, annihilated(whole * weights, whole))
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        (tangent,) = tangents
+        if tangent is None:
+            return None
+        weights = self._weights(out, operands[0])
+        return sum_of(where(weights == 0, 0.0, tangent * weights), ints(self.axes))
+
+    @property
+    def bounds(self) -> tuple[int | float, int | float]:
+        element = types.element_type(self.x.type)
+        if types.is_float(element):
+            return -np.inf, np.inf
+        if types.is_bool(element):
+            return 0, 1
+        assert isinstance(element, IntegerType)
+        limits = np.iinfo(types.to_dtype(element))
+        return int(limits.min), int(limits.max)
+
+    def pick(self, kinds: Sequence[Any], *operands: SSAValue) -> SSAValue:
+        element = types.element_type(self.x.type)
+        index = 0 if types.is_float(element) else 2 if types.is_unsigned(element) else 1
+        return scalar_op(kinds[index], *operands)
+
+
+@op(np.max, np.amax, partial=(0,))
+class MaxOp(ExtremeOp):
+    """The largest element over axes."""
+
+    name = "nd.max"
+
+    def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
+        return self.pick((arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp), accumulator, element)
+
+    def identity(self) -> int | float:
+        return self.bounds[0]
+
+
+@op(np.min, np.amin, partial=(0,))
+class MinOp(ExtremeOp):
+    """The smallest element over axes."""
+
+    name = "nd.min"
+
+    def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
+        return self.pick((arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp), accumulator, element)
+
+    def identity(self) -> int | float:
+        return self.bounds[1]

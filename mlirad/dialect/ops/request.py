@@ -1,0 +1,350 @@
+"""The `ad` dialect: requests for derivatives, the markers that stand between adjoint and tape, and the tape's own ops.
+
+Requests name a function and are expanded innermost first: `ad.vjp`, `ad.jvp`, and `ad.forward` with `ad.pullback`.
+`wrt` numbers the function's arguments, `outs` those of its results that have a cotangent or tangent.
+
+Markers: `ad.record` lists what a forward block lends to its reverse block, `ad.replay` pairs the two blocks and holds
+the reverse counter, `ad.residual` is one of the lent values. `ad.turn` stands where a forward sweep ends.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Self
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import DenseArrayBase, FlatSymbolRefAttrConstr, IntegerAttr, SymbolRefAttr, i64
+from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    EqAttrConstraint,
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    param_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import (
+    MemoryWriteEffect,
+    Pure,
+    SymbolTable,
+    SymbolUserOpInterface,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from mlirad.dialect.core.attributes import ints
+from mlirad.dialect.ops.tape import GrowOp, TapeOp
+
+Numbers = Sequence[int] | DenseArrayBase
+
+
+def _numbers(numbers: Numbers) -> DenseArrayBase:
+    return numbers if isinstance(numbers, DenseArrayBase) else DenseArrayBase.from_list(i64, list(numbers))
+
+
+def _print_numbers(printer: Printer, keyword: str, numbers: DenseArrayBase) -> None:
+    printer.print_string(f" {keyword} [{', '.join(map(str, ints(numbers)))}]")
+
+
+def _parse_numbers(parser: AttrParser, keyword: str) -> DenseArrayBase:
+    parser.parse_keyword(keyword)
+    return _numbers(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer))
+
+
+# --- types ------------------------------------------------------------------------------------------------------
+
+
+@irdl_attr_definition
+class ResidualsType(ParametrizedAttribute, TypeAttribute):
+    """What the forward sweep of @callee, for the cotangents of `wrt` from those of `outs`, hands to its pullback."""
+
+    name = "ad.residuals"
+    callee: SymbolRefAttr = param_def(FlatSymbolRefAttrConstr)
+    wrt: DenseArrayBase = param_def()
+    outs: DenseArrayBase = param_def()
+
+    @classmethod
+    def of(cls, callee: str | SymbolRefAttr, wrt: Numbers, outs: Numbers) -> ResidualsType:
+        symbol = SymbolRefAttr(callee) if isinstance(callee, str) else callee
+        return cls(symbol, _numbers(wrt), _numbers(outs))
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.callee)
+            _print_numbers(printer, "wrt", self.wrt)
+            _print_numbers(printer, "outs", self.outs)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            callee = SymbolRefAttr(parser.parse_symbol_name())
+            return [callee, _parse_numbers(parser, "wrt"), _parse_numbers(parser, "outs")]
+
+
+@irdl_attr_definition
+class TripType(ParametrizedAttribute, TypeAttribute):
+    """One execution of a forward block, seen from the reverse block that undoes it."""
+
+    name = "ad.trip"
+
+
+_TRIP = EqAttrConstraint(TripType())
+
+
+# --- requests ---------------------------------------------------------------------------------------------------
+
+Signature = tuple[list[Attribute], list[Attribute], list[Attribute]]
+
+
+class _CalleeFits(SymbolUserOpInterface):
+    """The callee exists, `wrt` and `outs` number its arguments and results, and the request's types follow from it."""
+
+    def verify(self, op: Operation) -> None:
+        assert isinstance(op, RequestOp)
+        callee = SymbolTable.lookup_symbol(op, op.callee)
+        if not isinstance(callee, func.FuncOp):
+            raise VerifyException(f"{op.name}: there is no function {op.callee}")
+        inputs, outputs = callee.function_type.inputs.data, callee.function_type.outputs.data
+        for keyword, numbers, of in (("wrt", ints(op.wrt), inputs), ("outs", ints(op.outs), outputs)):
+            if any(not 0 <= number < len(of) for number in numbers) or len(set(numbers)) != len(numbers):
+                raise VerifyException(f"{op.name}: {keyword} {list(numbers)} of {len(of)}")
+        expected = op.signature(callee, op.wrt, op.outs)
+        actual = ([v.type for v in op.primals], [v.type for v in op.others], [v.type for v in op.results])
+        for kind, want, have in zip(("operands", "second operands", "results"), expected, actual, strict=True):
+            if want != have:
+                raise VerifyException(
+                    f"{op.name}: the {kind} should be {[str(t) for t in want]}, not {[str(t) for t in have]}"
+                )
+
+
+class RequestOp(IRDLOperation):
+    """`ad.kind @callee(primals)(others) wrt [..] outs [..] : (types)(types) -> (types)`."""
+
+    primals = var_operand_def()
+    others = var_operand_def()
+    callee = prop_def(FlatSymbolRefAttrConstr)
+    wrt = prop_def(DenseArrayBase)
+    outs = prop_def(DenseArrayBase)
+    res = var_result_def()
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(_CalleeFits())
+
+    @classmethod
+    @abstractmethod
+    def signature(cls, callee: func.FuncOp, wrt: Numbers, outs: Numbers) -> Signature:
+        """The types of primals, others and results, as they follow from the callee's type."""
+
+    @classmethod
+    def of(
+        cls,
+        callee: func.FuncOp,
+        primals: Sequence[SSAValue],
+        others: Sequence[SSAValue] = (),
+        wrt: Numbers = (0,),
+        outs: Numbers = (0,),
+    ) -> Self:
+        """A request on a function of the same module."""
+        _, _, results = cls.signature(callee, wrt, outs)
+        return cls._make(SymbolRefAttr(callee.sym_name.data), primals, others, wrt, outs, results)
+
+    @classmethod
+    def _make(
+        cls,
+        callee: SymbolRefAttr,
+        primals: Sequence[SSAValue],
+        others: Sequence[SSAValue],
+        wrt: Numbers,
+        outs: Numbers,
+        results: Sequence[Attribute],
+    ) -> Self:
+        properties = {"callee": callee, "wrt": _numbers(wrt), "outs": _numbers(outs)}
+        return cls.build(operands=[list(primals), list(others)], properties=properties, result_types=[list(results)])
+
+    @property
+    def residuals(self) -> ResidualsType:
+        """The type of the residuals of this callee, wrt and outs."""
+        return ResidualsType.of(self.callee, self.wrt, self.outs)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.callee)
+        for group in (self.primals, self.others):
+            with printer.in_parens():
+                printer.print_list(group, printer.print_operand)
+        _print_numbers(printer, "wrt", self.wrt)
+        _print_numbers(printer, "outs", self.outs)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        for group in (self.primals, self.others):
+            with printer.in_parens():
+                printer.print_list(group, lambda value: printer.print_attribute(value.type))
+        printer.print_string(" -> ")
+        with printer.in_parens():
+            printer.print_list(self.res, lambda value: printer.print_attribute(value.type))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        callee = SymbolRefAttr(parser.parse_symbol_name())
+        names = [
+            parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand) for _ in range(2)
+        ]
+        wrt, outs = _parse_numbers(parser, "wrt"), _parse_numbers(parser, "outs")
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        groups = []
+        for group in names:
+            group_types = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+            groups.append(parser.resolve_operands(group, group_types, parser.pos))
+        parser.parse_punctuation("->")
+        results = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+        request = cls._make(callee, groups[0], groups[1], wrt, outs, results)
+        request.attributes.update(attributes)
+        return request
+
+
+@irdl_op_definition
+class VjpOp(RequestOp):
+    """The callee's results, and the cotangents of `wrt` for the cotangents of `outs`: one fused function."""
+
+    name = "ad.vjp"
+
+    @classmethod
+    def signature(cls, callee: func.FuncOp, wrt: Numbers, outs: Numbers) -> Signature:
+        inputs, outputs = callee.function_type.inputs.data, callee.function_type.outputs.data
+        cotangents = [outputs[number] for number in ints(_numbers(outs))]
+        return [*inputs], cotangents, [*outputs, *(inputs[number] for number in ints(_numbers(wrt)))]
+
+
+@irdl_op_definition
+class JvpOp(RequestOp):
+    """The callee's results, and the tangents of `outs` for the tangents of `wrt`."""
+
+    name = "ad.jvp"
+
+    @classmethod
+    def signature(cls, callee: func.FuncOp, wrt: Numbers, outs: Numbers) -> Signature:
+        inputs, outputs = callee.function_type.inputs.data, callee.function_type.outputs.data
+        tangents = [inputs[number] for number in ints(_numbers(wrt))]
+        return [*inputs], tangents, [*outputs, *(outputs[number] for number in ints(_numbers(outs)))]
+
+
+@irdl_op_definition
+class ForwardOp(RequestOp):
+    """The callee's results, and what a pullback of it needs."""
+
+    name = "ad.forward"
+
+    @classmethod
+    def signature(cls, callee: func.FuncOp, wrt: Numbers, outs: Numbers) -> Signature:
+        inputs, outputs = callee.function_type.inputs.data, callee.function_type.outputs.data
+        return [*inputs], [], [*outputs, ResidualsType.of(callee.sym_name.data, wrt, outs)]
+
+
+@irdl_op_definition
+class PullbackOp(RequestOp):
+    """The cotangents of `wrt` for the residuals of a forward sweep and the cotangents of `outs`."""
+
+    name = "ad.pullback"
+
+    @classmethod
+    def signature(cls, callee: func.FuncOp, wrt: Numbers, outs: Numbers) -> Signature:
+        inputs, outputs = callee.function_type.inputs.data, callee.function_type.outputs.data
+        residuals = ResidualsType.of(callee.sym_name.data, wrt, outs)
+        cotangents = [outputs[number] for number in ints(_numbers(outs))]
+        return [residuals], cotangents, [inputs[number] for number in ints(_numbers(wrt))]
+
+
+CHECKPOINT = "ad.checkpoint"
+"""On a loop: its reverse keeps a few states and runs the trips again. "sqrt", "binomial", or a number of states."""
+
+
+RECOVERED = "ad.recovered"
+"""On a loop of a reverse sweep: how many values of the forward trip it has again, and how; bytes stored a trip."""
+
+
+# --- markers ----------------------------------------------------------------------------------------------------
+
+
+@irdl_op_definition
+class RecordOp(IRDLOperation):
+    """The values that forward block number `block` lends to the reverse block that undoes it. Stands at its end."""
+
+    name = "ad.record"
+    block = prop_def(IntegerAttr.constr(i64))
+    values = var_operand_def()
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$block ($values^ `:` type($values))? attr-dict"
+
+    @classmethod
+    def of(cls, block: int, values: Sequence[SSAValue]) -> RecordOp:
+        return cls.build(operands=[list(values)], properties={"block": IntegerAttr(block, i64)})
+
+
+@irdl_op_definition
+class ReplayOp(IRDLOperation):
+    """This block undoes forward block number `block`: its trip number `counter`, if it is a loop's body, inside the
+    trip `outer` of the forward block around it (absent where that is the function's own block).
+
+    It stays where nothing names a value of the block: the tape may have writes to take back there."""
+
+    name = "ad.replay"
+    block = prop_def(IntegerAttr.constr(i64))
+    counter = opt_operand_def(i64)
+    outer = opt_operand_def(_TRIP)
+    trip = result_def(_TRIP)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$block (`trip` $counter^)? (`in` $outer^)? attr-dict"
+
+    @classmethod
+    def of(cls, block: int, counter: SSAValue | None, outer: SSAValue | None) -> ReplayOp:
+        return cls.build(
+            operands=[counter, outer], properties={"block": IntegerAttr(block, i64)}, result_types=[TripType()]
+        )
+
+
+@irdl_op_definition
+class ResidualOp(IRDLOperation):
+    """Value number `number` of the `ad.record` of the trip's forward block, as it was in that trip."""
+
+    name = "ad.residual"
+    trip = operand_def(_TRIP)
+    number = prop_def(IntegerAttr.constr(i64))
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = "$trip $number attr-dict `:` type($result)"
+
+    @classmethod
+    def of(cls, trip: SSAValue, number: int, type: Attribute) -> ResidualOp:
+        return cls.build(operands=[trip], properties={"number": IntegerAttr(number, i64)}, result_types=[type])
+
+
+@irdl_op_definition
+class TurnOp(IRDLOperation):
+    """Here a forward sweep ends, with these results, and its pullback begins, with these cotangents."""
+
+    name = "ad.turn"
+    values = var_operand_def()
+    cotangents = var_result_def()
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$values attr-dict `:` functional-type($values, $cotangents)"
+
+    @classmethod
+    def of(cls, values: Sequence[SSAValue], cotangents: Sequence[Attribute]) -> TurnOp:
+        return cls.build(operands=[list(values)], result_types=[list(cotangents)])
+
+
+Ad = Dialect(
+    "ad",
+    [VjpOp, JvpOp, ForwardOp, PullbackOp, RecordOp, ReplayOp, ResidualOp, TurnOp, TapeOp, GrowOp],
+    [ResidualsType, TripType],
+)

@@ -1,0 +1,130 @@
+"""The tape's own ops: a flat array to store residuals in, and its growth. They differentiate like any other op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, func, tensor
+from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import AnyAttr, VarConstraint, operand_def, opt_operand_def, result_def, traits_def
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, emit, insert
+from mlirad.dialect.core.op import NdOp, PureOp, Upstream, op
+from mlirad.dialect.core.registry import Properties
+from mlirad.errors import DTypeError
+
+
+class _Allocates(MemoryEffect):
+    """New memory in the result: it may be dropped, but two are never one."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> frozenset[EffectInstance]:
+        return frozenset({EffectInstance(MemoryEffectKind.ALLOC, op.results[0])})
+
+
+FIRST_CAPACITY = 64
+SLOT = "mlirad.slot"
+"""At an ad.tape: how many elements belong to one trip of its loops, 0 where that differs; for reports of memory."""
+
+_T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
+
+
+@op(cost=0)
+class TapeOp(NdOp):
+    """A flat array whose elements are undefined until they are written. %size is its length where that is unknown."""
+
+    name = "ad.tape"
+    size = opt_operand_def(i64)
+    result = result_def()
+    traits = traits_def(_Allocates())
+    assembly_format = "($size^)? attr-dict `:` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        if result_type is None or len(types.shape(result_type)) != 1:
+            raise DTypeError(f"ad.tape is a flat array, not {result_type}")
+        if types.shape(result_type).count(-1) != len(operands):
+            raise DTypeError(f"ad.tape: {len(operands)} sizes for {result_type}")
+        return [result_type]
+
+    def reference(self, *arrays: Any) -> Any:
+        (size,) = arrays or types.shape(self.result.type)
+        dtype = types.to_dtype(types.element_type(self.result.type))
+        poison = np.nan if dtype.kind == "f" else True if dtype.kind == "b" else np.iinfo(dtype).max
+        return np.full(max(int(size), 0), poison, dtype)
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None if operands else ()
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None
+
+    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+        return self.size
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, *sizes: SSAValue) -> Sequence[SSAValue]:
+        indices = [insert(arith.IndexCastOp(size, IndexType())).result for size in sizes]
+        return [insert(tensor.EmptyOp(indices, types.signless(self.result.type))).tensor]
+
+
+@op(overwrites=0)
+class GrowOp(PureOp):
+    """t, long enough for the index k: doubled until it is, the new elements undefined.
+
+    Linear, and its vjp is the identity: the cotangent of a tape may be longer than the tape was then.
+    """
+
+    name = "ad.grow"
+    t = operand_def(_T)
+    k = operand_def(i64)
+    result = result_def(_T)
+    assembly_format = "$t `,` $k attr-dict `:` type($t)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        if types.shape(operands[0]) != (-1,):
+            raise DTypeError(f"ad.grow is for flat arrays of unknown length, not for {operands[0]}")
+        return [operands[0]]
+
+    def reference(self, *arrays: Any) -> Any:
+        t, k = arrays
+        size = max(len(t), 1)
+        while size <= k:
+            size *= 2
+        # Zeros: the tangent of a tape grows too, and what was never written has the tangent 0.
+        return np.concatenate([t, np.zeros(size - len(t), t.dtype)]) if size > len(t) else t
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return g, None
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None if tangents[0] is None else self.rebuild(tangents[0], operands[1])
+
+    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+        return None
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, t: SSAValue, k: SSAValue) -> Sequence[SSAValue]:
+        index = insert(arith.IndexCastOp(k, IndexType())).result
+        return insert(func.CallOp(f"mlirad_grow_{types.element_type(t.type)}", [t, index], [t.type])).results
+
+
+def new_tape(type: Attribute, slot: int, *size: Expr) -> Expr:
+    """An ad.tape of which each trip fills `slot` elements. size: where its length is unknown."""
+    made = emit(TapeOp, *size, result_type=type)
+    made.value.owner.attributes[SLOT] = IntegerAttr(slot, i64)
+    return made

@@ -1,0 +1,143 @@
+"""Arrays that only one variable refers to become one array: without it a loop may find new ones in every pass.
+
+Reads: a state. Writes: selects, at the end of the state's block. Leaves: a state in which no variable has two private
+alternatives (arrays that nothing else can see), and variables that choose alike do not have three in common.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, where
+from mlirad.dialect.ops.movement import reshape
+from mlirad.frontend.join.merge import renumbered
+from mlirad.frontend.values.values import layout, views
+from mlirad.frontend.values.values.state import State
+from mlirad.frontend.values.values.values import Alternative, Ref, Value, inside, with_leaves
+from mlirad.frontend.values.values.views import Start, View
+
+
+def collapsed(state: State, fresh: Callable[[], int], most_in_common: int) -> tuple[State, bool]:
+    """The state with the private alternatives of each reference made one; ops go to the current insertion point.
+
+    most_in_common: how many arrays, that nothing else refers to, references that choose alike may have; the second
+    result: whether any had more.
+    """
+    arrays = [part for value in state.values() for part in inside(value) if isinstance(part, Ref)]
+    seen = Counter(alternative.cell for array in arrays for alternative in array.alternatives)
+    store, held = dict(state.store), dict(state.held)
+    alike = _with_one_in_common(arrays, store, fresh, most_in_common)
+
+    def visit(value: Value) -> Value:
+        if not isinstance(value, Ref):
+            return value
+        made = alike[id(value)] if id(value) in alike else _collapsed(value, seen, store, fresh)
+        for cell in _cells(made) - _cells(value):  # which stands for all that are gone
+            held.update((cell, held[other]) for other in _cells(value) - _cells(made) if other in held)
+        return made
+
+    made = state.mapped(lambda value: with_leaves(value, visit))
+    made.store, made.held = store, held
+    return made, bool(alike)
+
+
+def _cells(array: Ref) -> set[int]:
+    return {alternative.cell for alternative in array.alternatives}
+
+
+def _collapsed(array: Ref, seen: Counter[int], store: dict[int, Expr], fresh: Callable[[], int]) -> Ref:
+    private = [k for k, a in enumerate(array.alternatives) if seen[a.cell] == 1 and not a.view.readonly]
+    if len(private) < 2 or array.selector is None:
+        return array
+    chosen = [array.alternatives[k] for k in private]
+    result = _selected(array.selector, private, [views.get(a.view, store[a.cell]) for a in chosen])
+    number = fresh()
+    store[number] = result if array.ndim else reshape(result, types.tensor((), result.element))
+    for alternative in chosen:
+        del store[alternative.cell]
+    known = all(a.view.strides == chosen[0].view.strides for a in chosen)
+    strides = chosen[0].view.strides if known else layout.unknown_strides(array.shape)
+    return _with_one(array, private, Alternative(number, View.of(array.shape, array.dtype, strides)))
+
+
+def _selected(selector: Expr, positions: Sequence[int], parts: Sequence[Expr]) -> Expr:
+    """The part whose position a selector says, if it is one of them."""
+    result = parts[-1]
+    for position, part in zip(reversed(positions[:-1]), reversed(parts[:-1]), strict=True):
+        result = where(selector == position, part, result)
+    return result
+
+
+def _with_one(array: Ref, positions: Sequence[int], made: Alternative) -> Ref:
+    """A reference with one alternative for those at some positions."""
+    count = len(array.alternatives)
+    others = [k for k in range(count) if k not in positions]
+    order = [others.index(k) if k in others else len(others) for k in range(count)]
+    alternatives = (*(array.alternatives[k] for k in others), made)
+    return Ref(alternatives, renumbered(array.selector, order) if others else None)
+
+
+# References that choose alike.
+
+
+@dataclass(eq=False)
+class _Common:
+    """References with one selector, and the cells that only they refer to, each of them at one position."""
+
+    arrays: list[Ref]
+    cells: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+
+
+def _with_one_in_common(
+    arrays: Iterable[Ref], store: dict[int, Expr], fresh: Callable[[], int], most: int
+) -> dict[int, Ref]:
+    """What references that choose alike, and have more than so many arrays in common, become, by their ids."""
+    found: dict[int, Ref] = {}
+    for common in _in_common(arrays, store):
+        selector = common.arrays[0].selector
+        if len(common.cells) <= most or selector is None or id(common.arrays[0]) in found:
+            continue
+        number = fresh()
+        store[number] = _selected(selector, common.positions, [store.pop(cell) for cell in common.cells])
+        for array in common.arrays:
+            gone = [array.alternatives[position].view for position in common.positions]
+            params = (_start(selector, common.positions, each) for each in zip(*(v.params for v in gone), strict=True))
+            view = dataclasses.replace(gone[0], params=tuple(params))
+            found[id(array)] = _with_one(array, common.positions, Alternative(number, view))
+    return found
+
+
+def _in_common(arrays: Iterable[Ref], store: dict[int, Expr]) -> Iterable[_Common]:
+    uses: dict[int, dict[int, tuple[Ref, list[int]]]] = {}
+    for array in arrays:
+        for cell in _cells(array):
+            positions = [k for k, each in enumerate(array.alternatives) if each.cell == cell]
+            uses.setdefault(cell, {})[id(array)] = array, positions
+    found: dict[Hashable, _Common] = {}
+    for cell, users in uses.items():
+        _, positions = next(iter(users.values()))
+        view_of = [array.alternatives[positions[0]].view for array, own in users.values() if own == positions]
+        selectors = {None if array.selector is None else array.selector.value for array, _ in users.values()}
+        if len(users) < 2 or len(view_of) < len(users) or len(positions) > 1 or len(selectors) > 1:
+            continue
+        if all(view.is_static for view in view_of):
+            seen = tuple(
+                (user, view.steps, view.strides, view.readonly) for user, view in zip(users, view_of, strict=True)
+            )
+            key = store[cell].type, seen
+            common = found.setdefault(key, _Common([array for array, _ in users.values()]))
+            common.cells.append(cell)
+            common.positions.append(positions[0])
+    return found.values()
+
+
+def _start(selector: Expr, positions: Sequence[int], starts: Sequence[Start]) -> Start:
+    if all(not isinstance(start, Expr) and start == starts[0] for start in starts):
+        return starts[0]
+    parts = [start if isinstance(start, Expr) else constant(start, types.I64) for start in starts]
+    return parts[0] if len({part.value for part in parts}) == 1 else _selected(selector, positions, parts)

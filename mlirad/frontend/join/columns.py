@@ -1,0 +1,165 @@
+"""The SSA values that a join carries: one column for each thing that may differ between its two sides.
+
+Reads: values of two blocks. Writes: conversions and constants at the ends of those blocks. Leaves: operands and
+placeholders (arguments of a scratch block) for the op that joins them, an scf.if or a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from xdsl.dialects.scf import IfOp, YieldOp
+from xdsl.ir import Attribute, Block, SSAValue
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, constant, full, insert
+from mlirad.dialect.ops.check import check
+from mlirad.dialect.ops.compare import cast
+from mlirad.dialect.ops.constant import ConstantOp
+from mlirad.frontend.values.values.nep50 import LARGEST_EXACT
+
+# A value of one side: an expression of that side, a number, or None where that side does not care.
+Operand = Expr | int | float | bool | None
+Slot = Hashable
+
+_NO_FLOAT = "the integer {0} joins a float here, and no float is equal to it"
+
+
+@dataclass
+class Column:
+    """What one slot is on each side. `filler`: a number that is in range where a side does not care."""
+
+    type: Attribute
+    left: Operand
+    right: Operand
+    placeholder: SSAValue
+    filler: int
+
+
+def is_inside(value: SSAValue, block: Block) -> bool:
+    """Whether a value is defined in a block, or in a region nested in it."""
+    owner = value.owner
+    current = owner if isinstance(owner, Block) else owner.parent_block()
+    while current is not None:
+        if current is block:
+            return True
+        current = current.parent_block()
+    return False
+
+
+@dataclass
+class Columns:
+    """left, right: the blocks at whose ends the two sides' values are available.
+
+    is_loop: left is what stands before a loop (its values can be used in the loop too), right is the loop's body.
+    """
+
+    left: Block
+    right: Block
+    is_loop: bool = False
+    scratch: Block = field(default_factory=Block)
+    columns: dict[Slot, Column] = field(default_factory=dict)
+    open: dict[Attribute, list[Column]] = field(default_factory=dict)
+
+    def request(
+        self, slot: Slot, type: Attribute, left: Operand, right: Operand, filler: int = 0, share: bool = True
+    ) -> Expr:
+        """The value that is `left` if control comes from the left side, and `right` if it comes from the right.
+
+        filler: what it is where the side does not care; share: whether it may be anything there.
+        """
+        if isinstance(left, Expr) and isinstance(right, Expr) and left.value is right.value and left.type == type:
+            return left
+        if right is None and isinstance(left, Expr) and (self.is_loop or not is_inside(left.value, self.left)):
+            return left
+        if left is None and isinstance(right, Expr) and not is_inside(right.value, self.right):
+            return right
+        left, right = self._converted(left, type, self.left), self._converted(right, type, self.right)
+        if share and not self.is_loop and (shared := self._complement(type, left, right)) is not None:
+            return shared
+        placeholder = self.scratch.insert_arg(type, len(self.scratch.args))
+        # The branches of an if are merged once for each exit, and a place may stand in several.
+        slot = slot if self.is_loop else (len(self.columns), slot)
+        self.columns[slot] = column = Column(type, left, right, placeholder, filler)
+        if share and (left is None or right is None):
+            self.open.setdefault(type, []).append(column)
+        return Expr(placeholder)
+
+    def _converted(self, operand: Operand, type: Attribute, block: Block) -> Operand:
+        if isinstance(operand, Expr) and operand.type != type:
+            with building(block):
+                if operand.type == types.I64 and types.is_float(type):
+                    fits = (operand <= LARGEST_EXACT) & (operand >= -LARGEST_EXACT)
+                    check(fits, "OverflowError", _NO_FLOAT, operand)
+                return cast(operand, types.element_type(type))
+        return operand
+
+    def _complement(self, type: Attribute, left: Operand, right: Operand) -> Expr | None:
+        """A column of this type of which the other side does not care about the half that this one needs."""
+        for column in self.open.get(type, ()):
+            if left is None and column.right is None:
+                column.right = right
+                self.open[type].remove(column)
+                return Expr(column.placeholder)
+            if right is None and column.left is None:
+                column.left = left
+                self.open[type].remove(column)
+                return Expr(column.placeholder)
+        return None
+
+    def is_column(self, x: Expr) -> bool:
+        """Whether this is what the two sides have become here."""
+        return x.value.owner is self.scratch
+
+    def on_left(self, emit: Callable[[], Expr]) -> Expr:
+        with building(self.left):
+            return emit()
+
+    def on_right(self, emit: Callable[[], Expr]) -> Expr:
+        with building(self.right):
+            return emit()
+
+    def value_of(self, column: Column, operand: Operand, block: Block) -> SSAValue:
+        """An operand as an SSA value at the end of its side's block."""
+        if isinstance(operand, Expr):
+            return operand.value
+        with building(block):
+            number = column.filler if operand is None else operand
+            shape = types.shape(column.type)
+            if -1 in shape:
+                none = constant(0, types.I64)
+                value = constant(number, types.element_type(column.type))
+                return full(value, shape, [none] * shape.count(-1)).value
+            return constant(number, column.type).value
+
+
+def hint_of(column: Column) -> str | None:
+    """What the values of a column are called in dumps: as a side's is, if that is no constant."""
+    values = (operand.value for operand in (column.left, column.right) if isinstance(operand, Expr))
+    named = (value.name_hint for value in values if not isinstance(value.owner, ConstantOp))
+    return next((hint for hint in named if hint is not None), None)
+
+
+def emit_if(condition: Expr, columns: Columns) -> Callable[[SSAValue], SSAValue]:
+    """Emit the scf.if whose branches are the two sides; gives the renaming from placeholders to its results."""
+    ordered = list(columns.columns.values())
+    for block, operands in (
+        (columns.left, [columns.value_of(c, c.left, columns.left) for c in ordered]),
+        (columns.right, [columns.value_of(c, c.right, columns.right) for c in ordered]),
+    ):
+        with building(block):
+            insert(YieldOp(*operands))
+    if not ordered and all(block.first_op is block.last_op for block in (columns.left, columns.right)):
+        return lambda value: value
+    op = insert(IfOp(condition.value, [column.type for column in ordered], [columns.left], [columns.right]))
+    for column, result in zip(ordered, op.results, strict=True):
+        result.name_hint = hint_of(column)
+    results = {column.placeholder: result for column, result in zip(ordered, op.results, strict=True)}
+    return lambda value: results.get(value, value)
+
+
+def discard(block: Block) -> None:
+    """Forget a block that has been built in vain: its ops no longer use anything."""
+    for op in block.walk():
+        op.drop_all_references()

@@ -1,0 +1,325 @@
+"""What a loop carries: the state at its header, made of columns, and how its cells and objects are numbered.
+
+Reads: states. Writes: nothing. Leaves: a Header, whose description does not change any more once it has been found.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Attribute, Block, SSAValue
+
+from mlirad.dialect.core.expr import Expr
+from mlirad.frontend.join.appended import Appended
+from mlirad.frontend.join.columns import Columns, discard
+from mlirad.frontend.join.merge import Merge, Naming, Pair, describe_state
+from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
+from mlirad.frontend.join.widening import Given, leaves_of, with_own_values
+from mlirad.frontend.program.scope import Names, assigned, may_leave, uses
+from mlirad.frontend.values.values.origins import Mark, Origins, resolved, state_with_origins, with_origins
+from mlirad.frontend.values.values.selection import Selected
+from mlirad.frontend.values.values.state import Place, State
+from mlirad.frontend.values.values.traced import Traced
+from mlirad.frontend.values.values.values import (
+    SIMPLE,
+    Maybe,
+    Ref,
+    Static,
+    Value,
+    describe,
+    is_number,
+    layouts,
+    parts_of,
+    with_leaves,
+    with_parts,
+)
+
+# The slot that marks the number of the iteration.
+INDEX = "index"
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A loop about to run. key: it, on this path of calls. bind: binds a for's target to the element of a number, and
+    length: how many there are. test: a while's condition. checkpoint: how reverse mode is to keep its states, if it is
+    said."""
+
+    node: ast.For | ast.While
+    key: Hashable
+    bind: Callable[[Value], None] | None = None
+    length: int | Traced | None = None
+    test: ast.expr | None = None
+    checkpoint: str | int | None = None
+
+    @property
+    def leaves(self) -> bool:
+        """Whether its body may leave it."""
+        return may_leave(self.node)
+
+    @property
+    def changed(self) -> Names:
+        """The names that an iteration may bind."""
+        nodes = [*self.node.body, self.node.target] if isinstance(self.node, ast.For) else self.node.body
+        return frozenset().union(*map(assigned, nodes))
+
+    @property
+    def used(self) -> Names:
+        """The names that an iteration may read."""
+        nodes = self.node.body if isinstance(self.node, ast.For) else [*self.node.body, self.node.test]
+        return frozenset().union(*map(uses, nodes))
+
+
+@dataclass
+class LoopNaming(Naming):
+    """Numbers of the merged cells and objects of one loop's header: the same slot has the same number in every pass.
+
+    by_identity: pair what was one thing before the loop first (the order of an if), and not by where it stands.
+    through_ifs: in an if in the loop, too, pair by where things stand.
+    kept: cells that some variable refers to all the time, and that were not written when that was first seen: they
+    stay what they are, whatever else refers to them. marks: of slots, and of the number of the iteration ("index").
+    """
+
+    used: Names = frozenset()
+    changed: Names = frozenset()
+    frame: int = 0
+    by_identity: bool = False
+    through_ifs: bool = False
+    numbers: dict[Hashable, int] = field(default_factory=dict)
+    origin: dict[int, int | None] = field(default_factory=dict)
+    kept: frozenset[int] = frozenset()
+    marks: dict[Hashable, Mark] = field(default_factory=dict)
+
+    def mark(self, slot: Hashable) -> Mark:
+        return self.marks.setdefault(slot, Mark(slot))
+
+    def rank(self, place: Place) -> int:
+        if place[0] != "frame" or place[1] != self.frame:
+            return 2
+        return 1 if place[2] in self.changed else 0 if place[2] in self.used else 2
+
+    def number(self, slot: Hashable, left: int | None, right: int | None) -> int:
+        if left is not None and slot == ("cell", "same", left):
+            return left  # for the loops around, too, it is what it was
+        number = self.numbers.setdefault((self.by_identity, slot), 0) or self.fresh()
+        self.numbers[self.by_identity, slot] = number
+        return number
+
+    def same(self, left: Collection[int], right: Collection[int]) -> list[tuple[int, int]]:
+        pairs = ((self.origin.get(number, number), number) for number in right)
+        found: dict[int, int] = {}
+        for a, b in pairs:
+            if a is not None and a in left and a not in found and (self.by_identity or a in self.kept):
+                found[a] = b
+        return list(found.items())
+
+    def keep(self, pairs: Iterable[Pair], left: Mapping[int, Expr], right: Mapping[int, Expr]) -> None:
+        for _, a, b in pairs:
+            if isinstance(a, Ref) and isinstance(b, Ref):
+                before = {x.cell for x in a.alternatives}
+                after = [y.cell for y in b.alternatives]
+                same = [(self.origin.get(number, number), number) for number in after]
+                self.kept |= {x for x, y in same if x is not None and x in before and left[x].value is right[y].value}
+
+
+@dataclass(frozen=True, eq=False)
+class Skeleton:
+    """What a state is, up to its SSA values and the numbers of its cells and objects; both in the order met."""
+
+    description: Hashable
+    values: tuple[SSAValue, ...]
+    numbers: tuple[int, ...]
+
+    @staticmethod
+    def of(state: State) -> Skeleton:
+        values: dict[SSAValue, int] = {}
+        numbers: dict[int, int] = {}
+        waiting: list[int] = []
+
+        def name(value: SSAValue) -> Hashable:
+            return values.setdefault(value, len(values)), str(value.type)
+
+        def number(met: int) -> int:
+            if met not in numbers:
+                numbers[met] = len(numbers)
+                waiting.append(met)
+            return numbers[met]
+
+        # Frames in which nothing is bound yet have no places.
+        described: list[Hashable] = [tuple(sorted(state.frames))]
+        described += [(place, describe(value, name, number), layouts(value)) for place, value in state.places()]
+        for met in waiting:  # which grows: what an object holds comes behind it
+            if met in state.store:
+                described.append(name(state.store[met].value))
+            else:
+                entry = state.heap[met]
+                items = tuple((describe(item, name, number), layouts(item)) for item in entry.items)
+                described.append((entry.kind, entry.keys, entry.poison is not None, entry.borrowed, items))
+        described.append(tuple(place for met, place in numbers.items() if met in state.held))
+        return Skeleton(tuple(described), tuple(values), tuple(numbers))
+
+
+@dataclass
+class Header:
+    """What a loop carries: the state at its header, whose placeholders are columns, and the origin of each number in
+    it that is carried is its mark. origins: what the marks stand for, by the last pass. merge: what it comes from."""
+
+    state: State
+    columns: Columns
+    naming: LoopNaming
+    origins: dict[Mark, Origins]
+    merge: Merge | None = None
+
+    @staticmethod
+    def of(state: State, columns: Columns, naming: LoopNaming, key: Hashable) -> Header:
+        """key: of the loop."""
+        slots = {column.placeholder: slot for slot, column in columns.columns.items()}
+        origins: dict[Mark, Origins] = {naming.mark(INDEX): frozenset({("loop", key)})}
+
+        def marked(leaf: Value) -> Value:
+            if not isinstance(leaf, Traced) or leaf.expr.value not in slots:
+                return leaf
+            mark = naming.mark(slots[leaf.expr.value])
+            origins[mark] = origins.get(mark, frozenset()) | leaf.origins
+            return dataclasses.replace(leaf, origins=frozenset({mark}))
+
+        return Header(state.mapped(lambda value: with_leaves(value, marked)), columns, naming, origins)
+
+    @staticmethod
+    def before(loop: Loop, entry: State, naming: LoopNaming) -> Header:
+        """The state before the loop, with nothing widened."""
+        block = Block()
+        return Header.of(entry, Columns(block, block, is_loop=True), naming, loop.key)
+
+    def moved(self, old: Skeleton, new: Skeleton) -> Header:
+        """This header, found for a state `old`, as a guess for a state `new` of the same description."""
+        values = dict(zip(old.values, new.values, strict=True))
+        numbers = dict(zip(old.numbers, new.numbers, strict=True))
+        naming = dataclasses.replace(
+            self.naming,
+            origin={k: None if left is None else numbers.get(left, left) for k, left in self.naming.origin.items()},
+            kept=frozenset(numbers.get(each, each) for each in self.naming.kept),
+        )
+        state = self.state.renamed(lambda value: values.get(value, value))
+        return Header(state, self.columns, naming, self.origins)
+
+    def description(self) -> Hashable:
+        return describe_state(self.state, self._name_of())
+
+    def apart_from_numbers(self) -> dict[Place, Hashable]:
+        """What stands in each place, whatever the numbers are; and the contents of arrays."""
+        name, state = self._name_of(), self.state
+        items = ((("item", n, k), item) for n, entry in state.heap.items() for k, item in enumerate(entry.items))
+        found: dict[Place, Hashable] = {("cell", cell): name(expr.value) for cell, expr in state.store.items()}
+        for place, value in (*state.places(), *items):
+            found[place] = describe(_without_numbers(value), name)
+        return found
+
+    def kinds(self) -> dict[Place, Hashable]:
+        """What stands in each place, whatever it comes from."""
+        name = names_of(self.columns)
+        return {place: kind_in_loop(value, self.state.store, name) for place, value in leaves_of(self.state)}
+
+    def _name_of(self) -> Callable[[SSAValue], Hashable]:
+        return names_of(self.columns)
+
+    def slots(self) -> list[Hashable]:
+        return list(self.columns.columns)
+
+    def types(self) -> list[Attribute]:
+        return [column.type for column in self.columns.columns.values()]
+
+    def bound_to(self, arguments: Sequence[SSAValue]) -> State:
+        """The header's state with these values for its columns."""
+        placeholders = (column.placeholder for column in self.columns.columns.values())
+        values = dict(zip(placeholders, arguments, strict=True))
+        return with_own_values(self.state.renamed(lambda value: values.get(value, value)))
+
+    def after(self, results: Sequence[SSAValue], last: Columns | None = None) -> State:
+        """The state after the loop, whose op has these results. last: what an iteration leaves, if there is one
+        certainly: an array that it chooses is known then."""
+        state = state_with_origins(self.bound_to(results), lambda origins: resolved(origins, self.origins))
+        if last is None:
+            return state
+        pairs = zip(self.slots(), results, strict=True)
+        chosen = {result: last.columns[slot].right for slot, result in pairs}
+
+        def known(leaf: Value) -> Value:
+            if not isinstance(leaf, Ref) or leaf.selector is None:
+                return leaf
+            position = chosen.get(leaf.selector.value)
+            return _chosen(leaf, position, state.store) if isinstance(position, int) else leaf
+
+        after = state.mapped(lambda value: with_leaves(value, known))
+        after.store = state.store
+        return after
+
+
+def names_of(columns: Columns) -> Callable[[SSAValue], Hashable]:
+    """How values are called in descriptions: placeholders by their slots, which are the same in every pass."""
+    names = {column.placeholder: slot for slot, column in columns.columns.items()}
+
+    def name(value: SSAValue) -> Hashable:
+        slot = names.get(value)
+        return ("column", slot, str(value.type)) if slot is not None else value
+
+    return name
+
+
+def kind_in_loop(value: Value, store: Mapping[int, Expr], name: Callable[[SSAValue], Hashable]) -> Hashable:
+    """A description of a value and of what its arrays hold, whatever its numbers come from."""
+    held = tuple((cell, name(store[cell].value)) for cell in sorted(cells_in(value)))
+    return describe(with_origins(value, lambda _: frozenset()), name), held
+
+
+def cells_in(value: Value) -> set[int]:
+    """The cells that an array is in; value: one that holds no others."""
+    return {each.cell for each in value.alternatives} if isinstance(value, Ref) else set()
+
+
+def _without_numbers(value: Value) -> Value:
+    if isinstance(value, Maybe):
+        return _without_numbers(value.value)
+    if is_number(value) or isinstance(value, Selected):
+        return Static(None)
+    if value.__class__ in SIMPLE:
+        return value
+    return with_parts(value, tuple(_without_numbers(part) for part in parts_of(value)))
+
+
+def _chosen(array: Ref, position: int, store: dict[int, Expr]) -> Ref:
+    """The alternative that an array certainly is; what its cell holds has been carried as what the array holds."""
+    alternative, snapshot = array.alternatives[position], array.current(store)
+    if snapshot is not None and alternative.view.is_whole and snapshot.view.is_whole:
+        store[alternative.cell] = snapshot.contents
+    return Ref((alternative,))
+
+
+@dataclass(eq=False)
+class Pass:
+    """One pass over a loop's body.
+
+    block: the body. start: the static numbers that it began with. outcome: NEXT is the state at its end, whichever way
+    it ends, and `exits` are the ways in which the loop may be left from inside; `code` says which, NEXT (0) among them.
+    before: the condition region of a while whose condition is an expression without side effects, and `condition` its
+    value. chosen: by the ids of values, what branches have made one value of. has_swapped: whether an if joins arrays
+    that could be paired by where they stand.
+    """
+
+    block: Block
+    outcome: Outcome
+    start: Given
+    exits: tuple[Exit, ...] = ()
+    code: Expr | int | None = None
+    before: Block | None = None
+    condition: Expr | None = None
+    appended: Appended = field(default_factory=Appended)
+    chosen: Chosen = field(default_factory=dict)
+    has_swapped: bool = False
+
+    def discard(self) -> None:
+        discard(self.block)
+        if self.before is not None:
+            discard(self.before)

@@ -1,0 +1,55 @@
+"""The values that hold no others, where two states are merged.
+
+Reads: a merge. Writes: nothing. Leaves: pairs of values and their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mlirad.frontend.join.merge import Merge
+from mlirad.frontend.values.values.state import Place
+from mlirad.frontend.values.values.traced import Traced
+from mlirad.frontend.values.values.values import Maybe, Ref, Static, Tuple, Value
+
+_MOVED = Static | Traced | Ref
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """What stands in one place of a merged state on both sides: before a loop and after an iteration, or in branches.
+
+    walked: the place, reached from a name. own: the place in the second state.
+    """
+
+    place: Place
+    walked: Place
+    own: Place
+    before: Value
+    after: Value
+
+
+def leaves_between(merge: Merge) -> Iterator[Leaf]:
+    """The places of two merged states that both have a value, down to the values that hold no others."""
+    for place, a, b in merge.places():
+        yield from _leaves(place, place, place, a, b)
+    for number, (left, right) in merge.objects.sides.items():
+        walked = merge.walked.get((left, right))
+        if left is None or right is None or walked is None or merge.left is None or merge.right is None:
+            continue
+        old, new = merge.left.heap[left], merge.right.heap[right]
+        if (old.kind, old.keys, old.growth) == (new.kind, new.keys, None):
+            for index, (a, b) in enumerate(zip(old.items, new.items, strict=True)):
+                own = ("item", right, index)
+                yield from _leaves(("item", number, index), (*walked, "item", index), own, a, b)
+
+
+def _leaves(place: Place, walked: Place, own: Place, a: Value | None, b: Value | None) -> Iterator[Leaf]:
+    a = a.value if isinstance(a, Maybe) else a
+    b = b.value if isinstance(b, Maybe) else b
+    if isinstance(a, _MOVED) and isinstance(b, _MOVED):
+        yield Leaf(place, walked, own, a, b)
+    elif isinstance(a, Tuple) and isinstance(b, Tuple) and (a.kind, len(a.items)) == (b.kind, len(b.items)):
+        for index, (x, y) in enumerate(zip(a.items, b.items, strict=True)):
+            yield from _leaves((*place, index), (*walked, index), (*own, index), x, y)

@@ -1,0 +1,203 @@
+"""Moves: what a loop's body hands on from one place to another, as it is (`a, b = new, a`).
+
+Reads: the state that a pass over the body began with, the state that it left, and their merge. Writes: operands that
+stand in for values, in the block of the pass, which is dropped. Leaves: the state that the next pass will leave, as far
+as moves decide it.
+
+A pass shows one step of a chain: if `a` becomes one of two arrays, or a number of another type, then `b` becomes that
+one pass later. Which places are moved is seen by the identity of the values. So a chain is followed to its end at once:
+the values of its places are merged one after the other, each with what its source has become. The next pass begins with
+the result, and has to confirm it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, SSAValue
+
+from mlirad.dialect.core.expr import Expr
+from mlirad.frontend.join.columns import Columns
+from mlirad.frontend.join.header import Header, Pass, cells_in, kind_in_loop, names_of
+from mlirad.frontend.join.leaves import Leaf, leaves_between
+from mlirad.frontend.join.merge import Merge
+from mlirad.frontend.join.widening import leaves_of
+from mlirad.frontend.values.values.state import Place, State
+from mlirad.frontend.values.values.values import Maybe, Renaming, Tuple, Value, with_parts
+
+# How often one place is followed. A chain comes by once; arrays that rotate come by until each place has had them all.
+ROUNDS = 4
+
+
+@dataclass(eq=False)
+class Moves:
+    """The moves that a pass shows. header: what it began with; merged: what follows from it."""
+
+    header: Header
+    made: Pass
+    merged: Header
+    targets: dict[Place, list[Leaf]] = field(default_factory=dict)
+    # The cells that are known to be written in an iteration, or made in it.
+    _afterwards: set[int] = field(default_factory=set)
+    _known: dict[int, frozenset[Place] | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        assert self.merged.merge is not None
+        self.merge = self.merged.merge
+        for leaf in leaves_between(self.merge):
+            places = self._from(leaf.after)
+            # Names for one of several arrays are followed where they do not become names for ever more of them.
+            if places is None or (len(places) > 1 and not self.header.naming.through_ifs):
+                continue
+            if len(others := places - {leaf.place}) <= 1:
+                (source,) = others or (leaf.place,)
+                self.targets.setdefault(source, []).append(leaf)
+
+    def _from(self, value: Value) -> frozenset[Place] | None:
+        """Where a value has been at the start of the iteration: in several places if it is chosen by an if; None: it
+        has been made."""
+        if id(value) not in self._known:
+            self._known[id(value)] = self._found(value)
+        return self._known[id(value)]
+
+    def _found(self, value: Value) -> frozenset[Place] | None:
+        start, chosen = self.made.start.get(id(value)), self.made.chosen.get(id(value))
+        if start is not None:
+            return frozenset({start[1]})
+        if chosen is None:
+            return None
+        (a, b) = map(self._from, chosen[1:])
+        return None if a is None or b is None else a | b
+
+    @property
+    def sources(self) -> dict[Place, Place]:
+        """Where each place that is moved to takes its value from."""
+        return {leaf.place: source for source, leaves in self.targets.items() for leaf in leaves}
+
+    def followed(self, alone: Callable[[State], Merge]) -> State | None:
+        """What an iteration leaves that begins with what each source becomes; None: what this one has left.
+
+        alone: a merge of the state before the loop with a given one.
+        """
+        back, kinds, before = self.merge.right, self.merged.kinds(), self.header.kinds()
+        waiting = deque(source for source in self.targets if source in kinds and kinds[source] != before.get(source))
+        if back is None or not any(leaf.place != source for source in waiting for leaf in self.targets[source]):
+            return None
+        stand_ins = _StandIns(self.made.block)
+        values = {place: stand_ins.value(value, self.merged.columns) for place, value in leaves_of(self.merged.state)}
+        store = self._store(back, stand_ins)
+        if store is None:
+            return None
+        known = [(source, leaves) for source, leaves in self.targets.items() if source in values]
+        moved = {leaf.own: values[source] for source, leaves in known for leaf in leaves}
+        pairs = self._pairs(alone(self._replaced(back, moved, store)))
+        rounds: Counter[Place] = Counter()
+        while waiting:
+            source = waiting.popleft()
+            for leaf in self.targets.get(source, ()):
+                moved[leaf.own] = value = values[source]
+                if leaf.place == source or rounds[leaf.place] == ROUNDS:
+                    continue
+                rounds[leaf.place] += 1
+                paired = pairs.of(leaf, value)
+                cells = {*cells_in(value), *(right for _, right, _ in paired)}
+                merge = alone(State(store={cell: store[cell] for cell in cells}))
+                made = merge.alone(leaf.walked, leaf.place, leaf.before, value, paired)
+                kind = kind_in_loop(made, merge.store, names_of(merge.columns))
+                if kind != kinds[leaf.place]:
+                    kinds[leaf.place], values[leaf.place] = kind, stand_ins.value(made, merge.columns)
+                    own = {cell for cell in cells_in(made) if cell not in self._afterwards}
+                    store |= {cell: stand_ins.expr(merge.store[cell], merge.columns) for cell in own}
+                    waiting.append(leaf.place)
+        return self._replaced(back, moved, store)
+
+    def _store(self, back: State, stand_ins: _StandIns) -> dict[int, Expr] | None:
+        """What arrays hold after an iteration that begins with the merged state, or None: one of them has become
+        another."""
+        own, began = self.merge.cells.left, self.header.state.store
+        store = {cell: stand_ins.expr(held, self.merged.columns) for cell, held in self.merged.state.store.items()}
+        for cell, contents in back.store.items():
+            number = own.get(cell, cell)
+            if number in store and store[number].type != contents.type:
+                return None
+            is_written = cell not in began or began[cell].value is not contents.value
+            if is_written or number not in store:
+                store[number] = contents
+                self._afterwards.add(number)
+        return store
+
+    def _pairs(self, merge: Merge) -> _Pairs:
+        """How the cells of a merge are paired."""
+        merge.pair(merge.places())
+        pairs = _Pairs(merge.paired_at)
+        for number, (left, right) in merge.cells.sides.items():
+            if left is not None and right is not None:
+                pairs.left[left] = pairs.right[right] = left, right, number
+        return pairs
+
+    def _replaced(self, back: State, moved: Mapping[Place, Value], store: Mapping[int, Expr]) -> State:
+        """The state after an iteration, with its cells and objects called what they are in the merged state."""
+        cells, objects = self.merge.cells.left, self.merge.objects.left
+        renaming = Renaming(cell=lambda n: cells.get(n, n), object=lambda n: objects.get(n, n))
+
+        def changed(place: Place, value: Value) -> Value:
+            if place in moved:
+                return dataclasses.replace(value, value=moved[place]) if isinstance(value, Maybe) else moved[place]
+            if isinstance(value, Tuple):
+                parts = (changed((*place, index), part) for index, part in enumerate(value.items))
+                return with_parts(value, tuple(parts))
+            return renaming.value(value)
+
+        made = State(live=back.live)
+        for number, names in back.frames.items():
+            made.frames[number] = {name: changed(("frame", number, name), value) for name, value in names.items()}
+        made.temps = tuple(changed(("temp", index), value) for index, value in enumerate(back.temps))
+        for number, entry in back.heap.items():
+            items = tuple(changed(("item", number, index), item) for index, item in enumerate(entry.items))
+            made.heap[objects.get(number, number)] = dataclasses.replace(entry, items=items)
+        used = {cell for _, leaf in leaves_of(made) for cell in cells_in(leaf)}
+        made.store = {cell: store[cell] for cell in sorted(used)}
+        held = {cells.get(number, objects.get(number, number)): growth for number, growth in back.held.items()}
+        made.held = {number: growth for number, growth in held.items() if number in made.heap or number in made.store}
+        return made
+
+
+@dataclass(eq=False)
+class _Pairs:
+    """Cells before a loop, after an iteration, and merged; found by either of the first two. places: where each merged
+    cell was paired."""
+
+    places: Mapping[int, Place]
+    left: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    right: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+
+    def of(self, leaf: Leaf, after: Value) -> set[tuple[int, int, int]]:
+        """The pairs of other places that concern one place."""
+        found = {self.left[cell] for cell in cells_in(leaf.before) if cell in self.left}
+        found |= {self.right[cell] for cell in cells_in(after) if cell in self.right}
+        return {pair for pair in found if self.places.get(pair[2]) != leaf.walked}
+
+
+@dataclass(eq=False)
+class _StandIns:
+    """Values of a block for the placeholders of merges, so that they can be merged as what an iteration leaves."""
+
+    block: Block
+    known: dict[SSAValue, SSAValue] = field(default_factory=dict)
+
+    def value(self, value: Value, columns: Columns) -> Value:
+        return self._renaming(columns).value(value)
+
+    def expr(self, expr: Expr, columns: Columns) -> Expr:
+        return self._renaming(columns).expr(expr)
+
+    def _renaming(self, columns: Columns) -> Renaming:
+        return Renaming(ssa=lambda value: self._of(value) if value.owner is columns.scratch else value)
+
+    def _of(self, value: SSAValue) -> SSAValue:
+        if value not in self.known:
+            self.known[value] = self.block.insert_arg(value.type, len(self.block.args))
+        return self.known[value]

@@ -1,0 +1,45 @@
+"""How a block of statements ends: in which of several ways, with which state in each, and what ifs in it have chosen.
+
+Reads: nothing. Writes: nothing. Leaves: an Outcome for each block, which the statement around it merges or hands on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from mlirad.dialect.core.expr import Expr
+from mlirad.frontend.join.appended import Appended
+from mlirad.frontend.values.values.state import State
+from mlirad.frontend.values.values.values import Value
+
+
+class Exit(IntEnum):
+    """How a block ends; the numbers are the run-time codes."""
+
+    NEXT = 0
+    BREAK = 1
+    CONTINUE = 2
+    RETURN = 3
+    EXHAUSTED = 4  # of a loop: its condition is false
+
+
+@dataclass
+class Outcome:
+    """The state for each way in which a block may end. None at all: it certainly raises.
+
+    code: which way it is at run time, where there are several. appended: to lists, by a block that has been run.
+    """
+
+    states: dict[Exit, State]
+    code: Expr | None = None
+    appended: Appended = field(default_factory=Appended)
+
+    def operand(self) -> Expr | int | None:
+        if self.code is not None:
+            return self.code
+        return int(next(iter(self.states))) if self.states else None
+
+
+# By the id of a value in which an if ends: the value, and the two that it is chosen of.
+Chosen = dict[int, tuple[Value, Value, Value]]

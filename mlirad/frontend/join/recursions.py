@@ -1,0 +1,66 @@
+"""Functions that call themselves, and calls that are about to be interpreted.
+
+Reads: nothing. Writes: nothing. Leaves: Calling.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation
+
+from mlirad.frontend.join.call_state import Ended, Seen
+from mlirad.frontend.program.source import FunctionNode, Source
+from mlirad.frontend.values.values.state import State
+from mlirad.frontend.values.values.values import Value
+
+
+@dataclass(eq=False)
+class Site:
+    """A call about to be interpreted. bound: the names that it binds. state, block, mark: where it stands, and the
+    last op before it, to begin again from there."""
+
+    node: FunctionNode
+    source: Source
+    parent: int | None
+    bound: dict[str, Value]
+    state: State
+    block: Block
+    mark: Operation | None
+    seen: Seen | None = None
+    identity: object = field(default_factory=object)
+
+    @property
+    def name(self) -> str:
+        return getattr(self.node, "name", "<lambda>")
+
+    @property
+    def function(self) -> Hashable:
+        """Code and cells: of a function that the program defines, the frame around it holds the cells."""
+        return id(self.node), id(self.source.function) if self.parent is None else self.parent
+
+
+@dataclass(eq=False)
+class Recursion:
+    """A function that calls itself. traced: the parameters whose static numbers are traced. ended: what is known of
+    what it leaves; None: nothing yet. knew_memory: it was made where arrays share memory; writes_copies: a function
+    that it differentiates writes an array, as it turned out; meets_memory: it was called where arrays share memory."""
+
+    function: Hashable
+    symbol: str
+    description: Hashable
+    traced: frozenset[str]
+    knew_memory: bool
+    ended: Ended | None = None
+    writes_copies: bool = False
+    meets_memory: bool = False
+
+
+@dataclass
+class Calling:
+    """The functions that are known to call themselves, and how often each function has been inlined in itself."""
+
+    known: list[Recursion] = field(default_factory=list)
+    copies: Counter[Hashable] = field(default_factory=Counter)

@@ -1,0 +1,74 @@
+"""The exceptions by which the interpreter steers: what has been found out ends an attempt, or begins it again.
+
+Reads: nothing. Writes: nothing. Leaves: exceptions.
+
+    raised by                       exception      caught by, and what happens then
+    ----------------------------------------------------------------------------------------------------------------
+    a certain error, a body that    Bottom         the block: it has no state after it
+      never ends
+    a capture or a change that      Restart        build.py: the function is built again, and knows it
+      was not known
+    a number or size that must be   NeedStatic     loops.py: the loop it is of is unrolled; inlining.py: the call is
+      static (values)                              inlined; build.py: the argument is made static
+    a value that did not merge      PoisonUsed     fixpoint.py: a list grows; else as NeedStatic; build.py: refused
+    a header that does not settle   NoFixpoint     loops.py: the loop is unrolled, or refused
+    a while that is not entered     NotEntered     fixpoint.py: the state is that before the loop
+    a place that was predicted      NotConfirmed   fixpoint.py: the search begins again, step by step
+      wrong
+    a list that a loop appends to   Grows,         filled_lists.py: it is put into arrays, and the search begins again
+                                    Unbounded
+    a call that leads to itself     Recursive      recursion.py: the outer call becomes a function
+
+NeedStatic and PoisonUsed belong to values (sizes.py, nep50.py), as operators on values raise them.
+"""
+
+from __future__ import annotations
+
+from mlirad.frontend.join.elements import Element
+from mlirad.frontend.join.recursions import Site
+from mlirad.frontend.values.values.poison import Poison
+
+
+class Bottom(Exception):
+    """What follows is never reached: a certain error has been emitted, or every path has left."""
+
+
+class Restart(Exception):
+    """What has been found out (a capture, a loop to unroll) is to be known from the beginning."""
+
+
+class Grows(Exception):
+    """A list of the state before a loop, by its number there, gets longer in it."""
+
+    def __init__(self, number: int, element: Element, poison: Poison):
+        super().__init__("a list grows")
+        self.number, self.element, self.poison = number, element, poison
+
+
+class Unbounded(Exception):
+    """How much a loop appends to a list, given by its number in the state before the loop, is not known before it."""
+
+    def __init__(self, place: int):
+        super().__init__("a list grows without a bound")
+        self.place = place
+
+
+class NotEntered(Exception):
+    """The condition of a while is false before the first iteration."""
+
+
+class NotConfirmed(Exception):
+    """A place that was followed takes its value from elsewhere."""
+
+
+class Recursive(Exception):
+    """A call that an inlined one, of `site`, leads to is that call again."""
+
+    def __init__(self, site: Site, traced: frozenset[str]):
+        super().__init__(f"{site.name} calls itself")
+        self.site = site
+        self.traced = traced
+
+
+class NoFixpoint(Exception):
+    """The header of a loop does not converge; the message is why the loop is to be unrolled."""

@@ -1,0 +1,78 @@
+"""Numbers that are static before a loop and vary in it, a whole group of them at once.
+
+Reads: the state that a pass began with. Writes: nothing. Leaves: the places where numbers are carried.
+
+A pass only shows the numbers that vary because of what is carried already: of a delay line `a, b, c = f(x), a, b` that
+begins with zeros, the first pass shows `a`, the next one `b`. So a trial pass carries every number that the body binds,
+and their origins (origins.py) tell which of them depend on one that does vary. Only these are carried.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from mlirad.frontend.join.numbers import number_dtype
+from mlirad.frontend.values.values.state import Place, State
+from mlirad.frontend.values.values.traced import Traced
+from mlirad.frontend.values.values.values import SIMPLE, Maybe, Ref, Static, Value, parts_of, with_leaves
+
+# What a pass begins with: each value that holds no others is an object of its own, whose id tells where it was.
+Given = Mapping[int, tuple[Value, Place]]
+
+
+@dataclass
+class Widening:
+    """The equal numbers, static before a loop and after an iteration, that a merge carries nevertheless.
+
+    start: what the pass began with. places: where they are. is_trial: all that the body has bound are.
+    """
+
+    start: Given
+    places: frozenset[Place] = frozenset()
+    is_trial: bool = False
+    carried: set[Place] = field(default_factory=set)
+
+    def carries(self, place: Place, after: Static) -> bool:
+        is_carried = place in self.places or (self.is_trial and self._is_bound(place, after))
+        if is_carried:
+            self.carried.add(place)
+        return is_carried
+
+    def _is_bound(self, place: Place, after: Static) -> bool:
+        _, origin = self.start.get(id(after), (None, None))
+        return origin != place and number_dtype(after) is not None
+
+
+def with_own_values(state: State) -> State:
+    """The state with an object of its own for each number and array in it, so that one that is moved is recognised."""
+
+    def own(leaf: Value) -> Value:
+        return dataclasses.replace(leaf) if isinstance(leaf, Static | Traced | Ref) else leaf
+
+    return state.mapped(lambda value: with_leaves(value, own))
+
+
+def given(state: State) -> Given:
+    """The values that a state begins with and where they are, in the places that a merge has for them."""
+    return {id(leaf): (leaf, place) for place, leaf in leaves_of(state)}
+
+
+def leaves_of(state: State) -> Iterator[tuple[Place, Value]]:
+    """The values that hold no others, and their places."""
+    for place, value in state.places():
+        yield from _leaves(place, value)
+    for number, entry in state.heap.items():
+        for index, item in enumerate(entry.items):
+            yield from _leaves(("item", number, index), item)
+
+
+def _leaves(place: Place, value: Value) -> Iterator[tuple[Place, Value]]:
+    if isinstance(value, Maybe):
+        yield from _leaves(place, value.value)
+    elif value.__class__ in SIMPLE:
+        yield place, value
+    else:
+        for index, part in enumerate(parts_of(value)):
+            yield from _leaves((*place, index), part)

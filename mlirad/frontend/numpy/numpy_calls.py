@@ -1,0 +1,354 @@
+"""The table from function objects to what compiles them: NumPy's functions and methods, math's, and builtins.
+
+Reads: a function and its arguments, traced or static. Writes: nd ops. Leaves: Traced values, Python objects where all
+is static, tuples of them; to be imported before a value is computed with, since it installs what Python's operators on
+values compile to. Functions that make views (np.reshape) are here on values; on arrays in memory they are in
+view_functions.py.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache
+from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, MethodType, ModuleType, WrapperDescriptorType
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect.core.registry import spelled
+from mlirad.errors import DTypeError, UnsupportedSyntaxError
+from mlirad.frontend.numpy import (
+    masked,
+    numpy_creation,
+    numpy_elementwise,
+    numpy_gather,
+    numpy_products,
+    numpy_reductions,
+    numpy_scalars,
+    numpy_selection,
+    numpy_shapes,
+    operators,
+    ufunc_methods,
+    view_functions,
+)
+from mlirad.frontend.program import hints, purity
+from mlirad.frontend.program.hidden_state import CALLABLES, hint_of
+from mlirad.frontend.values.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.values.python_operators import Meanings, install
+from mlirad.frontend.values.values.selection import Selected
+from mlirad.frontend.values.values.traced import (
+    Traced,
+    as_traced,
+    is_static,
+    of_array,
+    shape_of,
+    visible,
+    visible_shape,
+)
+from mlirad.frontend.values.values.traced import as_operand as _operand
+
+Implementation = Callable[..., Any]
+
+
+def is_supported(function: Any) -> bool:
+    """Whether `call` knows the function."""
+    try:
+        return implementation(function) is not None
+    except TypeError:  # not hashable
+        return False
+
+
+def call(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> Any:
+    """`function(*args, **kwargs)`; arrays among the arguments are Traced, lists may hold any values.
+
+    Where all arguments are static, NumPy runs it now (an array among its results becomes a constant). Raises
+    UnsupportedSyntaxError for a function or a keyword that is not compiled.
+    """
+    kwargs = kwargs or {}
+    made = implementation(function)
+    if made is None:
+        raise unsupported(function)
+    if any(isinstance(arg, Selected) for arg in (*args, *kwargs.values())):
+        return masked.call(function, made, args, kwargs, spelling(function))
+    if is_static((list(args), dict(kwargs))) and function not in _MADE:
+        with numpys_refusal(), np.errstate(all="ignore"):
+            return _as_constants(evaluated(function, args, kwargs))
+    _check_arguments(function, made, args, kwargs)
+    return made(*args, **kwargs)
+
+
+def binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
+    """The Python operator of a ufunc (np.add: +), one operand being traced or selected at least."""
+    of_selections = isinstance(left, Selected) or isinstance(right, Selected)
+    return (masked if of_selections else operators).binary(ufunc, left, right)
+
+
+def unary(ufunc: np.ufunc, x: Any) -> Any:
+    """Python's -x, +x, ~x and abs(x), x being traced or selected."""
+    return masked.unary(ufunc, x) if isinstance(x, Selected) else operators.unary(ufunc, x)
+
+
+def evaluated(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What a pure function gives for constants. Raises UnsupportedSyntaxError where the result might not be the same at
+    the next call, or in another process."""
+    result = function(*args, **kwargs) if purity.is_pure_call(function, tuple(args), dict(kwargs)) else NotImplemented
+    if result is NotImplemented or not purity.is_result(result):
+        hint = "compute it outside, and pass the result in"
+        raise UnsupportedSyntaxError(f"{spelling(function)} of these arguments is not the same at any time", hint=hint)
+    return result
+
+
+def method(name: str) -> Implementation:
+    """A method of arrays and NumPy scalars, as a function for `call`. Raises UnsupportedSyntaxError."""
+    if name not in _METHODS:
+        is_there = hasattr(np.ndarray, name)
+        hint = hints.replacement(f"np.{name}") if is_there else hints.did_you_mean(name, _METHODS, ".{}()")
+        raise UnsupportedSyntaxError(f"the method .{name}() is not supported", hint=hint)
+    return _METHODS[name]
+
+
+def attribute(x: Traced, name: str) -> Any:
+    """`x.shape` and its like; raises AttributeError."""
+    match name:
+        case "shape":
+            return visible_shape(x.shape)
+        case "ndim" | "dtype":
+            return getattr(x, name)
+        case "size":
+            return visible(x.size)
+        case "itemsize":
+            return x.dtype.itemsize
+        case "nbytes":
+            return visible(x.dtype.itemsize * x.size)
+    of_view = view_functions.attribute(name)
+    if of_view is None:
+        raise AttributeError(name)
+    return numpy_shapes.of_view_function(of_view)(x)
+
+
+def implementation(function: Any) -> Implementation | None:
+    """What compiles a function on traced values: a method of ours is its own."""
+    if function in _FUNCTIONS:
+        return _FUNCTIONS[function]
+    if isinstance(function, np.ufunc):
+        return _ufunc(function) if numpy_elementwise.is_supported(function) else None
+    if function in _METHODS.values():
+        return function
+    of_ufunc = ufunc_methods.method(function)
+    if of_ufunc is not None:
+        return of_ufunc
+    of_math = numpy_scalars.math_function(function)
+    if of_math is not None:
+        return of_math
+    of_view = view_functions.function(function)
+    return None if of_view is None else numpy_shapes.of_view_function(of_view)
+
+
+@cache
+def _ufunc(ufunc: np.ufunc) -> Implementation:
+    def of_values(*operands: Any) -> Any:
+        return numpy_elementwise.call(ufunc, *operands)
+
+    return of_values
+
+
+def _as_constants(result: Any) -> Any:
+    if isinstance(result, np.ndarray):
+        return of_array(result)
+    if isinstance(result, tuple | list):
+        return type(result)(map(_as_constants, result)) if type(result) in (tuple, list) else result
+    return result
+
+
+_signature = lru_cache(256)(inspect.signature)
+
+
+def _check_arguments(function: Any, made: Implementation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Arguments that NumPy has and we do not are refused by name; others as Python refuses them."""
+    signature = _signature(made)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        ours = [name for name, p in signature.parameters.items() if p.kind is not p.VAR_POSITIONAL]
+        unknown = [name for name in kwargs if name not in ours]
+        if unknown:
+            hint = f"its arguments may be: {', '.join(ours)}" if ours else None
+            raise UnsupportedSyntaxError(f"{spelling(function)}({unknown[0]}=) is not supported", hint=hint) from None
+        raise DTypeError(f"{spelling(function)}(): {error}") from None
+
+
+# --- what is refused --------------------------------------------------------------------------------------------
+
+
+def unsupported(function: Any) -> UnsupportedSyntaxError:
+    """The refusal of a function, with what to write instead."""
+    name = spelling(function)
+    hint = hint_of(function) or hints.of_effect(function) or hints.replacement(name)
+    return UnsupportedSyntaxError(f"{name} is not supported", hint=hint)
+
+
+def spelling(function: Any) -> str:
+    """How users write a function: np.sum, math.exp, abs."""
+    name = getattr(function, "__name__", None) if isinstance(function, _NAMED) else None
+    if name is None:
+        return f"an object of class {type(function).__name__}"
+    for prefix, module in (("np", np), ("np.linalg", np.linalg), ("np.random", np.random), ("math", math)):
+        if _is_of(module, name, function):
+            return f"{prefix}.{name}"
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.random.Generator | np.random.RandomState):
+        return f"np.random.{name}"
+    if isinstance(owner, type):
+        return f"{owner.__name__}.{name}"
+    home = getattr(owner, "__name__", None) if isinstance(owner, ModuleType) else getattr(function, "__module__", None)
+    if home in _SPELLED_WHOLE:
+        return f"{_SPELLED_WHOLE[home]}.{name}"
+    return f"np.{owner.__name__}.{name}" if isinstance(owner, np.ufunc) else name
+
+
+def _is_of(module: Any, name: str, function: Any) -> bool:
+    found = getattr(module, name, None)
+    return found is function or (isinstance(function, BuiltinFunctionType) and found == function)
+
+
+# What has a name of its own; to ask another object for one might run code of the user's.
+_NAMED = (
+    *(type, FunctionType, BuiltinFunctionType, MethodType, MethodDescriptorType, WrapperDescriptorType),
+    *(np.ufunc, *CALLABLES),
+)
+_SPELLED_WHOLE = {name: name for name in ("time", "random", "itertools", "functools")} | {
+    "_operator": "operator",
+    "_functools": "functools",
+    "posix": "os",
+}
+
+
+@cache
+def supported_names() -> tuple[str, ...]:
+    """How users write the functions that are compiled."""
+    functions = [*_FUNCTIONS, *numpy_elementwise.supported(), *spelled(), *view_functions.functions()]
+    return tuple(sorted({spelling(function) for function in functions}))
+
+
+# --- the table --------------------------------------------------------------------------------------------------
+
+# What the compiled code makes, though it is known: an array of one number, or of numbers that follow one another.
+_MADE: Mapping[Any, Implementation] = {
+    np.zeros: numpy_creation.zeros,
+    np.ones: numpy_creation.ones,
+    np.empty: numpy_creation.zeros,
+    np.full: numpy_creation.full,
+    np.arange: numpy_creation.arange,
+    np.linspace: numpy_creation.linspace,
+    np.zeros_like: numpy_creation.zeros_like,
+    np.ones_like: numpy_creation.ones_like,
+    np.empty_like: numpy_creation.zeros_like,
+    np.full_like: numpy_creation.full_like,
+    np.eye: numpy_creation.eye,
+    np.identity: numpy_creation.identity,
+    np.tri: numpy_creation.tri,
+    np.ndarray: numpy_creation.ndarray,
+}
+
+_FUNCTIONS: Mapping[Any, Implementation] = {
+    **_MADE,
+    np.array: numpy_creation.array,
+    np.asarray: numpy_creation.array,
+    np.asanyarray: numpy_creation.array,
+    np.copy: numpy_creation.copy,
+    np.astype: numpy_creation.astype,
+    **{
+        scalar_type: numpy_creation.caster(scalar_type)
+        for scalar_type in (
+            *(np.float64, np.float32, np.bool_),
+            *(np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64),
+            *(np.longlong, np.ulonglong),  # classes of their own, of the same dtypes
+        )
+    },
+    np.sum: numpy_reductions.total,
+    np.mean: numpy_reductions.mean,
+    np.var: numpy_reductions.var,
+    np.std: numpy_reductions.std,
+    np.max: numpy_reductions.maximum,
+    np.amax: numpy_reductions.maximum,
+    np.min: numpy_reductions.minimum,
+    np.amin: numpy_reductions.minimum,
+    np.ptp: numpy_reductions.ptp,
+    np.any: numpy_reductions.any_,
+    np.all: numpy_reductions.all_,
+    np.count_nonzero: numpy_reductions.count_nonzero,
+    np.argmax: numpy_reductions.argmax,
+    np.argmin: numpy_reductions.argmin,
+    np.where: numpy_selection.where,
+    np.take: numpy_gather.take,
+    np.take_along_axis: numpy_gather.take_along_axis,
+    np.ix_: numpy_gather.ix_,
+    np.clip: numpy_selection.clip,
+    np.matmul: numpy_products.matmul,
+    np.dot: numpy_products.dot,
+    np.inner: numpy_products.inner,
+    np.outer: numpy_products.outer,
+    np.vdot: numpy_products.vdot,
+    np.tensordot: numpy_products.tensordot,
+    np.einsum: numpy_products.einsum,
+    np.trace: numpy_products.trace,
+    np.concatenate: numpy_shapes.concatenate,
+    np.stack: numpy_shapes.stack,
+    np.vstack: numpy_shapes.vstack,
+    np.hstack: numpy_shapes.hstack,
+    np.column_stack: numpy_shapes.column_stack,
+    np.append: numpy_shapes.append,
+    np.repeat: numpy_shapes.repeat,
+    np.tile: numpy_shapes.tile,
+    np.roll: numpy_shapes.roll,
+    np.diff: numpy_shapes.diff,
+    np.diag: numpy_shapes.diag,
+    np.tril: numpy_shapes.tril,
+    np.triu: numpy_shapes.triu,
+    np.shape: lambda a: visible_shape(shape_of(_operand(a))),
+    np.ndim: lambda a: len(shape_of(_operand(a))),
+    np.size: lambda a, axis=None: visible(as_traced(a).size if axis is None else as_traced(a).shape[axis]),
+    abs: numpy_scalars.absolute,
+    pow: numpy_scalars.pow_,
+    divmod: numpy_scalars.divmod_,
+    float: numpy_scalars.to_float,
+    int: numpy_scalars.to_int,
+}
+
+
+def _methods() -> dict[str, Implementation]:
+    named: dict[str, Implementation] = {
+        "astype": numpy_creation.astype,
+        "copy": numpy_creation.duplicate,
+        "sum": numpy_reductions.total,
+        "mean": numpy_reductions.mean,
+        "var": numpy_reductions.var,
+        "std": numpy_reductions.std,
+        "max": numpy_reductions.maximum,
+        "min": numpy_reductions.minimum,
+        "any": numpy_reductions.any_,
+        "all": numpy_reductions.all_,
+        "argmax": numpy_reductions.argmax,
+        "argmin": numpy_reductions.argmin,
+        "clip": numpy_selection.clip,
+        "dot": numpy_products.dot,
+        "trace": numpy_products.trace,
+        "repeat": numpy_shapes.repeat,
+        "take": numpy_gather.take,
+        "item": numpy_scalars.item,
+        "conj": lambda x: operators.unary(np.positive, x),
+        "conjugate": lambda x: operators.unary(np.positive, x),
+        "flatten": numpy_shapes.of_view_function(view_functions.flattened),
+    }
+    for name in view_functions.methods():
+        of_view = view_functions.method(name)
+        assert of_view is not None
+        named[name] = numpy_shapes.of_view_function(of_view)
+    return named
+
+
+_METHODS: Mapping[str, Implementation] = _methods()
+
+install(Meanings(binary=binary, unary=unary, call=call, array=numpy_creation.array))

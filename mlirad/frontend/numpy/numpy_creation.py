@@ -1,0 +1,330 @@
+"""NumPy functions that make arrays: filled, counted, of nested lists; and casts.
+
+Reads: static shapes and dtypes, and values. Writes: nd ops. Leaves: Traced values, 0-d arrays where NumPy gives those.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, apply, constant, where
+from mlirad.dialect.ops.check import check
+from mlirad.dialect.ops.compare import cast as cast_expr
+from mlirad.dialect.ops.constant import STORED, counted
+from mlirad.dialect.ops.movement import broadcast
+from mlirad.errors import DTypeError, UnsupportedSyntaxError
+from mlirad.frontend.values.values import nep50
+from mlirad.frontend.values.values.assignment import as_array_of, assignable
+from mlirad.frontend.values.values.indexing import compose
+from mlirad.frontend.values.values.nep50 import dtype_of
+from mlirad.frontend.values.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.values.poison import PoisonUsed
+from mlirad.frontend.values.values.sizes import Dim, Shape, Size, stretched
+from mlirad.frontend.values.values.sizes import full as full_of
+from mlirad.frontend.values.values.traced import (
+    DATA,
+    Number,
+    Traced,
+    as_operand,
+    as_traced,
+    cast,
+    in_type,
+    is_static,
+    of_array,
+    origins_of,
+    require_static,
+    shape_of,
+    stand_in,
+)
+from mlirad.frontend.values.values.views import View, put
+
+OF_SIZES = (
+    *(np.tril_indices, np.triu_indices, np.diag_indices, np.indices),
+    *(np.bartlett, np.blackman, np.hamming, np.hanning, np.kaiser),
+)
+"""Functions of sizes that NumPy runs while a function is compiled: the sizes become known."""
+
+
+def shape_from(shape: Any, what: str) -> Shape:
+    """The shape that users write: an int or a sequence of ints. Raises NeedStatic, and what NumPy raises.
+
+    A size that depends on data, which nothing can make known, is one that only the run knows.
+    """
+    entries = shape if isinstance(shape, tuple | list) else (shape,)
+    if any(DATA in origins_of(entry) for entry in entries):
+        return tuple(_run_size(entry, what) for entry in entries)
+    require_static(shape, f"the shape of {what}")
+    with numpys_refusal():
+        return np.broadcast_to(np.empty(()), shape).shape if not _is_negative(shape) else np.empty(shape).shape
+
+
+def _run_size(entry: Any, what: str) -> Size:
+    if not isinstance(entry, Traced):
+        return shape_from(entry, what)[0]
+    if DATA not in entry.origins:
+        require_static(entry, f"the shape of {what}")
+    if entry.ndim or entry.kind is not int:
+        kind = "numpy.ndarray" if entry.ndim else "float" if entry.kind is float else "bool"
+        raise DTypeError(f"{kind!r} object cannot be interpreted as an integer")
+    size = cast_expr(entry.scalar, types.I64)
+    check(size >= 0, "ValueError", "negative dimensions are not allowed")
+    return Dim(size, entry.origins)
+
+
+def _is_negative(shape: Any) -> bool:
+    return any(size < 0 for size in (shape if isinstance(shape, tuple | list) else (shape,)) if isinstance(size, int))
+
+
+def _check_order(order: str) -> None:
+    if order not in ("C", "K", "A"):
+        raise UnsupportedSyntaxError(f"order={order!r} is not supported", hint="leave it out")
+
+
+def filled(value: Expr, shape: Shape) -> Traced:
+    """An array of one number."""
+    return Traced(full_of(value, shape), zero_d=not shape)
+
+
+def _filled_with(number: int) -> tuple[Callable[..., Traced], Callable[..., Traced]]:
+    """np.zeros, np.ones and np.empty (which is zeros); and their *_like."""
+
+    def of_shape(shape: Any, dtype: Any = float, order: str = "C") -> Traced:
+        _check_order(order)
+        element = types.from_dtype(dtype_of(dtype))
+        return filled(constant(number, element), shape_from(shape, "an array"))
+
+    def like(a: Any, dtype: Any = None, order: str = "K", *, shape: Any = None) -> Traced:
+        model = as_operand(a)
+        dtype = nep50.strong(stand_in(model)) if dtype is None else dtype
+        if shape is not None:
+            return of_shape(shape, dtype, order)
+        _check_order(order)
+        return filled(constant(number, types.from_dtype(dtype_of(dtype))), shape_of(model))
+
+    return of_shape, like
+
+
+zeros, zeros_like = _filled_with(0)
+ones, ones_like = _filled_with(1)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Traced:
+    return _full(shape_from(shape, "np.full"), fill_value, dtype, order)
+
+
+def _full(sizes: Shape, fill_value: Any, dtype: Any, order: str) -> Traced:
+    _check_order(order)
+    value = as_operand(fill_value)
+    asked = nep50.strong(stand_in(value)) if dtype is None else dtype_of(dtype)
+    if not shape_of(value):
+        number = assignable(as_array_of(value), (), asked, casts_scalars=True)
+        return Traced(filled(number, sizes).expr, zero_d=not sizes, origins=origins_of(value))
+    return Traced(assignable(value, sizes, asked))
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", *, shape: Any = None) -> Any:
+    model = as_operand(a)
+    dtype = nep50.strong(stand_in(model)) if dtype is None else dtype
+    sizes = shape_of(model) if shape is None else shape_from(shape, "np.full_like")
+    return _full(sizes, fill_value, dtype, order)
+
+
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C") -> Traced:
+    return _by_place(np.eye, np.equal, N, M, k, dtype, order)
+
+
+def identity(n: Any, dtype: Any = None) -> Traced:
+    return _by_place(np.eye, np.equal, n, None, 0, float if dtype is None else dtype, "C")
+
+
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Traced:
+    return _by_place(np.tri, np.greater_equal, N, M, k, dtype, "C")
+
+
+def _by_place(
+    function: Callable[..., Any], relation: np.ufunc, N: Any, M: Any, k: Any, dtype: Any, order: str
+) -> Traced:
+    """Ones where `row + k` stands in this relation to the column."""
+    _check_order(order)
+    require_static((N, M, dtype), f"the shape of np.{function.__name__}")
+    name = dtype_of(dtype)
+    with numpys_refusal():
+        rows, columns = operator.index(N), operator.index(N if M is None else M)
+        shape = np.broadcast_to(np.empty(()), (max(rows, 0), max(columns, 0))).shape
+        if is_static(k) and (rows < 0 or columns < 0 or rows * columns <= STORED**2):
+            return of_array(function(rows, columns, k, dtype=name))
+    down = broadcast(counted(rows), [0], shape)
+    along = broadcast(counted(columns), [1], shape)
+    offset = in_type(as_operand(k), np.dtype(np.int64), ())
+    return Traced(cast_expr(apply(relation, down + stretched(offset, shape), along), types.from_dtype(name)))
+
+
+def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: Any = 0, strides: Any = None) -> Traced:
+    """`np.ndarray(shape)`: as np.empty."""
+    if buffer is not None or strides is not None or not is_static(offset) or offset != 0:
+        raise UnsupportedSyntaxError("np.ndarray is supported with a shape and a dtype only", hint="use np.empty")
+    return zeros(shape, dtype)
+
+
+def arange(*args: Any, dtype: Any = None) -> Traced:
+    if len(args) == 1 and isinstance(args[0], Traced) and DATA in args[0].origins and args[0].kind is int:
+        return _counted_by_data(args[0], dtype)
+    require_static((args, dtype), "the length of np.arange")
+    with numpys_refusal():
+        numbers = np.arange(*args, dtype=dtype)
+    if numbers.size <= STORED:
+        return of_array(numbers)
+    element = types.from_dtype(nep50.require_dtype(numbers.dtype, "a counted array"))
+    # As NumPy computes it; its integers wrap here as they do there.
+    first, step = (constant(number, element) for number in (numbers[0], (numbers[1:] - numbers[:-1])[0]))
+    shape = numbers.shape
+    return Traced(stretched(first, shape) + cast_expr(counted(numbers.size), element) * stretched(step, shape))
+
+
+def _counted_by_data(stop: Traced, dtype: Any) -> Traced:
+    asked = np.arange(nep50.sample(stop.kind if stop.weak else stop.dtype)).dtype if dtype is None else dtype_of(dtype)
+    length = cast_expr(stop.scalar, types.I64)
+    return Traced(cast_expr(counted(where(length > 0, length, 0)), types.from_dtype(asked)))
+
+
+def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, *, dtype: Any = None) -> Traced:
+    """As NumPy computes it: start + step * (0, 1, ...), and the last one is `stop` exactly."""
+    if dtype is not None:
+        asked, spread = dtype_of(dtype), linspace(start, stop, num, endpoint)
+        return cast(spread // 1.0 if asked.kind in "iu" else spread, asked)
+    require_static((num, endpoint), "the length of np.linspace")
+    if is_static((start, stop)):
+        with numpys_refusal():
+            numbers = np.linspace(start, stop, num, endpoint=endpoint)
+        if numbers.size <= STORED:
+            return of_array(numbers)
+    first, last = as_operand(start), as_operand(stop)
+    if shape_of(first) or shape_of(last):
+        raise UnsupportedSyntaxError("np.linspace between arrays is not supported")
+    dtype = nep50.common_dtype([stand_in(first), stand_in(last), float])
+    with numpys_refusal():
+        count = np.empty(operator.index(num)).size
+    parts = num - 1 if endpoint else num
+    low, high = in_type(first, dtype, ()), in_type(last, dtype, ())
+    places, shape = counted(count), (count,)
+    step = (high - low) / float(parts) if parts > 0 else high - low
+    spread = stretched(low, shape) + cast_expr(places, types.from_dtype(dtype)) * stretched(step, shape)
+    if endpoint and num > 1:
+        spread = where(places == constant(count - 1, places.type), stretched(high, shape), spread)
+    return Traced(spread)
+
+
+# --- of lists ---------------------------------------------------------------------------------------------------
+
+
+def array(x: Any, dtype: Any = None, copy: Any = None, order: str = "K", ndmin: int = 0) -> Traced:
+    """`np.array(x)`: of a number, an array, or nested lists of them."""
+    del copy  # a value is a copy
+    _check_order(order)
+    require_static(ndmin, "ndmin")
+    if isinstance(x, list | tuple):
+        made = _of_nested(x, None if dtype is None else dtype_of(dtype))
+    else:
+        made = as_array(x, dtype)
+    if made.ndim < ndmin:
+        shape = (1,) * (ndmin - made.ndim) + made.shape
+        made = Traced(stretched(made.expr, shape), origins=made.origins)
+    return made
+
+
+def as_array(x: Any, dtype: Any = None) -> Traced:
+    """A value as an array: 0-d, if it was a number."""
+    value = as_operand(x)
+    asked = nep50.strong(stand_in(value)) if dtype is None else dtype_of(dtype)
+    if shape_of(value):
+        return cast(value, asked)
+    return Traced(assignable(value, (), asked, casts_scalars=True), zero_d=True, origins=origins_of(value))
+
+
+def _of_nested(x: list[Any] | tuple[Any, ...], dtype: np.dtype | None) -> Traced:
+    with numpys_refusal():
+        asked = np.array(_model(x), dtype=dtype)
+        if dtype is None and np.array(_model(x, as_first=True)).dtype != asked.dtype:
+            found = (y.either or y.several for _, y in _leaves(x, ()) if isinstance(y, Traced))
+            raise PoisonUsed(next(y.poison for y in found if y is not None))
+    found = nep50.require_dtype(asked.dtype, "an array of these values")
+    element = types.from_dtype(found)
+    leaves = list(_leaves(x, ()))
+    known = np.zeros(asked.shape, found)
+    for place, leaf in leaves:
+        if not isinstance(leaf, Traced):
+            with numpys_refusal():
+                known[place] = leaf
+    if all(not isinstance(leaf, Traced) for _, leaf in leaves):
+        return of_array(known)
+    whole = View.of(asked.shape, found)
+    contents = filled(constant(0, element), asked.shape).expr if not known.any() else of_array(known).expr
+    for place, leaf in leaves:
+        if isinstance(leaf, Traced):
+            contents = put(compose(whole, place), contents, assignable(leaf, leaf.shape, found))
+    return Traced(contents)
+
+
+def _model(x: Any, as_first: bool = False) -> Any:
+    """What NumPy is asked about in place of x: ones, of the same shape and dtype.
+
+    as_first: whether a number that may be of several classes is of the first of them: Python's before NumPy's.
+    """
+    if isinstance(x, list | tuple):
+        return [_model(item, as_first) for item in x]
+    if not isinstance(x, Traced):
+        return x
+    if as_first and (undecided := x.several or x.either) is not None:
+        return undecided.kinds[0](1)
+    if x.weak:
+        return x.kind(1)
+    return np.broadcast_to(np.ones((), x.dtype), x.static_shape("np.array")) if x.is_array else x.dtype.type(1)
+
+
+def _leaves(x: Any, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Traced | Number | np.ndarray]]:
+    if isinstance(x, list | tuple):
+        for index, item in enumerate(x):
+            yield from _leaves(item, (*place, index))
+    else:
+        yield place, x
+
+
+# --- casts ------------------------------------------------------------------------------------------------------
+
+
+def astype(x: Any, dtype: Any, order: str = "K", casting: str = "unsafe", copy: bool = True) -> Traced:
+    del copy  # a value is a copy
+    _check_order(order)
+    value = as_traced(x)
+    target = dtype_of(dtype)
+    if not nep50.may_cast(value.dtype, target, casting):
+        raise DTypeError(f"Cannot cast array data from {value.dtype!r} to {target!r} according to the rule {casting!r}")
+    return cast(value, target)
+
+
+def copy(x: Any, order: str = "K") -> Traced:
+    """`np.copy(x)`: always an array."""
+    _check_order(order)
+    return as_array(x)
+
+
+def duplicate(x: Traced, order: str = "C") -> Traced:
+    """`x.copy()`: of a scalar, a scalar."""
+    _check_order(order)
+    return Traced(x.expr, zero_d=x.zero_d, origins=x.origins)
+
+
+def caster(scalar_type: type[np.generic]) -> Callable[[Any], Traced]:
+    """`np.float64(x)` and its like: of a number a NumPy scalar, of an array an array."""
+
+    def of_value(x: Any = 0) -> Traced:
+        value = as_traced(x)
+        made = cast(value, dtype_of(scalar_type))
+        return Traced(made.expr, zero_d=False, origins=made.origins)
+
+    return of_value

@@ -1,0 +1,266 @@
+"""NumPy's elementwise functions: the ops that spell them, with NumPy's promotion and broadcasting.
+
+Reads: Traced values and numbers. Writes: nd ops. Leaves: Traced values, scalars where all operands have rank 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect import nd
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, apply, emit, where
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.core.registry import spelled
+from mlirad.dialect.ops.compare import cast as cast_expr
+from mlirad.dialect.ops.elementwise import ElementwiseOp
+from mlirad.errors import DTypeError, StaticOverflowError, UnsupportedSyntaxError
+from mlirad.frontend.numpy.numpy_power import power
+from mlirad.frontend.numpy.undecided import settled
+from mlirad.frontend.values.values import nep50
+from mlirad.frontend.values.values.sizes import Shape, broadcast_shapes, filled
+from mlirad.frontend.values.values.traced import (
+    Number,
+    Traced,
+    as_operand,
+    in_type,
+    is_python_number,
+    origins_of,
+    shape_of,
+    stand_in,
+)
+
+assert nd.Nd.name == "nd"  # all the families' ops are spelled now
+
+_BOOL = np.dtype(bool)
+COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+# What arithmetic on two bools is, where NumPy has it.
+_OF_BOOLS = {np.add: np.logical_or, np.multiply: np.logical_and}
+# What the operators on bits are, on bools.
+BITWISE = {
+    np.bitwise_and: np.logical_and,
+    np.bitwise_or: np.logical_or,
+    np.bitwise_xor: np.not_equal,
+    np.invert: np.logical_not,
+}
+
+
+@cache
+def op_of(ufunc: np.ufunc) -> type[NdOp] | None:
+    """The elementwise op that spells a ufunc."""
+    op_class = spelled().get(ufunc)
+    return op_class if op_class is not None and issubclass(op_class, ElementwiseOp) else None
+
+
+def is_supported(function: Any) -> bool:
+    return isinstance(function, np.ufunc) and (function in _SPECIAL or op_of(function) is not None)
+
+
+def supported() -> list[np.ufunc]:
+    return [function for function in {**spelled(), **_SPECIAL} if is_supported(function)]  # type: ignore[misc]
+
+
+def call(ufunc: np.ufunc, *operands: Any) -> Any:
+    """`ufunc(*operands)`, at least one of them traced."""
+    values = tuple(as_operand(operand) for operand in operands)
+    if len(values) != ufunc.nin:
+        raise DTypeError(f"{ufunc.__name__}() takes {ufunc.nin} positional arguments but {len(values)} were given")
+    if ufunc in COMPARISONS:
+        return _compare(ufunc, *values)
+    special = _SPECIAL.get(ufunc)
+    return special(*values) if special is not None else _by_op(ufunc, *values)
+
+
+def _by_op(ufunc: np.ufunc, *values: Traced | Number) -> Traced:
+    op_class = op_of(ufunc)
+    if op_class is None:
+        raise UnsupportedSyntaxError(f"np.{ufunc.__name__} is not supported")
+    dtypes = nep50.loop_dtypes(ufunc, [stand_in(value) for value in values])
+    shape = broadcast_shapes(*map(shape_of, values))
+    exprs = [in_type(value, dtype, shape) for value, dtype in zip(values, dtypes, strict=False)]
+    if dtypes[0] == _BOOL and ufunc in _OF_BOOLS:
+        return result(apply(_OF_BOOLS[ufunc], *exprs), *values)
+    return result(emit(op_class, *exprs), *values)
+
+
+def result(expr: Expr, *values: Any) -> Traced:
+    """A result of NumPy's: strong, and it comes from what `values` come from."""
+    return Traced(expr, origins=origins_of(*values))
+
+
+# --- comparisons ------------------------------------------------------------------------------------------------
+
+
+def _compare(ufunc: np.ufunc, x: Traced | Number, y: Traced | Number) -> Traced:
+    """A relation of any two numbers: exact also between signed and unsigned, and for Python ints of any size."""
+    x, y = settled(ufunc, x, y)
+    shape = broadcast_shapes(shape_of(x), shape_of(y))
+    first, second, _ = nep50.loop_dtypes(ufunc, [stand_in(x), stand_in(y)])
+    first, second = _exact_types(x, first, y, second)
+    signs = (_sign_beyond(x, first), _sign_beyond(y, second))
+    if signs != (0, 0):
+        known = bool(ufunc(*signs))  # where one is beyond the other's range, its sign decides
+        return result(filled(known, shape, types.I1), x, y)
+    exprs = in_type(x, first, shape), in_type(y, second, shape)
+    return result(apply(ufunc, *exprs) if first == second else _compare_signs(ufunc, *exprs), x, y)
+
+
+def _exact_types(
+    x: Traced | Number, first: np.dtype, y: Traced | Number, second: np.dtype
+) -> tuple[np.dtype, np.dtype]:
+    """A traced Python int is compared as an int64, whatever integers it is compared with."""
+    for value, dtype in ((x, first), (y, second)):
+        if isinstance(value, Traced) and value.weak and value.kind is int and dtype.kind in "iu":
+            wide = np.dtype(np.int64)
+            other = second if value is x else first
+            other = other if other == np.uint64 else wide
+            return (wide, other) if value is x else (other, wide)
+    return first, second
+
+
+def _sign_beyond(value: Traced | Number, dtype: np.dtype) -> int:
+    """The sign of a Python int that is beyond an integer dtype's range, else 0."""
+    if isinstance(value, Traced) or not is_python_number(value) or dtype.kind not in "iu":
+        return 0
+    try:
+        nep50.convert(value, dtype)
+    except StaticOverflowError:
+        return 1 if value > 0 else -1
+    return 0
+
+
+def _compare_signs(ufunc: np.ufunc, x: Expr, y: Expr) -> Expr:
+    """A relation of an int64 and a uint64: as uint64, but that a negative number is less than all."""
+    unsigned = types.from_dtype(np.dtype(np.uint64))
+    signed = x if y.element == unsigned else y
+    same = apply(ufunc, cast_expr(x, unsigned), cast_expr(y, unsigned))
+    signs = (-1, 0) if signed is x else (0, -1)
+    return where(signed < 0, bool(ufunc(*signs)), same)
+
+
+# --- ufuncs that are a few ops ----------------------------------------------------------------------------------
+
+
+def in_loop(ufunc: np.ufunc, *values: Traced | Number) -> tuple[list[Expr], np.dtype]:
+    """The operands of a ufunc in the dtypes it computes in, broadcast; and the dtype of its result."""
+    *dtypes, last = nep50.loop_dtypes(ufunc, [stand_in(value) for value in values])
+    shape = broadcast_shapes(*map(shape_of, values))
+    return [in_type(value, dtype, shape) for value, dtype in zip(values, dtypes, strict=True)], last
+
+
+def _square(x: Traced | Number) -> Traced:
+    (expr,), _ = in_loop(np.square, x)
+    return result(expr * expr, x)
+
+
+def _positive(x: Traced | Number) -> Traced:
+    (expr,), _ = in_loop(np.positive, x)
+    return result(expr, x)
+
+
+def _reciprocal(x: Traced | Number) -> Traced:
+    (expr,), dtype = in_loop(np.reciprocal, x)
+    if dtype.kind != "f":
+        raise UnsupportedSyntaxError("np.reciprocal of integers is not supported", hint="write 1.0 / x, or 1 // x")
+    return result(1.0 / expr, x)
+
+
+def _absolute(x: Traced | Number) -> Traced:
+    return _positive_bool(x) if stand_in(x) in (bool, _BOOL) else _by_op(np.absolute, x)
+
+
+def _positive_bool(x: Traced | Number) -> Traced:
+    return result(in_type(x, _BOOL, shape_of(x)), x)
+
+
+def _logical(ufunc: np.ufunc) -> Callable[..., Traced]:
+    def of_any(*values: Traced | Number) -> Traced:
+        shape = broadcast_shapes(*map(shape_of, values))
+        return result(apply(ufunc, *(truths(value, shape) for value in values)), *values)
+
+    return of_any
+
+
+def truths(x: Traced | Number, shape: Shape) -> Expr:
+    """Which elements are not zero."""
+    if not isinstance(x, Traced):
+        return filled(bool(x), shape, types.I1)
+    own = Traced(cast_expr(x.expr, types.I1))
+    return in_type(own, _BOOL, shape)
+
+
+def _logical_xor(x: Traced | Number, y: Traced | Number) -> Traced:
+    shape = broadcast_shapes(shape_of(x), shape_of(y))
+    return result(apply(np.not_equal, truths(x, shape), truths(y, shape)), x, y)
+
+
+def _bitwise(ufunc: np.ufunc) -> Callable[..., Traced]:
+    def of_bits(*values: Traced | Number) -> Traced:
+        exprs, dtype = in_loop(ufunc, *values)
+        return result(apply(BITWISE[ufunc] if dtype == _BOOL else ufunc, *exprs), *values)
+
+    return of_bits
+
+
+def _float_power(x: Traced | Number, y: Traced | Number) -> Traced:
+    exprs, _ = in_loop(np.float_power, x, y)
+    return result(apply(np.power, *exprs), x, y)
+
+
+def _power(x: Traced | Number, y: Traced | Number) -> Traced:
+    return power(x, y, of_numpy=True)
+
+
+def _classify(ufunc: np.ufunc, test: Callable[[Expr], Expr], of_integers: bool) -> Callable[..., Traced]:
+    """isnan, isinf, isfinite: integers are all finite."""
+
+    def of_numbers(x: Traced | Number) -> Traced:
+        (expr,), _ = in_loop(ufunc, x)
+        if not types.is_float(expr.type):
+            return result(filled(of_integers, shape_of(x), types.I1), x)
+        return result(test(expr), x)
+
+    return of_numbers
+
+
+def _scaled(ufunc: np.ufunc, factor: float) -> Callable[..., Traced]:
+    def of_numbers(x: Traced | Number) -> Traced:
+        (expr,), _ = in_loop(ufunc, x)
+        return result(expr * factor, x)
+
+    return of_numbers
+
+
+def _divmod(x: Traced | Number, y: Traced | Number) -> tuple[Traced, Traced]:
+    return call(np.floor_divide, x, y), call(np.remainder, x, y)
+
+
+def _magnitude(x: Expr) -> Expr:
+    return apply(np.absolute, x)
+
+
+_SPECIAL: Mapping[np.ufunc, Callable[..., Any]] = {
+    np.square: _square,
+    np.positive: _positive,
+    np.reciprocal: _reciprocal,
+    np.absolute: _absolute,
+    np.power: _power,
+    np.float_power: _float_power,
+    np.logical_and: _logical(np.logical_and),
+    np.logical_or: _logical(np.logical_or),
+    np.logical_not: _logical(np.logical_not),
+    np.logical_xor: _logical_xor,
+    **{ufunc: _bitwise(ufunc) for ufunc in BITWISE},
+    np.isnan: _classify(np.isnan, lambda x: x != x, False),
+    np.isinf: _classify(np.isinf, lambda x: _magnitude(x) == np.inf, False),
+    np.isfinite: _classify(np.isfinite, lambda x: _magnitude(x) < np.inf, True),
+    np.deg2rad: _scaled(np.deg2rad, np.pi / 180.0),
+    np.radians: _scaled(np.radians, np.pi / 180.0),
+    np.rad2deg: _scaled(np.rad2deg, 180.0 / np.pi),
+    np.degrees: _scaled(np.degrees, 180.0 / np.pi),
+    np.divmod: _divmod,
+}

@@ -1,0 +1,128 @@
+"""NumPy's functions that read through index arrays: take, take_along_axis, ix_.
+
+Reads: values. Writes: nd ops. Leaves: Traced values.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import emit
+from mlirad.dialect.ops.constant import counted
+from mlirad.dialect.ops.gather import GatherOp
+from mlirad.dialect.ops.movement import reshape
+from mlirad.errors import StaticIndexError, StaticValueError, UnsupportedSyntaxError
+from mlirad.frontend.numpy import numpy_elementwise
+from mlirad.frontend.values.values import shapes, sizes
+from mlirad.frontend.values.values.advanced import Arrays, as_array
+from mlirad.frontend.values.values.traced import DATA, Traced, as_operand, as_traced, cast, require_static
+
+
+def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Traced:
+    x = as_traced(a)
+    shape = sizes.require_static(x.shape, "the shape of an operand of np.take")
+    require_static(axis, "the axis of np.take")
+    if axis is None or not x.ndim:
+        shape, axis = (prod(shape),), 0
+        x = Traced(reshape(x.expr, types.tensor(shape, x.expr.element)))
+    (place,) = shapes.normalize_axes(axis, x.ndim)
+    index = _index(indices, of_bools=True)
+    own = sizes.require_static(index.shape, "the shape of an operand of np.take")
+    if mode != "raise":
+        index = _in_range(index, shape[place], mode)
+    read = _gathered(x, Arrays((_in_shape(index, own or (1,)),), (place,), (place,), place))
+    whole = (*shape[:place], *own, *shape[place + 1 :])
+    return Traced(reshape(read, types.of_shape(whole, read.element)), origins=frozenset({DATA}))
+
+
+def _index(indices: Any, of_bools: bool = False) -> np.ndarray | Traced:
+    """Integers, of any rank. of_bools: whether True is 1 here, as in np.take."""
+    index = _as_array(indices)
+    if index is None:
+        operand = as_operand(indices)
+        index = operand if isinstance(operand, Traced) else np.asarray(operand)
+    if index.dtype.kind == "b":
+        if not of_bools:
+            raise StaticIndexError("`indices` must be an integer array")
+        return cast(index, np.dtype(np.int64)) if isinstance(index, Traced) else index.astype(np.int64)
+    if index.dtype.kind not in "iu":
+        text = f"an index array of dtype {index.dtype} is not compiled here"
+        raise UnsupportedSyntaxError(text, hint="convert it first: .astype(int)")
+    return index
+
+
+def _as_array(indices: Any) -> np.ndarray | Traced | None:
+    """As `as_array`, where other dtypes are no IndexError: NumPy's functions convert some of them."""
+    try:
+        return as_array(indices)
+    except StaticIndexError:
+        hint = "convert it first: .astype(int)"
+        raise UnsupportedSyntaxError("an index array that is not of integers is not compiled here", hint=hint) from None
+
+
+def _in_shape(index: np.ndarray | Traced, shape: tuple[int, ...]) -> np.ndarray | Traced:
+    if isinstance(index, np.ndarray):
+        return index.reshape(shape)
+    return Traced(reshape(index.expr, types.tensor(shape, index.expr.element)), origins=index.origins)
+
+
+def _in_range(index: np.ndarray | Traced, size: int, mode: Any) -> np.ndarray | Traced:
+    """The indices brought into range, as mode="wrap" and mode="clip" do."""
+    if mode == "wrap":
+        if not size:
+            raise StaticIndexError("cannot do a non-empty take from an empty axes.")
+        return numpy_elementwise.call(np.remainder, index, size) if isinstance(index, Traced) else index % size
+    if mode == "clip":
+        if isinstance(index, Traced):
+            return numpy_elementwise.call(np.minimum, numpy_elementwise.call(np.maximum, index, 0), size - 1)
+        return np.clip(index, 0, size - 1)
+    raise StaticValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+
+
+def _gathered(x: Traced, arrays: Arrays) -> Any:
+    operands, attributes = arrays.operands(x.shape)
+    return emit(GatherOp, x.contents, *operands, **attributes)
+
+
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Traced:
+    """arr[i, ..., indices[i, ..., k, ...], ...]: along one axis, at each place of the others."""
+    x, index = as_traced(arr), _index(indices)
+    shape, own = (sizes.require_static(y.shape, "the shape of an operand of np.take_along_axis") for y in (x, index))
+    require_static(axis, "the axis of np.take_along_axis")
+    if axis is None:
+        shape, axis = (prod(shape),), 0
+        x = Traced(reshape(x.expr, types.tensor(shape, x.expr.element)))
+        index = _in_shape(index, (prod(own),))
+    if index.ndim != x.ndim:
+        raise StaticValueError("`indices` and `arr` must have the same number of dimensions")
+    (place,) = shapes.normalize_axes(axis, x.ndim)
+    axes = tuple(range(x.ndim))
+    values = tuple(index if axis == place else _counted_along(axis, shape) for axis in axes)
+    return Traced(_gathered(x, Arrays(values, axes, axes, 0)), origins=frozenset({DATA}))
+
+
+def _counted_along(axis: int, shape: tuple[int, ...]) -> Traced:
+    """0, 1, ... along an axis of that shape, the others being of size 1."""
+    lengths = tuple(size if i == axis else 1 for i, size in enumerate(shape))
+    return Traced(reshape(counted(shape[axis]), types.tensor(lengths, types.I64)))
+
+
+def ix_(*sequences: Any) -> tuple[Any, ...]:
+    """An open mesh: sequence number k along axis k."""
+    meshed: list[Any] = []
+    for number, sequence in enumerate(sequences):
+        index = _as_array(sequence)
+        if index is None or index.ndim != 1:
+            raise StaticValueError("Cross index must be 1 dimensional")
+        if index.dtype.kind == "b":
+            if isinstance(index, Traced):
+                raise UnsupportedSyntaxError("np.ix_ of a mask is not compiled: its shape depends on data")
+            (index,) = np.nonzero(index)
+        shape = [1] * len(sequences)
+        (shape[number],) = sizes.require_static(index.shape, "the shape of an operand of np.ix_")
+        meshed.append(_in_shape(index, tuple(shape)))
+    return tuple(meshed)

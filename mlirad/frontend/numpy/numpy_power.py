@@ -1,0 +1,96 @@
+"""x ** y: by multiplications where y is a small integer known at compile time, so that it is exact for any x.
+
+Reads: Traced values and numbers. Writes: nd ops. Leaves: Traced values.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, apply, constant
+from mlirad.errors import StaticValueError, UnsupportedSyntaxError
+from mlirad.frontend.numpy import python_integers
+from mlirad.frontend.values.values import nep50
+from mlirad.frontend.values.values.sizes import broadcast_shapes
+from mlirad.frontend.values.values.traced import (
+    DATA,
+    NeedStatic,
+    Number,
+    Traced,
+    in_type,
+    is_python_number,
+    origins_of,
+    python_kind,
+    shape_of,
+    stand_in,
+)
+
+# Beyond this the rounding errors of the multiplications would add up to more than those of pow.
+_LARGEST_CHAIN = 8
+
+
+def power(x: Traced | Number, y: Traced | Number, of_numpy: bool = False) -> Traced:
+    """`x ** y`, or `np.power(x, y)`: of two Python numbers by Python's rules, unless of_numpy."""
+    weak = is_python_number(x) and is_python_number(y) and not of_numpy
+    exponent = None if isinstance(y, Traced) else y
+    stand_ins = (python_kind(x), python_kind(y)) if weak else (stand_in(x), stand_in(y))
+    of_array = isinstance(x, Traced) and x.is_array
+    first, second, last = nep50.power_dtypes(*stand_ins, exponent, of_numpy=of_numpy, of_array=of_array)
+    shape = broadcast_shapes(shape_of(x), shape_of(y))
+
+    def result(expr: Expr) -> Traced:
+        return Traced(expr, weak=weak, origins=origins_of(x, y))
+
+    if last.kind in "iu":
+        return result(_of_integers(in_type(x, first, shape), last, exponent, y, weak))
+    base = in_type(x, first, shape)
+    count = None if exponent is None else _small_integer(exponent)
+    if count is not None:
+        chain = _multiplied(base, abs(count))
+        return result(1.0 / chain if count < 0 else chain)
+    if exponent == 0.5 and (shape or of_numpy):
+        return result(apply(np.sqrt, base))  # as NumPy does, -inf and -0.0 included
+    return result(apply(np.power, base, in_type(y, second, shape)))
+
+
+def _small_integer(exponent: Number) -> int | None:
+    """The integer that an exponent is, if it is a small one."""
+    if not float(exponent).is_integer() or abs(exponent) > _LARGEST_CHAIN:
+        return None
+    return int(exponent)
+
+
+def _multiplied(base: Expr, count: int, product: Callable[[Expr, Expr], Expr] = operator.mul) -> Expr:
+    """base * ... * base, count times, by repeated squaring."""
+    if count == 0:
+        return constant(1, base.type)
+    if count == 1:
+        return base
+    half = _multiplied(base, count // 2, product)
+    squared = product(half, half)
+    return product(squared, base) if count % 2 else squared
+
+
+def _of_integers(base: Expr, dtype: np.dtype, exponent: Number | None, y: Any, weak: bool) -> Expr:
+    if exponent is None:
+        origins = origins_of(y)
+        if shape_of(y) or DATA in origins:
+            raise UnsupportedSyntaxError(
+                f"integers to a power that is not known at compile time ({dtype}) are not supported",
+                hint="make the base a float: float(x) ** n, or x.astype(float) ** n",
+            )
+        raise NeedStatic(origins, "the exponent of an integer")
+    nep50.convert(exponent, dtype)  # a Python int must fit
+    if exponent < 0:
+        raise StaticValueError("Integers to negative integer powers are not allowed.")
+    assert types.is_integer(base.type)
+    count = int(exponent)
+    if weak:
+        return _multiplied(base, count, partial(python_integers.factor, base=base, exponent=count))
+    return _multiplied(base, count)

@@ -1,0 +1,295 @@
+"""Products that sum over axes: dot, matmul, inner, outer, vdot, tensordot, einsum, trace.
+
+Reads: values; static subscripts and axes. Writes: nd.contract and what prepares its operands. Leaves: Traced values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from string import ascii_letters
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, emit
+from mlirad.dialect.ops.compare import cast as cast_expr
+from mlirad.dialect.ops.contraction import contract
+from mlirad.dialect.ops.movement import TransposeOp, reshape
+from mlirad.dialect.ops.reduction import SumOp
+from mlirad.errors import DTypeError, ShapeError, UnsupportedSyntaxError
+from mlirad.frontend.numpy import numpy_elementwise
+from mlirad.frontend.numpy.view_functions import function as view_function
+from mlirad.frontend.values.values import nep50, sizes
+from mlirad.frontend.values.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.values.sizes import Size
+from mlirad.frontend.values.values.traced import (
+    Number,
+    Traced,
+    as_operand,
+    as_traced,
+    origins_of,
+    require_static,
+    stand_in,
+)
+from mlirad.frontend.values.values.views import View, get
+
+_BOOL = np.dtype(bool)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """An operand of an Einstein sum: one label for each axis."""
+
+    expr: Expr
+    labels: str
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return dict(zip(self.labels, self.expr.shape, strict=True))
+
+    def without(self, labels: Sequence[str]) -> Factor:
+        """Without axes of size 1."""
+        kept = [label for label in self.labels if label not in labels]
+        sizes = self.sizes
+        shape = types.of_shape([sizes[label] for label in kept], self.expr.element)
+        return Factor(reshape(self.expr, shape), "".join(kept))
+
+    def summed_over(self, labels: Sequence[str]) -> Factor:
+        axes = [axis for axis, label in enumerate(self.labels) if label in labels]
+        if not axes:
+            return self
+        return Factor(emit(SumOp, self.expr, axes=axes), "".join(x for x in self.labels if x not in labels))
+
+    def diagonal(self) -> Factor:
+        """Without a label that stands twice: the diagonal of its axes."""
+        factor = self
+        while twice := [label for label in factor.labels if factor.labels.count(label) > 1]:
+            label = twice[0]
+            first = factor.labels.index(label)
+            second = factor.labels.index(label, first + 1)
+            if factor.expr.shape[first] != factor.expr.shape[second]:
+                raise ShapeError(f"einsum: the axes {label!r} of one operand have sizes that differ")
+            expr = diagonal(factor.expr, 0, first, second)
+            rest = "".join(x for axis, x in enumerate(factor.labels) if axis not in (first, second))
+            factor = Factor(expr, rest + label)
+        return factor
+
+
+def diagonal(x: Expr, offset: int, axis1: int, axis2: int) -> Expr:
+    """np.diagonal of an array."""
+    view_of = view_function(np.diagonal)
+    assert view_of is not None
+    view = view_of(View.of(sizes.shape_of(x), types.to_dtype(x.element)), offset, axis1, axis2)
+    assert view is not None
+    return get(view, x)
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Traced:
+    x = as_traced(a)
+    require_static((offset, axis1, axis2), "the axes of np.trace")
+    part = diagonal(x.expr, offset, axis1, axis2)
+    dtype = nep50.result_dtype(np.sum, x.dtype)
+    summed = emit(SumOp, cast_expr(part, types.from_dtype(dtype)), axes=[len(part.shape) - 1])
+    return Traced(summed, origins=origins_of(a))
+
+
+def multiply(x: Factor, y: Factor, result: str) -> Expr:
+    """The Einstein sum of two operands of one type; an axis of size 1 stretches to the other operand's."""
+    for label in set(x.labels) & set(y.labels):
+        if x.sizes[label] != y.sizes[label]:
+            x, y = (f.without([label]) if f.sizes[label] == 1 else f for f in (x, y))
+            if label in x.labels and label in y.labels:
+                sizes = f"{x.sizes[label]} and {y.sizes[label]}"
+                raise ShapeError(f"operands could not be multiplied along an axis: its sizes are {sizes}")
+    x = x.summed_over([label for label in x.labels if label not in y.labels + result])
+    y = y.summed_over([label for label in y.labels if label not in x.labels + result])
+    if not x.labels or not y.labels:
+        (whole, scalar) = (x, y) if x.labels else (y, x)
+        return _permuted(Factor(whole.expr * scalar.expr, whole.labels), result)
+    return contract(f"{x.labels},{y.labels}->{result}", x.expr, y.expr)
+
+
+def _permuted(x: Factor, result: str) -> Expr:
+    if x.labels == result:
+        return x.expr
+    return emit(TransposeOp, x.expr, permutation=[x.labels.index(label) for label in result])
+
+
+def _sum_of_products(operands: Sequence[Traced | Number], labels: Sequence[str], result: str) -> Traced:
+    dtype = nep50.common_dtype([nep50.strong(stand_in(x)) for x in operands])
+    # Sums of products of bools are "any of all".
+    element = types.from_dtype(np.dtype(np.int64) if dtype == _BOOL else dtype)
+    factors = []
+    for x, own in zip(operands, labels, strict=True):
+        value = as_traced(x)
+        factors.append(Factor(cast_expr(value.expr if value.ndim else value.scalar, element), own).diagonal())
+    while len(factors) > 1:
+        x, y, *others = factors
+        needed = set(result).union(*(f.labels for f in others))
+        both = "".join(label for label in dict.fromkeys(x.labels + y.labels) if label in needed)
+        factors = [Factor(multiply(x, y, both if others else result), both if others else result), *others]
+    (last,) = factors
+    last = last.summed_over([label for label in last.labels if label not in result])
+    expr = _permuted(last, result)
+    if dtype == _BOOL:
+        expr = cast_expr(expr, types.I1)
+    return Traced(expr, origins=origins_of(*operands))
+
+
+def _refusal(function: Any, *operands: Traced) -> Exception:
+    """What NumPy says of operands of these shapes."""
+    if not all(sizes.is_static(x.shape) for x in operands):
+        return ShapeError(f"np.{function.__name__} of shapes {' and '.join(sizes.text(x.shape) for x in operands)}")
+    try:
+        with numpys_refusal():
+            function(*(np.broadcast_to(np.ones((), x.dtype), x.static_shape("a product")) for x in operands))
+    except (ShapeError, DTypeError, ValueError, TypeError) as error:
+        return error
+    return ShapeError(f"np.{function.__name__} of shapes {' and '.join(str(x.shape) for x in operands)}")
+
+
+def _matched(function: Any, x: Traced, axis: int, y: Traced, other: int) -> tuple[Traced, Traced]:
+    """The operands, with one size along an axis of each; ValueError at run time where that is not known."""
+    mine, theirs = x.shape, y.shape
+    first, second = mine[axis], theirs[other]
+    if isinstance(first, int) and isinstance(second, int):
+        if first != second:
+            raise _refusal(function, x, y)
+        return x, y
+    spelled = f"{sizes.text(mine, axis % x.ndim)} and {sizes.text(theirs, other % y.ndim, 1)}"
+    sizes.require_equal(first, second, f"np.{function.__name__}: the shapes {spelled} do not match")
+    if isinstance(first, int) == isinstance(second, int):
+        return x, y
+    size = first if isinstance(first, int) else second
+    return _with_size(x, axis, size), _with_size(y, other, size)
+
+
+def _with_size(x: Traced, axis: int, size: Size) -> Traced:
+    """x, of which it is known that an axis has this size."""
+    shape = list(x.shape)
+    shape[axis] = size
+    return replace(x, expr=sizes.fitted(x.expr, shape))
+
+
+def matmul(a: Any, b: Any) -> Traced:
+    x, y = as_traced(a), as_traced(b)
+    if not x.ndim or not y.ndim:
+        raise _refusal(np.matmul, x, y)
+    batch = ascii_letters[: max(x.ndim, y.ndim) - 2] if max(x.ndim, y.ndim) > 2 else ""
+    row, inner, column = "XYZ"
+    left = inner if x.ndim == 1 else batch[len(batch) - (x.ndim - 2) :] + row + inner
+    right = inner if y.ndim == 1 else batch[len(batch) - (y.ndim - 2) :] + inner + column
+    x, y = _matched(np.matmul, x, -1, y, -2 if y.ndim > 1 else 0)
+    try:
+        sizes.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    except ValueError:
+        raise _refusal(np.matmul, x, y) from None
+    result = batch + (row if x.ndim > 1 else "") + (column if y.ndim > 1 else "")
+    return _sum_of_products([x, y], [left, right], result)
+
+
+def dot(a: Any, b: Any) -> Any:
+    x, y = as_traced(a), as_traced(b)
+    if not x.ndim or not y.ndim:
+        return numpy_elementwise.call(np.multiply, _strong(x), _strong(y))
+    x, y = _matched(np.dot, x, -1, y, -2 if y.ndim > 1 else 0)
+    left, right = _labels(x.ndim, y.ndim)
+    inner = left[-1]
+    place = max(len(right) - 2, 0)
+    right = right[:place] + inner + right[place + 1 :]
+    return _sum_of_products([x, y], [left, right], left[:-1] + right.replace(inner, ""))
+
+
+def _strong(x: Traced) -> Traced:
+    return replace(x, weak=False)
+
+
+def _labels(first: int, second: int) -> tuple[str, str]:
+    return ascii_letters[:first], ascii_letters[first : first + second]
+
+
+def inner(a: Any, b: Any) -> Any:
+    x, y = as_traced(a), as_traced(b)
+    if not x.ndim or not y.ndim:
+        return numpy_elementwise.call(np.multiply, _strong(x), _strong(y))
+    x, y = _matched(np.inner, x, -1, y, -1)
+    left, right = _labels(x.ndim, y.ndim)
+    return _sum_of_products([x, y], [left, right[:-1] + left[-1]], left[:-1] + right[:-1])
+
+
+def _ravelled(x: Traced) -> Traced:
+    if x.ndim == 1:
+        return x
+    size = prod(x.static_shape("a product of flattened arrays"))
+    return Traced(reshape(x.expr, types.tensor((size,), x.expr.element)), origins=x.origins)
+
+
+def outer(a: Any, b: Any) -> Traced:
+    return _sum_of_products([_ravelled(as_traced(a)), _ravelled(as_traced(b))], ["i", "j"], "ij")
+
+
+def vdot(a: Any, b: Any) -> Traced:
+    x, y = as_traced(a), as_traced(b)
+    return _sum_of_products(_matched(np.vdot, _ravelled(x), 0, _ravelled(y), 0), ["i", "i"], "")
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    x, y = as_traced(a), as_traced(b)
+    require_static(axes, "the axes of np.tensordot")
+    if isinstance(axes, int | np.integer):
+        ours, theirs = list(range(x.ndim - int(axes), x.ndim)), list(range(int(axes)))
+    else:
+        ours, theirs = ([pair] if isinstance(pair, int) else list(pair) for pair in axes)
+    fits = len(ours) == len(theirs) and all(-x.ndim <= axis < x.ndim for axis in ours)
+    if not fits or not all(-y.ndim <= axis < y.ndim for axis in theirs):
+        raise ShapeError("shape-mismatch for sum")
+    for i, j in zip(ours, theirs, strict=True):
+        x, y = _matched(np.tensordot, x, i, y, j)
+    left, right = _labels(x.ndim, y.ndim)
+    summed = {y.ndim + j if j < 0 else j: left[i] for i, j in zip(ours, theirs, strict=True)}
+    right = "".join(summed.get(axis, label) for axis, label in enumerate(right))
+    result = "".join(label for label in left + right if (label in left) != (label in right))
+    return _as_array(_sum_of_products([x, y], [left, right], result))
+
+
+def _as_array(x: Traced) -> Traced:
+    return replace(x, zero_d=not x.ndim)
+
+
+def einsum(subscripts: Any, *operands: Any) -> Traced:
+    if not isinstance(subscripts, str):
+        raise UnsupportedSyntaxError("np.einsum is supported with a string of subscripts only")
+    if "." in subscripts:
+        raise UnsupportedSyntaxError("an ellipsis in np.einsum is not supported", hint="name all axes")
+    values = [as_operand(x) for x in operands]
+    text = subscripts.replace(" ", "")
+    given, arrow, result = text.partition("->")
+    labels = given.split(",")
+    if not arrow:  # the labels that stand once, in the order of the alphabet
+        result = "".join(sorted(label for label in set(given) - {","} if given.count(label) == 1))
+    traced = [as_traced(x) for x in values]
+    known = set("".join(labels))
+    if len(labels) != len(values) or any(len(own) != x.ndim for own, x in zip(labels, traced, strict=False)):
+        raise _refusal_of_einsum(text, traced)
+    if len(set(result)) != len(result) or not set(result) <= known or (not "".join(labels).isalpha() and known):
+        raise _refusal_of_einsum(text, traced)
+    known_sizes: dict[str, int] = {}
+    for own, x in zip(labels, traced, strict=True):
+        for label, size in zip(own, x.static_shape("np.einsum"), strict=True):
+            if known_sizes.setdefault(label, size) == 1:
+                known_sizes[label] = size
+            elif size not in (1, known_sizes[label]):
+                raise _refusal_of_einsum(text, traced)
+    return _sum_of_products(traced, labels, result)
+
+
+def _refusal_of_einsum(text: str, operands: Sequence[Traced]) -> Exception:
+    return _refusal(_named(lambda *arrays: np.einsum(text, *arrays), "einsum"), *operands)
+
+
+def _named(function: Any, name: str) -> Any:
+    function.__name__ = name
+    return function

@@ -1,0 +1,222 @@
+"""NumPy's reductions: sums, means, extremes, variances, any, all, and the place of an extreme.
+
+Reads: values; static axes. Writes: nd ops. Leaves: Traced values, scalars where all axes are reduced.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, apply, emit, where
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.check import check
+from mlirad.dialect.ops.compare import cast as cast_expr
+from mlirad.dialect.ops.constant import counted
+from mlirad.dialect.ops.movement import broadcast_like, reshape
+from mlirad.dialect.ops.reduction import MaxOp, MinOp, SumOp
+from mlirad.errors import StaticValueError
+from mlirad.frontend.numpy.numpy_elementwise import truths
+from mlirad.frontend.values.values import affine, nep50, shapes
+from mlirad.frontend.values.values.sizes import (
+    Dim,
+    Shape,
+    Size,
+    filled,
+    is_static,
+    number,
+    of_shape,
+    shape_of,
+    stretched,
+    value_of,
+)
+from mlirad.frontend.values.values.sizes import total as size_of
+from mlirad.frontend.values.values.traced import Traced, as_traced, origins_of, require_static
+
+
+def _axes(axis: Any, x: Traced) -> tuple[int, ...]:
+    require_static(axis, "the axis of a reduction")
+    return shapes.normalize_axes(axis, x.ndim)
+
+
+def _count(x: Traced, axes: tuple[int, ...]) -> Size:
+    """How many elements are reduced to one."""
+    shape = x.shape
+    return size_of([shape[axis] for axis in axes])
+
+
+def _require_some(x: Traced, axes: tuple[int, ...], message: str) -> None:
+    """ValueError unless there are elements to reduce."""
+    for size in [x.shape[axis] for axis in axes]:
+        if isinstance(size, Dim):
+            if not affine.is_at_least(size.expr, 1):
+                check(size.expr > 0, "ValueError", message)
+        elif size == 0:
+            raise StaticValueError(message)
+
+
+def _kept_shape(shape: Shape, axes: tuple[int, ...]) -> Shape:
+    return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+
+
+def _reduced(op_class: type[NdOp], expr: Expr, axes: tuple[int, ...], keepdims: bool = False) -> Expr:
+    if not expr.is_tensor:
+        return expr
+    folded = emit(op_class, expr, axes=axes) if axes else expr
+    return reshape(folded, of_shape(_kept_shape(shape_of(expr), axes), expr.element)) if keepdims else folded
+
+
+def _expr(x: Traced) -> Expr:
+    return x.expr if x.ndim else x.scalar
+
+
+def _result(expr: Expr, x: Traced) -> Traced:
+    return Traced(expr, origins=origins_of(x))
+
+
+def total(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True) -> Traced:
+    x = as_traced(a)
+    target = nep50.result_dtype(np.sum, x.dtype) if dtype is None else nep50.dtype_of(dtype)
+    if target.kind == "b" and where is True:
+        return any_(a, axis, keepdims=keepdims)
+    expr = _masked(cast_expr(_expr(x), types.from_dtype(target)), where, 0)
+    return _result(_reduced(SumOp, expr, _axes(axis, x), keepdims), x)
+
+
+def _masked(expr: Expr, mask: Any, otherwise: Any) -> Expr:
+    """The elements where the mask holds, `otherwise` elsewhere."""
+    if mask is True:
+        return expr
+    return where(truths(as_traced(mask), shape_of(expr)), expr, otherwise)
+
+
+def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Traced:
+    x = as_traced(a)
+    target = nep50.result_dtype(np.mean, x.dtype) if dtype is None else nep50.dtype_of(dtype)
+    if target.kind == "b":
+        return any_(a, axis, keepdims=keepdims)
+    axes = _axes(axis, x)
+    element = types.from_dtype(target)
+    total = _reduced(SumOp, cast_expr(_expr(x), element), axes, keepdims)
+    if target.kind == "f":
+        return _result(total / number(_count(x, axes), element), x)
+    quotient = cast_expr(total, types.F64) / number(_count(x, axes), types.F64)
+    return _result(cast_expr(quotient, element), x)
+
+
+def _deviations(a: Any, axis: Any, ddof: Any, keepdims: bool, function: Any) -> tuple[Traced, Expr]:
+    """The value, and its variance: the mean of the squared distances to the mean."""
+    x = as_traced(a)
+    require_static(ddof, "ddof")
+    axes = _axes(axis, x)
+    expr = cast_expr(_expr(x), types.from_dtype(nep50.result_dtype(function, x.dtype)))
+    count = number(_count(x, axes), expr.element)
+    centre = _reduced(SumOp, expr, axes, keepdims=True) / count
+    distance = of_several(expr - stretched(centre, x.shape), count)
+    degrees = max(count - ddof, 0.0) if isinstance(count, float) else apply(np.maximum, count - float(ddof), 0.0)
+    return x, _reduced(SumOp, distance * distance, axes, keepdims) / degrees
+
+
+def of_several(distance: Expr, count: float | Expr) -> Expr:
+    """The distances of so many numbers to their mean. That of one number is 0 (nan if it is not finite) whatever the
+    number is: it has no derivative, which the square root's would make 0 times infinity."""
+    if isinstance(count, float) and count != 1.0:
+        return distance
+    shape = shape_of(distance)
+    zero, nan = (filled(value, shape, distance.element) for value in (0.0, np.nan))
+    of_one = where(apply(np.equal, distance, zero), zero, nan)
+    return of_one if isinstance(count, float) else where(apply(np.equal, count, 1.0), of_one, distance)
+
+
+def var(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> Traced:
+    x, variance = _deviations(a, axis, ddof, keepdims, np.var)
+    return _result(variance, x)
+
+
+def std(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> Traced:
+    x, variance = _deviations(a, axis, ddof, keepdims, np.std)
+    return _result(apply(np.sqrt, variance), x)
+
+
+def _extreme(op_class: type[NdOp], name: str) -> Callable[..., Traced]:
+    def of_array(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
+        x = as_traced(a)
+        axes = _axes(axis, x)
+        _require_some(x, axes, f"zero-size array to reduction operation {name} which has no identity")
+        return _result(_reduced(op_class, _expr(x), axes, keepdims), x)
+
+    return of_array
+
+
+maximum = _extreme(MaxOp, "maximum")
+minimum = _extreme(MinOp, "minimum")
+
+
+def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return maximum(a, axis, keepdims=keepdims) - minimum(a, axis, keepdims=keepdims)
+
+
+def _quantifier(op_class: type[NdOp], of_nothing: bool) -> Callable[..., Traced]:
+    """any is the largest, all the smallest of the truths."""
+
+    def of_array(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
+        x = as_traced(a)
+        axes = _axes(axis, x)
+        kept = _kept_shape(x.shape, axes) if keepdims else tuple(s for i, s in enumerate(x.shape) if i not in axes)
+        if x.size == 0:
+            return _result(filled(of_nothing, kept, types.I1), x)
+        if not is_static(x.shape):
+            # A largest of no elements is none of NumPy's: count those that decide.
+            deciding = truths(x, x.shape) != of_nothing
+            found = _reduced(SumOp, cast_expr(deciding, types.I64), axes, keepdims)
+            return _result((found == 0) if of_nothing else (found > 0), x)
+        return _result(_reduced(op_class, truths(x, x.shape), axes, keepdims), x)
+
+    return of_array
+
+
+any_ = _quantifier(MaxOp, of_nothing=False)
+all_ = _quantifier(MinOp, of_nothing=True)
+
+
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
+    x = as_traced(a)
+    return _result(_reduced(SumOp, cast_expr(truths(x, x.shape), types.I64), _axes(axis, x), keepdims), x)
+
+
+def _place_of(op_class: type[NdOp], name: str) -> Callable[..., Traced]:
+    """The first place of the extreme along an axis; of the first nan, if there is one."""
+
+    def of_array(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
+        x = as_traced(a)
+        is_one = not x.ndim and axis in (None, 0, -1)  # NumPy looks at one number as at an array of one
+        (place,) = _axes(axis, x) if axis is not None and not is_one else (0,)
+        expr = _expr(x)
+        if is_one or (axis is None and x.ndim > 1):
+            expr = reshape(x.contents, types.tensor((operator.index(x.size),), x.expr.element))
+        length = shape_of(expr)[place]
+        _require_some(Traced(expr), (place,), f"attempt to get {name} of an empty sequence")
+        others = [i for i in range(len(expr.shape)) if i != place]
+        is_best = expr == broadcast_like(_reduced(op_class, expr, (place,)), others, expr)
+        if types.is_float(expr.type):
+            is_best = is_best | (expr != expr)
+        candidates = where(
+            is_best,
+            broadcast_like(counted(length if isinstance(length, int) else value_of(length)), [place], expr),
+            value_of(length),
+        )
+        found = _reduced(MinOp, candidates, (place,))
+        if keepdims:
+            kept = () if is_one else _kept_shape(x.shape, _axes(axis, x))
+            found = reshape(found, of_shape(kept, types.I64))
+        return _result(found, x)
+
+    return of_array
+
+
+argmax = _place_of(MaxOp, "argmax")
+argmin = _place_of(MinOp, "argmin")

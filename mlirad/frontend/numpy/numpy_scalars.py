@@ -1,0 +1,111 @@
+"""Python's functions of numbers: float(), int(), abs, pow, divmod, and those of the module math.
+
+Reads: values, at least one of them traced. Writes: nd ops. Leaves: weak numbers, but where NumPy's operators decide.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import apply
+from mlirad.dialect.core.registry import spelled
+from mlirad.dialect.ops.compare import cast as cast_expr
+from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
+from mlirad.frontend.numpy import numpy_elementwise
+from mlirad.frontend.numpy.numpy_power import power
+from mlirad.frontend.numpy.numpy_shapes import part
+from mlirad.frontend.numpy.python_integers import converted
+from mlirad.frontend.values.values import nep50
+from mlirad.frontend.values.values.assignment import check_integral
+from mlirad.frontend.values.values.traced import Traced, as_traced, origins_of
+
+_MATH = {
+    math.sqrt: np.sqrt,
+    math.log: np.log,
+    math.fabs: np.absolute,
+    math.isnan: np.isnan,
+    math.isinf: np.isinf,
+    math.isfinite: np.isfinite,
+    math.radians: np.radians,
+    math.degrees: np.degrees,
+}
+
+
+def _number(x: Any) -> Traced:
+    """x, where it has rank 0. Raises DTypeError with NumPy's text."""
+    value = as_traced(x)
+    if value.ndim:
+        raise DTypeError("only 0-dimensional arrays can be converted to Python scalars")
+    return value
+
+
+def to_float(x: Any = 0.0) -> Traced:
+    value = _number(x)
+    return Traced(cast_expr(value.scalar, types.F64), weak=True, origins=origins_of(value))
+
+
+def to_int(x: Any = 0) -> Traced:
+    value = _number(x)
+    expr = value.scalar
+    if types.is_float(expr.type):
+        check_integral(expr)
+        expr = cast_expr(expr, types.I64)
+    return Traced(converted(expr), weak=True, origins=origins_of(value))
+
+
+def item(x: Traced, *index: Any) -> Traced:
+    """`x.item()`: a Python number."""
+    value = Traced(part(x, index)) if index else x
+    if value.size != 1:
+        raise StaticValueError("can only convert an array of size 1 to a Python scalar")
+    element = value.scalar if not value.ndim else part(value, (0,) * value.ndim)
+    if value.kind is int:
+        return Traced(converted(element), weak=True, origins=origins_of(x))
+    dtype = nep50.weak_dtype(value.kind)
+    return Traced(cast_expr(element, types.from_dtype(dtype)), weak=True, origins=origins_of(x))
+
+
+def absolute(x: Any) -> Any:
+    return abs(as_traced(x))
+
+
+def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
+    if mod is not None:
+        raise UnsupportedSyntaxError("pow() with a modulus is not supported")
+    return operator.pow(base, exp)
+
+
+def divmod_(x: Any, y: Any) -> tuple[Any, Any]:
+    return operator.floordiv(x, y), operator.mod(x, y)
+
+
+def math_function(function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """A function of the module math on traced numbers: it takes and gives Python floats."""
+    ufunc = _MATH.get(function)
+    op_class = spelled().get(function) if ufunc is None else None
+    if ufunc is None and op_class is not None:
+        ufunc = next((s for s in op_class.spellings if isinstance(s, np.ufunc)), None)
+    if function is math.pow:
+        return lambda x, y: _weak(power(to_float(x), to_float(y)))
+    if function is math.log:
+        return _log
+    if ufunc is None:
+        return None
+    return lambda *xs: _weak(numpy_elementwise.call(ufunc, *(to_float(x) for x in xs)))
+
+
+def _log(x: Any, base: Any = None) -> Traced:
+    natural = numpy_elementwise.call(np.log, to_float(x))
+    if base is None:
+        return _weak(natural)
+    return _weak(Traced(apply(np.divide, natural.expr, numpy_elementwise.call(np.log, to_float(base)).expr)))
+
+
+def _weak(x: Traced) -> Traced:
+    return Traced(x.expr, weak=True, origins=x.origins)

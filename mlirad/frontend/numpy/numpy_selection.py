@@ -1,0 +1,85 @@
+"""np.where and np.clip: elements chosen by a condition or by limits.
+
+Reads: values. Writes: nd ops. Leaves: Traced values.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, apply, constant, emit
+from mlirad.dialect.ops.choice import SelectOp
+from mlirad.dialect.ops.compare import cast as cast_expr
+from mlirad.errors import StaticValueError, UnsupportedSyntaxError
+from mlirad.frontend.numpy import numpy_elementwise
+from mlirad.frontend.values.values import nep50
+from mlirad.frontend.values.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.values.sizes import Shape, broadcast_shapes, filled, stretched
+from mlirad.frontend.values.values.traced import Number, Traced, as_operand, in_type, origins_of, shape_of, stand_in
+
+_MISSING = object()
+
+
+def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING) -> Traced:
+    if x is _MISSING and y is _MISSING:
+        raise UnsupportedSyntaxError(
+            "np.where(condition) is not supported: its shape depends on data", hint="write np.where(condition, x, y)"
+        )
+    if x is _MISSING or y is _MISSING:
+        raise StaticValueError("either both or neither of x and y should be given")
+    test, left, right = as_operand(condition), as_operand(x), as_operand(y)
+    shape = broadcast_shapes(*map(shape_of, (test, left, right)))
+    dtype = nep50.common_dtype([stand_in(left), stand_in(right)])
+    chosen = emit(SelectOp, numpy_elementwise.truths(test, shape), *(_as(x, dtype, shape) for x in (left, right)))
+    return Traced(chosen, zero_d=not shape, origins=origins_of(test, left, right))
+
+
+def _as(x: Traced | Number, dtype: np.dtype, shape: Shape) -> Expr:
+    """x in a dtype and broadcast, as np.where casts it: a Python int that does not fit wraps."""
+    element = types.from_dtype(dtype)
+    if isinstance(x, Traced):
+        return stretched(cast_expr(x.expr if x.ndim else x.scalar, element), shape)
+    with numpys_refusal(), np.errstate(all="ignore"):
+        return filled(np.asarray(x).astype(dtype), shape, element)
+
+
+def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    """min(max(a, low), high) in the common dtype, as NumPy has it: a Python int beyond the dtype of `a` is no limit."""
+    value = as_operand(a)
+    own = nep50.strong(stand_in(value))
+    low = _limit(a_min if min is None else min, own, np.maximum)
+    high = _limit(a_max if max is None else max, own, np.minimum)
+    result: Any = _strong(value, own)
+    if low is None and high is None:
+        return numpy_elementwise.call(np.positive, result)
+    if low is not None and high is not None:
+        common = nep50.common_dtype([own, stand_in(low), stand_in(high)])
+        result, low, high = (_strong(x, common) for x in (result, low, high))
+    if low is not None:
+        result = numpy_elementwise.call(np.maximum, result, low)
+    return result if high is None else numpy_elementwise.call(np.minimum, result, high)
+
+
+def _strong(x: Traced | Number, dtype: np.dtype) -> Traced:
+    """x in a dtype, checked as operands are, and no Python number any more."""
+    expr = in_type(x, dtype, shape_of(x))
+    return Traced(expr, zero_d=isinstance(x, Traced) and x.zero_d, origins=origins_of(x))
+
+
+def _limit(x: Any, dtype: np.dtype, bound: np.ufunc) -> Traced | Number | None:
+    """A limit, if it is one for numbers of that dtype. bound: np.maximum for a lower limit, else np.minimum."""
+    if x is None:
+        return None
+    limit = as_operand(x)
+    if dtype.kind not in "iu" or stand_in(limit) is not int:
+        return limit
+    info = np.iinfo(dtype)
+    least = int(info.min if bound is np.maximum else info.max)
+    if not isinstance(limit, Traced):
+        return None if bound(limit, least, dtype=object) == least else limit
+    if dtype == np.uint64 and bound is np.minimum:
+        return limit
+    return Traced(apply(bound, limit.scalar, constant(least, types.I64)), weak=True, origins=limit.origins)

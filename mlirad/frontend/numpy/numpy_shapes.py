@@ -1,0 +1,243 @@
+"""NumPy functions that move elements: views read as values, and arrays put together or taken apart.
+
+Reads: values; static shapes, axes and counts. Writes: nd ops. Leaves: Traced values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, emit, where
+from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
+from mlirad.errors import UnsupportedSyntaxError
+from mlirad.frontend.numpy import view_functions
+from mlirad.frontend.numpy.numpy_creation import filled
+from mlirad.frontend.numpy.view_functions import ViewFunction
+from mlirad.frontend.values.values import nep50, shapes, sizes
+from mlirad.frontend.values.values.indexing import compose
+from mlirad.frontend.values.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.values.traced import Traced, as_traced, cast, is_static, require_static
+from mlirad.frontend.values.values.views import View, c_strides, get, put
+
+
+def of_view_function(function: ViewFunction) -> Callable[..., Traced]:
+    """A function that makes a view, as one of values: a value has no layout, so the view always exists."""
+
+    def of_value(a: Any, *args: Any, **kwargs: Any) -> Traced:
+        x = as_traced(a)
+        view = function(View.of(x.shape, x.dtype), *args, **kwargs)
+        if view is None:
+            in_fortran_order = c_strides(x.shape[::-1])[::-1]
+            view = function(View.of(x.shape, x.dtype, in_fortran_order), *args, **kwargs)
+        assert view is not None
+        return Traced(get(view, x.contents), zero_d=not view.shape, origins=x.origins)
+
+    return of_value
+
+
+def part(x: Traced, index: Any) -> Expr:
+    """x[index], of static ints and slices."""
+    return get(compose(View.of(x.shape, x.dtype), index), x.contents)
+
+
+def diag(v: Any, k: int = 0) -> Traced:
+    x = as_traced(v)
+    require_static(k, "the diagonal of np.diag")
+    if x.ndim != 1:
+        return of_view_function(view_functions.diagonal)(x, k)
+    (length,) = x.static_shape("np.diag")
+    size = length + abs(k)
+    zeros = filled(constant(0, x.expr.element), (size, size)).expr
+    if not length:
+        return Traced(zeros)
+    flat = View.of((size * size,), x.dtype)
+    start = -k * size if k < 0 else k
+    stop = start + (length - 1) * (size + 1) + 1
+    filled_in = put(compose(flat, slice(start, stop, size + 1)), reshape(zeros, _vector(x, size * size)), x.expr)
+    return Traced(reshape(filled_in, types.tensor((size, size), x.expr.element)))
+
+
+def _flat(x: Traced) -> Traced:
+    """The elements in row-major order."""
+    size = prod(x.static_shape("a function of the flattened array"))
+    return Traced(reshape(x.contents, _vector(x, size)))
+
+
+def _vector(x: Traced, size: int) -> Any:
+    return types.tensor((size,), x.expr.element)
+
+
+def _triangle(mask_of: Callable[..., np.ndarray]) -> Callable[..., Traced]:
+    def of_matrix(m: Any, k: int = 0) -> Traced:
+        x = as_traced(m)
+        require_static(k, "the diagonal of a triangle")
+        if x.ndim < 2:
+            raise UnsupportedSyntaxError("np.tril and np.triu are supported for matrices only")
+        shape = x.static_shape("np.tril or np.triu")
+        mask = np.broadcast_to(mask_of(np.ones(shape[-2:], bool), k), shape)
+        return Traced(where(constant(mask, types.tensor(shape, types.I1)), x.expr, 0))
+
+    return of_matrix
+
+
+tril, triu = _triangle(np.tril), _triangle(np.triu)
+
+
+# --- put together -----------------------------------------------------------------------------------------------
+
+
+def _as_arrays(arrays: Any) -> list[Traced]:
+    """The arrays of a list, or the rows of an array."""
+    if isinstance(arrays, Traced):
+        return [Traced(part(arrays, i), zero_d=arrays.ndim == 1) for i in range(len(arrays))]
+    return [as_traced(x) for x in arrays]
+
+
+def _is_rows(arrays: Any, rank: int) -> bool:
+    """Whether the arrays are the rows of an array of this rank at least, so that their number does not matter."""
+    return isinstance(arrays, Traced) and arrays.ndim >= rank
+
+
+def concatenate(arrays: Any, axis: Any = 0, dtype: Any = None) -> Traced:
+    if _is_rows(arrays, 2) and is_static(axis) and axis == 0 and dtype is None and sizes.is_static(arrays.shape):
+        count, length, *rest = arrays.shape
+        return Traced(reshape(arrays.expr, types.tensor((count * length, *rest), arrays.expr.element)))
+    return _joined(_as_arrays(arrays), axis, dtype, np.concatenate)
+
+
+def _joined(values: Sequence[Traced], axis: Any, dtype: Any, function: Callable[..., Any]) -> Traced:
+    """The arrays along an axis; what does not fit is refused by `function`."""
+    require_static(axis, "the axis of np.concatenate")
+    with numpys_refusal():
+        shadows = [np.broadcast_to(np.ones((), x.dtype), x.static_shape("np.concatenate")) for x in values]
+        asked = function(shadows, axis=axis)
+    found = nep50.require_dtype(asked.dtype, "a concatenation") if dtype is None else nep50.dtype_of(dtype)
+    values = [cast(x, found) for x in values]
+    if axis is None:
+        values = [_flat(x) for x in values]
+    place = 0 if axis is None else shapes.normalize_axes(axis, asked.ndim)[0]
+    whole = View.of(asked.shape, found)
+    contents = filled(constant(0, types.from_dtype(found)), asked.shape).expr
+    begin = 0
+    for x in values:
+        end = begin + x.shape[place]
+        contents = put(compose(whole, (slice(None),) * place + (slice(begin, end),)), contents, x.expr)
+        begin = end
+    return Traced(contents)
+
+
+def _with_axis(x: Traced, axis: int) -> Traced:
+    shape = (*x.expr.shape[:axis], 1, *x.expr.shape[axis:])
+    return Traced(reshape(x.expr, types.tensor(shape, x.expr.element)), origins=x.origins)
+
+
+def stack(arrays: Any, axis: Any = 0) -> Traced:
+    if _is_rows(arrays, 1) and is_static(axis):
+        place = shapes.normalize_axes(axis, arrays.ndim)[0]
+        order = [*range(1, place + 1), 0, *range(place + 1, arrays.ndim)]
+        moved = emit(TransposeOp, arrays.expr, permutation=order) if place else arrays.expr
+        return Traced(moved, origins=arrays.origins)
+    values = _as_arrays(arrays)
+    require_static(axis, "the axis of np.stack")
+    with numpys_refusal():
+        np.stack([np.broadcast_to(np.ones(()), x.static_shape("np.stack")) for x in values], axis)
+    place = shapes.normalize_axes(axis, values[0].ndim + 1)[0]
+    return _joined([_with_axis(x, place) for x in values], place, None, np.concatenate)
+
+
+def _at_least(x: Traced, rank: int) -> Traced:
+    """With axes of size 1 in front."""
+    shape = (1,) * (rank - x.ndim) + x.expr.shape
+    return Traced(reshape(x.expr, types.tensor(shape, x.expr.element)), origins=x.origins)
+
+
+def vstack(tup: Any) -> Traced:
+    if _is_rows(tup, 2) and tup.ndim == 2:
+        return tup
+    return _joined([_at_least(x, 2) for x in _as_arrays(tup)], 0, None, np.concatenate)
+
+
+def hstack(tup: Any) -> Traced:
+    values = [_at_least(x, 1) for x in _as_arrays(tup)]
+    return _joined(values, 0 if values and values[0].ndim == 1 else 1, None, np.concatenate)
+
+
+def column_stack(tup: Any) -> Traced:
+    if _is_rows(tup, 2) and tup.ndim == 2:
+        return stack(tup, axis=1)
+    values = [_at_least(x, 1) for x in _as_arrays(tup)]
+    return _joined([_with_axis(x, 1) if x.ndim == 1 else x for x in values], 1, None, np.concatenate)
+
+
+def append(arr: Any, values: Any, axis: Any = None) -> Traced:
+    return concatenate([as_traced(arr), as_traced(values)], axis)
+
+
+# --- repeated, rolled, subtracted -------------------------------------------------------------------------------
+
+
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Traced:
+    x = as_traced(a)
+    require_static((repeats, axis), "the count of np.repeat")
+    if not isinstance(repeats, int | np.integer):
+        raise UnsupportedSyntaxError("np.repeat is supported with one count for all elements")
+    if axis is None:
+        x, axis = _flat(x), 0
+    place = shapes.normalize_axes(axis, x.ndim)[0]
+    count = int(repeats)
+    own = x.static_shape("np.repeat")
+    shape = (*own[: place + 1], count, *own[place + 1 :])
+    kept = [i for i in range(len(shape)) if i != place + 1]
+    wide = broadcast(x.expr, kept, shape)
+    final = (*own[:place], own[place] * count, *own[place + 1 :])
+    return Traced(reshape(wide, types.tensor(final, x.expr.element)))
+
+
+def tile(A: Any, reps: Any) -> Traced:
+    x = as_traced(A)
+    require_static(reps, "the counts of np.tile")
+    counts = (int(reps),) if isinstance(reps, int | np.integer) else tuple(reps)
+    rank = max(x.ndim, len(counts))
+    own = (1,) * (rank - x.ndim) + x.static_shape("np.tile")
+    counts = (1,) * (rank - len(counts)) + counts
+    paired = [size for pair in zip(counts, own, strict=True) for size in pair]
+    wide = broadcast(reshape(x.expr, types.of_shape(own, x.expr.element)), range(1, 2 * rank, 2), paired)
+    final = [count * size for count, size in zip(counts, own, strict=True)]
+    return Traced(reshape(wide, types.tensor(final, x.expr.element)))
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Traced:
+    x = as_traced(a)
+    require_static((shift, axis), "the shift of np.roll")
+    if axis is None:
+        flat = roll(_flat(x), shift, 0)
+        return Traced(reshape(flat.expr, types.tensor(x.expr.shape, x.expr.element)), zero_d=not x.ndim)
+    shifts = shift if isinstance(shift, tuple | list) else [shift]
+    axes = axis if isinstance(axis, tuple | list) else [axis]
+    with numpys_refusal():
+        pairs = np.broadcast_arrays(shifts, axes)
+    for amount, along in zip(*pairs, strict=True):
+        place = shapes.normalize_axes(int(along), x.ndim)[0]
+        length = x.static_shape("np.roll")[place]
+        cut = -int(amount) % length if length else 0
+        if cut:
+            before = (slice(None),) * place
+            halves = [Traced(part(x, (*before, s))) for s in (slice(cut, None), slice(None, cut))]
+            x = _joined(halves, place, None, np.concatenate)
+    return Traced(x.expr, zero_d=not x.ndim)
+
+
+def diff(a: Any, n: Any = 1, axis: Any = -1) -> Any:
+    x: Any = as_traced(a)
+    require_static((n, axis), "the axis of np.diff")
+    place = shapes.normalize_axes(axis, x.ndim)[0]
+    before = (slice(None),) * place
+    for _ in range(n):
+        high, low = (Traced(part(x, (*before, s))) for s in (slice(1, None), slice(None, -1)))
+        x = high != low if x.dtype == bool else high - low
+    return x

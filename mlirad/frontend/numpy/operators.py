@@ -1,0 +1,130 @@
+"""Python's operators: on two Python numbers as Python means them, else as NumPy does.
+
+Reads: Traced values and numbers, at least one of them traced. Writes: nd ops. Leaves: Traced values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, apply
+from mlirad.dialect.ops.check import check
+from mlirad.dialect.ops.compare import cast as cast_expr
+from mlirad.errors import DTypeError, StaticZeroDivisionError
+from mlirad.frontend.numpy import numpy_elementwise, python_comparisons, python_integers
+from mlirad.frontend.numpy.numpy_elementwise import BITWISE, COMPARISONS
+from mlirad.frontend.numpy.numpy_power import power
+from mlirad.frontend.numpy.numpy_products import matmul
+from mlirad.frontend.numpy.undecided import applied, as_held, kinds_made, may_be_python
+from mlirad.frontend.values.values import nep50
+from mlirad.frontend.values.values.nep50 import Either
+from mlirad.frontend.values.values.traced import (
+    Number,
+    Traced,
+    as_operand,
+    in_type,
+    is_python_number,
+    origins_of,
+    python_kind,
+)
+
+_SYMBOLS = {
+    np.bitwise_and: "&",
+    np.bitwise_or: "|",
+    np.bitwise_xor: "^",
+    np.left_shift: "<<",
+    np.right_shift: ">>",
+}
+
+
+def binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
+    """The Python operator of a ufunc (np.add: +), one operand being traced at least."""
+    if isinstance(left, list | tuple) and ufunc is np.multiply and isinstance(right, Traced) and not right.is_array:
+        raise DTypeError("can't multiply sequence by a number that is not known at compile time")
+    left, right = as_operand(left), as_operand(right)
+    if ufunc is np.matmul:
+        return matmul(left, right)
+    if is_python_number(left) and is_python_number(right):
+        return _of_python_numbers(ufunc, left, right)
+    if may_be_python(left) and may_be_python(right):
+        return _of_either(ufunc, left, right)
+    return power(left, right) if ufunc is np.power else numpy_elementwise.call(ufunc, left, right)
+
+
+def unary(ufunc: np.ufunc, x: Traced) -> Any:
+    """Python's -x, +x, ~x and abs(x)."""
+    if x.either is not None:
+        return applied(ufunc, [x], lambda y: unary(ufunc, y), lambda y: numpy_elementwise.call(ufunc, y))
+    if not x.weak:
+        return numpy_elementwise.call(ufunc, x)
+    number = x.scalar if x.kind is not bool else cast_expr(x.scalar, types.I64)
+    if ufunc is np.invert:
+        if x.kind is float:
+            raise DTypeError("bad operand type for unary ~: 'float'")
+        return Traced(-1 - number, weak=True, origins=x.origins)
+    if ufunc is not np.positive:
+        checked = {np.negative: python_integers.negative, np.absolute: python_integers.absolute}
+        number = apply(ufunc, number) if x.kind is float else checked[ufunc](number)
+    return Traced(number, weak=True, origins=x.origins, several=_several(ufunc, x))
+
+
+def _of_either(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> Traced:
+    """Of numbers that may all be Python's, and are NumPy's on another path."""
+    if ufunc in COMPARISONS:
+        result = numpy_elementwise.call(ufunc, left, right)
+        either = next(x.either for x in (left, right) if isinstance(x, Traced) and x.either is not None)
+        return replace(result, either=Either(np.dtype(bool), None, either.poison, (bool,)))
+
+    def by_numpy(x: Traced | Number, y: Traced | Number) -> Traced:
+        return power(x, y) if ufunc is np.power else numpy_elementwise.call(ufunc, x, y)
+
+    return applied(ufunc, [left, right], lambda x, y: _of_python_numbers(ufunc, x, y), by_numpy)
+
+
+def _of_python_numbers(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> Traced:
+    """Bools count as ints, ints never become anything but ints and floats, `/` gives a float, and x // 0 raises."""
+    origins = origins_of(left, right)
+    kind: type = nep50.weak_join(python_kind(left), python_kind(right))
+    if ufunc in _SYMBOLS and kind is float:
+        raise DTypeError(f"unsupported operand type(s) for {_SYMBOLS[ufunc]}: 'float'")
+    if kind is bool and ufunc in BITWISE:
+        flags = (in_type(x, nep50.weak_dtype(bool), ()) for x in (left, right))
+        return Traced(apply(BITWISE[ufunc], *flags), weak=True, origins=origins)
+    if ufunc in COMPARISONS:
+        return Traced(python_comparisons.compared(ufunc, as_held(left), as_held(right)), weak=True, origins=origins)
+    if ufunc is np.power:
+        return replace(power(_plain(as_held(left)), _plain(as_held(right))), several=_several(ufunc, left, right))
+    if kind is not float and ufunc in (np.divide, np.floor_divide, np.remainder):
+        _check_divisor(ufunc, right)
+    is_float = kind is float or ufunc is np.divide
+    dtype = nep50.weak_dtype(float if is_float else int)
+    operands = in_type(left, dtype, ()), in_type(right, dtype, ())
+    number = apply(ufunc, *operands) if is_float else python_integers.binary(ufunc, *operands)
+    return Traced(number, weak=True, origins=origins, several=_several(ufunc, left, right))
+
+
+def _several(ufunc: np.ufunc, *operands: Traced | Number) -> nep50.Several | None:
+    """The classes that a result of Python's numbers may be of, if the operands may be of several."""
+    found = [x.several for x in operands if isinstance(x, Traced) and x.several is not None]
+    kinds = kinds_made(ufunc, operands) if found else ()
+    return nep50.Several(kinds, found[0].poison) if len(kinds) > 1 else None
+
+
+def _plain(x: Traced | Number) -> Traced | Number:
+    """A Python bool as the int that arithmetic takes it for."""
+    if not isinstance(x, Traced):
+        return int(x) if isinstance(x, bool) else x
+    return Traced(cast_expr(x.scalar, types.I64), weak=True, origins=x.origins) if x.kind is bool else x
+
+
+def _check_divisor(ufunc: np.ufunc, divisor: Traced | Number) -> None:
+    message = "division by zero" if ufunc is np.divide else "integer division or modulo by zero"
+    if isinstance(divisor, Traced):
+        value: Expr = in_type(divisor, nep50.weak_dtype(int), ())
+        check(value != 0, "ZeroDivisionError", message)
+    elif divisor == 0:
+        raise StaticZeroDivisionError(message)

@@ -1,0 +1,66 @@
+"""`out` given by position: np.add(x, y, z), np.sum(x, 0, None, z), x.sum(0, None, z).
+
+Reads: NumPy's signatures. Writes: nothing. Gives: the same arguments with `out` by its name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from mlirad.frontend.values.values.values import Tuple, Value, is_none
+
+# Functions written in C, which have no signature.
+_POSITIONAL: Mapping[Any, tuple[str, ...]] = {
+    np.dot: ("a", "b", "out"),
+    np.concatenate: ("arrays", "axis", "out"),
+    "reduce": ("array", "axis", "dtype", "out", "keepdims", "initial", "where"),
+    "accumulate": ("array", "axis", "dtype", "out"),
+}
+
+
+def with_out_named(
+    function: Any, args: Sequence[Value], kwargs: Mapping[str, Value]
+) -> tuple[tuple[Value, ...], dict[str, Value]]:
+    """The arguments of a NumPy function, those from `out` on by name."""
+    if isinstance(function, np.ufunc) and len(args) > function.nin:
+        outs = tuple(args[function.nin :])
+        return tuple(args[: function.nin]), {**kwargs, "out": outs[0] if function.nout == 1 else Tuple(outs)}
+    return _named(_names(function), args, kwargs)
+
+
+def method_with_out_named(
+    name: str, args: Sequence[Value], kwargs: Mapping[str, Value]
+) -> tuple[tuple[Value, ...], dict[str, Value]]:
+    """The same of a method of arrays: its arguments are those of NumPy's function, without the array."""
+    return _named(_names(getattr(np, name, None))[1:], args, kwargs)
+
+
+def _named(
+    names: Sequence[str], args: Sequence[Value], kwargs: Mapping[str, Value]
+) -> tuple[tuple[Value, ...], dict[str, Value]]:
+    place = names.index("out") if "out" in names else len(args)
+    if len(args) <= place or len(args) > len(names):
+        return tuple(args), dict(kwargs)
+    named = {**dict(zip(names[place:], args[place:], strict=False)), **kwargs}
+    # Not all that is compiled takes a dtype, where `None` only keeps its place.
+    before = args[: place - 1] if names[place - 1] == "dtype" and is_none(args[place - 1]) else args[:place]
+    return tuple(before), named
+
+
+@cache
+def _names(function: Any) -> tuple[str, ...]:
+    """What the arguments of a function are called that may be given by position; () where it is not known."""
+    if isinstance(getattr(function, "__self__", None), np.ufunc):
+        return _POSITIONAL.get(function.__name__, ())
+    if function in _POSITIONAL:
+        return _POSITIONAL[function]
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # no function, or one written in C
+        return ()
+    return tuple(each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD))

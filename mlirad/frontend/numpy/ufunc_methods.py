@@ -1,0 +1,60 @@
+"""Methods of NumPy's ufuncs that make new arrays: np.add.outer, np.minimum.reduce. (np.add.at writes: accumulation.py.)
+
+Reads: values; static axes. Writes: nd ops. Leaves: Traced values, scalars where all axes are reduced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from mlirad.frontend.numpy import numpy_elementwise, numpy_reductions
+from mlirad.frontend.numpy.numpy_creation import as_array
+from mlirad.frontend.values.values.indexing import compose
+from mlirad.frontend.values.values.traced import Traced, as_traced, require_static
+from mlirad.frontend.values.values.views import View, get
+
+_REDUCTIONS: Mapping[np.ufunc, Callable[..., Any]] = {
+    np.add: numpy_reductions.total,
+    np.maximum: numpy_reductions.maximum,
+    np.minimum: numpy_reductions.minimum,
+    np.logical_and: numpy_reductions.all_,
+    np.logical_or: numpy_reductions.any_,
+}
+
+
+def method(function: Any) -> Callable[..., Any] | None:
+    """What compiles `np.add.outer` and its like."""
+    ufunc, name = getattr(function, "__self__", None), getattr(function, "__name__", None)
+    if not isinstance(ufunc, np.ufunc):
+        return None
+    if name == "outer" and (ufunc.nin, ufunc.nout) == (2, 1) and numpy_elementwise.is_supported(ufunc):
+        return _outer(ufunc)
+    return _reduce(ufunc) if name == "reduce" and ufunc in _REDUCTIONS else None
+
+
+@cache
+def _outer(ufunc: np.ufunc) -> Callable[..., Any]:
+    def of_each_two(A: Any, B: Any) -> Any:
+        x, y = as_array(A), as_array(B)
+        if x.ndim and y.ndim:
+            view = compose(View.of(x.shape, x.dtype), (..., *(np.newaxis,) * y.ndim))
+            x = Traced(get(view, x.contents), origins=x.origins)
+        return numpy_elementwise.call(ufunc, x, y)
+
+    return of_each_two
+
+
+@cache
+def _reduce(ufunc: np.ufunc) -> Callable[..., Any]:
+    reduction = _REDUCTIONS[ufunc]
+
+    def along_axes(array: Any, axis: Any = 0, **options: Any) -> Any:
+        x = as_traced(array)
+        require_static(axis, "the axis of a reduction")
+        return reduction(x, None if not x.ndim and axis in (0, -1) else axis, **options)
+
+    return along_axes

@@ -1,0 +1,335 @@
+"""The NumPy functions and methods whose result shares memory with their argument: which view it is, or that it is none.
+
+Reads: a View and static arguments. Writes: nothing. Leaves: a View, or None where NumPy makes a copy. Which axis goes
+where, and whether a reshape is a view, is asked of NumPy on arrays without memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from math import prod
+from string import ascii_letters
+from typing import Any
+
+import numpy as np
+
+from mlirad.errors import UnsupportedSyntaxError
+from mlirad.frontend.values.values import affine
+from mlirad.frontend.values.values.nep50 import dtype_of
+from mlirad.frontend.values.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.values.shapes import broadcast_shapes, normalize_axes
+from mlirad.frontend.values.values.sizes import Dim, Shape, Size, is_static, stand_in, value_of
+from mlirad.frontend.values.values.sizes import require_static as require_static_shape
+from mlirad.frontend.values.values.traced import Traced, require_static
+from mlirad.frontend.values.values.views import UNKNOWN_STRIDE, New, Start, View, shadow
+
+ViewFunction = Callable[..., View | None]
+
+
+def function(callable_: Any) -> ViewFunction | None:
+    """What a NumPy function does to a View, `f(view, *args, **kwargs)`; None for a function that makes no views."""
+    try:
+        return _FUNCTIONS.get(callable_)
+    except TypeError:  # not hashable
+        return None
+
+
+def method(name: str) -> ViewFunction | None:
+    """The same for a method of an array."""
+    return _METHODS.get(name) or _METHODS_OF_ARRAYS.get(name)
+
+
+def uncopied(callable_or_name: Any) -> ViewFunction | None:
+    """The same for a function, or the name of a method, that gives the array itself with copy=False or copy=None."""
+    if callable_or_name is np.array or callable_or_name is np.asarray:
+        return _array_itself
+    return _itself if callable_or_name is np.astype or callable_or_name == "astype" else None
+
+
+def attribute(name: str) -> ViewFunction | None:
+    """The same for an attribute of an array: `x.T`."""
+    return _ATTRIBUTES.get(name)
+
+
+def place(callable_: Any) -> int:
+    """Which argument of a function its result may be a view of."""
+    return 1 if callable_ is np.einsum else 0
+
+
+def functions() -> tuple[Callable[..., Any], ...]:
+    """The NumPy functions that make views."""
+    return tuple(_FUNCTIONS)
+
+
+def methods() -> tuple[str, ...]:
+    """The methods of arrays and of numbers that make views."""
+    return tuple(_METHODS)
+
+
+def _rearranged(numpy_function: Callable[..., Any]) -> ViewFunction:
+    """A function that permutes and flips axes: asked of NumPy on axes that their sizes name."""
+
+    def of_view(view: View, *args: Any, **kwargs: Any) -> View:
+        require_static((args, kwargs), f"the axes of np.{numpy_function.__name__}")
+        with numpys_refusal():
+            asked = numpy_function(shadow(range(2, view.ndim + 2), [1] * view.ndim), *args, **kwargs)
+        axes = tuple(size - 2 for size in asked.shape)
+        flipped = {axis for axis, stride in zip(axes, asked.strides, strict=True) if stride < 0}
+        strides = tuple(-1 if axis in flipped else 1 for axis in range(view.ndim))
+        starts = [_last(size) if axis in flipped else 0 for axis, size in enumerate(view.shape)]
+        return view.affine(axes, starts, strides=strides)
+
+    return of_view
+
+
+def _reshaped(view: View, *args: Any, **kwargs: Any) -> View | None:
+    """`x.reshape(shape)`, `x.reshape(2, 3)`, `np.reshape(x, shape)`."""
+    if "shape" in kwargs:
+        args = (*args, kwargs.pop("shape"))
+    order = kwargs.pop("order", "C")
+    if len(args) == 2 and isinstance(args[1], str):  # np.reshape(x, shape, order)
+        *args, order = args  # type: ignore[assignment]
+    copy = kwargs.pop("copy", None)
+    if kwargs or copy is not None or order not in ("C", "F", "A"):
+        raise UnsupportedSyntaxError("of np.reshape's keywords only shape= and order= are supported")
+    shape = args[0] if len(args) == 1 else args
+    if order == "C" and not is_static(view.shape):
+        thin = _thin_shape(view.shape, shape)
+        if thin is not None:
+            return view.reshaped(thin, [0] * len(thin))
+    require_static(shape, "the shape of np.reshape")
+    asked = shadow(view.shape, view.strides)
+    if order == "A":
+        order = "F" if asked.flags.fnc else "C"
+    with numpys_refusal():
+        result = _shape_of_reshape(require_static_shape(view.shape, "the shape of an array that is reshaped"), shape)
+    try:
+        answer = np.reshape(asked, result, order=order, copy=False)
+    except ValueError:
+        return None
+    strides = [stride // 8 for stride in answer.strides]
+    if order == "C":
+        return view.reshaped(result, strides)
+    return _reversed(_reversed(view).reshaped(result[::-1], strides[::-1]))
+
+
+def _thin_shape(old: Shape, new: Any) -> Shape | None:
+    """The shape of a reshape that only adds and drops axes of size 1, of an array with one other axis."""
+    long = [size for size in old if size != 1]
+    entries = new if isinstance(new, tuple | list) else (new,)
+    others = [entry for entry in entries if isinstance(entry, Traced) or entry != 1]
+    if len(long) != 1 or len(others) != 1 or not isinstance(long[0], Dim):
+        return None
+    (asked,) = others
+    if isinstance(asked, Traced) and affine.difference(asked.scalar, long[0].expr) != 0:
+        return None
+    if not isinstance(asked, Traced) and asked != -1:
+        return None
+    return tuple(long[0] if entry is asked else 1 for entry in entries)
+
+
+def _shape_of_reshape(old: tuple[int, ...], new: Any) -> tuple[int, ...]:
+    return np.reshape(shadow(old, [0] * len(old)), new).shape if prod(old) else np.zeros(old).reshape(new).shape
+
+
+def _reversed(view: View) -> View:
+    axes = tuple(reversed(range(view.ndim)))
+    return view.affine(axes)
+
+
+def _ravelled(view: View, order: str = "C") -> View | None:
+    if view.ndim == 1 and not is_static(view.shape):
+        return view
+    flags = shadow(view.shape, view.strides).flags
+    if order == "C" and flags.c_contiguous:
+        return _reshaped(view, -1)
+    if order == "F" and flags.f_contiguous:
+        return _reshaped(view, -1, order="F")
+    if order in ("A", "K") and (flags.c_contiguous or flags.f_contiguous):
+        return _reshaped(view, -1, order="C" if flags.c_contiguous else "F")
+    return _in_memory_order(view) if order == "K" else None
+
+
+def _in_memory_order(view: View) -> View | None:
+    """`x.ravel("K")`: the elements in the order in which they lie in memory."""
+    if not is_static(view.shape) or max(map(abs, view.strides)) >= UNKNOWN_STRIDE:
+        raise UnsupportedSyntaxError("order='K' depends on how the array lies in memory", hint="leave it out")
+    axes = sorted(range(view.ndim), key=lambda axis: -abs(view.strides[axis]))
+    ordered = view.affine(axes)
+    if shadow(ordered.shape, ordered.strides).flags.c_contiguous:
+        return _reshaped(ordered, -1)
+    if axes != sorted(axes):
+        raise UnsupportedSyntaxError("order='K' of an array that is in no order", hint="leave it out")
+    return None
+
+
+def flattened(view: View, order: str = "C") -> View | None:
+    """What `x.flatten()` is a copy of."""
+    return _ravelled(view, order) if order == "K" else _reshaped(view, -1, order=order)
+
+
+def _einsum(view: View, subscripts: Any, *others: Any) -> View | None:
+    """`np.einsum("ij->ji", x)`: a view where nothing is summed, diagonals too, which may be written."""
+    if others or not isinstance(subscripts, str) or not set(subscripts) <= set(ascii_letters + "-> "):
+        return None
+    given, arrow, result = subscripts.replace(" ", "").partition("->")
+    labels = list(given)
+    result = result if arrow else "".join(sorted(label for label in labels if labels.count(label) == 1))
+    if len(labels) != view.ndim or set(result) != set(labels) or len(set(result)) != len(result):
+        return None
+    found = view
+    for label in sorted(set(labels)):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            sizes = require_static_shape(found.shape, "the shape of np.einsum")
+            if sizes[first] != sizes[second]:
+                return None
+            found = dataclasses.replace(diagonal(found, 0, first, second), readonly=view.readonly)
+            labels = [each for place, each in enumerate(labels) if place not in (first, second)] + [label]
+    return found.affine([labels.index(label) for label in result])
+
+
+def _last(size: Size) -> Start:
+    """Where the last element of an axis is; 0 if there is none."""
+    return affine.maximum(affine.subtract(value_of(size), 1), 0)
+
+
+def _unit_axes(numpy_function: Callable[..., Any]) -> ViewFunction:
+    """A function that adds and drops axes of size 1."""
+
+    def of_view(view: View, *args: Any, **kwargs: Any) -> View:
+        require_static((args, kwargs), f"the axes of np.{numpy_function.__name__}")
+        with numpys_refusal():
+            result = numpy_function(shadow(stand_in(view.shape), view.strides), *args, **kwargs)
+        shape = result.shape
+        if not is_static(view.shape):
+            if numpy_function is np.squeeze and not args and not kwargs:
+                require_static_shape(view.shape, "the shape of np.squeeze")
+            kept = iter(size for size in view.shape if size != 1)
+            shape = tuple(1 if size == 1 else next(kept) for size in shape)
+        return view.reshaped(shape, [stride // 8 for stride in result.strides])
+
+    return of_view
+
+
+def _broadcast_to(view: View, shape: Any) -> View:
+    require_static(shape, "the shape of np.broadcast_to")
+    own = require_static_shape(view.shape, "the shape of np.broadcast_to")
+    with numpys_refusal():
+        target = np.broadcast_to(shadow(own, view.strides), shape).shape
+    assert broadcast_shapes(own, target) == target
+    offset = len(target) - view.ndim
+    axes: list[int | New] = [New(size) for size in target[:offset]]
+    for axis, size in enumerate(view.shape):
+        axes.append(axis if target[offset + axis] == size else New(target[offset + axis]))
+    wide = view.affine(axes)
+    return dataclasses.replace(wide, readonly=True)
+
+
+def diagonal(view: View, offset: int = 0, axis1: int = 0, axis2: int = 1) -> View:
+    require_static((offset, axis1, axis2), "the axes of np.diagonal")
+    with numpys_refusal():
+        answer = np.diagonal(shadow(view.shape, view.strides), offset, axis1, axis2)
+    first, second = (normalize_axes(axis, view.ndim)[0] for axis in (axis1, axis2))
+    others = [axis for axis in range(view.ndim) if axis not in (first, second)]
+    last = view.affine((*others, first, second))
+    *outer, rows, columns = require_static_shape(last.shape, "the shape of np.diagonal")
+    flat = last.reshaped((*outer, rows * columns), [0] * (len(outer) + 1))
+    size = answer.shape[-1]
+    start = (-offset * columns if offset < 0 else offset) if size else 0
+    along = (*(1 for _ in outer), columns + 1)
+    starts: list[Start] = [*(0 for _ in outer), start]
+    strides = tuple(stride // 8 for stride in answer.strides)
+    diagonals = flat.affine(range(flat.ndim), starts, (*outer, size), along)
+    return dataclasses.replace(diagonals, strides=strides, readonly=True)
+
+
+def _diag(view: View, k: int = 0) -> View | None:
+    return diagonal(view, k) if view.ndim == 2 else None
+
+
+def _same(view: View) -> View:
+    return view
+
+
+def _as_array(view: View, dtype: Any = None) -> View | None:
+    return view if dtype is None or dtype_of(dtype) == view.dtype else None
+
+
+def _converted(scalar_type: type[np.generic]) -> ViewFunction:
+    """`np.float64(x)`: the array itself, if it is of that dtype and has axes."""
+    return lambda view: view if view.ndim and view.dtype == np.dtype(scalar_type) else None
+
+
+def _itself(view: View, dtype: Any = None, **options: Any) -> View | None:
+    if set(options) - {"copy"}:
+        raise UnsupportedSyntaxError("beside copy=False or copy=None, only dtype= is supported")
+    return _as_array(view, dtype)
+
+
+def _array_itself(view: View, dtype: Any = None, **options: Any) -> View | None:
+    found = _itself(view, dtype, **options)
+    if found is None and options.get("copy") is not None:
+        raise UnsupportedSyntaxError(
+            "with copy=False, an array of another dtype is a ValueError", None, "use copy=None"
+        )
+    return found
+
+
+def _as_contiguous(view: View, dtype: Any = None) -> View | None:
+    if not shadow(view.shape, view.strides).flags.c_contiguous:
+        return None
+    return _unit_axes(np.atleast_1d)(view) if _as_array(view, dtype) else None
+
+
+def _transposed(array: np.ndarray) -> np.ndarray:
+    return array.T
+
+
+def _matrix_transposed(array: np.ndarray) -> np.ndarray:
+    return array.mT
+
+
+def _transpose_method(array: np.ndarray, *axes: Any) -> np.ndarray:
+    return array.transpose(*axes)
+
+
+_FUNCTIONS: Mapping[Any, ViewFunction] = {
+    **{
+        f: _rearranged(f)
+        for f in (np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.flip, np.fliplr, np.flipud, np.rot90)
+    },
+    **{f: _unit_axes(f) for f in (np.squeeze, np.expand_dims, np.atleast_1d, np.atleast_2d, np.atleast_3d)},
+    np.matrix_transpose: _rearranged(_matrix_transposed),
+    np.reshape: _reshaped,
+    np.ravel: _ravelled,
+    np.broadcast_to: _broadcast_to,
+    np.diagonal: diagonal,
+    np.diag: _diag,
+    np.asarray: _as_array,
+    np.asanyarray: _as_array,
+    np.ascontiguousarray: _as_contiguous,
+    np.real: _same,
+    np.einsum: _einsum,
+    **{np.dtype(char).type: _converted(np.dtype(char).type) for char in "?bhlqiBHLQIfd"},
+}
+
+_METHODS: Mapping[str, ViewFunction] = {
+    "transpose": _rearranged(_transpose_method),
+    "swapaxes": _rearranged(np.swapaxes),
+    "squeeze": _unit_axes(np.squeeze),
+    "reshape": _reshaped,
+    "ravel": _ravelled,
+    "diagonal": diagonal,
+}
+
+# Of a number they are another function.
+_METHODS_OF_ARRAYS: Mapping[str, ViewFunction] = {"conj": _same, "conjugate": _same}
+
+_ATTRIBUTES: Mapping[str, ViewFunction] = {
+    "T": _rearranged(_transposed),
+    "mT": _rearranged(_matrix_transposed),
+    "real": _same,
+}

@@ -1,0 +1,251 @@
+"""From a function object to its ast.
+
+Reads: texts that the function may have been compiled from. Writes: nothing. Leaves: a Source whose nodes have the lines
+and columns of the text. What its text compiles to is the function's code: another text, though it stands under the same
+name and line, is none.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import linecache
+import sys
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+from weakref import ReferenceType, ref
+
+from mlirad.errors import FUNCTIONS, UnsupportedSyntaxError
+from mlirad.frontend.program.codes import asserts_in, codes_in, has_rewritten_asserts, meaning, meaning_outside
+from mlirad.frontend.program.private_names import has_private_names, mangle
+from mlirad.frontend.program.scope import nodes_in, parameter_names
+from mlirad.frontend.program.texts import texts_of, why_there_is_none
+from mlirad.location import SourceLocation, remember
+
+FunctionNode = ast.FunctionDef | ast.Lambda
+
+_FUTURE = __future__.annotations.compiler_flag
+_NO_LINE = 1 << 30
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The ast of a Python function, and the function, whose globals and closure cells its free names are found in.
+
+    code: the function's when it was looked at. has_asserts: not so if Python was told to leave them out (-O).
+    """
+
+    filename: str
+    node: FunctionNode
+    function: Any  # a Python function
+    code: CodeType
+    has_asserts: bool = True
+
+    def location(self, node: ast.AST) -> SourceLocation:
+        return _place_of(self.filename, node if hasattr(node, "lineno") else self.node)
+
+
+@cache
+def _place_of(filename: str, node: ast.AST) -> SourceLocation:
+    return SourceLocation(
+        filename,
+        node.lineno,  # type: ignore[attr-defined]
+        node.col_offset,  # type: ignore[attr-defined]
+        getattr(node, "end_lineno", None),
+        getattr(node, "end_col_offset", None),
+    )
+
+
+def source_of(function: FunctionType) -> Source:
+    """The source of a function. Raises UnsupportedSyntaxError where there is none, or where it is a generator."""
+    code = function.__code__
+    name = function.__qualname__
+    location = SourceLocation(code.co_filename, code.co_firstlineno)
+    if code.co_flags & 0x2A0:  # generator, coroutine, async generator
+        raise UnsupportedSyntaxError(f"{name} is a generator or a coroutine", location, "return an array or a list")
+    found = _found(function)
+    if found is not None:
+        return Source(code.co_filename, found.node, function, code, found.has_asserts)
+    if not linecache.getlines(code.co_filename, function.__globals__):
+        why, hint = why_there_is_none(function)
+        raise UnsupportedSyntaxError(why, None, hint, FUNCTIONS)
+    hint = (
+        "if the file was changed after it was imported, reload the module or restart Python; if a decorator or an "
+        "import hook rewrites functions, leave this one out"
+    )
+    why = f"what Python runs as {name} is not what its source says: the source, or the function's code, has changed"
+    raise UnsupportedSyntaxError(why, location, hint, FUNCTIONS)
+
+
+class _Found(NamedTuple):
+    node: FunctionNode
+    has_asserts: bool
+    text: str
+
+
+_sources: dict[int, tuple[ReferenceType[CodeType], _Found]] = {}
+"""By id: code objects of two places may be equal. A file may change, and a function that was compiled from it stay."""
+
+
+def text_of(function: FunctionType) -> str | None:
+    """The text that a function was compiled from; None where it cannot be found."""
+    found = _found(function)
+    return None if found is None else found.text
+
+
+def _found(function: FunctionType) -> _Found | None:
+    code = function.__code__
+    found = _known(code)
+    if found is not None:
+        return found
+    for text in texts_of(function):
+        found = _found_in(text, code)
+        if found is not None:
+            remember(code.co_filename, text)
+            _know(code, found)
+            return found
+    return None
+
+
+def _known(code: CodeType) -> _Found | None:
+    reference, found = _sources.get(id(code), (None, None))
+    return found if reference is not None and reference() is code else None
+
+
+def _know(code: CodeType, found: _Found) -> None:
+    number = id(code)
+    _sources[number] = ref(code, lambda gone: _forget(number, gone)), found
+
+
+def _forget(number: int, gone: ReferenceType[CodeType]) -> None:
+    if (known := _sources.get(number)) is not None and known[0] is gone:
+        _sources.pop(number, None)
+
+
+def _found_in(text: str, code: CodeType) -> _Found | None:
+    """The function in a text that compiles to the code, and whether its asserts are checked."""
+    flags = code.co_flags & _FUTURE
+    wanted = meaning(code)
+    level = sys.flags.optimize
+    for optimize in (level, *({0, 1, 2} - {level})):
+        node = _nearest(_compiled(code.co_filename, text, flags, optimize).get(wanted, ()), code, text)
+        if node is not None:
+            return _Found(node, optimize == 0, text)
+    if has_rewritten_asserts(code):
+        node = _of_rewritten(code, text, flags)
+        return None if node is None else _Found(node, True, text)
+    return None
+
+
+Meanings = dict[Hashable, list[CodeType]]
+
+
+@cache
+def _compiled(filename: str, text: str, flags: int, optimize: int) -> Meanings:
+    """The functions in a text, by their meaning."""
+    try:
+        return _by_meaning(compile(text, filename, "exec", flags, dont_inherit=True, optimize=optimize))
+    except (SyntaxError, ValueError):  # also null characters
+        return {}
+
+
+def _by_meaning(module: CodeType) -> Meanings:
+    found: Meanings = {}
+    for each in codes_in(module):
+        found.setdefault(meaning(each), []).append(each)
+    return found
+
+
+@cache
+def _functions(filename: str, text: str) -> tuple[FunctionNode, ...]:
+    tree = ast.parse(text, filename)
+    if has_private_names(text):
+        mangle(tree)
+    return tuple(node for node in nodes_in(tree) if isinstance(node, FunctionNode))
+
+
+def _nearest(twins: Sequence[CodeType], code: CodeType, text: str) -> FunctionNode | None:
+    """The function of a text that was compiled to one of the twins of a code: the one that has moved least."""
+
+    def distance(twin: CodeType) -> tuple[bool, bool, int]:
+        has_moved = list(twin.co_positions()) != list(code.co_positions())
+        return has_moved, twin.co_qualname != code.co_qualname, abs(twin.co_firstlineno - code.co_firstlineno)
+
+    for twin in sorted(twins, key=distance):
+        node = _node_of(twin, code.co_filename, text)
+        if node is not None:
+            return node
+    return None
+
+
+def _node_of(twin: CodeType, filename: str, text: str) -> FunctionNode | None:
+    """The node that a code object was compiled from."""
+    found = [node for node in _functions(filename, text) if _is_of(node, twin)]
+    if len(found) > 1:
+        # Several lambdas in one line: the smallest that holds all of the code's instructions.
+        found = sorted((node for node in found if _holds(node, twin)), key=_extent)
+        if all(column is None for _, _, column, _ in twin.co_positions()):
+            found = [node for node in found if _means(node, twin, filename, text)]
+    return found[0] if found else None
+
+
+def _is_of(node: FunctionNode, code: CodeType) -> bool:
+    names = parameter_names(node.args)
+    if list(code.co_varnames[: len(names)]) != names:
+        return False
+    if isinstance(node, ast.Lambda):
+        return code.co_name == "<lambda>" and node.lineno == code.co_firstlineno
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return first <= code.co_firstlineno <= node.lineno and node.name.endswith(code.co_name)
+
+
+def _holds(node: FunctionNode, code: CodeType) -> bool:
+    start, end = _extent_of(node.body if isinstance(node, ast.Lambda) else node)
+    for line, end_line, column, end_column in code.co_positions():
+        if line is None or end_line is None or column is None or end_column is None or column == end_column:
+            continue
+        if not start <= (line, column) or not (end_line, end_column) <= end:
+            return False
+    return True
+
+
+def _extent_of(node: ast.AST | list[ast.stmt]) -> tuple[tuple[int, int], tuple[int, int]]:
+    assert isinstance(node, ast.expr | ast.stmt)
+    assert node.end_lineno is not None and node.end_col_offset is not None
+    return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+
+
+def _extent(node: FunctionNode) -> tuple[int, int]:
+    (line, column), (end_line, end_column) = _extent_of(node)
+    return end_line - line, end_column - column if end_line == line else 0
+
+
+def _means(node: FunctionNode, twin: CodeType, filename: str, text: str) -> bool:
+    """Whether a lambda has the meaning of a code object that has no columns (-X no_debug_ranges).
+
+    It is compiled with the rest of its text, on a line of its own.
+    """
+    tree = ast.parse(text, filename)
+    (marked,) = (
+        each for each in ast.walk(tree) if isinstance(each, ast.Lambda) and _extent_of(each) == _extent_of(node)
+    )
+    marked.lineno = marked.end_lineno = _NO_LINE
+    made = compile(tree, filename, "exec", twin.co_flags & _FUTURE, dont_inherit=True)
+    return any(each.co_firstlineno == _NO_LINE and meaning(each) == meaning(twin) for each in codes_in(made))
+
+
+def _of_rewritten(code: CodeType, text: str, flags: int) -> FunctionNode | None:
+    """The function of a text that does the same outside its asserts."""
+    try:
+        tree = ast.parse(text, code.co_filename)
+    except SyntaxError:
+        return None
+    asserts = asserts_in(tree)
+    wanted = meaning_outside(code, asserts)
+    for each in codes_in(compile(text, code.co_filename, "exec", flags, dont_inherit=True)):
+        if each.co_firstlineno == code.co_firstlineno and meaning_outside(each, asserts) == wanted:
+            return _node_of(each, code.co_filename, text)
+    return None

@@ -1,0 +1,249 @@
+"""Indices with arrays in them, taken apart: a view by what is basic in them, and arrays that index axes of that view.
+
+Reads: an index and the shape of the array that it indexes. Writes: checks of bounds, and index arrays as NumPy
+broadcasts them. Leaves: an Advanced, and the operands of the ops that gather and scatter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, emit
+from mlirad.dialect.ops.check import check
+from mlirad.dialect.ops.compare import cast as cast_expr
+from mlirad.dialect.ops.gather import CheckIndicesOp, constant_indices, wrapped_indices
+from mlirad.dialect.ops.movement import reshape
+from mlirad.errors import ShapeError, StaticIndexError, UnsupportedSyntaxError
+from mlirad.frontend.values.values import sizes
+from mlirad.frontend.values.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.values.sizes import Dim, Shape, Size
+from mlirad.frontend.values.values.traced import Traced, as_traced, is_static, of_array
+
+_WHOLE = slice(None)
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Index arrays: `values[k]` indexes axis `axes[k]` of a view, which is axis `named[k]` of the array itself.
+
+    at: in front of which of the view's other axes the axes of the index arrays stand in the result.
+    """
+
+    values: tuple[np.ndarray | Traced, ...]
+    axes: tuple[int, ...]
+    named: tuple[int, ...]
+    at: int
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What the index arrays broadcast to; where that is not known, they are compared at run time."""
+        shapes: list[Shape] = [value.shape for value in self.values]
+        try:
+            return sizes.broadcast_shapes(*shapes)
+        except ShapeError:
+            text = " ".join(map(sizes.text, shapes))
+            raise StaticIndexError(
+                f"shape mismatch: indexing arrays could not be broadcast together with shapes {text}"
+            ) from None
+
+    def result_shape(self, shape: Shape) -> Shape:
+        """The shape of what is read of an array of that shape."""
+        rest = [size for axis, size in enumerate(shape) if axis not in self.axes]
+        return (*rest[: self.at], *self.shape, *rest[self.at :])
+
+    def operands(self, shape: Shape, boundscheck: bool = True) -> tuple[list[Expr], dict[str, Any]]:
+        """The index operands of a gather or scatter on an array of that shape, and its attributes."""
+        whole = self.shape
+        found = [
+            _checked(value, named, shape[axis], whole, boundscheck)
+            for value, axis, named in zip(self.values, self.axes, self.named, strict=True)
+        ]
+        return found, {"axes": self.axes, "at": self.at}
+
+
+def _checked(value: np.ndarray | Traced, axis: int, size: Size, whole: Shape, boundscheck: bool) -> Expr:
+    """An index array as an i64 array of shape `whole`, its elements not negative; raises what is out of bounds."""
+    if isinstance(value, np.ndarray) and not isinstance(size, int):
+        value = of_array(value)
+    if isinstance(value, np.ndarray):
+        assert isinstance(size, int)
+        wrong = value[(value < -size) | (value >= size)]
+        if wrong.size:
+            raise StaticIndexError(f"index {wrong[0]} is out of bounds for axis {axis} with size {size}")
+        place = np.where(value < 0, value + size, value)
+        known = np.broadcast_to(place, whole) if sizes.is_static(whole) else place  # type: ignore[arg-type]
+        return sizes.stretched(constant(known, types.tensor(known.shape, types.I64)), whole)
+    index = cast_expr(value.contents, types.I64)
+    length = size.expr if isinstance(size, Dim) else constant(size, types.I64)
+    checked = emit(CheckIndicesOp, index, length, axis=axis) if boundscheck else wrapped_indices(index, length)
+    return sizes.stretched(checked, whole)
+
+
+@dataclass(frozen=True)
+class Advanced:
+    """basic: the index without its arrays, which stand as `:` in it. Either index arrays, or one mask known at run time
+    only (bool), whose axes in the view begin at number `start`, and in the result at `at`."""
+
+    basic: tuple[Any, ...]
+    arrays: Arrays | None
+    mask: Traced | None = None
+    start: int = 0
+    at: int = 0
+
+
+def as_array(entry: Any) -> np.ndarray | Traced | None:
+    """An index entry as an array of int64 or bool, static where its elements are known; None for a basic entry. One
+    bool is an array of rank 0.
+
+    Raises StaticIndexError for arrays of other dtypes.
+    """
+    if entry is None or entry is Ellipsis or isinstance(entry, slice):
+        return None
+    if isinstance(entry, list | tuple):
+        if is_static(entry):
+            with numpys_refusal():
+                entry = np.asarray(entry)
+            entry = entry.astype(np.int64) if entry.size == 0 else entry
+        else:
+            entry = as_traced(entry)
+    if isinstance(entry, Traced):
+        known = constant_indices(entry.expr.value) if entry.ndim else None
+        entry = entry if known is None else np.asarray(known)
+    if isinstance(entry, bool | np.bool_):
+        entry = np.asarray(entry)
+    if not isinstance(entry, Traced | np.ndarray) or (entry.ndim == 0 and entry.dtype.kind in "iu"):
+        return None
+    if entry.dtype.kind not in "iub" or (entry.ndim == 0 and entry.dtype.kind != "b"):
+        raise StaticIndexError("arrays used as indices must be of integer (or boolean) type")
+    if isinstance(entry, np.ndarray) and entry.dtype.kind != "b":
+        return entry.astype(np.int64)
+    return entry
+
+
+def taken_apart(index: Any, shape: Shape) -> Advanced:
+    """An index that has arrays in it, for an array of that shape. Raises StaticIndexError for what does not fit."""
+    entries = list(index) if isinstance(index, tuple) else [index]
+    found = [as_array(entry) for entry in entries]
+    entries = [entry if array is None else array for entry, array in zip(entries, found, strict=True)]
+    return _Reading(shape).run(_without_ellipsis(entries, len(shape)))
+
+
+def _is_mask(entry: Any) -> bool:
+    return isinstance(entry, Traced | np.ndarray) and entry.dtype.kind == "b"
+
+
+def _as_row(mask: np.ndarray | Traced) -> np.ndarray | Traced:
+    """A mask of rank 0 as one of one element."""
+    if isinstance(mask, np.ndarray):
+        return mask.reshape(1)
+    return Traced(reshape(mask.expr, types.tensor((1,), mask.expr.element)), origins=mask.origins)
+
+
+def _without_ellipsis(entries: list[Any], rank: int) -> list[Any]:
+    """The entries with slices for what an ellipsis stands for (`...` itself, where that is nothing), and at the end."""
+    places = [place for place, entry in enumerate(entries) if entry is Ellipsis]
+    if len(places) > 1:
+        raise StaticIndexError("an index can only have a single ellipsis ('...')")
+    given = sum(
+        entry.ndim if _is_mask(entry) else 1 for entry in entries if entry is not None and entry is not Ellipsis
+    )
+    if given > rank:
+        raise StaticIndexError(f"too many indices for array: array is {rank}-dimensional, but {given} were indexed")
+    whole = [slice(None)] * (rank - given)
+    if not places:
+        return [*entries, *whole]
+    return [*entries[: places[0]], *(whole or [Ellipsis]), *entries[places[0] + 1 :]]
+
+
+def _require_size(axis: int, size: Size, own: Size) -> None:
+    """IndexError, of the compiler's or at run time, unless a mask is as long as the axis that it is for. NumPy lets one
+    without elements pass for every axis.
+    """
+    message = f"boolean index did not match indexed array along axis {axis}; size of axis is {{0}} but size of "
+    message += "corresponding boolean axis is {1}"
+    if isinstance(size, int) and isinstance(own, int):
+        if own not in (0, size):
+            raise StaticIndexError(message.format(size, own))
+    elif size != own:
+        first, second = (x.expr if isinstance(x, Dim) else constant(x, types.I64) for x in (size, own))
+        check(first == second, "IndexError", message, first, second)
+
+
+class _Reading:
+    """One walk over the entries. axis: the next axis of the array; place: the next of the view."""
+
+    def __init__(self, shape: Shape):
+        self.shape = shape
+        self.axis = self.place = self.kept = 0
+        self.basic: list[Any] = []
+        self.values: list[np.ndarray | Traced] = []
+        self.axes: list[int] = []
+        self.named: list[int] = []
+        self.mask: Traced | None = None
+        self.start = 0
+        self.runs: list[int] = []  # of each run of advanced entries, how many other axes of the view come before it
+
+    def run(self, entries: Sequence[Any]) -> Advanced:
+        was_advanced = False
+        for entry in entries:
+            is_advanced = not (entry is None or entry is Ellipsis or isinstance(entry, slice))
+            if is_advanced and not was_advanced:
+                self.runs.append(self.kept)
+            was_advanced = is_advanced
+            if isinstance(entry, Traced | np.ndarray) and (entry.ndim or _is_mask(entry)):
+                self._array(entry)
+            elif entry is not Ellipsis:
+                self._basic(entry, is_advanced)
+        at = self.runs[0] if len(self.runs) == 1 else 0
+        if self.mask is not None and self.values:
+            raise UnsupportedSyntaxError(
+                "a mask beside other index arrays is not compiled", hint="use one after the other, or np.where"
+            )
+        arrays = None
+        if self.mask is None:
+            arrays = Arrays(tuple(self.values), tuple(self.axes), tuple(self.named), at)
+        return Advanced(tuple(self.basic), arrays, self.mask, self.start, at)
+
+    def _basic(self, entry: Any, is_int: bool) -> None:
+        self.basic.append(entry)
+        self.axis += entry is not None
+        self.place += not is_int
+        self.kept += not is_int
+
+    def _array(self, entry: np.ndarray | Traced) -> None:
+        if not _is_mask(entry):
+            self._index(entry)
+            return
+        for offset, size in enumerate(entry.shape):
+            _require_size(self.axis + offset, self.shape[self.axis + offset], size)
+        # One bool is the mask of a new axis of one element.
+        basic = _WHOLE if entry.ndim else None
+        used = entry.ndim
+        entry = entry if used else _as_row(entry)
+        if sizes.is_static(entry.shape) and 0 in entry.shape:
+            entry = np.zeros(entry.shape, np.bool_)  # type: ignore[arg-type]
+        if isinstance(entry, np.ndarray):
+            for index in np.nonzero(entry):
+                self._index(index, basic)
+            return
+        if self.mask is not None:
+            raise UnsupportedSyntaxError("an index with two masks is not compiled", hint="use one after the other")
+        self.mask, self.start = entry, self.place
+        self.basic += [basic] * entry.ndim
+        self.axis += used
+        self.place += entry.ndim
+
+    def _index(self, index: np.ndarray | Traced, basic: slice | None = _WHOLE) -> None:
+        """An index array of an axis, or, where `basic` is None, of a new one."""
+        self.values.append(index)
+        self.axes.append(self.place)
+        self.named.append(self.axis)
+        self.basic.append(basic)
+        self.axis += basic is not None
+        self.place += 1

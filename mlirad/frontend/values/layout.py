@@ -1,0 +1,75 @@
+"""The strides that arrays have in NumPy: they decide what is a view. Kernels themselves work on C-contiguous copies.
+
+Reads: signatures, views. Writes: nothing. Leaves: strides in elements.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from mlirad.frontend.values.values.sizes import Size, is_static
+from mlirad.frontend.values.values.values import Ref
+from mlirad.frontend.values.values.views import UNKNOWN_STRIDE, View, c_strides, shadow
+from mlirad.signature import ArrayLeaf, Layout
+
+Strides = tuple[int, ...]
+
+
+def strides_of(leaf: ArrayLeaf) -> Strides:
+    if leaf.layout is Layout.C:
+        return c_strides(leaf.shape)
+    if leaf.layout is Layout.F:
+        return c_strides(leaf.shape[::-1])[::-1]
+    return unknown_strides(leaf.shape)
+
+
+def unknown_strides(shape: Sequence[Size]) -> Strides:
+    """Strides by which no two axes are one."""
+    return tuple((2 * stride + 1) * UNKNOWN_STRIDE for stride in c_strides(shape))
+
+
+def strides_of_all(array: Ref) -> Strides | None:
+    """The strides of an array, whichever of its alternatives it is. None: it is C-contiguous."""
+    views = [each.view for each in array.alternatives]
+    if all(view.strides == c_strides(view.shape) for view in views):
+        return None
+    return views[0].strides if all(view.strides == views[0].strides for view in views) else unknown_strides(array.shape)
+
+
+def view_of_all(array: Ref) -> View:
+    """A view that lies as the array does, whichever of its alternatives it is."""
+    view, strides = array.alternatives[0].view, strides_of_all(array)
+    return view if strides is None else dataclasses.replace(view, strides=strides)
+
+
+def is_unknown(view: View) -> bool:
+    """Whether it cannot be told if a reshape of this array is a view."""
+    return view.ndim > 1 and any(abs(stride) >= UNKNOWN_STRIDE for stride in view.strides)
+
+
+def is_c_contiguous(view: View) -> bool:
+    return view.ndim < 2 or view.strides == c_strides(view.shape)
+
+
+def elementwise(operands: Sequence[View]) -> Strides | None:
+    """The layout of an elementwise result: NumPy keeps that of the operands. None: C-contiguous."""
+    if all(is_c_contiguous(view) for view in operands):
+        return None
+    shapes = [view.shape for view in operands]
+    if not all(map(is_static, shapes)):
+        # Their sizes do not matter if all are row-major.
+        rank = max(map(len, shapes))
+        row_major = all(view.ndim < 2 or list(view.strides) == sorted(view.strides, reverse=True) for view in operands)
+        return None if row_major else unknown_strides((2,) * rank)
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None  # refused where the op is made
+    if any(is_unknown(view) for view in operands):
+        return unknown_strides(shape)
+    shadows = [shadow(view.shape, view.strides) for view in operands]
+    answer = np.nditer([*shadows, None], flags=["zerosize_ok", "reduce_ok"]).operands[-1]
+    return tuple(stride // answer.itemsize for stride in answer.strides)

@@ -1,0 +1,334 @@
+"""Which dtype numbers take: NumPy's promotion (NEP 50) for operators, functions, powers, stores and joins.
+
+A NumPy number has a dtype of its own. A Python number is weak: it takes the dtype of what it meets. NumPy itself is
+asked where dtypes decide. What depends on values, or on Python's own operators, is written down here, once.
+
+Reads: dtypes, classes of Python's numbers. Writes: nothing. Leaves: dtypes, or NumPy's own refusal as a CompileError.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mlirad.dialect.core import types
+from mlirad.errors import CompileError, DTypeError
+from mlirad.frontend.values.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.values.poison import Poison, PoisonUsed
+from mlirad.signature import PYTHON_DTYPES, weak_kind
+
+Found = TypeVar("Found", bound=Hashable)
+LARGEST_EXACT = 2**53
+"""Integers up to this are floats exactly."""
+MOST_VALUES = 4
+"""Of more Python numbers than these it is not known which one it is."""
+
+_BOOL, _INT8 = np.dtype(bool), np.dtype(np.int8)
+_INT64, _FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
+
+# --- Python's numbers -------------------------------------------------------------------------------------------
+
+WEAK = tuple(PYTHON_DTYPES)
+"""bool, int, float: Python's numbers; each is also one of the next."""
+
+
+def weak_dtype(kind: type) -> np.dtype:
+    """The dtype in which a Python bool, int or float is held."""
+    return PYTHON_DTYPES[kind]
+
+
+def weak_join(*kinds: type) -> type:
+    """The larger of Python's bool < int < float."""
+    return max(kinds, key=WEAK.index)
+
+
+def kind_of_number(number: Any) -> type:
+    """bool, int or float: what a Python number is, of an IntEnum too."""
+    return next(kind for kind in WEAK if isinstance(number, kind))
+
+
+# --- numbers that are Python's on one path of the program and NumPy's on another --------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Either:
+    """A Python number on one path, and a NumPy number of `dtype` on another.
+
+    It is held in NumPy's dtype, and used where both meanings give the same; elsewhere it is refused.
+    values: what the Python number is, if that is known, as one of the kind that `dtype` holds. poison: the refusal
+    where the two would mean different things. kinds: the classes that the Python number may be of.
+    """
+
+    dtype: np.dtype
+    values: tuple[Any, ...] | None
+    poison: Poison
+    kinds: tuple[type, ...]
+
+    @property
+    def kind(self) -> type:
+        """bool, int or float: the class in which the Python number is held."""
+        return weak_kind(self.dtype)
+
+    @property
+    def meanings(self) -> tuple[type | np.dtype, ...]:
+        return *self.kinds, self.dtype
+
+    @property
+    def key(self) -> Hashable:
+        """What two of them must have in common to be the same; the text tells 0.0 from -0.0."""
+        return self.dtype, self.kinds, None if self.values is None else tuple(map(repr, self.values))
+
+
+@dataclass(frozen=True, eq=False)
+class Several:
+    """A Python number of one class on one path, and of another class on another: held as the widest of these.
+
+    It is used where all mean the same, and refused elsewhere. kinds: two or three, in the order bool, int, float.
+    poison: the refusal.
+    """
+
+    kinds: tuple[type, ...]
+    poison: Poison
+
+    @property
+    def meanings(self) -> tuple[type, ...]:
+        return self.kinds
+
+
+# What stands for an operand when NumPy is asked: a dtype, or bool, int, float for a Python number, or two of them.
+# Functions of stand-ins raise PoisonUsed where it matters which of the two an operand is.
+Undecided = Either | Several
+StandIn = np.dtype | type | Undecided
+Chosen = tuple[np.dtype | type, ...]
+
+
+def kinds_of(operand: StandIn) -> tuple[type, ...]:
+    """The classes that a Python number may be of; none, if it is NumPy's in any case."""
+    if isinstance(operand, Undecided):
+        return operand.kinds
+    return (operand,) if isinstance(operand, type) else ()
+
+
+def in_order(kinds: Iterable[type]) -> tuple[type, ...]:
+    """Classes of Python's numbers, each once, as bool < int < float."""
+    found = set(kinds)
+    return tuple(kind for kind in WEAK if kind in found)
+
+
+def widest(operand: type | Several) -> type:
+    """The class in which a Python number is held."""
+    return kinds_of(operand)[-1]
+
+
+def united(*groups: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    """The values of several groups, each once and in a fixed order; None: not known."""
+    found: dict[str, Any] = {}
+    for group in groups:
+        if group is None:
+            return None
+        found |= {repr(value): value for value in group}
+    return tuple(found[text] for text in sorted(found)) if len(found) <= MOST_VALUES else None
+
+
+def meanings(operands: Sequence[StandIn]) -> Iterator[Chosen]:
+    """The operands with each that is undecided as the one thing, and as the other."""
+    return product(*(x.meanings if isinstance(x, Undecided) else (x,) for x in operands))
+
+
+def agreed(operands: Sequence[StandIn], answer: Callable[[Chosen], Found]) -> Found:
+    """What `answer` gives for dtypes and Python's kinds, whichever each operand is of. Raises PoisonUsed."""
+    undecided = next((operand for operand in operands if isinstance(operand, Undecided)), None)
+    if undecided is None:
+        return answer(tuple(operands))  # type: ignore[arg-type]
+    found: set[Found] = set()
+    refused: list[CompileError] = []
+    for chosen in meanings(operands):
+        try:
+            found.add(answer(chosen))
+        except CompileError as error:
+            refused.append(error)
+    if not found:
+        raise refused[0]
+    if refused or len(found) > 1:
+        raise PoisonUsed(undecided.poison)
+    return found.pop()
+
+
+def strong(stand_in: StandIn) -> np.dtype:
+    """The dtype that a Python number takes where NumPy makes an array of it."""
+    return agreed([stand_in], lambda chosen: _held(chosen[0]))
+
+
+def _held(stand_in: StandIn) -> np.dtype:
+    """The dtype in which code holds a number."""
+    if isinstance(stand_in, np.dtype):
+        return stand_in
+    if isinstance(stand_in, Either):
+        return stand_in.dtype
+    return PYTHON_DTYPES[widest(stand_in)]
+
+
+def sample(stand_in: np.dtype | type) -> Any:
+    """A number for NumPy to be asked with."""
+    return stand_in.type(1) if isinstance(stand_in, np.dtype) else stand_in(1)
+
+
+# --- operators and functions ------------------------------------------------------------------------------------
+
+
+def loop_dtypes(ufunc: np.ufunc, operands: Sequence[StandIn]) -> tuple[np.dtype, ...]:
+    """The dtypes in which `ufunc` computes: of its operands, then of its result.
+
+    A comparison of Python ints only is one of int64 here (NumPy would compare objects).
+    Raises DTypeError with NumPy's text where the ufunc has no such loop, and for dtypes that mlirad does not have.
+    """
+    return agreed(operands, lambda chosen: _loop_dtypes(ufunc, chosen))
+
+
+@cache
+def _loop_dtypes(ufunc: np.ufunc, operands: Chosen) -> tuple[np.dtype, ...]:
+    if not any(isinstance(operand, np.dtype) for operand in operands):
+        operands = tuple(PYTHON_DTYPES[weak_join(*operands)] for _ in operands)  # type: ignore[arg-type]
+    asked = tuple(_BOOL if operand is bool else operand for operand in operands)
+    with numpys_refusal():
+        dtypes = ufunc.resolve_dtypes((*asked, None))  # type: ignore[arg-type]
+    for dtype in dtypes:
+        require_dtype(dtype, f"np.{ufunc.__name__} of {_listed(operands)}")
+    return dtypes
+
+
+def power_dtypes(
+    base: StandIn, exponent: StandIn, known: Any = None, *, of_numpy: bool = False, of_array: bool = False
+) -> tuple[np.dtype, ...]:
+    """The dtypes of `base ** exponent`, of np.power (of_numpy), and of the operator of an array (of_array).
+
+    known: the exponent, if it is. Python's `2 ** -1` is a float. An array's operator squares where the exponent is the
+    int 2, and np.square makes int8 of bools.
+    """
+    if not of_numpy and base is int and exponent is int and known is not None and known < 0:
+        base = float
+    if not of_numpy and of_array and base == _BOOL and type(known) is int and known == 2:
+        base = exponent = _INT8
+    return loop_dtypes(np.power, [base, exponent])
+
+
+def common_dtype(operands: Sequence[StandIn]) -> np.dtype:
+    """The dtype in which values of several dtypes are one array (`np.where`, `np.concatenate`, ...)."""
+    return agreed(operands, _common_dtype)
+
+
+def _common_dtype(operands: Chosen) -> np.dtype:
+    representatives = [o if isinstance(o, np.dtype) else sample(o) for o in operands]
+    with numpys_refusal():
+        return require_dtype(np.result_type(*representatives), f"the common type of {_listed(operands)}")
+
+
+@cache
+def result_dtype(function: Callable[..., Any], dtype: np.dtype) -> np.dtype:
+    """The result's dtype of a function of one array (a reduction, say), found by calling it on ones."""
+    with numpys_refusal():
+        return require_dtype(np.asarray(function(np.ones(1, dtype))).dtype, f"np.{function.__name__} of {dtype}")
+
+
+def must_fit(operand: StandIn, dtype: np.dtype) -> bool:
+    """Whether an operand that is promoted to `dtype` may be out of its range: a Python int, which is then refused."""
+    is_int = isinstance(operand, type | Several) and widest(operand) is int
+    return is_int and dtype.kind in "iu" and dtype != _INT64
+
+
+def convert(value: Any, dtype: np.dtype) -> np.ndarray:
+    """A Python or NumPy number, or a constant array, in a dtype that it has been promoted to.
+
+    Raises StaticOverflowError for a Python int that is out of the dtype's range, as NumPy does.
+    """
+    with numpys_refusal():
+        return np.asarray(value, dtype=dtype)
+
+
+# --- stores and casts -------------------------------------------------------------------------------------------
+
+
+def may_cast(source: StandIn, dtype: np.dtype, rule: Any) -> bool:
+    """Whether NumPy casts `source` by a rule: "no", "equiv", "safe", "same_kind" or "unsafe"."""
+    with numpys_refusal():
+        return np.can_cast(strong(source), dtype, rule)
+
+
+def is_cast_in_store(source: StandIn, dtype: np.dtype, *, is_array: bool, casts_scalars: bool) -> bool:
+    """Whether `target[...] = value` casts the value as arrays are cast, or it fits in any case; else it must fit.
+
+    Arrays are cast, 0-d ones too. A number must fit in an integer dtype: Python's in any, NumPy's in a signed one.
+    NumPy's are cast where they are stored as arrays are (casts_scalars: by a mask, say).
+    """
+    if is_array or dtype.kind not in "iu":
+        return True
+    if isinstance(source, np.dtype) and (casts_scalars or dtype.kind == "u"):
+        return True
+    held = _held(source)
+    return held.kind != "f" and np.can_cast(held, dtype)
+
+
+# --- joins ------------------------------------------------------------------------------------------------------
+
+
+def joined(left: StandIn, right: StandIn) -> np.dtype | None:
+    """The dtype that holds either of two numbers, as the path is; None: the program would compute something else.
+
+    Python's join as bool < int < float, NumPy's only exactly. A Python number is held in the dtype of NumPy's.
+    """
+    left, right = (widest(x) if isinstance(x, Several) else x for x in (left, right))
+    kinds = [x for x in (left, right) if isinstance(x, type)]
+    if len(kinds) == 2:
+        return PYTHON_DTYPES[weak_join(*kinds)]
+    first, second = (_held(x) for x in (left, right))
+    if kinds:
+        dtype = second if isinstance(left, type) else first
+        return dtype if (kinds[0] is bool) == (dtype == _BOOL) else None
+    if first == second:
+        return first
+    return _FLOAT64 if {first, second} == {_FLOAT64, _INT64} else None
+
+
+def holds_all(dtype: np.dtype, source: np.dtype) -> bool:
+    """Whether `dtype` holds the numbers of another; an int in a float is checked where it is converted."""
+    return source == dtype or (source.kind in "bi" and dtype in (_INT64, _FLOAT64))
+
+
+def holds(dtype: np.dtype, number: Any) -> bool:
+    """Whether a number that is known is the same number in `dtype`."""
+    if isinstance(number, np.generic):
+        return number.dtype == dtype or float(number) == int(number)
+    if isinstance(number, bool) or dtype == _BOOL:
+        return isinstance(number, bool) and (dtype == _BOOL or dtype in (_INT64, _FLOAT64))
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return isinstance(number, int) and info.min <= number <= info.max
+    with np.errstate(over="ignore"):
+        return math.isnan(number) or float(dtype.type(number)) == number
+
+
+# --- dtypes that are named --------------------------------------------------------------------------------------
+
+
+def dtype_of(spelling: Any) -> np.dtype:
+    """A dtype from what users write: float, "f4", np.float32, np.dtype(...)."""
+    with numpys_refusal():
+        return require_dtype(np.dtype(spelling), f"dtype={spelling!r}")
+
+
+def require_dtype(dtype: np.dtype, what: str) -> np.dtype:
+    """`dtype`, where mlirad has it. Raises DTypeError."""
+    if types.has_dtype(dtype):
+        return dtype
+    hint = "cast the operands to float32 or float64 first" if dtype == np.float16 else None
+    raise DTypeError(f"{what} is {dtype} in NumPy, which mlirad does not compile", hint=hint)
+
+
+def _listed(operands: Sequence[np.dtype | type]) -> str:
+    return " and ".join(str(o) if isinstance(o, np.dtype) else f"a Python {o.__name__}" for o in operands)

@@ -1,0 +1,79 @@
+"""Where traced numbers come from, while a loop is searched for what it carries.
+
+Reads: values, states. Writes: nothing. Leaves: them with other origins.
+
+What a loop carries has one origin during a pass over the body: the Mark of its slot. After the pass the marks in the
+origins of a slot say on which slots it depends, so that the origins of all slots follow at once: in a chain of numbers,
+each made of the one before, they would otherwise move on by one number in each pass.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Hashable, Mapping
+
+from mlirad.frontend.values.values.state import State
+from mlirad.frontend.values.values.traced import Traced
+from mlirad.frontend.values.values.values import Ref, Value, with_leaves
+
+Origins = frozenset[Hashable]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Mark:
+    """What a loop carries in one slot, as an origin."""
+
+    slot: Hashable
+
+
+def with_origins(value: Value, change: Callable[[Origins], Origins]) -> Value:
+    """The value with other origins for each number in it, and each size that only the run knows."""
+
+    def changed(leaf: Value) -> Value:
+        if isinstance(leaf, Traced):
+            origins = change(leaf.origins)
+            return leaf if origins == leaf.origins else dataclasses.replace(leaf, origins=origins)
+        if not isinstance(leaf, Ref) or all(each.view.is_static for each in leaf.alternatives):
+            return leaf
+        views = [dataclasses.replace(each.view, origins=change(each.view.origins)) for each in leaf.alternatives]
+        return leaf.seen_as(views, lambda view: view)
+
+    return with_leaves(value, changed)
+
+
+def state_with_origins(state: State, change: Callable[[Origins], Origins]) -> State:
+    return state.mapped(lambda value: with_origins(value, change))
+
+
+def resolved(origins: Origins, known: Mapping[Mark, Origins]) -> Origins:
+    """The origins with what is known of its slot for each mark, and for the marks in that."""
+    if not any(isinstance(origin, Mark) and origin in known for origin in origins):
+        return origins
+    found: set[Hashable] = set()
+    waiting = list(origins)
+    while waiting:
+        origin = waiting.pop()
+        if origin not in found:
+            found.add(origin)
+            if isinstance(origin, Mark):
+                waiting.extend(known.get(origin, ()))
+    return frozenset(origin for origin in found if origin not in known)
+
+
+def dependent(doubtful: Collection[Mark], known: Mapping[Mark, Origins], apart_from: Origins) -> set[Mark]:
+    """Which of the slots depend on anything else than one another. apart_from: origins that do not count."""
+    readers: dict[Hashable, list[Mark]] = {mark: [] for mark in doubtful}
+    waiting: list[Mark] = []
+    for mark in doubtful:
+        for origin in known.get(mark, frozenset()) - apart_from:
+            if origin in readers:
+                readers[origin].append(mark)
+            else:
+                waiting.append(mark)
+    found: set[Mark] = set()
+    while waiting:
+        mark = waiting.pop()
+        if mark not in found:
+            found.add(mark)
+            waiting.extend(readers[mark])
+    return found

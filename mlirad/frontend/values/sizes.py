@@ -1,0 +1,271 @@
+"""Sizes of arrays that only the run knows: what they are made of, which are equal, and how shapes broadcast.
+
+Reads: shapes, i64 values. Writes: nd.dim, and the checks that sizes are equal where that is not known. Leaves: shapes,
+whose sizes are ints and Dims. What asks a Dim for a number gets a NeedStatic, so that code that knows of static shapes
+only never computes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from xdsl.ir import Attribute, SSAValue
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, emit
+from mlirad.dialect.core.expr import full as full_of
+from mlirad.dialect.ops.check import check
+from mlirad.dialect.ops.compare import cast
+from mlirad.dialect.ops.indexing import extract_slice
+from mlirad.dialect.ops.movement import DimOp, broadcast, reshape, size_of
+from mlirad.errors import ShapeError
+from mlirad.frontend.values.values import affine
+from mlirad.frontend.values.values.known import recall, remember
+from mlirad.frontend.values.values.shapes import broadcast_shapes as broadcast_static
+
+# What a type, and a pattern, has for a size that only the run knows.
+TRACED = -1
+# Where the size of a NumPy array without memory does not matter.
+STAND_IN = 2
+
+Pattern = tuple[int, ...]
+
+
+class NeedStatic(Exception):
+    """A traced number stands where it must be known at compile time.
+
+    origins: the arguments and loops it comes from, or DATA. what: what it is needed for ("the shape of np.zeros").
+    """
+
+    def __init__(self, origins: Iterable[Hashable], what: str):
+        super().__init__(f"{what} must be known at compile time")
+        self.origins = frozenset(origins)
+        self.what = what
+
+
+@dataclass(frozen=True, eq=False)
+class Dim:
+    """A size that only the run knows: an i64, which is not negative. origins: as of a Traced."""
+
+    expr: Expr
+    origins: frozenset[Hashable] = frozenset()
+
+    def __eq__(self, other: object) -> bool:
+        """Whether two sizes are certainly equal."""
+        return isinstance(other, int | Dim) and affine.difference(self.expr, value_of(other)) == 0
+
+    def __mul__(self, other: Size) -> Dim:
+        factor = value_of(other)
+        origins = self.origins | (other.origins if isinstance(other, Dim) else frozenset())
+        return Dim(affine.as_expr(affine.multiply(self.expr, factor)), origins)
+
+    __rmul__ = __mul__
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise NeedStatic(self.origins, "the size of an array")
+
+    __hash__ = __index__ = __int__ = __float__ = __bool__ = _refuse  # type: ignore[assignment]
+    __add__ = __radd__ = __sub__ = __rsub__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __abs__ = _refuse
+
+    def __repr__(self) -> str:
+        return "?"
+
+
+Size = int | Dim
+Shape = tuple[Size, ...]
+
+
+def value_of(size: Size) -> affine.Int:
+    return size.expr if isinstance(size, Dim) else size
+
+
+def as_size(value: affine.Int, origins: frozenset[Hashable]) -> Size:
+    """The size that a number is: an int, where it is known."""
+    form = affine.form_of(value)
+    return Dim(affine.as_expr(value), origins) if form.terms else int(form.constant)
+
+
+def is_static(shape: Sequence[Size]) -> bool:
+    return Dim not in map(type, shape)
+
+
+def pattern(shape: Sequence[Size]) -> Pattern:
+    """The shape as types have it."""
+    if is_static(shape):
+        return tuple(shape)  # type: ignore[arg-type]
+    return tuple(TRACED if isinstance(size, Dim) else size for size in shape)
+
+
+def lengths(shape: Sequence[Size]) -> list[Expr]:
+    """The sizes that the pattern leaves open, in order."""
+    return [size.expr for size in shape if type(size) is Dim]
+
+
+def stand_in(shape: Sequence[Size]) -> tuple[int, ...]:
+    """A shape of ints, for NumPy to be asked about what does not depend on the sizes that are not known."""
+    if is_static(shape):
+        return tuple(shape)  # type: ignore[arg-type]
+    return tuple(STAND_IN if isinstance(size, Dim) else size for size in shape)
+
+
+def origins_of(shape: Sequence[Size]) -> frozenset[Hashable]:
+    return frozenset().union(*[size.origins for size in shape if type(size) is Dim])
+
+
+def require_static(shape: Sequence[Size], what: str) -> tuple[int, ...]:
+    """The shape, of ints only. Raises NeedStatic."""
+    if not is_static(shape):
+        raise NeedStatic(origins_of(shape), what)
+    return tuple(shape)  # type: ignore[arg-type]
+
+
+def of_shape(shape: Sequence[Size], element: Attribute) -> Attribute:
+    """The type of a value of a shape: a scalar for the shape ()."""
+    return types.of_shape(pattern(shape), element)
+
+
+# --- of values --------------------------------------------------------------------------------------------------
+
+
+def remember_shape(contents: Expr, shape: Sequence[Size]) -> None:
+    """The sizes of an array, as the code around it knows them."""
+    if is_static(shape):
+        return
+    remember(("shape", contents.value), tuple(shape))
+    for size in shape:
+        if isinstance(size, Dim):
+            remember(("origins", size.expr.value), size.origins)
+
+
+def shape_of(x: Expr) -> Shape:
+    """The shape of a value."""
+    known = x.shape
+    if TRACED not in known:
+        return known
+    return tuple(_size_of(x, axis) if size < 0 else size for axis, size in enumerate(known))
+
+
+def _size_of(x: Expr, axis: int) -> Dim:
+    source = size_of(x.value, axis)
+    if isinstance(source, SSAValue):
+        return Dim(Expr(source), recall(("origins", source)) or frozenset({"data"}))
+    array, place = source
+    known = recall(("shape", array))
+    if known is not None and isinstance(known[place], Dim):
+        return known[place]
+    return Dim(emit(DimOp, Expr(array), axis=place), frozenset({"data"}))
+
+
+def full(value: Expr, shape: Sequence[Size]) -> Expr:
+    """An array of one number; the number itself for the shape ()."""
+    return full_of(value, pattern(shape), lengths(shape)) if len(shape) else value
+
+
+def filled(number: Any, shape: Sequence[Size], element: Attribute) -> Expr:
+    """A constant of any shape."""
+    if is_static(shape):
+        return constant(number, of_shape(shape, element))
+    return full(constant(number, element), shape)
+
+
+def fitted(x: Expr, shape: Sequence[Size]) -> Expr:
+    """x, of which it is known that it has this shape, in the type of the shape."""
+    if x.shape == pattern(shape):
+        return x
+    zero = constant(0, types.I64)
+    return extract_slice(x, [zero] * len(shape), [value_of(size) for size in shape])
+
+
+def stretched(x: Expr, shape: Sequence[Size]) -> Expr:
+    """x broadcast to `shape`, as it certainly can be: axes of size 1 are stretched, new axes come in front."""
+    if x.shape == pattern(shape):
+        return x
+    offset = len(shape) - len(x.shape)
+    kept = [axis for axis, size in enumerate(x.shape) if size != 1 or pattern(shape)[offset + axis] == 1]
+    squeezed = reshape(x, types.of_shape([x.shape[axis] for axis in kept], x.element))
+    squeezed = fitted(squeezed, [shape[offset + axis] for axis in kept])
+    return broadcast(squeezed, [offset + axis for axis in kept], pattern(shape), lengths(shape))
+
+
+# --- equal sizes ------------------------------------------------------------------------------------------------
+
+
+def require_equal(x: Size, y: Size, message: str) -> None:
+    """ValueError at run time unless two sizes are equal; the message has {0} and {1} for them."""
+    if x == y:
+        return
+    first, second = affine.as_expr(value_of(x)), affine.as_expr(value_of(y))
+    check(first == second, "ValueError", message, first, second)
+
+
+def text(shape: Sequence[Size], axis: int | None = None, place: int = 0) -> str:
+    """A shape in a message; the size of `axis` is the check's argument number `place`."""
+    parts = [f"{{{place}}}" if own == axis else repr(size) for own, size in enumerate(shape)]
+    return f"({','.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """The shape that shapes broadcast to. Raises ShapeError; sizes that may differ are compared at run time.
+
+    Only a size that is 1 at compile time is stretched.
+    """
+    if all(map(is_static, shapes)):
+        if shapes.count(shapes[0]) == len(shapes):
+            return shapes[0]  # most often; to ask NumPy takes time
+        return broadcast_static(*shapes)  # type: ignore[arg-type]
+    rank = max(map(len, shapes))
+    return tuple(_broadcast_axis(shapes, axis - rank) for axis in range(rank))
+
+
+def _broadcast_axis(shapes: Sequence[Shape], axis: int) -> Size:
+    """The size of one axis, counted from the end."""
+    there = [shape for shape in shapes if len(shape) >= -axis and not _is_one(shape[axis])]
+    sizes = [shape[axis] for shape in there]
+    known = [size for size in sizes if isinstance(size, int)]
+    if not sizes:
+        return 1
+    if any(size != known[0] for size in known):
+        raise ShapeError(f"operands could not be broadcast together with shapes {' '.join(map(text, shapes))}")
+    chosen = known[0] if known else sizes[0]
+    model = there[sizes.index(chosen)] if known else there[0]
+    for shape in there:
+        if shape is not model:
+            message = f"{text(model, len(model) + axis)} {text(shape, len(shape) + axis, 1)}"
+            require_equal(chosen, shape[axis], f"operands could not be broadcast together with shapes {message}")
+    return chosen
+
+
+def _is_one(size: Size) -> bool:
+    return isinstance(size, int) and size == 1
+
+
+def require_broadcast(own: Shape, shape: Shape, message: str) -> bool:
+    """Whether an array of shape `own` may broadcast to `shape`, which stays as it is.
+
+    Sizes that may differ are compared at run time. The message has {own} and {shape}.
+    """
+    offset = len(shape) - len(own)
+    if offset < 0:
+        return False
+    pairs = [(axis, x, shape[offset + axis]) for axis, x in enumerate(own) if not _is_one(x)]
+    if any(isinstance(x, int) and isinstance(y, int) and x != y for _, x, y in pairs):
+        return False
+    for axis, x, y in pairs:
+        require_equal(x, y, message.format(own=text(own, axis), shape=text(shape, offset + axis, 1)))
+    return True
+
+
+def total(shape: Sequence[Size]) -> Size:
+    """How many elements there are."""
+    result: Size = 1
+    for size in shape:
+        result = size * result if isinstance(size, Dim) else result * size
+    return result
+
+
+def number(size: Size, element: Attribute) -> Expr | float:
+    """A size as a floating-point number."""
+    return cast(size.expr, element) if isinstance(size, Dim) else float(size)

@@ -1,0 +1,259 @@
+"""The value class of the frontend: a number or the contents of an array, known at run time only.
+
+Reads: dtypes and shapes. Writes: nd ops at the insertion point. Leaves: Traced values. Python's operators on them are
+in operators.py, NumPy's functions in numpy_calls.py; both mean what they mean on numbers and arrays.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, emit
+from mlirad.dialect.ops.check import check
+from mlirad.dialect.ops.compare import cast as cast_expr
+from mlirad.dialect.ops.indexing import ExtractOp
+from mlirad.dialect.ops.movement import reshape
+from mlirad.errors import DTypeError, UnsupportedSyntaxError
+from mlirad.frontend.values.values import nep50, sizes
+from mlirad.frontend.values.values.nep50 import Either, Several, StandIn
+from mlirad.frontend.values.values.python_operators import Operators, meanings
+from mlirad.frontend.values.values.sizes import NeedStatic, Shape, Size
+from mlirad.signature import weak_kind
+
+# The origin of a number that was read from an array: no unrolling and no specialisation makes it static.
+DATA = "data"
+
+Number = bool | int | float | np.bool_ | np.integer | np.floating
+
+
+@dataclass(frozen=True, eq=False)
+class Traced(Operators):
+    """A number, or the contents of an array.
+
+    expr: a builtin scalar or a tensor. weak: from a Python number (NEP 50). zero_d: of a 0-d array, and no scalar.
+    origins: what an integer comes from (arguments, loops, DATA); operators unite them. either: of a number that is not
+    weak, that it is a Python number on another path. several: of a Python number, that it is of another class
+    on another path.
+    """
+
+    expr: Expr
+    weak: bool = False
+    zero_d: bool = False
+    origins: frozenset[Hashable] = frozenset()
+    either: Either | None = None
+    several: Several | None = None
+
+    @property
+    def shape(self) -> Shape:
+        return sizes.shape_of(self.expr)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.expr.shape)
+
+    def static_shape(self, function: str) -> tuple[int, ...]:
+        """The shape, where a function must know it at compile time. Raises NeedStatic."""
+        return sizes.require_static(self.shape, f"the shape of an argument of {function}")
+
+    @property
+    def size(self) -> Size:
+        return sizes.total(self.shape)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return types.to_dtype(self.expr.element)
+
+    @property
+    def kind(self) -> type:
+        """bool, int or float."""
+        return weak_kind(self.dtype)
+
+    @property
+    def is_array(self) -> bool:
+        """Whether Python sees an ndarray, and not a number."""
+        return self.zero_d or self.ndim > 0
+
+    @property
+    def contents(self) -> Expr:
+        """The tensor that a cell holds for this value, of rank 0 too."""
+        return self.expr if self.expr.is_tensor else reshape(self.expr, types.tensor((), self.expr.element))
+
+    @property
+    def scalar(self) -> Expr:
+        """The builtin scalar of a value of rank 0."""
+        return emit(ExtractOp, self.expr) if self.expr.is_tensor else self.expr
+
+    def as_operand(self) -> Traced:
+        return self
+
+    def __repr__(self) -> str:
+        kind = "weak " if self.weak else "weak or strong " if self.either else "0-d " if self.zero_d else ""
+        return f"<traced {kind}{self.dtype}{list(self.expr.shape) if self.ndim else ''}>"
+
+    def __bool__(self) -> NoReturn:
+        raise NeedStatic(self.origins, "a truth value")
+
+    def __index__(self) -> NoReturn:
+        raise NeedStatic(self.origins, "an integer")
+
+    def __len__(self) -> int:
+        if self.ndim:
+            return operator.index(self.shape[0])
+        kind = "float" if self.kind is float else self.kind.__name__
+        raise DTypeError("len() of unsized object" if self.zero_d else f"object of type '{kind}' has no len()")
+
+
+def is_python_number(x: Any) -> bool:
+    """Whether Python's rules hold for x among Python's numbers (np.float64 is a float, but a NumPy scalar)."""
+    if isinstance(x, Traced):
+        return x.weak
+    return isinstance(x, bool | int | float) and not isinstance(x, np.generic)
+
+
+def is_static(x: Any) -> bool:
+    """Whether x holds no traced value, however deep in lists, tuples, slices and dicts."""
+    if isinstance(x, list | tuple):
+        return all(is_static(item) for item in x)
+    if isinstance(x, dict):
+        return all(is_static(item) for item in x.values())
+    if isinstance(x, slice):
+        return is_static((x.start, x.stop, x.step))
+    return not isinstance(x, Operators)
+
+
+def require_static(x: Any, what: str) -> Any:
+    """x, where it is known at compile time. Raises NeedStatic with the origins of what is not."""
+    if not is_static(x):
+        raise NeedStatic(origins_of(x), what)
+    return x
+
+
+def origins_of(*values: Any) -> frozenset[Hashable]:
+    """What values come from. The elements of an array are data."""
+    found: set[Hashable] = set()
+    for value in values:
+        if isinstance(value, Traced):
+            found |= value.origins
+            if value.is_array:
+                found.add(DATA)
+        elif isinstance(value, Operators):
+            found.add(DATA)
+        elif isinstance(value, list | tuple):
+            found |= origins_of(*value)
+        elif isinstance(value, dict):
+            found |= origins_of(*value.values())
+        elif isinstance(value, slice):
+            found |= origins_of(value.start, value.stop, value.step)
+    return frozenset(found)
+
+
+COMPLEX = "compute with the real and the imaginary part: np.exp(1j * t) is np.cos(t) and np.sin(t)"
+
+
+def as_operand(x: Any, dtype: np.dtype | None = None) -> Traced | Number:
+    """What NumPy makes of an operand: arrays (of a dtype) of lists and tuples; numbers stay as they are.
+
+    Raises DTypeError.
+    """
+    if isinstance(x, Traced | bool | int | float | np.bool_ | np.integer | np.floating):
+        if isinstance(x, np.generic):
+            nep50.require_dtype(x.dtype, repr(x))
+        return x
+    if isinstance(x, np.ndarray):
+        return of_array(x)
+    if isinstance(x, list | tuple):
+        return meanings().array(x, dtype)
+    if isinstance(x, Operators):
+        return x.as_operand()
+    if isinstance(x, complex):
+        raise DTypeError("complex numbers are not compiled", hint=COMPLEX)
+    hint = "use `is None`" if x is None else None
+    raise DTypeError(f"an operand of type '{type(x).__name__}' is neither a number nor an array", hint=hint)
+
+
+def as_traced(x: Any) -> Traced:
+    """x as a value at run time; a Python number stays weak."""
+    x = as_operand(x)
+    if isinstance(x, Traced):
+        return x
+    dtype = nep50.strong(stand_in(x))
+    return Traced(constant(nep50.convert(x, dtype), types.from_dtype(dtype)), weak=isinstance(stand_in(x), type))
+
+
+_LARGEST_CONSTANT = 2**24
+"""Bytes. LLVM reads constants as text: much larger ones take minutes, and then all memory."""
+
+
+def of_array(x: np.ndarray) -> Traced:
+    """A constant array. Raises UnsupportedSyntaxError if it is too large to be a part of the code."""
+    if x.nbytes > _LARGEST_CONSTANT:
+        text = f"a constant array of {x.nbytes:,} bytes is too large to be compiled into the code"
+        raise UnsupportedSyntaxError(text, hint="make it outside and pass it as an argument")
+    dtype = nep50.require_dtype(x.dtype, "a constant array")
+    return Traced(constant(x, types.tensor(x.shape, types.from_dtype(dtype))), zero_d=x.ndim == 0)
+
+
+def stand_in(x: Traced | Number) -> StandIn:
+    """What stands for x where NumPy is asked for a dtype. It makes arrays of what is of a subclass of int or float."""
+    if isinstance(x, Traced) and x.several is not None:
+        return x.several
+    if is_python_number(x):
+        return python_kind(x) if isinstance(x, Traced) or type(x) in nep50.WEAK else nep50.strong(python_kind(x))
+    if isinstance(x, Traced) and x.either is not None:
+        return x.either
+    return x.dtype  # type: ignore[union-attr]
+
+
+def python_kind(x: Any) -> type:
+    """bool, int or float: the kind of a Python number, of an IntEnum too."""
+    return x.kind if isinstance(x, Traced) else nep50.kind_of_number(x)
+
+
+def shape_of(x: Traced | Number) -> Shape:
+    return x.shape if isinstance(x, Traced) else ()
+
+
+def visible(size: Size) -> int | Traced:
+    """A size as the program sees it."""
+    return Traced(size.expr, weak=True, origins=size.origins) if isinstance(size, sizes.Dim) else size
+
+
+def visible_shape(shape: Shape) -> tuple[int | Traced, ...]:
+    return tuple(map(visible, shape))
+
+
+def in_type(x: Traced | Number, dtype: np.dtype, shape: Shape) -> Expr:
+    """x in the dtype it is promoted to, and broadcast.
+
+    A Python int that is out of the dtype's range is an OverflowError, of the compiler's or at run time.
+    """
+    element = types.from_dtype(dtype)
+    if not isinstance(x, Traced):
+        return sizes.filled(nep50.convert(x, dtype), shape, element)
+    expr = x.expr if x.ndim else x.scalar
+    if nep50.must_fit(stand_in(x), dtype):
+        check_range(expr, dtype)
+    return sizes.stretched(cast_expr(expr, element), shape)
+
+
+def check_range(value: Expr, dtype: np.dtype) -> None:
+    """OverflowError at run time, unless the i64 `value` is in the range of an integer dtype."""
+    limits = np.iinfo(dtype)
+    fits = value >= int(limits.min)
+    if dtype != np.uint64:
+        fits = fits & (value <= int(limits.max))
+    check(fits, "OverflowError", f"Python integer {{0}} out of bounds for {dtype}", value)
+
+
+def cast(x: Traced | Number, dtype: np.dtype) -> Traced:
+    """`x.astype(dtype)`: strong, and of the same shape and kind (scalar or 0-d array)."""
+    element = types.from_dtype(dtype)
+    if not isinstance(x, Traced):
+        return Traced(constant(nep50.convert(np.asarray(x).astype(dtype), dtype), element))
+    return Traced(cast_expr(x.expr, element), zero_d=x.zero_d, origins=x.origins)

@@ -1,0 +1,531 @@
+"""What a Python expression evaluates to while a function is compiled.
+
+Reads: nothing of the program. Writes: nothing. Leaves: immutable values; what can change (contents of arrays, items of
+lists) stands in the state, under the cell's or the object's number.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from mlirad.dialect.core.expr import Expr
+from mlirad.frontend.values.values.poison import Poison
+from mlirad.frontend.values.values.selection import Selected
+from mlirad.frontend.values.values.sizes import Pattern, Shape
+from mlirad.frontend.values.values.traced import Traced
+from mlirad.frontend.values.values.views import View
+from mlirad.requests import Request
+from mlirad.signature import COMPARABLE, NUMBERS, text_of_number
+
+if TYPE_CHECKING:
+    from mlirad.contract.captures import Path
+    from mlirad.frontend.program.source import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Static:
+    """An object known at compile time: a number, str, None, dtype, slice, range, function, module, class.
+
+    path: where it was found around the function, if its attributes are to be guarded.
+    """
+
+    value: Any
+    path: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Alternative:
+    """One array that a reference may stand for: a view of a cell."""
+
+    cell: int
+    view: View
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """The elements of an array that may be one of several, as one value: a view of `contents`, as long as the cells of
+    its alternatives hold `cells`."""
+
+    view: View
+    contents: Expr
+    cells: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Ref:
+    """An array: one of `alternatives`, all of one shape and dtype; the i64 `selector` says which, of several.
+
+    No two alternatives are views of one cell by the same steps: such are one, whose starts are selected. snapshot: its
+    elements without the selection, where they are known.
+    """
+
+    alternatives: tuple[Alternative, ...]
+    selector: Expr | None = None
+    snapshot: Snapshot | None = None
+
+    @property
+    def shape(self) -> Shape:
+        return self.alternatives[0].view.shape
+
+    def seen_as(self, views: Iterable[View], of_snapshot: Callable[[View], View | None]) -> Ref:
+        """The array with other views of its cells; of_snapshot: makes the same of the view of its snapshot."""
+        alternatives = tuple(Alternative(each.cell, view) for each, view in zip(self.alternatives, views, strict=True))
+        snapshot = self.snapshot
+        if snapshot is not None:
+            view = of_snapshot(snapshot.view)
+            snapshot = None if view is None else dataclasses.replace(snapshot, view=view)
+        return Ref(alternatives, self.selector, snapshot)
+
+    def current(self, store: Mapping[int, Expr]) -> Snapshot | None:
+        """The snapshot, if it is what the array holds now."""
+        if self.snapshot is None:
+            return None
+        pairs = zip(self.alternatives, self.snapshot.cells, strict=True)
+        return self.snapshot if all(store[each.cell].value is cell.value for each, cell in pairs) else None
+
+    @property
+    def pattern(self) -> Pattern:
+        return self.alternatives[0].view.pattern
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.alternatives[0].view.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.alternatives[0].view.ndim
+
+
+@dataclass(frozen=True, eq=False)
+class Tuple:
+    """A tuple, or a NamedTuple of class `kind`."""
+
+    items: tuple[Value, ...]
+    kind: type = tuple
+
+
+@dataclass(frozen=True, eq=False)
+class Object:
+    """A list, dict or dataclass: its items are in the heap."""
+
+    number: int
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """A function or lambda in the code being compiled. Its free names are looked up in `frame` when it is called."""
+
+    node: ast.FunctionDef | ast.Lambda
+    frame: int
+    source: Source
+    defaults: tuple[Value, ...]
+    keyword_defaults: tuple[tuple[str, Value], ...]
+
+    @property
+    def name(self) -> str:
+        return getattr(self.node, "name", "<lambda>")
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """A method or a dataclass's function together with what it is called on."""
+
+    receiver: Value
+    name: str
+    function: Any = None  # None: a method of the receiver's kind; or what Python calls with the receiver first
+
+
+@dataclass(frozen=True, eq=False)
+class Lazy:
+    """range, enumerate, zip, map or reversed of values, or a view of a dict: evaluated element by element.
+
+    used: of an iterator, a list whose one item says whether it has been used up.
+    """
+
+    kind: type
+    parts: tuple[Value, ...]
+    used: Object | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """`functools.partial`: a function, and the first of its arguments."""
+
+    function: Value
+    args: tuple[Value, ...]
+    keywords: tuple[tuple[str, Value], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Transformed:
+    """A transform (`request`, whose own function does not count) of a function."""
+
+    function: Value
+    request: Request
+
+
+@dataclass(frozen=True, eq=False)
+class Pullback:
+    """What `mlirad.vjp` gives inside a function: cotangents of the primals, from what the forward sweep has saved."""
+
+    residuals: Expr
+    request: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Buffer:
+    """The array that holds one leaf of the elements of a list that grows (grown_lists.py). It is a value: nothing else
+    refers to it. Its first axis is the list's capacity."""
+
+    contents: Expr
+
+
+@dataclass(frozen=True, eq=False)
+class Maybe:
+    """Bound only where the i1 `flag` holds."""
+
+    flag: Expr
+    value: Value
+
+
+Value = (
+    Static
+    | Traced
+    | Selected
+    | Ref
+    | Tuple
+    | Object
+    | Closure
+    | Bound
+    | Lazy
+    | Partial
+    | Transformed
+    | Pullback
+    | Buffer
+    | Maybe
+    | Poison
+)
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Whose a list, dict or dataclass is that the program has not made.
+
+    name: for messages. of: it is a copy of this object, which the program may change (None: it is no copy). is_shared:
+    what it stands for can be reached in another way too, which would not see the change. container: its number among
+    those in the caller's arguments, which take over what changes.
+    """
+
+    name: str
+    of: int | None = None
+    is_shared: bool = False
+    container: int | None = None
+
+
+@dataclass(frozen=True)
+class Growth:
+    """That a list is kept in arrays. element: what its elements have in common (elements.py). number: of the arrays;
+    other ones, of another capacity, have another. loop: the loop that has filled it (None: it is of unlike lengths on
+    the branches of an if); may_unroll: whether it may be unrolled, so that the list is one of values.
+    """
+
+    element: Any
+    number: int
+    loop: Hashable
+    may_unroll: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """The contents of a list (keys are 0, 1, ...), dict or dataclass. `borrowed`: the program has not made it.
+
+    `poison`: why it cannot be known which items there are (its length depends on data). Of a list that grows, the only
+    key is its Growth, and the items are its length and a Buffer for each leaf of its elements.
+    """
+
+    kind: type
+    keys: tuple[Hashable, ...]
+    items: tuple[Value, ...]
+    borrowed: Owner | None = None
+    poison: Poison | None = None
+
+    @property
+    def growth(self) -> Growth | None:
+        first = self.keys[0] if self.keys else None
+        return first if isinstance(first, Growth) else None
+
+    @staticmethod
+    def of_list(items: tuple[Value, ...]) -> Entry:
+        return Entry(list, tuple(range(len(items))), items)
+
+
+def is_none(value: Value) -> bool:
+    return isinstance(value, Static) and value.value is None
+
+
+def is_number(value: Value) -> bool:
+    """Whether a value is a number or bool, static or traced (a 0-d array is none)."""
+    if isinstance(value, Static):
+        return isinstance(value.value, NUMBERS)
+    return isinstance(value, Traced)
+
+
+# The values that hold no others. Most are of these.
+SIMPLE = frozenset({Static, Traced, Ref, Object, Poison, Pullback, Buffer})
+
+
+def parts_of(value: Value) -> tuple[Value, ...]:
+    """The values that a value holds directly (what it refers to in the state not included)."""
+    if value.__class__ in SIMPLE:
+        return ()
+    match value:
+        case Tuple():
+            return value.items
+        case Closure():
+            return value.defaults + tuple(default for _, default in value.keyword_defaults)
+        case Bound():
+            return (value.receiver,)
+        case Selected():
+            return (value.values, value.mask)
+        case Partial():
+            return (value.function, *value.args, *(part for _, part in value.keywords))
+        case Transformed():
+            return (value.function,)
+        case Lazy():
+            return value.parts if value.used is None else (*value.parts, value.used)
+        case Maybe():
+            return (value.value,)
+    return ()
+
+
+def with_parts(value: Value, parts: tuple[Value, ...]) -> Value:
+    """The same value, holding other values."""
+    match value:
+        case Tuple():
+            return dataclasses.replace(value, items=parts)
+        case Closure():
+            split = len(value.defaults)
+            names = (name for name, _ in value.keyword_defaults)
+            named = tuple(zip(names, parts[split:], strict=True))
+            return dataclasses.replace(value, defaults=parts[:split], keyword_defaults=named)
+        case Bound():
+            return dataclasses.replace(value, receiver=parts[0])
+        case Selected():
+            values, mask = parts
+            assert isinstance(values, Traced) and isinstance(mask, Traced)
+            return Selected(values, mask, value.axis)
+        case Partial():
+            split = 1 + len(value.args)
+            named = tuple((name, part) for (name, _), part in zip(value.keywords, parts[split:], strict=True))
+            return Partial(parts[0], parts[1:split], named)
+        case Transformed():
+            return dataclasses.replace(value, function=parts[0])
+        case Lazy():
+            if value.used is None:
+                return dataclasses.replace(value, parts=parts)
+            *rest, used = parts
+            assert isinstance(used, Object)
+            return Lazy(value.kind, tuple(rest), used)
+        case Maybe():
+            return dataclasses.replace(value, value=parts[0])
+    return value
+
+
+@dataclass(frozen=True)
+class Renaming:
+    """How SSA values, cells and objects are renamed, all at once."""
+
+    ssa: Callable[[SSAValue], SSAValue] = lambda value: value
+    cell: Callable[[int], int] = lambda cell: cell
+    object: Callable[[int], int] = lambda number: number
+
+    def expr(self, expr: Expr) -> Expr:
+        new = self.ssa(expr.value)
+        return expr if new is expr.value else Expr(new)
+
+    def traced(self, value: Traced) -> Traced:
+        new = self.ssa(value.expr.value)
+        return value if new is value.expr.value else dataclasses.replace(value, expr=Expr(new))
+
+    def view(self, view: View) -> View:
+        if not view.params:
+            return view
+        params = tuple(self.expr(p) if isinstance(p, Expr) else p for p in view.params)
+        return dataclasses.replace(view, params=params)
+
+    def snapshot(self, snapshot: Snapshot | None) -> Snapshot | None:
+        if snapshot is None:
+            return None
+        cells = tuple(self.expr(cell) for cell in snapshot.cells)
+        return Snapshot(self.view(snapshot.view), self.expr(snapshot.contents), cells)
+
+    def value(self, value: Value) -> Value:
+        match value:
+            case Traced():
+                return self.traced(value)
+            case Ref():
+                alternatives = tuple(Alternative(self.cell(a.cell), self.view(a.view)) for a in value.alternatives)
+                selector = None if value.selector is None else self.expr(value.selector)
+                return Ref(alternatives, selector, self.snapshot(value.snapshot))
+            case Object():
+                return Object(self.object(value.number))
+            case Pullback():
+                return dataclasses.replace(value, residuals=self.expr(value.residuals))
+            case Buffer():
+                return Buffer(self.expr(value.contents))
+            case Maybe():
+                return Maybe(self.expr(value.flag), self.value(value.value))
+            case Static() | Poison():
+                return value
+        parts = parts_of(value)
+        return with_parts(value, tuple(self.value(part) for part in parts)) if parts else value
+
+
+def with_leaves(value: Value, change: Callable[[Value], Value]) -> Value:
+    """The value with each value in it changed that holds no others."""
+    if value.__class__ in SIMPLE:
+        return change(value)
+    return with_parts(value, tuple(with_leaves(part, change) for part in parts_of(value)))
+
+
+def without_snapshots(value: Value) -> Value:
+    """The value with nothing known of what its arrays hold."""
+
+    def stripped(leaf: Value) -> Value:
+        return Ref(leaf.alternatives, leaf.selector) if isinstance(leaf, Ref) and leaf.snapshot is not None else leaf
+
+    return with_leaves(value, stripped)
+
+
+def read_only(value: Value) -> Value:
+    """The value, its arrays being views that are not to be written."""
+    if isinstance(value, Ref):
+        views = (dataclasses.replace(each.view, readonly=True) for each in value.alternatives)
+        return value.seen_as(views, lambda view: dataclasses.replace(view, readonly=True))
+    return with_parts(value, tuple(read_only(part) for part in parts)) if (parts := parts_of(value)) else value
+
+
+def inside(value: Value) -> Iterable[Value]:
+    """A value and the values it holds, all the way down."""
+    return (value,) if value.__class__ in SIMPLE else _inside(value)
+
+
+def _inside(value: Value) -> Iterator[Value]:
+    yield value
+    for part in parts_of(value):
+        yield from inside(part)
+
+
+def describe(
+    value: Value, name: Callable[[SSAValue], Hashable], number: Callable[[int], Hashable] = lambda number: number
+) -> Hashable:
+    """A hashable description: two values described alike are the same value, up to what `name` says of SSA values and
+    `number` of cells and objects."""
+    match value:
+        case Static():
+            known = value.value
+            if isinstance(known, NUMBERS):
+                return ("static", type(known), text_of_number(known))
+            is_comparable = type(known) in COMPARABLE or isinstance(known, np.dtype)
+            return ("static", type(known), repr(known) if is_comparable else id(known))
+        case Traced():
+            either = None if value.either is None else value.either.key
+            return (
+                "number",
+                name(value.expr.value),
+                value.weak,
+                either,
+                None if value.several is None else value.several.kinds,
+                value.zero_d,
+                value.origins,
+            )
+        case Ref():
+            arrays = tuple(
+                (number(a.cell), a.view.steps, _describe_params(a.view, name), a.view.origins)
+                for a in value.alternatives
+            )
+            selector = None if value.selector is None else name(value.selector.value)
+            return ("array", arrays, selector, None if value.snapshot is None else name(value.snapshot.contents.value))
+        case Object():
+            return ("object", number(value.number))
+        case Poison():
+            return ("poison", value.why)
+        case Pullback():
+            return ("pullback", name(value.residuals.value))
+        case Buffer():
+            return ("buffer", name(value.contents.value))
+        case Maybe():
+            return ("maybe", name(value.flag.value), describe(value.value, name, number))
+        case Tuple():
+            head: Hashable = ("tuple", value.kind)
+        case Closure():
+            head = ("closure", id(value.node), value.frame)
+        case Bound():
+            head = ("bound", value.name, value.function)
+        case Selected():
+            head = ("selection", value.axis)
+        case Partial():
+            head = ("partial", len(value.args), tuple(name for name, _ in value.keywords))
+        case Transformed():
+            head = ("transformed", value.request)
+        case Lazy():
+            head = ("lazy", value.kind)
+    return (head, tuple(describe(part, name, number) for part in parts_of(value)))
+
+
+def is_same(a: Value, b: Value) -> bool:
+    """Whether two values of one state are the same value."""
+    return _describe_all(a) == _describe_all(b)
+
+
+def _describe_all(value: Value) -> Hashable:
+    return describe(value, lambda ssa: ssa), layouts(value)
+
+
+def _describe_params(view: View, name: Callable[[SSAValue], Hashable]) -> Hashable:
+    return tuple(name(p.value) if isinstance(p, Expr) else p for p in view.params)
+
+
+def layouts(value: Value) -> Hashable:
+    """How the arrays in a value lie in memory, and whether they may be written."""
+    inner = value.value if isinstance(value, Maybe) else value
+    own = tuple((a.view.strides, a.view.readonly) for a in inner.alternatives) if isinstance(inner, Ref) else ()
+    return own, tuple(layouts(part) for part in parts_of(inner))
+
+
+def kind_of(value: Value) -> str:
+    """What a value is, for a message."""
+    match value:
+        case Ref():
+            return f"an array {value.shape} {value.dtype}"
+        case Traced():
+            python, numpy = f"a Python {value.kind.__name__}", f"a NumPy {value.dtype} number"
+            return f"{python} or {numpy}" if value.either else python if value.weak else numpy
+        case Static():
+            if isinstance(value.value, str) or value.value is None:
+                return repr(value.value)
+            if isinstance(value.value, frozenset):
+                return "a set"
+            return f"the {type(value.value).__name__} {value.value!r}"
+        case Tuple():
+            return f"a {value.kind.__name__} of {len(value.items)}"
+        case Object():
+            return "a list or dict"
+        case Closure() | Bound() | Partial() | Transformed():
+            return "a function"
+        case Lazy() if value.kind is iter:
+            return "a generator"
+        case Lazy():
+            return f"{'an' if value.kind is enumerate else 'a'} {value.kind.__name__}"
+        case Selected():
+            return "a masked selection"
+        case Maybe():
+            return kind_of(value.value)
+    return "something else"

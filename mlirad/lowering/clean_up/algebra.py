@@ -1,0 +1,312 @@
+"""Exact identities: what a pure op is, when something is known about its operands.
+
+Reads: one op of nd. Writes: new ops before it, through the expression layer, if the op is something simpler; else
+nothing. Leaves: the op; the caller replaces it.
+
+Exact means to the bit (but for the payload of a nan): x + 0.0 is kept, since it makes 0.0 of -0.0, and x * 0.0 is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerType, i1
+from xdsl.ir import SSAValue
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, emit, full
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.choice import MaximumOp, MinimumOp, SelectOp
+from mlirad.dialect.ops.compare import (
+    CastOp,
+    EqualOp,
+    GreaterEqualOp,
+    GreaterOp,
+    LessEqualOp,
+    LessOp,
+    LogicalAndOp,
+    LogicalNotOp,
+    LogicalOrOp,
+    NotEqualOp,
+    cast,
+)
+from mlirad.dialect.ops.constant import ConstantOp, FullOp
+from mlirad.dialect.ops.elementwise import AddOp, DivOp, ElementwiseOp, MulOp, NegOp, PowOp, SubOp
+from mlirad.lowering.known import is_number, known_number
+
+Result = Expr | SSAValue | None
+OpT = TypeVar("OpT", bound=NdOp)
+Rule = Callable[..., Result]
+Rules = dict[type[NdOp], list[Rule]]
+
+
+def rules_into(table: Rules) -> Callable[..., Callable[[Rule], Rule]]:
+    """A decorator: the function is an identity of the given op classes, and belongs to the table.
+
+    An identity is asked with an op and its operands. It gives the value that the op's result is, or None where it does
+    not apply.
+    """
+
+    def rule(*classes: type[NdOp]) -> Callable[[Rule], Rule]:
+        def register(function: Rule) -> Rule:
+            for op_class in classes:
+                table.setdefault(op_class, []).append(function)
+            return function
+
+        return register
+
+    return rule
+
+
+RULES: Rules = {}
+rule = rules_into(RULES)
+
+
+def general_rules(kind: type[NdOp]) -> tuple[Rule, ...]:
+    """The identities of a class that follow from what kind of op it is."""
+    folded = () if kind is ConstantOp else (_folded,)
+    return (*folded, _of_full) if issubclass(kind, ElementwiseOp) else folded
+
+
+def simpler(op: NdOp, rules: Sequence[Rule]) -> SSAValue | None:
+    """What the only result of a pure op is, in fewer or cheaper ops; None if nothing is known."""
+    operands = tuple(op.operands)
+    for rule in rules:
+        value = rule(op, *operands)
+        if value is not None:
+            return value.value if isinstance(value, Expr) else value
+    return None
+
+
+def defined_by(value: SSAValue, op_class: type[OpT]) -> OpT | None:
+    """The op of that class, which nothing extends, that a value is the result of."""
+    owner: Any = value.owner
+    return owner if owner.__class__ is op_class else None
+
+
+# --- any op -----------------------------------------------------------------------------------------------------
+
+
+def _folded(op: NdOp, *operands: SSAValue) -> Result:
+    """A scalar computed from known scalars."""
+    numbers: list[Any] = []
+    for operand in operands:
+        number = known_number(operand)
+        if number is None or types.is_tensor(operand.type):
+            return None
+        numbers.append(number)
+    type = op.results[0].type
+    if not numbers or types.is_tensor(type):
+        return None
+    with np.errstate(all="ignore"):
+        return constant(op.reference(*numbers), type)
+
+
+def _of_full(op: ElementwiseOp, *operands: SSAValue) -> Result:
+    """An elementwise op on arrays of one number each is an array of one number."""
+    sources: list[FullOp] = []
+    for operand in operands:
+        source = defined_by(operand, FullOp)
+        if source is None:
+            return None
+        sources.append(source)
+    type = op.results[0].type
+    value = emit(op.__class__, *(each.value for each in sources), result_type=types.element_type(type), **op.properties)
+    return full(value, types.shape(type), [Expr(size) for size in sources[0].sizes])
+
+
+# --- arithmetic -------------------------------------------------------------------------------------------------
+
+
+@rule(AddOp, SubOp)
+def add_numbers(op: AddOp | SubOp, x: SSAValue, y: SSAValue) -> Result:
+    """(x + a) - b is x + (a - b), of integers."""
+    if types.is_tensor(x.type) or not types.is_integer(x.type):
+        return None
+    inner = _offset(x)
+    number = known_number(y)
+    if inner is None or number is None:
+        return None
+    base, first = inner
+    with np.errstate(all="ignore"):
+        total = first + number if isinstance(op, AddOp) else first - number
+    return Expr(base) + constant(total, x.type)
+
+
+def _offset(value: SSAValue) -> tuple[SSAValue, Any] | None:
+    """The x and a of a value that is x + a or x - a, a being known."""
+    op = value.owner
+    if not isinstance(op, AddOp | SubOp):
+        return None
+    number = known_number(op.y)
+    if number is None:
+        return None
+    with np.errstate(all="ignore"):
+        return op.x, number if isinstance(op, AddOp) else -number
+
+
+@rule(AddOp, MulOp)
+def number_last(op: AddOp | MulOp, x: SSAValue, y: SSAValue) -> Result:
+    """What is known stands on the right."""
+    if known_number(x) is None or known_number(y) is not None:
+        return None
+    return op.rebuild(Expr(y), Expr(x))
+
+
+@rule(AddOp)
+def add(_op: AddOp, x: SSAValue, y: SSAValue) -> Result:
+    for one, other in ((x, y), (y, x)):
+        if _is_no_summand(other):
+            return one
+        if (negated := defined_by(other, NegOp)) is not None:
+            return Expr(one) - Expr(negated.x)
+    return None
+
+
+def _is_no_summand(value: SSAValue) -> bool:
+    """Whether adding it changes nothing, not even the sign of a zero."""
+    return known_number(value) is not None and is_number(value, -0.0 if types.is_float(value.type) else 0)
+
+
+@rule(SubOp)
+def subtract(op: SubOp, x: SSAValue, y: SSAValue) -> Result:
+    if is_number(y, 0):
+        return x
+    if x is y and types.is_integer(x.type):
+        return _like(0, op)
+    if _is_no_summand(x):
+        return -Expr(y)
+    if (negated := defined_by(y, NegOp)) is not None:
+        return Expr(x) + Expr(negated.x)
+    return None
+
+
+@rule(MulOp)
+def multiply(_op: MulOp, x: SSAValue, y: SSAValue) -> Result:
+    for one, other in ((x, y), (y, x)):
+        if known_number(other) is None:
+            continue
+        if is_number(other, 1):
+            return one
+        if is_number(other, -1):
+            return -Expr(one)
+        if is_number(other, 0) and types.is_integer(other.type):
+            return other
+    first, second = defined_by(x, NegOp), defined_by(y, NegOp)
+    return Expr(first.x) * Expr(second.x) if first is not None and second is not None else None
+
+
+@rule(DivOp)
+def divide(_op: DivOp, x: SSAValue, y: SSAValue) -> Result:
+    if is_number(y, 1):
+        return x
+    return -Expr(x) if is_number(y, -1) else None
+
+
+@rule(PowOp)
+def power(op: PowOp, base: SSAValue, exponent: SSAValue) -> Result:
+    """The exponents for which NumPy itself does not call pow."""
+    x = Expr(base)
+    if is_number(exponent, 0):
+        return _like(1, op)
+    if is_number(exponent, 1):
+        return x
+    if is_number(exponent, 2):
+        return x * x
+    return constant(1, x.type) / x if is_number(exponent, -1) and types.is_static(x.type) else None
+
+
+@rule(NegOp)
+def negate(_op: NegOp, x: SSAValue) -> Result:
+    inner = defined_by(x, NegOp)
+    return None if inner is None else inner.x
+
+
+@rule(MaximumOp, MinimumOp)
+def extremum(_op: MaximumOp | MinimumOp, x: SSAValue, y: SSAValue) -> Result:
+    return x if x is y else None
+
+
+def _like(number: float, op: NdOp) -> Result:
+    """A number everywhere in what the op computes, if its shape is known."""
+    type = op.results[0].type
+    return constant(number, type) if types.is_static(type) else None
+
+
+# --- booleans ---------------------------------------------------------------------------------------------------
+
+
+@rule(SelectOp)
+def select(_op: SelectOp, condition: SSAValue, x: SSAValue, y: SSAValue) -> Result:
+    if x is y:
+        return x
+    known = known_number(condition)
+    if known is not None:
+        return x if known else y
+    first, second = known_number(x), known_number(y)
+    if first is not None and second is not None and first.tobytes() == second.tobytes():
+        return x
+    if types.is_bool(x.type) and first is not None and second is not None:
+        return condition if first else ~Expr(condition)
+    if (negated := defined_by(condition, LogicalNotOp)) is not None:
+        return emit(SelectOp, negated.x, y, x)
+    return None
+
+
+@rule(LogicalAndOp, LogicalOrOp)
+def connective(op: LogicalAndOp | LogicalOrOp, x: SSAValue, y: SSAValue) -> Result:
+    if x is y:
+        return x
+    absorbing = isinstance(op, LogicalOrOp)
+    for one, other in ((x, y), (y, x)):
+        known = known_number(other)
+        if known is not None:
+            return other if bool(known) == absorbing else one
+    return None
+
+
+@rule(LogicalNotOp)
+def negation(_op: LogicalNotOp, x: SSAValue) -> Result:
+    inner = defined_by(x, LogicalNotOp)
+    return None if inner is None else inner.x
+
+
+@rule(EqualOp, LessEqualOp, GreaterEqualOp, NotEqualOp, LessOp, GreaterOp)
+def compare_with_itself(op: EqualOp, x: SSAValue, y: SSAValue) -> Result:
+    if x is not y or types.is_float(x.type):
+        return None  # nan is not itself
+    return _like(isinstance(op, EqualOp | LessEqualOp | GreaterEqualOp), op)
+
+
+# --- casts ------------------------------------------------------------------------------------------------------
+
+
+@rule(CastOp)
+def cast_back(op: CastOp, x: SSAValue) -> Result:
+    if x.type == op.result.type:
+        return x
+    inner = defined_by(x, CastOp)
+    if inner is None or not _is_lossless(inner):
+        return None
+    # What was widened is what it was: cast it from where it came.
+    return cast(Expr(inner.x), types.element_type(op.result.type)) if _is_value_cast(inner, op) else None
+
+
+def _is_lossless(op: CastOp) -> bool:
+    """Whether every number of the source's type is a number of the target's, and comes back from it."""
+    source, target = (types.to_dtype(types.element_type(value.type)) for value in (op.x, op.result))
+    if source.kind in "iu" and target.kind == "f" and source.itemsize >= target.itemsize:
+        return False  # NumPy calls 64-bit integers to float64 safe
+    return bool(np.can_cast(source, target, "safe"))
+
+
+def _is_value_cast(inner: CastOp, outer: CastOp) -> bool:
+    """Whether casting twice gives what casting once does: the outer cast must depend on the value alone."""
+    source, target = types.element_type(inner.x.type), types.element_type(outer.result.type)
+    if source == target:
+        return True
+    middle = types.element_type(inner.result.type)
+    # Integers that are narrowed wrap, floats that are made integers do not: only stay within one kind.
+    return all(isinstance(type, IntegerType) and type != i1 for type in (source, middle, target))

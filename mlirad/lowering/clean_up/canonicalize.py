@@ -1,0 +1,306 @@
+"""Gives the program its plain form: numbers computed, identities applied, loops and branches without choice undone.
+
+Reads and writes: tensor, autodiff and optimized stages, in place. Leaves: no op that an identity of `algebra` or
+`array_algebra` simplifies, no branch on a known condition, no loop that runs at most once, no carry that never changes.
+
+A worklist: an op is looked at again when an operand has changed. Ops with effects are kept, but for checks that hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import AnyFloat, IntegerType, ModuleOp
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, emit
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.check import CheckIndexOp, CheckOp
+from mlirad.dialect.ops.choice import MaximumOp, SelectOp
+from mlirad.dialect.ops.elementwise import AddOp
+from mlirad.lowering.carries import Carries, is_structured
+from mlirad.lowering.clean_up import algebra, array_algebra
+from mlirad.lowering.clean_up.algebra import Rule, Rules, general_rules, simpler
+from mlirad.lowering.known import is_number, known_number
+from mlirad.lowering.rewriting import (
+    erase,
+    in_place_of,
+    is_removable,
+    replace,
+    splice,
+    static_trips,
+    terminator,
+)
+from mlirad.xdsl_support.effects import is_terminator, only_computes
+from mlirad.xdsl_support.traversal import ops_inside
+
+_IDENTITIES: Rules = {**algebra.RULES, **array_algebra.RULES}
+
+
+@cache
+def _identities(kind: type[Operation]) -> tuple[Rule, ...]:
+    """The identities of a class of ops, to be tried in turn."""
+    if not issubclass(kind, NdOp) or not only_computes(kind):
+        return ()
+    return (*general_rules(kind), *_IDENTITIES.get(kind, ()))
+
+
+@dataclass(frozen=True)
+class Canonicalize(ModulePass):
+    """Apply every identity until none applies."""
+
+    name = "mlirad-canonicalize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        ops = ops_inside(op)
+        _Worklist(ops[::-1], set(ops)).run()
+
+
+@dataclass
+class _Worklist:
+    """Ops to look at, the last first, each at most once: a program's in its order, if it was put there backwards."""
+
+    stack: list[Operation]
+    waiting: set[Operation]
+
+    def add(self, op: Operation) -> None:
+        if op not in self.waiting:
+            self.waiting.add(op)
+            self.stack.append(op)
+
+    def run(self) -> None:
+        while self.stack:
+            op = self.stack.pop()
+            self.waiting.discard(op)
+            if op.parent is not None:  # not erased meanwhile
+                self._visit(op)
+
+    def _visit(self, op: Operation) -> None:
+        if self._erase_if_dead(op):
+            return
+        kind = op.__class__
+        rewrite = _REWRITES.get(kind)
+        if rewrite is not None:
+            rewrite(self, op)
+        elif (identities := _identities(kind)) and len(op.results) == 1:
+            assert isinstance(op, NdOp)
+            self._simplify(op, identities)
+
+    def _erase_if_dead(self, op: Operation) -> bool:
+        for result in op.results:
+            if result.first_use is not None:
+                return False
+        if op.regions or not is_removable(op):
+            return False
+        operands = tuple(op.operands)
+        erase(op)
+        for operand in operands:
+            self.add_owner(operand)
+        return True
+
+    def add_owner(self, value: SSAValue) -> None:
+        """Look again at what computes a value that has lost a use."""
+        if isinstance(value, OpResult) and value.op.parent is not None:
+            self.add(value.op)
+
+    def add_users(self, value: SSAValue) -> None:
+        for use in value.uses:
+            user = use.operation
+            self.add(user)
+            parent = user.parent_op() if is_terminator(user.__class__) else None
+            if parent is not None:
+                self.add(parent)
+
+    def replace(self, op: Operation, values: Sequence[SSAValue]) -> None:
+        """Replace op, and look again at all that its results and operands meet."""
+        operands = tuple(op.operands)
+        for result in op.results:
+            self.add_users(result)
+        replace(op, values)
+        for operand in operands:
+            self.add_owner(operand)
+
+    def substitute(self, value: SSAValue, other: SSAValue) -> None:
+        """Use `other` wherever `value` is used."""
+        self.add_users(value)
+        value.replace_all_uses_with(other)
+
+    def emit_before(self, op: Operation, build: Callable[[], SSAValue]) -> SSAValue:
+        """Build in place of op, and look at the new ops too."""
+        before = op.prev_op
+        with in_place_of(op):
+            value = build()
+        self._add_new(before, op)
+        return value
+
+    def _add_new(self, before: Operation | None, op: Operation) -> None:
+        """Look at the ops between `before` (none: the start of the block) and op."""
+        assert op.parent is not None
+        new = op.parent.first_op if before is None else before.next_op
+        while new is not op:
+            assert new is not None
+            self.add(new)
+            new = new.next_op
+
+    def _simplify(self, op: NdOp, identities: Sequence[Rule]) -> None:
+        before = op.prev_op
+        with in_place_of(op):
+            value = simpler(op, identities)
+        if value is not None:
+            self._add_new(before, op)
+            self.replace(op, [value])
+
+    def inline(self, op: Operation, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
+        """Put a block of op in front of it; gives what the block's end passes on."""
+        for arg in block.args:
+            self.add_users(arg)
+        return splice(block, op, arguments)
+
+
+# --- structured ops ---------------------------------------------------------------------------------------------
+
+
+def _for(work: _Worklist, op: scf.ForOp) -> None:
+    trips = static_trips(op.lb, op.ub, op.step)
+    if trips == 0:
+        work.replace(op, list(op.iter_args))
+    elif trips == 1:
+        work.replace(op, work.inline(op, op.body.block, [op.lb, *op.iter_args]))
+    else:
+        _count_by_induction(work, op)
+        _loop_carries(work, op)
+
+
+def _while(work: _Worklist, op: scf.WhileOp) -> None:
+    before = op.before_region.block
+    condition = known_number(terminator(before).operands[0])
+    if condition is not None and not condition:
+        work.replace(op, work.inline(op, before, list(op.arguments))[1:])
+    elif is_structured(op):
+        _loop_carries(work, op)
+
+
+def _loop_carries(work: _Worklist, op: scf.ForOp | scf.WhileOp) -> None:
+    """Drop carries that never change, and carries that are what another one is."""
+    carries = Carries(op)
+    first: dict[tuple[SSAValue, SSAValue], int] = {}
+    dropped: dict[int, int | None] = {}  # to the carry that it is, or to None where it is its initial value
+    for number, (init, yielded) in enumerate(zip(carries.inits, carries.yielded[0], strict=True)):
+        if yielded is init or any(yielded is args[number] for args in carries.args):
+            dropped[number] = None
+        elif first.setdefault((init, yielded), number) != number:
+            dropped[number] = first[init, yielded]
+    for number, other in dropped.items():
+        init = carries.inits[number]
+        for args in carries.args:
+            work.substitute(args[number], init if other is None else args[other])
+        work.substitute(op.results[number], init if other is None else op.results[other])
+    carries.keep(lambda number: number not in dropped)
+
+
+def _count_by_induction(work: _Worklist, op: scf.ForOp) -> None:
+    """A carry that grows by a constant each trip is a multiple of the induction variable."""
+    if not (is_number(op.lb, 0) and is_number(op.step, 1)):
+        return
+    body = op.body.block
+    parts = zip(op.iter_args, body.args[1:], terminator(body).operands, op.results, strict=True)
+    for init, arg, yielded, result in list(parts):
+        step = _increment(yielded, arg)
+        if step is None or (arg.has_one_use() and result.first_use is None):
+            continue
+
+        def after(trips: SSAValue | Expr, init: SSAValue = init, step: int = step) -> SSAValue:
+            return (Expr(init) + (trips if isinstance(trips, Expr) else Expr(trips)) * step).value
+
+        first = body.first_op
+        assert first is not None and op.parent is not None
+        inside = work.emit_before(first, lambda after=after: after(body.args[0]))
+        outside = work.emit_before(op, lambda after=after: after(emit(MaximumOp, op.ub, constant(0, types.I64))))
+        work.substitute(arg, inside)
+        work.substitute(result, outside)
+        # Nothing reads the carry now: make it one that never changes, and `_loop_carries` drops it.
+        terminator(body).operands[arg.index - 1] = init
+        work.add_owner(yielded)
+
+
+def _increment(yielded: SSAValue, arg: SSAValue) -> int | None:
+    """The constant by which an i64 carry grows, if it does."""
+    add = yielded.owner
+    if not isinstance(add, AddOp) or arg.type != types.I64 or arg not in add.operands:
+        return None
+    known = known_number(add.y if add.x is arg else add.x)
+    return None if known is None else int(known)
+
+
+def _if(work: _Worklist, op: scf.IfOp) -> None:
+    condition = known_number(op.cond)
+    if condition is not None:
+        region = op.true_region if condition else op.false_region
+        work.replace(op, work.inline(op, region.block, []) if region.blocks else [])
+        return
+    if not op.results:
+        if all(block.first_op is block.last_op for region in op.regions for block in region.blocks):
+            work.replace(op, [])
+        return
+    carries = Carries(op)
+    first: dict[tuple[SSAValue, SSAValue], int] = {}
+    dropped: set[int] = set()
+    for number, pair in enumerate(zip(*carries.yielded, strict=True)):
+        value = _choice(work, op, pair)
+        if value is None and first.setdefault(pair, number) != number:
+            value = op.results[first[pair]]
+        if value is not None:
+            work.substitute(op.results[number], value)
+            dropped.add(number)
+    carries.keep(lambda number: number not in dropped)
+    if dropped:
+        work.add(op)
+
+
+def _choice(work: _Worklist, op: scf.IfOp, pair: tuple[SSAValue, SSAValue]) -> SSAValue | None:
+    """A result of op as a value from outside, or as a selection of two scalars from outside."""
+    then, otherwise = pair
+    if _is_local(then, op) or _is_local(otherwise, op):
+        return None
+    if then is otherwise:
+        return then
+    if types.is_tensor(then.type) or not isinstance(then.type, IntegerType | AnyFloat):
+        return None  # of arrays a branch chooses by pointer
+    return work.emit_before(op, lambda: emit(SelectOp, op.cond, then, otherwise).value)
+
+
+def _is_local(value: SSAValue, op: scf.IfOp) -> bool:
+    owner = value.owner
+    block = owner if isinstance(owner, Block) else owner.parent
+    return block is not None and block.parent_op() is op
+
+
+# --- checks -----------------------------------------------------------------------------------------------------
+
+
+def _check(work: _Worklist, op: CheckOp) -> None:
+    if known_number(op.ok):
+        work.replace(op, [])
+
+
+def _check_index(work: _Worklist, op: CheckIndexOp) -> None:
+    index, size = known_number(op.index), known_number(op.size)
+    if index is None or size is None or not -size <= index < size:
+        return
+    work.replace(op, [work.emit_before(op, lambda: constant(index + size if index < 0 else index, types.I64).value)])
+
+
+_REWRITES: dict[type[Operation], Callable[[_Worklist, Any], None]] = {
+    scf.ForOp: _for,
+    scf.WhileOp: _while,
+    scf.IfOp: _if,
+    CheckOp: _check,
+    CheckIndexOp: _check_index,
+}

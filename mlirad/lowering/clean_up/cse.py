@@ -1,0 +1,121 @@
+"""Computes what is computed twice only once.
+
+Reads and writes: any stage, in place. Leaves: no two equal pure ops of which one dominates the other, and no check that
+an equal check dominates.
+
+Scoped by regions: an op is known in its own block and in the regions below. A condition is known too: inside a branch
+it is a constant. Ops with regions are left as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import IsolatedFromAbove
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import constant
+from mlirad.dialect.ops.check import CheckIndexOp, CheckOp
+from mlirad.dialect.ops.gather import CheckIndicesOp
+from mlirad.lowering.callees import RemovableCalls
+from mlirad.lowering.rewriting import in_place_of, is_pure, replace
+from mlirad.xdsl_support.traversal import ops_of
+
+# What has been checked once holds from then on: values never change.
+_IDEMPOTENT = frozenset({CheckOp, CheckIndexOp, CheckIndicesOp})
+
+
+@dataclass(frozen=True)
+class Cse(ModulePass):
+    """One walk in program order with a table of the ops that dominate."""
+
+    name = "mlirad-cse"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        _Scopes(RemovableCalls(op), _Numbers()).visit_regions(op)
+
+
+@dataclass
+class _Numbers:
+    """A number for each attribute met, one for equal ones. To hash an attribute is slow: each object is, once."""
+
+    numbers: dict[Attribute, int] = field(default_factory=dict)
+    of_object: dict[int, int] = field(default_factory=dict)
+    met: list[Attribute] = field(default_factory=list)  # so that no other object gets the place of one of them
+
+    def of(self, attribute: Attribute) -> int:
+        number = self.of_object.get(id(attribute))
+        if number is None:
+            self.met.append(attribute)
+            number = self.of_object[id(attribute)] = self.numbers.setdefault(attribute, len(self.numbers))
+        return number
+
+    def of_named(self, attributes: Mapping[str, Attribute]) -> Hashable:
+        return frozenset([(name, self.of(value)) for name, value in attributes.items()]) if attributes else None
+
+
+@dataclass
+class _Scopes:
+    """The ops seen on the way down to here, and the truth of the conditions of the branches around here.
+
+    pure: the functions that only compute their results."""
+
+    pure: RemovableCalls
+    numbers: _Numbers
+    known: dict[Hashable, Operation] = field(default_factory=dict)
+    truth: dict[SSAValue, bool] = field(default_factory=dict)
+
+    def visit_regions(self, op: Operation) -> None:
+        scopes = _Scopes(self.pure, self.numbers) if op.has_trait(IsolatedFromAbove) else self
+        for number, region in enumerate(op.regions):
+            assumed = op.cond if isinstance(op, scf.IfOp) and op.cond not in scopes.truth else None
+            if assumed is not None:
+                scopes.truth[assumed] = number == 0
+            for block in region.blocks:
+                scopes.visit(block)
+            if assumed is not None:
+                del scopes.truth[assumed]
+
+    def visit(self, block: Block) -> None:
+        added: list[Hashable] = []
+        for op in ops_of(block):
+            if self.truth:
+                self._use_truth(op)
+            if op.regions:
+                self.visit_regions(op)
+            elif is_pure(op) or op.__class__ in _IDEMPOTENT or self._is_pure_call(op):
+                key = self._key(op)
+                earlier = self.known.setdefault(key, op)
+                if earlier is op:
+                    added.append(key)
+                else:
+                    replace(op, earlier.results)
+        for key in added:
+            del self.known[key]
+
+    def _key(self, op: Operation) -> Hashable:
+        """What two ops have in common that compute the same. Values are told apart as objects, of which there is one
+        each: they live as long as the ops that are known."""
+        return (
+            op.__class__,
+            tuple(map(id, op.operands)),
+            tuple([self.numbers.of(result.type) for result in op.results]),
+            self.numbers.of_named(op.properties),
+            self.numbers.of_named(op.attributes),
+        )
+
+    def _is_pure_call(self, op: Operation) -> bool:
+        return isinstance(op, func.CallOp) and op.callee.string_value() in self.pure
+
+    def _use_truth(self, op: Operation) -> None:
+        for index, operand in enumerate(op.operands):
+            known = self.truth.get(operand)
+            if known is not None:
+                with in_place_of(op):
+                    op.operands[index] = constant(known, types.I1).value

@@ -1,0 +1,122 @@
+"""By how much a carried i64 changes in one trip of a loop, if that depends on nothing but the branches taken.
+
+Reads: scf and nd. Writes: nothing. Gives: bounds that hold where no addition on the way wraps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.dialects import scf
+from xdsl.ir import SSAValue
+
+from mlirad.dialect.core import types
+from mlirad.dialect.ops.check import CheckOp
+from mlirad.dialect.ops.choice import SelectOp
+from mlirad.dialect.ops.elementwise import AddOp, SubOp
+from mlirad.dialect.ops.overflow import HIGHEST, AddFitsOp, SubFitsOp
+from mlirad.lowering.carries import Carries
+from mlirad.lowering.clean_up.ranges import Interval
+from mlirad.lowering.rewriting import constant_int, static_trips
+
+# How many values a counter may pass through in a trip: proofs take bounded time.
+_EFFORT = 64
+
+
+@dataclass(frozen=True)
+class Growth:
+    """net: the change. reach: all the changes that are met on the way, 0 among them.
+
+    is_checked: whether every addition on the way has a check, so that none wraps whatever the start.
+    """
+
+    net: Interval
+    reach: Interval
+    is_checked: bool = True
+
+    def then(self, step: int, is_checked: bool) -> Growth:
+        net = Interval(self.net.low + step, self.net.high + step)
+        return Growth(net, self.reach.hull(net), self.is_checked and is_checked)
+
+    def either(self, other: Growth) -> Growth:
+        return Growth(self.net.hull(other.net), self.reach.hull(other.reach), self.is_checked and other.is_checked)
+
+    def repeated(self, trips: Interval, each: Growth) -> Growth:
+        """This one, and then another one so many times."""
+        ends = [count * end for count in (trips.low, trips.high) for end in (each.net.low, each.net.high)]
+        total = Interval(min(ends), max(ends))
+        net = Interval(self.net.low + total.low, self.net.high + total.high)
+        met = Interval(min(net.low, self.net.low) + each.reach.low, max(net.high, self.net.high) + each.reach.high)
+        return Growth(net, self.reach.hull(met), self.is_checked and each.is_checked)
+
+
+_NONE = Growth(Interval(0, 0), Interval(0, 0))
+
+
+def growth(yielded: SSAValue, carried: SSAValue) -> Growth | None:
+    """What `yielded` is, less `carried`; None if that is not known."""
+    return _Search(carried).of(yielded) if carried.type == types.I64 else None
+
+
+@dataclass
+class _Search:
+    carried: SSAValue
+    known: dict[SSAValue, Growth | None] = field(default_factory=dict)
+
+    def of(self, value: SSAValue) -> Growth | None:
+        if value is self.carried:
+            return _NONE
+        if value not in self.known:
+            if len(self.known) >= _EFFORT:
+                return None
+            self.known[value] = None
+            self.known[value] = self._computed(value)
+        return self.known[value]
+
+    def _computed(self, value: SSAValue) -> Growth | None:
+        match op := value.owner:
+            case AddOp() | SubOp():
+                return self._sum(op)
+            case SelectOp():
+                return self._either(op.x, op.y)
+            case scf.IfOp():
+                sides = [yielded[op.results.index(value)] for yielded in Carries(op).yielded]  # type: ignore[arg-type]
+                return self._either(*sides) if len(sides) == 2 else None
+            case scf.ForOp():
+                return self._loop(op, op.results.index(value))  # type: ignore[arg-type]
+        return None
+
+    def _sum(self, op: AddOp | SubOp) -> Growth | None:
+        step, before = constant_int(op.y), op.x
+        if step is None and isinstance(op, AddOp):
+            step, before = constant_int(op.x), op.y
+        start = None if step is None else self.of(before)
+        if start is None or step is None:
+            return None
+        return start.then(step if isinstance(op, AddOp) else -step, _is_checked(op))
+
+    def _either(self, x: SSAValue, y: SSAValue) -> Growth | None:
+        first, second = self.of(x), self.of(y)
+        return None if first is None or second is None else first.either(second)
+
+    def _loop(self, op: scf.ForOp, number: int) -> Growth | None:
+        (args,), (yielded,) = Carries(op).args, Carries(op).yielded
+        start, each = self.of(op.iter_args[number]), growth(yielded[number], args[number])
+        if start is None or each is None:
+            return None
+        trips = static_trips(op.lb, op.ub, op.step)
+        return start.repeated(Interval(0, HIGHEST) if trips is None else Interval(trips, trips), each)
+
+
+def _is_checked(op: AddOp | SubOp) -> bool:
+    """Whether a check in the same block sees to it that this addition does not wrap."""
+    predicate = AddFitsOp if isinstance(op, AddOp) else SubFitsOp
+    return any(
+        isinstance(use.operation, predicate)
+        and tuple(use.operation.operands) == (op.x, op.y)
+        and any(
+            isinstance(check.operation, CheckOp) and check.operation.parent is op.parent
+            for check in use.operation.results[0].uses
+        )
+        for use in op.x.uses
+    )

@@ -1,0 +1,108 @@
+"""Moves what does not change out of loops.
+
+Reads and writes: tensor, autodiff and optimized stages, in place. Leaves: in a loop's own block, no scalar computation
+on values from outside; and none on arrays, if the loop surely runs.
+
+Moved ops are pure and cannot trap. An element is read earlier only if its index is in range by itself: what proved it
+to be so may be a condition or a check inside the loop. An array that the loop overwrites is made anew in each trip: the
+copy would cost as much.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.attributes import ints
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.check import CheckIndexOp
+from mlirad.dialect.ops.indexing import ExtractOp, ExtractSliceOp
+from mlirad.lowering.lifetimes import is_destroyed
+from mlirad.lowering.rewriting import constant_int, is_pure, static_trips
+from mlirad.xdsl_support.traversal import ops_of
+
+
+@dataclass(frozen=True)
+class Hoist(ModulePass):
+    """One walk in program order: an op moves out as far as its operands and the loops allow, once."""
+
+    name = "mlirad-hoist"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        _Levels().visit_regions(op, 0)
+
+
+@dataclass
+class _Levels:
+    """How many blocks there are around each block seen."""
+
+    of_block: dict[Block, int] = field(default_factory=dict)
+
+    def visit_regions(self, op: Operation, level: int) -> None:
+        for region in op.regions:
+            for block in region.blocks:
+                self.of_block[block] = level
+                is_in_loop = isinstance(block.parent_op(), scf.ForOp | scf.WhileOp)
+                for inner in ops_of(block):
+                    if inner.regions:
+                        self.visit_regions(inner, level + 1)
+                    elif is_in_loop and isinstance(inner, NdOp | arith.ConstantOp) and is_pure(inner):
+                        self._move_out(inner)
+
+    def _move_out(self, op: Operation) -> None:
+        """Move an op out of the loop whose block it is in."""
+        lowest = max((self._level(operand) for operand in op.operands), default=0)
+        destination: Operation | None = None
+        block = op.parent
+        while block is not None and self.of_block[block] > lowest:
+            loop = block.parent_op()
+            if not isinstance(loop, scf.ForOp | scf.WhileOp) or not may_leave(op, loop):
+                break
+            destination, block = loop, loop.parent
+        if destination is not None and destination.parent is not None:
+            op.detach()
+            destination.parent.insert_op_before(op, destination)
+
+    def _level(self, value: SSAValue) -> int:
+        owner = value.owner
+        block = owner if isinstance(owner, Block) else owner.parent
+        assert block is not None
+        return self.of_block[block]
+
+
+def may_leave(op: Operation, loop: scf.ForOp | scf.WhileOp) -> bool:
+    """Whether op, which is in the loop's own block and uses nothing of the loop, may be computed before it."""
+    if any(types.is_tensor(result.type) and is_destroyed(result) for result in op.results):
+        return False
+    if isinstance(op, ExtractOp) and not _is_in_range(op):
+        return False
+    if isinstance(op, ExtractSliceOp) and (op.lengths or ints(op.sizes) != types.shape(op.t.type)):
+        return False
+    if isinstance(loop, scf.ForOp) and (static_trips(loop.lb, loop.ub, loop.step) or 0) > 0:
+        return True
+    return not any(types.is_tensor(value.type) for value in (*op.operands, *op.results))
+
+
+def _is_in_range(op: ExtractOp) -> bool:
+    """Whether each index is known to be in range wherever it is known at all."""
+    return all(_is_below(index, size) for index, size in zip(op.indices, types.shape(op.t.type), strict=True))
+
+
+def _is_below(index: SSAValue, size: int) -> bool:
+    number, owner = constant_int(index), index.owner
+    if number is not None:
+        return 0 <= number < size
+    if isinstance(owner, CheckIndexOp):
+        checked = constant_int(owner.size)
+        return checked is not None and checked <= size
+    loop = owner.parent_op() if isinstance(owner, Block) else None
+    if not isinstance(loop, scf.ForOp) or index is not loop.body.block.args[0] or constant_int(loop.lb) != 0:
+        return False
+    last = constant_int(loop.ub)
+    return last is not None and last <= size

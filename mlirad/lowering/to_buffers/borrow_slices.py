@@ -1,0 +1,185 @@
+"""A slice that is computed to be put into an array is computed where it will stand.
+
+Reads: moved tensors and their webs. Writes: slices of the array as the memory that the computation begins with, where
+it begins with empty memory, nothing else looks at the array meanwhile, and nothing looks at the result afterwards.
+Leaves: the tensor.insert_slice ops that have nothing to copy any more; they are given back.
+
+`a[i] = f(a[i])` is the usual case: the slice read, changed and put back is a loan, and nothing is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import func, tensor
+from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.linalg.ops import CopyOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirad.dialect.core.expr import insert
+from mlirad.lowering.rewriting import erase, in_place_of, replace
+from mlirad.lowering.tensor_memory import (
+    VIEWS,
+    input_count,
+    is_empty,
+    is_linalg,
+    is_same_slice,
+    is_thin_view,
+    is_written_where_read,
+    ties,
+    views_of,
+)
+from mlirad.lowering.to_buffers.buffer_webs import Webs
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The values that become one another up to the one put into the array: `first` op writes empty memory `start`."""
+
+    start: SSAValue
+    first: Operation
+    index: int
+    values: tuple[SSAValue, ...]
+
+
+def borrow_slices(webs: Webs) -> set[Operation]:
+    """The insert_slice ops whose source is now computed in its place."""
+    candidates = [op for op in webs.place if type(op) is tensor.InsertSliceOp]
+    return {op for op in candidates if _borrow(op, webs)}
+
+
+def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> bool:
+    if _is_used_after(op.source, op, webs):
+        return False
+    chain = _chain(op)
+    if chain is None or not _is_exclusive(op, chain, webs):
+        return False
+    loan = _loan(op, chain)
+    with in_place_of(chain.first):
+        if loan is None:
+            loan = insert(_extract_slice(op, chain.start.type)).result
+            webs.join(loan, op.dest)
+    webs.forget(chain.start)
+    webs.join(op.dest, chain.values[0])
+    if isinstance(chain.first, CopyOp) and chain.first.inputs[0] is loan:
+        replace(chain.first, [loan])
+    else:
+        chain.first.operands[chain.index] = loan
+    assert isinstance(chain.start.owner, Operation)
+    erase(chain.start.owner)
+    return True
+
+
+def _chain(op: tensor.InsertSliceOp) -> Chain | None:
+    """From op's source up to empty memory, through ops of one block that overwrite their operand, and thin views."""
+    values = [op.source]
+    first, index = None, 0
+    while not is_empty(values[-1]):
+        value = values[-1]
+        owner = value.owner
+        if not isinstance(owner, Operation) or owner.parent is not op.parent:
+            return None
+        if is_thin_view(owner):
+            values.append(owner.operands[0])
+            continue
+        first = owner
+        operand = next((operand for operand, result in ties(owner) if result is value), None)
+        if operand is None or isinstance(owner, func.CallOp):
+            return None
+        index = operand
+        values.append(owner.operands[operand])
+    start = values.pop()
+    if first is None or not start.has_one_use() or not _is_reduction(op.static_sizes.get_values(), start.type):
+        return None
+    return Chain(start, first, index, tuple(values))
+
+
+def _is_exclusive(op: tensor.InsertSliceOp, chain: Chain, webs: Webs) -> bool:
+    """Whether from the chain's first op to `op` nothing but the chain looks at the array, and afterwards none at it."""
+    begin, end = webs.place.get(chain.first), webs.place[op]
+    if begin is None:
+        return False
+    for value in (op.dest, *op.offsets, *op.sizes, *op.strides):
+        if isinstance(value.owner, Operation) and webs.place.get(value.owner, begin) >= begin:
+            return False
+    for user, index in _accesses(op.dest):
+        if user is op and index == 1:
+            continue
+        place = webs.place.get(user, end)
+        if place > begin or (place == begin and not _is_same_place(op, chain, index)):
+            return False
+    for value in chain.values:
+        # Of what lies in pieces there may be no other shape.
+        if not all(isinstance(view.op, tensor.ExtractSliceOp) or is_thin_view(view.op) for view in views_of(value)):
+            return False
+        if _is_used_after(value, op, webs) or any(isinstance(user, func.CallOp) for user, _ in _accesses(value)):
+            return False
+    return True
+
+
+def _is_used_after(value: SSAValue, op: Operation, webs: Webs) -> bool:
+    end = webs.place[op]
+    return any(webs.place.get(user, end + 1) > end for user, _ in _accesses(value))
+
+
+def _accesses(value: SSAValue) -> Iterator[tuple[Operation, int]]:
+    """The uses of a tensor's contents, by its views too; -1 is no operand, but a read in a linalg op's body."""
+    for use in value.uses:
+        user = use.operation
+        if isinstance(user, tensor.DimOp):
+            continue
+        around = user.parent_op()
+        if type(user) in VIEWS and use.index == 0:
+            yield from _accesses(user.results[0])
+        elif around is not None and is_linalg(around):
+            yield around, -1
+        else:
+            yield user, use.index
+
+
+def _is_same_place(op: tensor.InsertSliceOp, chain: Chain, index: int) -> bool:
+    """Whether the chain's first op reads by its operand `index`, at each place, what it writes there."""
+    first = chain.first
+    if not is_linalg(first) or not 0 <= index < input_count(first):
+        return False
+    return _is_loan(first.operands[index], op, chain) and is_written_where_read(first, index, chain.index)
+
+
+def _loan(op: tensor.InsertSliceOp, chain: Chain) -> SSAValue | None:
+    """The slice itself, where the chain's first op reads it."""
+    return next((operand for operand in chain.first.operands if _is_loan(operand, op, chain)), None)
+
+
+def _is_loan(value: SSAValue, op: tensor.InsertSliceOp, chain: Chain) -> bool:
+    """Whether value is the slice of the array that op will write, in the shape in which the chain starts."""
+    if value.type != chain.start.type:
+        return False
+    owner = value.owner
+    while isinstance(owner, Operation) and is_thin_view(owner):
+        owner = owner.operands[0].owner
+    return isinstance(owner, tensor.ExtractSliceOp) and owner.source is op.dest and is_same_slice(owner, op)
+
+
+def _is_reduction(sizes: Sequence[int], type: Attribute) -> bool:
+    """Whether the shape is the sizes without some that are 1."""
+    assert isinstance(type, TensorType)
+    shape = list(type.get_shape())
+    for size in sizes:
+        if shape and size == shape[0]:
+            del shape[0]
+        elif size != 1:
+            return False
+    return not shape
+
+
+def _extract_slice(op: tensor.InsertSliceOp, type: Attribute) -> tensor.ExtractSliceOp:
+    return tensor.ExtractSliceOp.build(
+        operands=[op.dest, op.offsets, op.sizes, op.strides],
+        result_types=[type],
+        properties={
+            "static_offsets": op.static_offsets,
+            "static_sizes": op.static_sizes,
+            "static_strides": op.static_strides,
+        },
+    )

@@ -1,0 +1,127 @@
+"""Tensors become memrefs, in place wherever a tensor's last use allows it.
+
+Reads: stage `linalg` (func, scf, arith, math, tensor and linalg on tensors). Writes: stage `bufferized`, the same on
+memrefs. Leaves: no tensor type; results of static shape in arguments of their own (`mlirad.result`) or in the written
+argument that they are the final content of (`mlirad.written`; one that is `mlirad.donated` becomes so where that needs
+no copy).
+
+The steps, each in its file: tensors are made of empty memory (prepare_tensors), whoever overwrites moves or copies
+(last_use), slices are computed where they will stand (borrow_slices), elementwise ops write over what dies
+(reuse_buffers), loops alternate between buffers (spare_buffers), results go straight to the caller (place_results).
+After each step the IR is right as IR on tensors; the last step (bufferize_ops) only respells it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, TensorType
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from mlirad.lowering.callees import WRITTEN, Convention, convention, functions_of
+from mlirad.lowering.rewriting import terminator
+from mlirad.lowering.tensor_memory import is_static
+from mlirad.lowering.to_buffers.borrow_slices import borrow_slices
+from mlirad.lowering.to_buffers.buffer_webs import Webs
+from mlirad.lowering.to_buffers.bufferize_ops import Constants, ToMemRefs
+from mlirad.lowering.to_buffers.last_use import LastUses
+from mlirad.lowering.to_buffers.place_results import Destination, place_results, set_argument_attribute
+from mlirad.lowering.to_buffers.prepare_tensors import prepare_tensors
+from mlirad.lowering.to_buffers.reuse_buffers import reuse_buffers
+from mlirad.lowering.to_buffers.spare_buffers import carry_spare_buffers
+from mlirad.lowering.to_buffers.strided import identity
+
+DONATED = "mlirad.donated"
+"""At an argument whose content nobody needs after the call: the number of the result that may take its memory."""
+
+
+@dataclass(frozen=True)
+class Bufferize(ModulePass):
+    """See the module."""
+
+    name = "mlirad-bufferize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        constants = Constants(op)
+        functions = [function for function in op.body.block.ops if isinstance(function, func.FuncOp)]
+        defined = {name: convention(function) for name, function in functions_of(op).items()}
+        for function in functions:
+            if function.is_declaration:
+                inputs, outputs = function.function_type.inputs, function.function_type.outputs
+                function.function_type = FunctionType.from_lists(_memrefs(inputs.data), _memrefs(outputs.data))
+            else:
+                bufferize_function(function, constants, defined)
+
+
+def bufferize_function(function: func.FuncOp, constants: Constants, defined: Mapping[str, Convention]) -> None:
+    if noted(function, DONATED):
+        take_donations(function, defined)
+    entry = function.body.block
+    written = noted(function, WRITTEN)
+    borrowed, destinations = assign_memory(function, written, defined)
+    end = terminator(entry)
+    tied = set(written.values())
+    returned = [
+        number
+        for number, value in enumerate(end.operands)
+        if not isinstance(value.type, TensorType) or (number not in tied and not is_static(value.type))
+    ]
+    ToMemRefs(constants, borrowed, destinations).walk(entry)
+    end.operands = [end.operands[number] for number in returned]
+    function.function_type = FunctionType.from_lists(
+        [arg.type for arg in entry.args], [value.type for value in end.operands]
+    )
+
+
+def assign_memory(
+    function: func.FuncOp, written: dict[SSAValue, int], defined: Mapping[str, Convention]
+) -> tuple[set[Operation], list[Destination]]:
+    """Decide what shares memory. The slices that are computed in their place, and the results that are to be copied.
+
+    `written` loses what the caller gets as a result of its own.
+    """
+    entry = function.body.block
+    prepare_tensors(entry, defined)
+    moves = LastUses(function, written)
+    webs = Webs(entry)
+    borrowed = borrow_slices(webs)
+    reuse_buffers(moves.reusable[::-1], webs, written)
+    carry_spare_buffers(webs)
+    if function.sym_visibility is not None and function.sym_visibility.data == "private":
+        # What may have grown is returned, although it was an argument.
+        for argument in [each for each in written if not is_static(each.type)]:
+            del written[argument]
+    return borrowed, place_results(function, webs, written)
+
+
+def take_donations(function: func.FuncOp, defined: Mapping[str, Convention]) -> None:
+    """The donated arguments that their results can be computed in count as written by these from now on.
+
+    The others stay as they are: to copy a result there would save no memory. It is tried on a copy of the function.
+    """
+    trial = function.clone()
+    donated = noted(trial, DONATED)
+    _, copied = assign_memory(trial, {**noted(trial, WRITTEN), **donated}, defined)
+    refused = {copy.number for copy in copied}
+    for argument, number in noted(function, DONATED).items():
+        assert isinstance(argument, BlockArgument)
+        if number not in refused:
+            set_argument_attribute(function, argument.index, WRITTEN, number)
+
+
+def noted(function: func.FuncOp, name: str) -> dict[SSAValue, int]:
+    """The arguments that have an attribute, a number of a result. WRITTEN: that result is the final content."""
+    found: dict[SSAValue, int] = {}
+    for arg, attributes in zip(function.body.block.args, function.arg_attrs or (), strict=False):
+        number = attributes.data.get(name)
+        if isinstance(number, IntegerAttr):
+            found[arg] = number.value.data
+    return found
+
+
+def _memrefs(types: tuple[Attribute, ...]) -> list[Attribute]:
+    return [identity(type) if isinstance(type, TensorType) else type for type in types]

@@ -1,0 +1,237 @@
+"""Temporaries of static size, or of a size with a bound, get their place in the arena, by liveness.
+
+Reads: stage `bufferized`. Writes: `mlirad.offset` at each memref.alloc of such a size, in bytes and a multiple of 64,
+and `mlirad.arena_size` at the function. Leaves: no offset where a buffer may outlive its own next allocation: one that
+is made in a loop and carried by it, or returned; those come from the call's growable segments.
+
+Buffers that may become one another (carried by a loop, from either branch of an `if`, views) live as one; a buffer
+used in a loop that it was not made in lives through all of it. Buffers whose lives are disjoint may share their place.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects import func, memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from mlirad.dialect.core.attributes import attribute_of
+from mlirad.dialect.core.types import itemsize
+from mlirad.lowering.carries import Carries
+from mlirad.lowering.rewriting import terminator
+from mlirad.lowering.size_bounds import bound_at
+from mlirad.lowering.tensor_memory import block_of, is_linalg, is_memref
+from mlirad.xdsl_support.traversal import ops_of
+
+OFFSET = "mlirad.offset"
+SIZE = "mlirad.arena_size"
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class PlanArena(ModulePass):
+    """See the module."""
+
+    name = "mlirad-plan-arena"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.body.block.ops:
+            if isinstance(function, func.FuncOp) and not function.is_declaration:
+                plan(function)
+
+
+def plan(function: func.FuncOp) -> None:
+    lives = Lives(function.body.block)
+    arena = Arena()
+    for alloc, begin, end in lives.placeable():
+        alloc.attributes[OFFSET] = attribute_of(arena.place(needed_bytes(alloc), begin, end))
+    function.attributes[SIZE] = attribute_of(arena.size)
+
+
+def needed_bytes(alloc: memref.AllocOp) -> int:
+    """The bytes that an alloc needs at most."""
+    type = alloc.memref.type
+    element = 8 if isinstance(type.element_type, IndexType) else itemsize(type.element_type)
+    bound = bound_at(alloc)
+    return (prod(type.get_shape()) if bound is None else bound) * element
+
+
+def _is_bounded(alloc: memref.AllocOp) -> bool:
+    return bound_at(alloc) is not None or DYNAMIC_INDEX not in alloc.memref.type.get_shape()
+
+
+@dataclass
+class Life:
+    """Of the memrefs that may be one buffer. end: the last moment one is used. carried_by: the loops that carry one."""
+
+    end: int = 0
+    carried_by: set[Operation] = field(default_factory=set)
+    is_returned: bool = False
+
+
+class Lives:
+    """The lives of a function's buffers. Moments are counted in the order of the text."""
+
+    def __init__(self, entry: Block) -> None:
+        self._now = 0
+        self._allocs: list[tuple[memref.AllocOp, int, tuple[Operation, ...]]] = []
+        self._parent: dict[SSAValue, SSAValue] = {}
+        self._life: dict[SSAValue, Life] = {}
+        # How many loops are around the block a memref is defined in.
+        self._depth: dict[Block, int] = {}
+        # Uses of what was defined outside a loop that is still open: they last until that loop's end.
+        self._until_end: list[list[SSAValue]] = []
+        self._walk(entry, ())
+
+    def placeable(self) -> Iterator[tuple[memref.AllocOp, int, int]]:
+        """Each alloc that can have a place, with the first and last moment that it needs it."""
+        for alloc, begin, loops in self._allocs:
+            life = self._of(alloc.memref)
+            if _is_bounded(alloc) and not life.is_returned and not any(loop in life.carried_by for loop in loops):
+                yield alloc, begin, life.end
+
+    def are_one(self, value: SSAValue, other: SSAValue) -> bool:
+        """Whether two memrefs may be one buffer."""
+        return self._root(value) is self._root(other)
+
+    def is_returned(self, value: SSAValue) -> bool:
+        return self._of(value).is_returned
+
+    def _walk(self, block: Block, loops: tuple[Operation, ...]) -> None:
+        self._depth[block] = len(loops)
+        for op in ops_of(block):
+            self._now += 1
+            for operand in op.operands:
+                if is_memref(operand) and not isinstance(op, memref.DimOp):
+                    self._use(operand, len(loops))
+            kind = type(op)
+            if kind is memref.AllocOp:
+                assert isinstance(op, memref.AllocOp)
+                self._allocs.append((op, self._now, loops))
+            elif kind is func.ReturnOp:
+                for operand in op.operands:
+                    self._of(operand).is_returned = True
+            elif op.regions:
+                self._regions(op, loops)
+            elif any(map(is_memref, op.results)):
+                # A view, or a call that may give back what it was given.
+                self._join((*op.operands, *op.results))
+
+    def _use(self, value: SSAValue, depth: int) -> None:
+        defined = self._depth[block_of(value)]
+        if defined < depth:
+            self._until_end[defined].append(value)
+        else:
+            self._of(value).end = self._now
+
+    def _regions(self, op: Operation, loops: tuple[Operation, ...]) -> None:
+        if is_linalg(op) or isinstance(op, scf.IfOp):
+            # Each op of a branch, or of the body of a linalg op, is done when the next one outside begins.
+            for region in op.regions:
+                if region.blocks:
+                    self._walk(region.block, loops)
+            if isinstance(op, scf.IfOp):
+                self._join_carries(op)
+            return
+        self._until_end.append([])
+        for region in op.regions:
+            for block in region.blocks:
+                self._walk(block, (*loops, op))
+        self._now += 1
+        for value in self._until_end.pop():
+            self._of(value).end = self._now
+        if isinstance(op, scf.ForOp | scf.WhileOp):
+            self._join_carries(op)
+        else:
+            args = [arg for region in op.regions for block in region.blocks for arg in block.args]
+            self._carry(op, (*op.operands, *op.results, *args))
+
+    def _join_carries(self, op: scf.ForOp | scf.WhileOp | scf.IfOp) -> None:
+        carries = Carries(op)
+        passed = terminator(op.before_region.block).operands[1:] if isinstance(op, scf.WhileOp) else ()
+        for number in range(carries.count):
+            values = (*carries.values(number), *passed[number : number + 1])
+            if isinstance(op, scf.IfOp):
+                self._join(values)
+            else:
+                self._carry(op, values)
+
+    def _carry(self, loop: Operation, values: Iterable[SSAValue]) -> None:
+        memrefs = [value for value in values if is_memref(value)]
+        self._join(memrefs)
+        if memrefs:
+            life = self._of(memrefs[0])
+            life.carried_by.add(loop)
+            life.end = self._now
+
+    # Union and find.
+
+    def _of(self, value: SSAValue) -> Life:
+        return self._life[self._root(value)]
+
+    def _join(self, values: Iterable[SSAValue]) -> None:
+        memrefs = [value for value in values if is_memref(value)]
+        for other in memrefs[1:]:
+            one, two = self._root(memrefs[0]), self._root(other)
+            if one is not two:
+                absorbed, life = self._life.pop(two), self._life[one]
+                life.end = max(life.end, absorbed.end)
+                life.carried_by |= absorbed.carried_by
+                life.is_returned |= absorbed.is_returned
+                self._parent[two] = one
+
+    def _root(self, value: SSAValue) -> SSAValue:
+        parent = self._parent
+        if value not in parent:
+            parent[value] = value
+            self._life[value] = Life()
+            return value
+        while parent[value] is not value:
+            parent[value] = parent[parent[value]]
+            value = parent[value]
+        return value
+
+
+class Arena:
+    """Places for buffers that come in the order of their first moments; best fit among what has become free."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._holes: list[tuple[int, int]] = []
+        self._ending: list[tuple[int, int, int]] = []
+
+    def place(self, size: int, begin: int, end: int) -> int:
+        """Where `size` bytes lie from moment `begin` to moment `end`."""
+        size = -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
+        while self._ending and self._ending[0][0] < begin:
+            _, offset, length = heappop(self._ending)
+            self._free(offset, length)
+        fitting = [(length, offset) for offset, length in self._holes if length >= size]
+        if fitting:
+            length, offset = min(fitting)
+            self._holes.remove((offset, length))
+            if length > size:
+                insort(self._holes, (offset + size, length - size))
+        else:
+            offset = self.size
+            if self._holes and sum(self._holes[-1]) == self.size:
+                offset = self._holes.pop()[0]
+            self.size = offset + size
+        heappush(self._ending, (max(begin, end), offset, size))
+        return offset
+
+    def _free(self, offset: int, length: int) -> None:
+        index = bisect_left(self._holes, (offset, length))
+        if index < len(self._holes) and self._holes[index][0] == offset + length:
+            length += self._holes.pop(index)[1]
+        if index and sum(self._holes[index - 1]) == offset:
+            start, before = self._holes.pop(index - 1)
+            offset, length = start, before + length
+        insort(self._holes, (offset, length))

@@ -1,0 +1,75 @@
+"""An elementwise op writes over an operand that dies there.
+
+Reads: moved tensors, their webs, and where the last uses found operands to die. Writes: the operand in the place of
+the empty memory that the result would begin with. Leaves: results that can be computed straight into the caller's
+memory where they were: what dies is not taken if its memory would have to be copied to the caller then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
+from xdsl.ir import Operation, SSAValue
+
+from mlirad.lowering.rewriting import erase
+from mlirad.lowering.tensor_memory import input_count, is_consumed, is_empty
+from mlirad.lowering.to_buffers.buffer_webs import Web, Webs
+from mlirad.lowering.to_buffers.last_use import Reusable
+
+
+def reuse_buffers(reusable: Sequence[Reusable], webs: Webs, written: dict[SSAValue, int]) -> None:
+    """`reusable` in the order of the text."""
+    left = [found for found in reusable if not _reuse(found, webs, written)]
+    if written:
+        # Before a loop that works in place was found to do so, what is carried into it had several sources.
+        for found in left:
+            _reuse(found, webs, written)
+
+
+def _reuse(found: Reusable, webs: Webs, written: dict[SSAValue, int]) -> bool:
+    op, index = found.op, input_count(found.op) + found.number
+    memory = op.operands[index]
+    if not is_empty(memory):
+        return False
+    for value in found.dying:
+        if _is_free(value, op) and _is_wise(memory, value, webs, written):
+            webs.forget(memory)
+            webs.join(memory, value)
+            op.operands[index] = value
+            assert isinstance(memory.owner, Operation)
+            erase(memory.owner)
+            return True
+    return False
+
+
+def _is_free(value: SSAValue, op: LinalgStructuredOperation) -> bool:
+    """Whether nobody else has been given value's memory: not by this op; where it only lends its shape, by none."""
+    operands, first = tuple(op.operands), input_count(op)
+    if value in operands[:first]:
+        return value not in operands[first:]
+    is_gone = isinstance(value.owner, Operation) and value.owner.parent is None
+    return not is_gone and not any(is_consumed(use) for use in value.uses)
+
+
+def _is_wise(memory: SSAValue, value: SSAValue, webs: Webs, written: dict[SSAValue, int]) -> bool:
+    result, dying = webs.of(memory), webs.of(value)
+    if result is dying:
+        return True
+    others = [source for source in result.sources if source is not memory]
+    argument = next((source for source in dying.sources if source in written), None)
+    if argument is not None:
+        slots = {written[argument]}
+        return result.slots == slots and dying.slots <= slots and not others
+    if not result.slots:
+        return not (dying.slots and others)
+    if result.slots & set(written.values()):
+        return False
+    if webs.loop_of(memory) is None and not (_is_new(dying) and not others):
+        return False
+    return dying.slots <= result.slots
+
+
+def _is_new(web: Web) -> bool:
+    """Whether a web's memory is one buffer of its own, which the caller's memory may stand in for."""
+    return len(web.sources) == 1 and is_empty(web.sources[0])

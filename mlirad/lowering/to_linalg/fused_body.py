@@ -1,0 +1,91 @@
+"""Builds the body of the one `linalg.generic` that a group of ops on arrays becomes.
+
+Reads: a group (see `fusion.py`), and what is there already of the arrays and scalars that it reads. Writes: arith, math
+and linalg.index, into a block. Leaves: the block without its terminator, and what its arguments are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith
+from xdsl.dialects.linalg.ops import FillOp, IndexOp
+from xdsl.ir import Attribute, Block, SSAValue
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import building, insert, located
+from mlirad.dialect.core.op import Dims
+from mlirad.dialect.ops.elementwise import number
+from mlirad.lowering.known import number_of
+from mlirad.lowering.to_linalg.fusion import Member, Plan, is_uniform, maker_in
+
+
+@dataclass
+class FusedBody:
+    """The body of a group. values: what each value of the old function is in the new one.
+
+    inputs: the arrays that it reads, and along which loops; its block's arguments are their elements, and the result's.
+    """
+
+    root: Member
+    plan: Plan
+    values: Mapping[SSAValue, SSAValue]
+    block: Block = field(default_factory=Block)
+    inputs: list[tuple[SSAValue, Dims]] = field(default_factory=list)
+    _computed: dict[tuple[SSAValue, Dims], SSAValue] = field(default_factory=dict)
+
+    def build(self, element: Attribute) -> SSAValue:
+        """Emit what computes an element of the result, and give it."""
+        self.block.insert_arg(element, 0)
+        with building(self.block):
+            root, *others = self.root.group
+            # In the order of the program, so that nothing is deep: what an element is made of is there already.
+            for member, place in reversed(others):
+                if member.cost > 0:
+                    self._element(member.result, place)
+            return self._result(*root)
+
+    def _element(self, value: SSAValue, dims: Dims) -> SSAValue:
+        """The element of an array at the group's place, along the loops given, computed or read once."""
+        key = (value, dims)
+        found = self._computed.get(key)
+        if found is None:
+            found = self._computed[key] = self._made(value, dims)
+        return found
+
+    def _made(self, value: SSAValue, dims: Dims) -> SSAValue:
+        """The element, computed or read here; a scalar as it is."""
+        if not types.is_tensor(value.type):
+            return self.values[value]
+        maker = maker_in(self.plan, value, self.root)
+        if maker is not None:
+            return self._result(maker, dims)
+        if self.root.captures and is_uniform(value):
+            return _number_in(self.values[value])
+        arg = self.block.insert_arg(types.element_type(self.values[value].type), len(self.inputs))
+        self.inputs.append((value, dims))
+        return arg
+
+    def _result(self, member: Member, place: Dims) -> SSAValue:
+        """The element that a member computes, its loops being those of the group at `place`."""
+        answer = member.answer
+        # What stands alone reads each operand: the product of an array with itself is one of two operands, too.
+        element = self._element if len(self.root.group) > 1 else self._made
+        elements = [
+            element(operand, tuple([place[dim] for dim in read]))
+            for operand, read in zip(member.op.operands, answer.maps[:-1], strict=False)
+        ]
+        with located(member.op.location):
+            counters = [insert(IndexOp(place[dim])).result for dim in answer.counters]
+            accumulator = self.block.args[-1:] if member.reduces else ()
+            return answer.body(*elements, *counters, *accumulator)
+
+
+def _number_in(array: SSAValue) -> SSAValue:
+    """The scalar that an array holds everywhere."""
+    owner = array.owner
+    if isinstance(owner, FillOp):
+        return owner.operands[0]
+    assert isinstance(owner, arith.ConstantOp)
+    return number(number_of(owner.value, array.type), types.element_type(array.type))

@@ -1,0 +1,259 @@
+"""Decides which ops on arrays are computed where they are used, so that their results never exist.
+
+Reads: a block of nd, before anything upstream is made of it. Writes: ops of ours for those that are composed of some.
+Leaves: for every op of ours in the block, what is to be made of it. Few elementwise ops that one other op alone reads
+stay alone, few movements that a loop nest could do itself, few fills that are read.
+
+A group is one consumer, its root, with all that is computed in its loops. An op joins a group if everything that reads
+it is in there, and if no element of it is computed twice; cheap ops join every group that reads them. What a group
+reads, it reads at the root's place: an op whose operand is destroyed before that stays where it is. One walk backwards
+decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building
+from mlirad.dialect.core.op import Composed, Dims, Generic, NdOp, Upstream
+from mlirad.dialect.ops.constant import ConstantOp, FullOp
+from mlirad.dialect.ops.movement import DimOp, ReshapeOp
+from mlirad.lowering.known import number_of
+from mlirad.lowering.lifetimes import Lifetimes
+from mlirad.lowering.loop_body import cost_of
+from mlirad.lowering.rewriting import erase, in_place_of, replace
+
+# A body of this cost may be computed again, rather than stored and loaded.
+_CHEAP = 2
+# In how many places of one group an op may be computed.
+_PLACES = 4
+# How many ops, one a place, a group may have: a larger one gains nothing, and its loop holds more than registers do.
+_LARGEST = 256
+# Of how many kinds of ops the cost is kept.
+_MOST_COSTS = 1000
+_MAY_BE_UNIFORM = frozenset({FullOp, ConstantOp, ReshapeOp})
+
+
+@dataclass(eq=False, slots=True)
+class Member:
+    """An op on arrays that is a loop nest of its own, or computed in those of others.
+
+    arrays: what it reads element by element, and along which of its loops. cost: of one element; 0 for a movement.
+    places: the roots of the groups that it is computed in, and the loops of each that its own are. group: what is
+    computed in a root's loops, the root itself first, readers before what they read. captures: whether a root's group
+    reads an array of one number as that number.
+    """
+
+    op: NdOp
+    result: SSAValue
+    answer: Generic
+    loops: int
+    arrays: list[tuple[SSAValue, Dims]]
+    cost: int
+    captures: bool
+    places: dict[Member, list[Dims]] = field(default_factory=dict)
+    group: list[tuple[Member, Dims]] = field(default_factory=list)
+
+    @property
+    def is_root(self) -> bool:
+        return bool(self.group)
+
+    @property
+    def reduces(self) -> bool:
+        return self.answer.initial is not None
+
+    @property
+    def is_producer(self) -> bool:
+        """Whether each element of its array is computed of operands' elements alone."""
+        return not self.reduces and types.is_tensor(self.result.type)
+
+    @property
+    def is_product(self) -> bool:
+        """Whether it reduces and reads an operand along some of its loops only: a matrix product, say."""
+        return self.reduces and any(len(read) < self.loops for read in self.answer.maps[:-1])
+
+
+Plan = dict[Operation, Member | Generic | Upstream]
+"""What each op of ours in a block is to become: a Generic is one on scalars."""
+
+
+def maker_in(plan: Plan, value: SSAValue, root: Member) -> Member | None:
+    """What computes an array in the loops of a root, if anything does."""
+    owner: Any = value.owner
+    maker = plan.get(owner)
+    return maker if isinstance(maker, Member) and root in maker.places else None
+
+
+@dataclass
+class Fusion:
+    """Plans blocks. fuse: whether ops share loops at all."""
+
+    fuse: bool
+
+    def plan(self, block: Block) -> Plan:
+        """What to make of a block's ops; composed ones are replaced by their parts."""
+        made: Plan = {}
+        op = block.first_op
+        while op is not None:
+            if isinstance(op, NdOp):
+                answer = op.loops()
+                if isinstance(answer, Composed):
+                    op = _decompose(op, answer)
+                    continue
+                made[op] = self._member(op, answer) if isinstance(answer, Generic) and _has_tensor(op) else answer
+            op = op.next_op
+        members = [each for each in made.values() if isinstance(each, Member)]
+        if members:
+            groups = _Groups(made, Lifetimes(block))
+            for member in reversed(members):
+                groups.place(member) if self.fuse else groups.stand_alone(member)
+        return made
+
+    def _member(self, op: NdOp, answer: Generic) -> Member:
+        *reads, write = answer.maps
+        (result,) = op.results
+        operands = [each for each in zip(op.operands, reads, strict=False) if types.is_tensor(each[0].type)]
+        arrays = [(value, read) for value, read in operands if not is_uniform(value)] if self.fuse else operands
+        if answer.initial is None:
+            return Member(op, result, answer, len(write), arrays, _cost(op, answer), self.fuse)
+        loops = 1 + max((dim for each in answer.maps for dim in each), default=-1)
+        # Something that is there as an array must say how far a loop runs.
+        captures = self.fuse and _covers([*(read for _, read in arrays), write], loops)
+        return Member(op, result, answer, loops, arrays if captures else operands, 0, captures)
+
+
+def _has_tensor(op: NdOp) -> bool:
+    return types.is_tensor(op.results[0].type) or any(types.is_tensor(operand.type) for operand in op.operands)
+
+
+_costs: dict[tuple[object, ...], tuple[int, Sequence[Attribute]]] = {}
+
+
+def _cost(op: NdOp, answer: Generic) -> int:
+    """What an element costs: what its body is made of, which ops of a class on alike operands have in common."""
+    operands = [types.element_type(operand.type) for operand in op.operands][: len(answer.maps) - 1]
+    # By identity, and the table keeps them alive: to hash types is slow.
+    held = [types.element_type(op.results[0].type), *operands, *op.properties.values()]
+    key = (op.__class__, *map(id, held))
+    known = _costs.get(key)
+    if known is None:
+        block = Block(arg_types=[*map(types.signless, operands), *[IndexType()] * len(answer.counters)])
+        with building(block):
+            answer.body(*block.args)
+        cost = sum([cost_of(each) for each in block.ops if not isinstance(each, arith.ConstantOp)])
+        if len(_costs) >= _MOST_COSTS:
+            _costs.clear()
+        known = _costs[key] = (cost + len(answer.counters), held)
+    return known[0]
+
+
+def _decompose(op: NdOp, answer: Composed) -> Operation | None:
+    """Put an op's parts in its place; gives the first of them. A reshape that they see through may go."""
+    before, block, operands = op.prev_op, op.parent, list(op.operands)
+    with in_place_of(op):
+        parts = answer.build(*map(Expr, operands))
+    replace(op, [part.value for part in parts])
+    for operand in operands:
+        maker = operand.owner
+        if isinstance(maker, ReshapeOp) and maker.parent is block and operand.first_use is None:
+            before = maker.prev_op if maker is before else before
+            erase(maker)
+    assert block is not None
+    return block.first_op if before is None else before.next_op
+
+
+def is_uniform(value: SSAValue) -> bool:
+    """Whether an array holds one number everywhere: where an element of it is read, that is a scalar."""
+    owner = value.owner
+    if owner.__class__ not in _MAY_BE_UNIFORM:  # an array's owner rarely is, and to ask isinstance is slow
+        return False
+    if isinstance(owner, ConstantOp):
+        return number_of(owner.value, value.type) is not None
+    if isinstance(owner, ReshapeOp):
+        shapes = types.shape(owner.x.type), types.shape(value.type)
+        return () in shapes and 0 not in shapes[1]
+    return True
+
+
+def _covers(reads: Iterable[Dims], loops: int) -> bool:
+    return len({dim for dims in reads for dim in dims}) == loops
+
+
+@dataclass
+class _Groups:
+    """The groups of one block."""
+
+    plan: Plan
+    lifetimes: Lifetimes
+
+    def place(self, member: Member) -> None:
+        """Decide on an op; all that reads it in its block is decided on."""
+        found, is_all = self._readers(member) if member.is_producer else ({}, False)
+        kept = {root: places for root, places in found.items() if self._may_join(member, root, places)}
+        is_all = is_all and len(kept) == len(found)
+        is_cheap = member.cost <= _CHEAP and len(member.arrays) <= 1
+        # What stays as an op of its own is read from memory; but a movement is never worth the reading.
+        if member.cost > 0 and not (is_all and (len(found) <= 1 or is_cheap)):
+            kept, is_all = {}, False
+        for root, places in kept.items():
+            root.group += [(member, place) for place in places]
+        member.places = kept
+        if not is_all:
+            self.stand_alone(member)
+
+    def stand_alone(self, member: Member) -> None:
+        """Make an op a root."""
+        itself = tuple(range(member.loops))
+        member.places[member] = [itself]
+        member.group = [(member, itself)]
+
+    def _readers(self, member: Member) -> tuple[dict[Member, list[Dims]], bool]:
+        """The groups that read an op's array, with the places; and whether that is all that uses it."""
+        found: dict[Member, list[Dims]] = {}
+        is_all = True
+        for use in member.result.uses:
+            reader = self.plan.get(use.operation)
+            if not isinstance(reader, Member):
+                is_all = is_all and isinstance(use.operation, DimOp)  # sizes are known without the array
+                continue
+            read = reader.answer.maps[use.index]
+            for root, places in reader.places.items():
+                mine = found.setdefault(root, [])
+                here = [tuple([inner[dim] for dim in read]) for inner in places]
+                mine += [place for place in here if place not in mine]
+        return found, is_all
+
+    def _may_join(self, member: Member, root: Member, places: Sequence[Dims]) -> bool:
+        if len(places) > _PLACES or len(root.group) + len(places) > _LARGEST:
+            return False
+        if any(self.lifetimes.is_destroyed_between(value, member.op, root.op) for value, _ in member.arrays):
+            return False
+        if root.reduces and not self._says_how_far(member, root, places):
+            return False
+        if len(places) == 1 and len(set(places[0])) == root.loops:
+            return True  # each element once
+        if not root.is_product:
+            return member.cost <= _CHEAP
+        # A product reads its operands many times, and packs them: only the order of their axes may change.
+        is_permutation = [len(read) for _, read in member.arrays] == [member.loops]
+        return member.cost == 0 and is_permutation and all(len(set(place)) == len(place) for place in places)
+
+    def _says_how_far(self, member: Member, root: Member, places: Sequence[Dims]) -> bool:
+        """Whether some array still says how far each loop of the root runs, once a member computes its own there."""
+        if _covers([read for _, read in member.arrays], member.loops):
+            return True
+        joined = [*root.group, *((member, place) for place in places)]
+        reads = [
+            tuple([place[dim] for dim in read])
+            for each, place in joined
+            for value, read in each.arrays
+            if value is not member.result and maker_in(self.plan, value, root) is None
+        ]
+        return _covers([*reads, root.answer.maps[-1]], root.loops)

@@ -1,0 +1,252 @@
+"""From our ops to upstream ones, each by its own answer: `loops()`; ops on arrays by groups, each one generic.
+
+Reads: func, scf and nd. Writes: func, scf, arith, math, tensor and linalg, all integers signless; calls of declared
+private `mlirad_*` functions. Leaves: no op of ours; no array that only the loops of another would have read.
+
+The functions are built anew, op by op, so that an op still sees its operands' signedness while it writes its body.
+What shares loops is known before anything is built (`fusion.py`): nothing is made to be taken apart again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, tensor
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import building, current_location, insert, insertion_point, located
+from mlirad.dialect.core.op import NdOp, Upstream
+from mlirad.dialect.core.upstream import empty, filled, generic, size_of_axis, written
+from mlirad.dialect.ops.elementwise import number
+from mlirad.dialect.ops.indexing import as_index
+from mlirad.dialect.ops.movement import DimOp
+from mlirad.errors import CompileError
+from mlirad.lowering.rewriting import erase, in_place_of, is_removable
+from mlirad.lowering.size_bounds import bound_at, keep_bound, set_bound
+from mlirad.lowering.tensor_memory import is_consumed
+from mlirad.lowering.to_linalg.fused_body import FusedBody
+from mlirad.lowering.to_linalg.fusion import Fusion, Member, Plan
+
+_OURS = ("nd", "ad")
+
+
+@dataclass(frozen=True)
+class NdToLinalg(ModulePass):
+    """Replace every op of ours by what it says it is.
+
+    fuse: whether elementwise intermediates are computed where they are used; else each op is a generic of its own.
+    """
+
+    name = "mlirad-nd-to-linalg"
+
+    fuse: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        lowering = _Lowering(Fusion(self.fuse))
+        functions = list(op.ops)
+        for function in functions:
+            assert function.parent is not None
+            with building(function.parent):
+                lowering.op(function, {})
+        for old, fill in reversed(lowering.fills):
+            if fill.parent is not None and (old.has_more_than_one_use() or fill.results[0].has_more_than_one_use()):
+                fill_each_use(fill)
+        for function in functions:
+            erase(function)
+        declare_runtime(op)
+
+
+@dataclass
+class _Lowering:
+    """values: what each value of the old function is in the new one. fills: fills made for values of the old one."""
+
+    fusion: Fusion
+    values: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    fills: list[tuple[SSAValue, FillOp]] = field(default_factory=list)
+
+    def op(self, op: Operation, plan: Plan) -> None:
+        """Emit, at the insertion point, what op is upstream; nothing, if others compute it."""
+        with located(op.location):
+            if isinstance(op, NdOp):
+                results = self._upstream(op, plan)
+            elif op.dialect_name() in _OURS:
+                raise CompileError(
+                    f"internal error: {op.name} is left at the lowering to linalg", types.from_location(op.location)
+                )
+            else:
+                results = self._same(op).results
+        for old, new in zip(op.results, results, strict=False):
+            if old.name_hint is not None:
+                new.name_hint = old.name_hint
+            self.values[old] = new
+
+    def _upstream(self, op: NdOp, plan: Plan) -> Sequence[SSAValue]:
+        answer = plan[op]
+        if isinstance(answer, Member):
+            return [self._generic(answer, plan)] if answer.is_root else ()
+        if isinstance(op, DimOp):
+            return [self._dim(op)]
+        operands = [self.values[operand] for operand in op.operands]
+        if not isinstance(answer, Upstream):
+            return [answer.body(*operands)]
+        before = insertion_point().block.last_op
+        results = answer.build(*operands)
+        keep_bound(op, _since(before, insertion_point().block))
+        for old, new in zip(op.results, results, strict=False):
+            if isinstance(new.owner, FillOp):
+                self.fills.append((old, new.owner))
+        return results
+
+    def _generic(self, root: Member, plan: Plan) -> SSAValue:
+        """One `linalg.generic` into a new tensor; of a full reduction, the element of one of rank 0."""
+        result = types.signless(root.result.type)
+        element, shape = types.element_type(result), types.shape(result)
+        type = types.tensor(shape, element)
+        sizes = [self._size(root.result, axis) for axis, size in enumerate(shape) if size < 0]
+        before = insertion_point().block.last_op
+        memory = empty(type, sizes)
+        keep_bound(root.op, _since(before, insertion_point().block))
+        initial = root.answer.initial
+        out = memory if initial is None else written(FillOp, number(initial, element), memory)
+        body = FusedBody(root, plan, self.values)
+        yielded = body.build(element)
+        body.block.add_op(YieldOp.create(operands=[yielded], location=current_location()))
+        inputs = [self.values[array] for array, _ in body.inputs]
+        maps = (*[read for _, read in body.inputs], root.answer.maps[-1])
+        value = generic(inputs, out, maps, body.block)
+        return value if types.is_tensor(result) else insert(tensor.ExtractOp(value, [], element)).result
+
+    def _size(self, array: SSAValue, axis: int) -> SSAValue:
+        """An unknown size of an array of the old function, as an `index`."""
+        source = self._size_source(array, axis)
+        if isinstance(source, SSAValue):
+            return as_index(self.values[source])
+        array, axis = source
+        return size_of_axis(self.values[array], axis)
+
+    def _size_source(self, array: SSAValue, axis: int) -> SSAValue | tuple[SSAValue, int]:
+        """What an unknown size is: an i64, or the size of an array that is there."""
+        while array not in self.values:
+            source = array.owner.size_source(axis) if isinstance(array.owner, NdOp) else None
+            if source is None:
+                raise CompileError(
+                    f"internal error: nothing says how long axis {axis} of {array.type} is",
+                    types.from_location(current_location()),
+                )
+            if isinstance(source, SSAValue):
+                return source
+            array, axis = source
+        return array, axis
+
+    def _dim(self, op: DimOp) -> SSAValue:
+        """A size, which may be that of an array that others compute."""
+        source = self._size_source(op.x, op.axis.value.data)
+        if isinstance(source, SSAValue):
+            return self.values[source]
+        array, axis = source
+        return insert(arith.IndexCastOp(size_of_axis(self.values[array], axis), types.I64)).result
+
+    def _same(self, op: Operation) -> Operation:
+        """The same op on lowered types, its regions lowered too."""
+        return insert(
+            type(op).create(
+                operands=[self.values[operand] for operand in op.operands],
+                result_types=[types.signless(result.type) for result in op.results],
+                properties={name: _signless(attribute) for name, attribute in op.properties.items()},
+                attributes=op.attributes,
+                regions=[self._region(region) for region in op.regions],
+            )
+        )
+
+    def _region(self, region: Region) -> Region:
+        blocks = []
+        for block in region.blocks:
+            new = Block(arg_types=[types.signless(arg.type) for arg in block.args])
+            for old_arg, new_arg in zip(block.args, new.args, strict=True):
+                self.values[old_arg] = new_arg
+                if old_arg.name_hint is not None:
+                    new_arg.name_hint = old_arg.name_hint
+            plan = self.fusion.plan(block)
+            with building(new):
+                for op in block.ops:
+                    self.op(op, plan)
+            _sweep(new)
+            blocks.append(new)
+        return Region(blocks)
+
+
+def _sweep(block: Block) -> None:
+    """Erase what nothing uses: views that merged as they were built, arrays of one number that were read as that."""
+    op = block.last_op
+    while op is not None:
+        before = op.prev_op
+        is_known = not op.regions or isinstance(op, FillOp | GenericOp)
+        if is_known and op.results and all(result.first_use is None for result in op.results) and is_removable(op):
+            erase(op)
+        op = before
+
+
+def _since(before: Operation | None, block: Block) -> Iterator[Operation]:
+    """The ops of a block behind one of them."""
+    op = block.first_op if before is None else before.next_op
+    while op is not None:
+        yield op
+        op = op.next_op
+
+
+def _signless(attribute: Attribute) -> Attribute:
+    """A function's type on signless integers; other attributes as they are."""
+    if not isinstance(attribute, FunctionType):
+        return attribute
+    return FunctionType.from_lists(
+        [types.signless(type) for type in attribute.inputs], [types.signless(type) for type in attribute.outputs]
+    )
+
+
+def fill_each_use(fill: FillOp) -> None:
+    """Fill anew for each use that would overwrite the memory: to copy it costs more."""
+    memory = fill.operands[1].owner
+    if not isinstance(memory, tensor.EmptyOp):
+        return
+    for use in list(fill.results[0].uses):
+        if is_consumed(use):
+            with in_place_of(use.operation):
+                again = filled(fill.operands[0], memory.tensor.type, list(memory.operands))
+                use.operation.operands[use.index] = again
+                made = again.owner.operands[1].owner  # type: ignore[union-attr]
+                assert isinstance(made, tensor.EmptyOp)
+                set_bound(made, bound_at(memory))
+    if fill.results[0].first_use is None:
+        erase(fill)
+        if memory.tensor.first_use is None:
+            erase(memory)
+
+
+def declare_runtime(module: ModuleOp) -> None:
+    """Declare, as private functions, the run-time functions that are called."""
+    known = {op.sym_name.data for op in module.ops if isinstance(op, func.FuncOp)}
+    for call in list(_calls(module)):
+        name = call.callee.string_value()
+        if name not in known:
+            known.add(name)
+            declared = func.FuncOp.external(
+                name, [operand.type for operand in call.operands], [result.type for result in call.results]
+            )
+            module.body.block.add_op(declared)
+
+
+def _calls(op: Operation) -> Iterator[func.CallOp]:
+    """The calls in an op; scalar bodies have none."""
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                if isinstance(inner, func.CallOp):
+                    yield inner
+                elif inner.regions and not isinstance(inner, GenericOp):
+                    yield from _calls(inner)

@@ -1,0 +1,66 @@
+"""Replaces math on vectors by polynomials, and what has none by calls, lane after lane.
+
+Reads: math on vectors. Writes: arith, vector and scf. Leaves: math on scalars, and what processors do on vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func, math
+from xdsl.dialects.builtin import ModuleOp, VectorType
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from mlirad.lowering.loop_builder import Constants, LoopBuilder
+from mlirad.lowering.to_loops.lanes import Lanes
+from mlirad.lowering.to_loops.vector_math import EXPANSIONS, FORMATS, by_lanes
+from mlirad.xdsl_support.traversal import ops_inside
+
+_NATIVE = (
+    math.AbsFOp,
+    math.AbsIOp,
+    math.CeilOp,
+    math.CopySignOp,
+    math.FloorOp,
+    math.FmaOp,
+    math.RoundEvenOp,
+    math.RsqrtOp,
+    math.SqrtOp,
+    math.TruncOp,
+)
+_EXPANDED = frozenset(math.Math.operations) - frozenset(_NATIVE)
+
+
+@dataclass(frozen=True)
+class ExpandMath(ModulePass):
+    """The results are within 2 units in the last place, and the same for a lane wherever it stands."""
+
+    name = "mlirad-expand-math"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.ops:
+            if isinstance(function, func.FuncOp) and function.body.blocks:
+                _expand(function)
+
+
+def _expand(function: func.FuncOp) -> None:
+    """Expands one function's ops, which share their constants."""
+    constants = Constants(function.body.blocks[0])
+    for op in ops_inside(function):
+        if op.__class__ in _EXPANDED and isinstance(op.results[0].type, VectorType):
+            _replace(op, LoopBuilder(op, constants))
+
+
+def _replace(op: Operation, builder: LoopBuilder) -> None:
+    type = op.results[0].type
+    assert isinstance(type, VectorType)
+    expansion = EXPANSIONS.get(op.__class__)
+    if expansion is not None and type.element_type.bitwidth in FORMATS:  # pyright: ignore[reportAttributeAccessIssue]
+        result = expansion(op, Lanes(builder, op.operands[0])).value
+    else:
+        result = by_lanes(builder, op, op.operands, type)
+    op.results[0].replace_all_uses_with(result)
+    op.detach()
+    op.erase()

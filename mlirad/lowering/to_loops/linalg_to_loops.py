@@ -1,0 +1,100 @@
+"""Turns linalg on memrefs into loops with explicit vectors.
+
+Reads: linalg.generic, fill and copy, and strided memref.copy, on memrefs. Writes: scf, memref, vector, arith and math;
+scf.parallel if asked. Leaves: no linalg op but fills of large blocks of memory by zeros, which targets do at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import copysign, prod
+
+from xdsl.context import Context
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, IntegerAttr, MemRefType, ModuleOp, NoneAttr
+from xdsl.dialects.linalg.ops import CopyOp, FillOp, GenericOp
+from xdsl.dialects.memref import CopyOp as MemRefCopyOp
+from xdsl.ir import Attribute, Block, Operation
+from xdsl.passes import ModulePass
+
+from mlirad.lowering.loop_body import Body, body_of
+from mlirad.lowering.loop_builder import Constants, LoopBuilder, top_of
+from mlirad.lowering.rewriting import erase
+from mlirad.lowering.to_loops.contraction import Contraction, ContractionEmitter, match_contraction
+from mlirad.lowering.to_loops.loop_nest import Nest, nest_of, simplify
+from mlirad.lowering.to_loops.loop_plan import plan_of
+from mlirad.lowering.to_loops.parallel_nest import cut_of, in_blocks
+from mlirad.lowering.to_loops.repeated_nests import share_repeated
+from mlirad.lowering.to_loops.shared_tiles import SharedTiles
+from mlirad.lowering.to_loops.vectorize import NestEmitter
+from mlirad.xdsl_support.traversal import ops_inside
+
+_FEWEST_CLEARED, _MOST_CLEARED = 9, 1 << 23
+
+
+@dataclass(frozen=True)
+class LinalgToLoops(ModulePass):
+    """`vector_bytes`: how wide the target's vectors are. parallel: whether threads share nests with much work."""
+
+    name = "mlirad-linalg-to-loops"
+    vector_bytes: int = 32
+    parallel: bool = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        found = [inner for inner in ops_inside(op) if inner.__class__ in _STRUCTURED and _is_structured(inner)]
+        if not self.parallel:
+            found = share_repeated(op, [inner for inner in found if not _is_clear(inner)])
+        shared = SharedTiles.of(op, found)
+        constants: dict[Block, Constants] = {}
+        for structured in found:
+            top = top_of(structured)
+            if top not in constants:
+                constants[top] = Constants(top)
+            lower(structured, LoopBuilder(structured, constants[top]), self.vector_bytes, self.parallel, shared)
+
+
+_STRUCTURED = frozenset({GenericOp, FillOp, CopyOp, MemRefCopyOp})
+
+
+def _is_structured(op: Operation) -> bool:
+    if isinstance(op, MemRefCopyOp):
+        return any(isinstance(v.type, MemRefType) and not isinstance(v.type.layout, NoneAttr) for v in op.operands)
+    return True
+
+
+def _is_clear(op: Operation) -> bool:
+    """Whether an op sets a block of memory to zero bits: more than a vector, less than what signals cannot wait for."""
+    if not isinstance(op, FillOp) or not isinstance(memory := op.outputs[0].type, MemRefType):
+        return False
+    value, shape = op.inputs[0].owner, memory.get_shape()
+    if not isinstance(value, ConstantOp) or DYNAMIC_INDEX in shape or not isinstance(memory.layout, NoneAttr):
+        return False
+    return _has_zero_bits(value.value) and _FEWEST_CLEARED <= prod(shape) <= _MOST_CLEARED
+
+
+def _has_zero_bits(value: Attribute) -> bool:
+    if isinstance(value, FloatAttr):
+        return value.value.data == 0.0 and copysign(1.0, value.value.data) > 0.0
+    return isinstance(value, IntegerAttr) and value.value.data == 0
+
+
+def lower(op: Operation, builder: LoopBuilder, vector_bytes: int, parallel: bool, shared: SharedTiles | None) -> None:
+    """Replaces one op by its loops. shared: tiles that it has in common with others."""
+    nest = nest_of(op, builder)
+    if not nest.is_empty:
+        nest = simplify(nest, builder)
+        body = body_of(nest.body)
+        product = match_contraction(nest, body)
+
+        def emit(nest: Nest, body: Body, product: Contraction | None) -> None:
+            if product is not None:
+                ContractionEmitter(product, nest, vector_bytes, builder, shared).emit()
+            else:
+                NestEmitter(nest, plan_of(nest, body, vector_bytes), body, builder).emit()
+
+        cut = cut_of(nest, body, product, builder) if parallel else None
+        if cut is None:
+            emit(nest, body, product)
+        else:
+            in_blocks(nest, body, product, cut, builder, emit)
+    erase(op)

@@ -1,0 +1,344 @@
+"""What a linalg op on memrefs iterates over and where it reads and writes: the data that loops are built from.
+
+Reads: linalg.generic, linalg.fill, linalg.copy, memref.copy. Writes: the sizes and collapsed views that loops need.
+Leaves: the ops, which the caller erases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import pairwise
+from math import prod
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    IntegerAttr,
+    MemRefType,
+    NoneAttr,
+    StridedLayoutAttr,
+    i64,
+)
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.dialects.linalg.ops import FillOp, GenericOp, IndexOp, YieldOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+)
+
+from mlirad.dialect.core.types import from_location
+from mlirad.errors import CompileError
+from mlirad.lowering.loop_builder import Index, LoopBuilder
+from mlirad.xdsl_support.kept_answers import once
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A subscript: the sum of coefficient * dimension over `terms`, plus a constant."""
+
+    terms: tuple[tuple[int, int], ...] = ()
+    constant: int = 0
+
+    @property
+    def dimension(self) -> int | None:
+        """The dimension that this subscript simply is."""
+        is_plain = self.constant == 0 and len(self.terms) == 1 and self.terms[0][1] == 1
+        return self.terms[0][0] if is_plain else None
+
+    def coefficient(self, dimension: int) -> int:
+        return dict(self.terms).get(dimension, 0)
+
+    def without(self, dimensions: frozenset[int]) -> Linear:
+        """The same where these dimensions are zero."""
+        return Linear(tuple(term for term in self.terms if term[0] not in dimensions), self.constant)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A memref read or written at `subscripts`, or a scalar, which has none.
+
+    `shape` has -1 and `strides` None for what only the run knows.
+    """
+
+    value: SSAValue
+    subscripts: tuple[Linear, ...] = ()
+    shape: tuple[int, ...] = ()
+    strides: tuple[int | None, ...] = ()
+
+    @property
+    def is_memref(self) -> bool:
+        return isinstance(self.value.type, MemRefType)
+
+    @property
+    def element(self) -> Attribute:
+        type = self.value.type
+        return type.element_type if isinstance(type, MemRefType) else type
+
+    @property
+    def dimensions(self) -> frozenset[int]:
+        """What it varies with."""
+        return frozenset(d for subscript in self.subscripts for d, _ in subscript.terms)
+
+    def is_unit(self, dimension: int) -> bool:
+        """Whether steps along a dimension are steps to the next element in memory."""
+        if not self.subscripts or self.strides[-1] != 1 or self.subscripts[-1].coefficient(dimension) != 1:
+            return False
+        return all(subscript.coefficient(dimension) == 0 for subscript in self.subscripts[:-1])
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Loops over `sizes`; at each point `body`, whose arguments are the inputs' and then the outputs' elements."""
+
+    sizes: tuple[Index, ...]
+    is_parallel: tuple[bool, ...]
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+    body: Block
+    starts: Mapping[int, Index] = field(default_factory=dict)
+    """Of the dimensions that do not begin at 0: what linalg.index adds."""
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        return self.inputs + self.outputs
+
+    @property
+    def live(self) -> tuple[int, ...]:
+        """The dimensions that are loops: those not of size 1."""
+        return tuple(d for d, size in enumerate(self.sizes) if size != 1)
+
+    @property
+    def is_empty(self) -> bool:
+        return 0 in self.sizes
+
+
+def nest_of(op: Operation, builder: LoopBuilder) -> Nest:
+    """The nest of a linalg op on memrefs, or of a copy. CompileError for a subscript that is not linear."""
+    if isinstance(op, GenericOp):
+        maps = [attribute.data for attribute in op.indexing_maps]
+        kinds = tuple(kind.data == IteratorType.PARALLEL for kind in op.iterator_types)
+        operands = [_operand(value, map, op) for value, map in zip(op.operands, maps, strict=True)]
+        return _sized(operands, len(op.inputs), kinds, op.body.block, builder)
+    source, target = op.operands
+    rank = len(_memref_type(target).get_shape())
+    is_fill = isinstance(op, FillOp)
+    maps = [AffineMap(rank, 0, ()) if is_fill else AffineMap.identity(rank), AffineMap.identity(rank)]
+    operands = [_operand(value, map, op) for value, map in zip((source, target), maps, strict=True)]
+    body = Block(arg_types=[operand.element for operand in operands])
+    body.add_op(YieldOp(body.args[0]))
+    return _sized(operands, 1, (True,) * rank, body, builder)
+
+
+def _memref_type(value: SSAValue) -> MemRefType:
+    assert isinstance(value.type, MemRefType)
+    return value.type
+
+
+def _operand(value: SSAValue, map: AffineMap, op: Operation) -> Operand:
+    if not isinstance(value.type, MemRefType):
+        return Operand(value)
+    subscripts = []
+    for expression in map.results:
+        linear = _linear(expression)
+        if linear is None:
+            raise CompileError(f"cannot index a memref by {expression}", from_location(op.location))
+        subscripts.append(linear)
+    return Operand(value, tuple(subscripts), _shape(value.type), known_layout(value.type)[1])
+
+
+@once
+def known_layout(type: MemRefType) -> tuple[int | None, tuple[int | None, ...]]:
+    """A memref's offset and strides, None for what only the run knows."""
+    if isinstance(type.layout, StridedLayoutAttr):
+        return type.layout.get_offset(), tuple(type.layout.get_strides())
+    strides: list[int | None] = []
+    stride: int | None = 1
+    for size in reversed(_shape(type)):
+        strides.append(stride)
+        stride = stride * size if stride is not None and size >= 0 else None
+    return 0, tuple(reversed(strides))
+
+
+@once
+def _shape(type: MemRefType) -> tuple[int, ...]:
+    return tuple([-1 if size == DYNAMIC_INDEX else size for size in type.get_shape()])
+
+
+def _linear(expression: AffineExpr) -> Linear | None:
+    """An affine expression as a sum of terms, None if it divides."""
+    if isinstance(expression, AffineConstantExpr):
+        return Linear((), expression.value)
+    if isinstance(expression, AffineDimExpr):
+        return Linear(((expression.position, 1),))
+    if not isinstance(expression, AffineBinaryOpExpr):
+        return None
+    lhs, rhs = _linear(expression.lhs), _linear(expression.rhs)
+    if lhs is None or rhs is None:
+        return None
+    if expression.kind == AffineBinaryOpKind.Add:
+        terms = dict(lhs.terms)
+        for dimension, coefficient in rhs.terms:
+            terms[dimension] = terms.get(dimension, 0) + coefficient
+        return Linear(tuple((d, c) for d, c in sorted(terms.items()) if c), lhs.constant + rhs.constant)
+    if expression.kind == AffineBinaryOpKind.Mul:
+        if lhs.terms:
+            lhs, rhs = rhs, lhs
+        if not lhs.terms:
+            factor = lhs.constant
+            return Linear(tuple((d, c * factor) for d, c in rhs.terms if c * factor), rhs.constant * factor)
+    return None
+
+
+def _sized(
+    operands: Sequence[Operand], inputs: int, kinds: tuple[bool, ...], body: Block, builder: LoopBuilder
+) -> Nest:
+    """Finds the sizes of the dimensions, a static one if any operand knows it, and drops those of size 1."""
+    sizes: list[Index] = []
+    for d in range(len(kinds)):
+        axes = [
+            (operand, axis)
+            for operand in operands
+            for axis, subscript in enumerate(operand.subscripts)
+            if subscript.dimension == d
+        ]
+        known = [operand.shape[axis] for operand, axis in axes if operand.shape[axis] >= 0]
+        sizes.append(known[0] if known else builder.size(axes[0][0].value, axes[0][1]))
+    ones = frozenset(d for d, size in enumerate(sizes) if size == 1)
+    operands = [
+        replace(operand, subscripts=tuple(subscript.without(ones) for subscript in operand.subscripts))
+        for operand in operands
+    ]
+    return Nest(tuple(sizes), kinds, tuple(operands[:inputs]), tuple(operands[inputs:]), body)
+
+
+def simplify(nest: Nest, builder: LoopBuilder) -> Nest:
+    """Merges dimensions that all operands walk through as one, by collapsed views of the memrefs.
+
+    A long contiguous loop fills vectors that a short innermost one would leave mostly empty.
+    """
+    kept = {_dimension(op) for op in nest.body.ops if isinstance(op, IndexOp)}
+    groups = [_unit_groups(operand) for operand in nest.operands]
+    merged: dict[int, int] = {}
+    sizes = list(nest.sizes)
+    for outer, inner in _pairs(nest, kept):
+        outer = merged.get(outer, outer)
+        if nest.is_parallel[outer] != nest.is_parallel[inner]:
+            continue
+        if all(_can_merge(*pair, outer, inner) for pair in zip(nest.operands, groups, strict=True)):
+            groups = [_merge(group, outer) for group in groups]
+            merged[inner] = outer
+            sizes[outer] = builder.multiply(sizes[outer], sizes[inner])
+            sizes[inner] = 1
+    operands = [_collapse(operand, group, builder) for operand, group in zip(nest.operands, groups, strict=True)]
+    split = len(nest.inputs)
+    return replace(nest, sizes=tuple(sizes), inputs=tuple(operands[:split]), outputs=tuple(operands[split:]))
+
+
+Groups = tuple[tuple[tuple[int, ...], Linear], ...]
+"""Memref axes that become one axis, and that axis's subscript."""
+
+
+def _dimension(op: IndexOp) -> int:
+    attribute = op.dim
+    assert isinstance(attribute, IntegerAttr)
+    return attribute.value.data
+
+
+def _pairs(nest: Nest, kept: set[int]) -> Iterator[tuple[int, int]]:
+    """Dimensions that some operand has on neighbouring axes, outer ones first."""
+    seen: set[tuple[int, int]] = set()
+    for operand in sorted(nest.operands, key=lambda operand: -len(operand.subscripts)):
+        plain = [s.dimension for s in operand.subscripts if s.terms]
+        for outer, inner in pairwise(plain):
+            if outer is None or inner is None or kept.intersection((outer, inner)) or (outer, inner) in seen:
+                continue
+            seen.add((outer, inner))
+            yield outer, inner
+
+
+def _is_identity(operand: Operand) -> bool:
+    return isinstance(_memref_type(operand.value).layout, NoneAttr)
+
+
+def _unit_groups(operand: Operand) -> Groups:
+    """Every axis by itself, but that axes of size 1 join a neighbour: N x 1 is as good as N."""
+    groups: list[tuple[tuple[int, ...], Linear]] = []
+    for axis, subscript in enumerate(operand.subscripts):
+        if groups and _is_identity(operand):
+            axes, previous = groups[-1]
+            if operand.shape[axis] == 1 and subscript == Linear():
+                groups[-1] = ((*axes, axis), previous)
+                continue
+            if previous == Linear() and all(operand.shape[a] == 1 for a in axes):
+                groups[-1] = ((*axes, axis), subscript)
+                continue
+        groups.append(((axis,), subscript))
+    return tuple(groups)
+
+
+def _position(groups: Groups, dimension: int) -> int | None:
+    """The group whose subscript is this dimension."""
+    return next((i for i, (_, subscript) in enumerate(groups) if subscript.dimension == dimension), None)
+
+
+def _can_merge(operand: Operand, groups: Groups, outer: int, inner: int) -> bool:
+    used = [d for _, subscript in groups for d, _ in subscript.terms]
+    if outer not in used and inner not in used:
+        return True
+    position = _position(groups, outer)
+    if position is None or used.count(outer) != 1 or used.count(inner) != 1:
+        return False
+    return _position(groups, inner) == position + 1 and _is_contiguous(operand, groups, position)
+
+
+def _is_contiguous(operand: Operand, groups: Groups, position: int) -> bool:
+    """Whether a group and the next lie in memory as one."""
+    if _is_identity(operand):
+        return True
+    axis = groups[position + 1][0][0]
+    step, size, stride = operand.strides[axis], operand.shape[axis], operand.strides[axis - 1]
+    return step is not None and size >= 0 and stride == size * step
+
+
+def _merge(groups: Groups, outer: int) -> Groups:
+    """The group of `outer` and the next as one."""
+    position = _position(groups, outer)
+    if position is None:
+        return groups
+    axes = groups[position][0] + groups[position + 1][0]
+    return (*groups[:position], (axes, Linear(((outer, 1),))), *groups[position + 2 :])
+
+
+def _collapse(operand: Operand, groups: Groups, builder: LoopBuilder) -> Operand:
+    """The operand seen through a collapsed view."""
+    if len(groups) == len(operand.subscripts):
+        return operand
+    axes, subscripts = zip(*groups, strict=True) if groups else ((), ())
+    result = _collapsed_type(_memref_type(operand.value), axes)
+    view = builder.op(memref.CollapseShapeOp, [operand.value], result, reassociation=_reassociation(axes))
+    return Operand(view, subscripts, _shape(result), known_layout(result)[1])
+
+
+@lru_cache(maxsize=1024)
+def _collapsed_type(type: MemRefType, groups: tuple[tuple[int, ...], ...]) -> MemRefType:
+    """The type of a memref with groups of axes merged."""
+    sizes, strides = _shape(type), known_layout(type)[1]
+    merged = [[sizes[axis] for axis in axes] for axes in groups]
+    shape = [DYNAMIC_INDEX if -1 in each else prod(each) for each in merged]
+    layout = type.layout
+    if isinstance(layout, StridedLayoutAttr):
+        layout = StridedLayoutAttr([strides[axes[-1]] for axes in groups], layout.offset)
+    return MemRefType(type.element_type, shape, layout, type.memory_space)
+
+
+@lru_cache(maxsize=256)
+def _reassociation(groups: tuple[tuple[int, ...], ...]) -> ArrayAttr[ArrayAttr[IntegerAttr]]:
+    return ArrayAttr([ArrayAttr([IntegerAttr(axis, i64) for axis in axes]) for axes in groups])

@@ -1,0 +1,127 @@
+"""How a nest becomes loops: which dimension fills vectors, which are reduced, how many accumulators run side by side.
+
+Reads: nests. Writes: plans. Leaves: the program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute
+
+from mlirad.lowering.loop_body import Body, Combiner
+from mlirad.lowering.to_loops.loop_nest import Nest, Operand
+
+_HEAVY = 25
+"""A body of this cost is written once, under a mask, rather than twice."""
+_MAX_LANES = 64
+TILE = 16
+"""Elements of a strip: what a transposing loop reads or writes of a row before it turns to the next."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`vector` is the dimension whose neighbours fill `lanes`, None for scalar loops.
+
+    `reduced` dimensions are those that the accumulated outputs lack. `strip` = (s, t): a scalar loop that walks along s
+    in strips, and along t from strip to strip.
+    """
+
+    order: tuple[int, ...]
+    reduced: tuple[int, ...] = ()
+    accumulated: tuple[int, ...] = ()
+    combiners: tuple[Combiner | None, ...] = ()
+    vector: int | None = None
+    lanes: int = 1
+    unroll: int = 1
+    is_masked: bool = False
+    is_fused: bool = False
+    strip: tuple[int, int] | None = None
+
+
+def plan_of(nest: Nest, body: Body, vector_bytes: int) -> Plan:
+    """Chooses; a nest with no better plan runs element by element, its outputs in memory."""
+    live = frozenset(nest.live)
+    accumulated = tuple(i for i, out in enumerate(nest.outputs) if not out.dimensions >= live)
+    missing = {live - nest.outputs[i].dimensions for i in accumulated}
+    order = order_of(nest)
+    if len(missing) > 1 or not all(_has_plain_subscripts(out) for out in nest.outputs):
+        return Plan(nest.live)
+    reduced_set = missing.pop() if missing else frozenset()
+    reduced = tuple(d for d in nest.live if d in reduced_set)
+    combiners = tuple(body.combiner(i, len(nest.inputs) + i) for i in accumulated)
+    plan = Plan(order, reduced, accumulated, combiners)
+    vector = _vector_dimension(nest, body, plan) if body.is_vectorizable else None
+    if vector is None:
+        return Plan(order, reduced, accumulated, combiners, strip=_strip(nest, plan))
+    size = nest.sizes[vector]
+    lanes = min(_MAX_LANES, vector_bytes // body.bytes)
+    unroll = 1 if not accumulated else 4 if body.cost <= 8 else 2 if body.cost <= 16 else 1
+    if any(vector in operand.dimensions and not operand.is_unit(vector) for operand in nest.inputs):
+        unroll = 1
+    if isinstance(size, int):
+        while lanes >= 2 * size:
+            lanes //= 2
+        while unroll * lanes > size and unroll > 1:
+            unroll //= 2
+    fits = isinstance(size, int) and size % lanes == 0
+    is_heavy = unroll == 1 and body.cost >= _HEAVY and all(_has_masks(op.element) for op in nest.operands)
+    is_fused = bool(accumulated) and len(nest.inputs) == 2 and body.is_multiply_add
+    return Plan(order, reduced, accumulated, combiners, vector, lanes, unroll, is_heavy and not fits, is_fused)
+
+
+def order_of(nest: Nest) -> tuple[int, ...]:
+    """The loops from the outermost: as the first output lies in memory, then the reduced ones as they are named."""
+    order = [d for subscript in nest.outputs[0].subscripts for d, _ in subscript.terms] if nest.outputs else []
+    ordered = dict.fromkeys([d for d in order if d in nest.live])
+    return (*ordered, *(d for d in nest.live if d not in ordered))
+
+
+def _has_plain_subscripts(out: Operand) -> bool:
+    """Whether every point writes an element of its own: no two dimensions meet in a subscript."""
+    terms = [d for subscript in out.subscripts for d, _ in subscript.terms]
+    return len(terms) == len(set(terms))
+
+
+def _has_masks(element: Attribute) -> bool:
+    """Whether processors load and store such elements under a mask."""
+    return not isinstance(element, IntegerType) or element.width.data >= 32
+
+
+def _vector_dimension(nest: Nest, body: Body, plan: Plan) -> int | None:
+    """The best dimension to fill vectors along: no gathers, then long, then not reduced, then innermost."""
+    best: tuple[tuple[int, ...], int] | None = None
+    for rank, d in enumerate(plan.order):
+        if d in plan.reduced and None in plan.combiners:
+            continue
+        if any(d in out.dimensions and not out.is_unit(d) for out in nest.outputs):
+            continue
+        gathers = sum(d in operand.dimensions and not operand.is_unit(d) for operand in nest.inputs)
+        if gathers and body.cost < _HEAVY and d not in plan.reduced:
+            continue
+        size = nest.sizes[d]
+        length = min(size, TILE) if isinstance(size, int) else TILE
+        score = (-gathers, length, d not in plan.reduced, rank)
+        if best is None or score > best[0]:
+            best = score, d
+    return best[1] if best else None
+
+
+def _strip(nest: Nest, plan: Plan) -> tuple[int, int] | None:
+    """The two dimensions of a transposition: the output walks along the first, an input along the second."""
+    if plan.reduced or not nest.outputs:
+        return None
+    along = next((d for d in plan.order if nest.outputs[0].is_unit(d)), None)
+    if along is None or _is_short(nest, along):
+        return None
+    for operand in nest.inputs:
+        across = next((d for d in plan.order if d != along and operand.is_unit(d)), None)
+        if along in operand.dimensions and across is not None and not _is_short(nest, across):
+            return along, across
+    return None
+
+
+def _is_short(nest: Nest, dimension: int) -> bool:
+    size = nest.sizes[dimension]
+    return isinstance(size, int) and size <= TILE

@@ -1,0 +1,209 @@
+"""Cuts a nest with much work into blocks along one dimension, for threads to run side by side.
+
+Reads: nests. Writes: scf.parallel over the blocks, and in it a nest over subviews. Leaves: nests with little work.
+
+Where the cuts are depends on sizes alone, not on how many threads there are. If all points along the dimension write
+places of their own, a block computes each of its elements as the whole nest would: the results are the same to the bit.
+A reduction that can only be cut along what it reduces gives a result for each block, and these are combined in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import prod
+
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.linalg.ops import IndexOp, YieldOp
+from xdsl.ir import Operation
+
+from mlirad.lowering.loop_body import Body
+from mlirad.lowering.loop_builder import Index, LoopBuilder
+from mlirad.lowering.to_loops.contraction import BLOCK_ROWS, Contraction
+from mlirad.lowering.to_loops.loop_nest import Nest, Operand
+from mlirad.lowering.to_loops.loop_plan import TILE, order_of
+from mlirad.lowering.to_loops.partial_results import MOST_BLOCKS, make_partials, partials_of
+
+BLOCK = 1 << 20
+"""The work of a block: some 100 microseconds, which are many times what it takes to wake a thread.
+
+Its unit is an addition of vectors, by element: some 0.1 ns.
+"""
+_TOUCHED = 4  # an element that is read or written
+_SCALAR = 8  # how much more an element costs that is no vector's
+_LONGEST = 1 << 30  # the work after which, at the latest, a block should be over: signals are looked for between two
+_COLUMNS = 128  # of a product: a multiple of the columns of its tiles, and enough to read the other factor for
+_LINE = 64  # elements to which blocks of vectors are rounded: threads write no cache line together
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Blocks of `step` points along `dimension`. is_partial: whether it is reduced."""
+
+    dimension: int
+    step: Index
+    is_partial: bool = False
+
+
+def cut_of(nest: Nest, body: Body, product: Contraction | None, builder: LoopBuilder) -> Cut | None:
+    """How to cut a nest; None if it is to stay whole."""
+    if not _is_pure(body):
+        return None
+    point = body.cost * (1 if body.is_vectorizable else _SCALAR) + _TOUCHED * len(nest.operands)
+    if product is not None:
+        return _cut_of_product(nest, product, builder) or _partial_cut(nest, body, 1, builder)
+    candidates = [d for d in order_of(nest) if _is_independent(nest, d)]
+    long = [d for d in candidates if not _is_shorter(nest, d, TILE)]
+    if not long and (found := _partial_cut(nest, body, point, builder)):
+        return found
+    if not candidates:
+        return None
+    d = long[0] if long else max(candidates, key=lambda d: _known(nest.sizes[d]))
+    return _cut(nest, d, point, _LINE if len(nest.live) == 1 else 1, builder)
+
+
+def _partial_cut(nest: Nest, body: Body, point: int, builder: LoopBuilder) -> Cut | None:
+    """Along the longest dimension that is reduced."""
+    reduced = [
+        d for d in nest.live if not all(d in out.dimensions for out in nest.outputs) and _is_on_one_axis(nest, d)
+    ]
+    if not reduced:
+        return None
+    d = max(reduced, key=lambda d: _known(nest.sizes[d]))
+    if _is_shorter(nest, d, TILE) or partials_of(nest, body, d) is None:
+        return None
+    found = _cut(nest, d, point, _LINE if len(nest.live) == 1 else 1, builder)
+    if found is None:
+        return None
+    most = builder.divide(builder.add(nest.sizes[d], MOST_BLOCKS - 1), MOST_BLOCKS)
+    return Cut(d, builder.maximum(found.step, most), is_partial=True)
+
+
+def _cut_of_product(nest: Nest, product: Contraction, builder: LoopBuilder) -> Cut | None:
+    """Along one of several products; else in rows if there are many, else in columns, else in fewer rows.
+
+    Each block of rows packs the other factor anew.
+    """
+    sizes = nest.sizes
+
+    def cut(d: int, unit: int) -> Cut | None:
+        if not _is_independent(nest, d):
+            return None
+        return _cut(nest, d, 1, unit, builder)
+
+    for d in product.others:
+        if d in product.c.dimensions and not _is_shorter(nest, d, TILE) and (found := cut(d, 1)):
+            return found
+    rows, columns = sizes[product.i], sizes[product.j]
+    inner = prod(_known(size) for d, size in enumerate(sizes) if d != product.i)
+    for unit in (4 * BLOCK_ROWS, 2 * BLOCK_ROWS):
+        if isinstance(rows, int) and rows >= 4 * unit and unit * inner <= _LONGEST:
+            return cut(product.i, unit)
+    if isinstance(columns, int) and columns % _COLUMNS == 0 and (found := cut(product.j, _COLUMNS)):
+        return found
+    if any(not isinstance(size, int) for size in sizes):
+        return cut(product.i, BLOCK_ROWS)
+    return cut(
+        product.i, 8 if BLOCK_ROWS * inner > _LONGEST else BLOCK_ROWS if _known(rows) >= 2 * BLOCK_ROWS else TILE
+    )
+
+
+def _cut(nest: Nest, d: int, point: int, unit: int, builder: LoopBuilder) -> Cut | None:
+    """Along d, in blocks of a multiple of `unit`. point: the work of one point."""
+    size = nest.sizes[d]
+    inner = [each for other, each in enumerate(nest.sizes) if other != d]
+    known = point * prod(each for each in inner if isinstance(each, int))
+    unknown = [each for each in inner if not isinstance(each, int)]
+    least = -(-BLOCK // (known * unit)) * unit
+    if isinstance(size, int) and not unknown:
+        return Cut(d, least) if least < size and known * size >= 2 * BLOCK else None
+    step: Index = max(1, BLOCK // known)
+    for each in unknown:
+        step = builder.divide(step, builder.maximum(each, 1))
+    if unknown:
+        step = builder.multiply(builder.divide(builder.add(step, unit - 1), unit), unit)
+        return Cut(d, builder.maximum(step, unit))
+    return Cut(d, least)
+
+
+Emit = Callable[[Nest, Body, Contraction | None], None]
+
+
+def in_blocks(nest: Nest, body: Body, product: Contraction | None, cut: Cut, builder: LoopBuilder, emit: Emit) -> None:
+    """`emit` on the nest of each block, and on those that put a reduction together."""
+    d, step = cut.dimension, cut.step
+    size = nest.sizes[d]
+    is_even = isinstance(size, int) and isinstance(step, int) and size % step == 0
+    partials = None
+    if cut.is_partial:
+        partials = make_partials(nest, body, d, step, builder, lambda nest, body: emit(nest, body, None))
+
+    def block(start: Index) -> None:
+        count = step if is_even else builder.minimum(step, builder.subtract(size, start))
+        sizes = list(nest.sizes)
+        sizes[d] = count
+        inputs = [_part(operand, d, start, count, builder) for operand in nest.inputs]
+        outputs = [_part(operand, d, start, count, builder) for operand in nest.outputs]
+        if partials is not None:
+            partials.begin(start, outputs)
+        starts = {**nest.starts, d: start}
+        part = replace(nest, sizes=tuple(sizes), inputs=tuple(inputs), outputs=tuple(outputs), starts=starts)
+        emit(part, body, None if product is None else product.of(part))
+
+    builder.parallel(size, step, block)
+    if partials is not None:
+        partials.end()
+
+
+def _part(operand: Operand, d: int, start: Index, count: Index, builder: LoopBuilder) -> Operand:
+    """The part of an operand that a block reads or writes."""
+    if d not in operand.dimensions:
+        return operand
+    offsets: list[Index] = [0] * len(operand.subscripts)
+    sizes: list[Index] = [n if n >= 0 else builder.size(operand.value, axis) for axis, n in enumerate(operand.shape)]
+    axis = next(axis for axis, subscript in enumerate(operand.subscripts) if subscript.dimension == d)
+    offsets[axis], sizes[axis] = start, count
+    type = operand.value.type
+    assert isinstance(type, MemRefType)
+    ones = [1] * len(sizes)
+    result = memref.SubviewOp.infer_result_type(type, offsets, sizes, ones)
+    view = builder.insert(memref.SubviewOp.get(operand.value, offsets, sizes, ones, result)).results[0]
+    shape = tuple(size if isinstance(size, int) else -1 for size in sizes)
+    return replace(operand, value=view, shape=shape)
+
+
+def _is_pure(body: Body) -> bool:
+    """Whether a body only computes, and reads: nothing that could fail, or that has an order."""
+    return all(
+        isinstance(op, YieldOp | IndexOp | memref.LoadOp) or (_dialect(op) in ("arith", "math") and not op.regions)
+        for op in body.block.ops
+    )
+
+
+def _dialect(op: Operation) -> str:
+    return op.name.partition(".")[0]
+
+
+def _is_independent(nest: Nest, d: int) -> bool:
+    """Whether each point along d writes places of its own."""
+    is_loop = nest.is_parallel[d] and nest.sizes[d] != 1
+    return is_loop and _is_on_one_axis(nest, d) and all(d in out.dimensions for out in nest.outputs)
+
+
+def _is_on_one_axis(nest: Nest, d: int) -> bool:
+    """Whether every operand has d on one axis, which is cut, or on none."""
+    for operand in nest.operands:
+        subscripts = [subscript for subscript in operand.subscripts if subscript.coefficient(d)]
+        if len(subscripts) > 1 or any(subscript.dimension != d for subscript in subscripts):
+            return False
+    return True
+
+
+def _is_shorter(nest: Nest, d: int, length: int) -> bool:
+    size = nest.sizes[d]
+    return isinstance(size, int) and size < length
+
+
+def _known(size: Index) -> int:
+    return size if isinstance(size, int) else 1 << 30

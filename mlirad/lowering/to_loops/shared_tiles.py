@@ -1,0 +1,143 @@
+"""Functions of tiles that a module's contractions share: they are compiled once, whatever is multiplied.
+
+Reads: panels of contractions. Writes: private functions @mlirad_tiles_*, and calls of them. Leaves: modules with less
+than two contractions, whose tiles are best as they are, with all sizes and strides known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    MemRefType,
+    ModuleOp,
+    StridedLayoutAttr,
+)
+from xdsl.dialects.linalg.ops import GenericOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from mlirad.dialect.core.upstream import segments
+from mlirad.lowering.loop_builder import Index, LoopBuilder, integers, memref_of
+from mlirad.lowering.to_loops.leaves import Callee, define
+from mlirad.lowering.to_loops.loop_nest import Linear, Operand, known_layout
+
+MANY = 12
+"""Products from which on what they take to compile counts for more than the 5 % that a short one loses."""
+ROWS = 4096
+"""Of a panel, that one call handles: so that it is over soon."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What a function of tiles depends on: `rows` x `vectors` vectors of `lanes` elements.
+
+    is_ragged: whether the rows may be no multiple of `rows`; is_masked: whether there may be fewer columns.
+    """
+
+    element: Attribute
+    rows: int
+    vectors: int
+    lanes: int
+    is_ragged: bool
+    is_masked: bool
+
+    @property
+    def name(self) -> str:
+        kinds = ("_ragged" if self.is_ragged else "") + ("_masked" if self.is_masked else "")
+        return f"mlirad_tiles_{self.element}_{self.rows}x{self.vectors}x{self.lanes}{kinds}"
+
+
+Fill = Callable[[LoopBuilder, tuple[Operand, Operand, Operand], tuple[Index, Index, Index]], None]
+"""Builds a panel's tiles: of a[i, k], b[k, j] and c[i, j], for sizes i, j and k."""
+
+
+@dataclass
+class SharedTiles:
+    """The functions of tiles of a module."""
+
+    module: ModuleOp
+    is_many: bool
+    """Whether there are so many products that short ones share tiles as well."""
+    known: set[str] = field(default_factory=set)
+
+    @staticmethod
+    def of(module: ModuleOp, structured: Sequence[Operation]) -> SharedTiles | None:
+        """None if there is nothing to share."""
+        count = sum(map(is_product, structured))
+        return SharedTiles(module, count > MANY) if count > 1 else None
+
+    def call(self, tile: Tile, builder: LoopBuilder, operands: Sequence[SSAValue], work: int, fill: Fill) -> None:
+        """Runs a panel's tiles on views of a, b and c, as `view` makes them."""
+        if tile.name not in self.known:
+            self.known.add(tile.name)
+            self._define(tile, builder, fill)
+        builder.insert(Callee(tile.name, work).call(operands, builder.location))
+
+    def _define(self, tile: Tile, caller: LoopBuilder, fill: Fill) -> None:
+        matrix, rows = _view_type(tile.element, is_unit=False), _view_type(tile.element, is_unit=True)
+        block = Block(arg_types=[matrix, rows, rows])
+        builder = LoopBuilder(define(self.module, tile.name, block, caller.location))
+        (i, j, k), (a, b, c) = [Linear(((d, 1),)) for d in range(3)], block.args
+        operands = (
+            Operand(a, (i, k), (-1, -1), (None, None)),
+            Operand(b, (k, j), (-1, -1), (None, 1)),
+            Operand(c, (i, j), (-1, -1), (None, 1)),
+        )
+        sizes = (builder.size(c, 0), builder.size(c, 1), builder.size(a, 1))
+        fill(builder, operands, sizes)
+
+
+def is_product(op: Operation) -> bool:
+    """Whether a contraction is likely to come of it."""
+    if not isinstance(op, GenericOp) or len(op.inputs) != 2 or len(op.outputs) != 1:
+        return False
+    return [type(inner) for inner in op.body.block.ops][:-1] == [arith.MulfOp, arith.AddfOp]
+
+
+def _view_type(element: Attribute, *, is_unit: bool) -> MemRefType:
+    return memref_of(element, (DYNAMIC_INDEX, DYNAMIC_INDEX), _LAYOUTS[is_unit])
+
+
+_LAYOUTS = {is_unit: StridedLayoutAttr([None, 1 if is_unit else None], None) for is_unit in (False, True)}
+
+
+def view(
+    builder: LoopBuilder,
+    buffer: SSAValue,
+    place: Sequence[Index],
+    axes: tuple[int, int],
+    sizes: tuple[Index, Index],
+    *,
+    is_unit: bool,
+) -> SSAValue:
+    """Two axes of a buffer from a place on, as a matrix. is_unit: the second one's elements lie side by side."""
+    base, position, strides = _layout(builder, buffer)
+    for index, stride in zip(place, strides, strict=True):
+        position = builder.add(position, builder.multiply(index, stride))
+    moving = [strides[axis] for axis in axes[: 1 if is_unit else 2]]
+    unit = 1 if is_unit else DYNAMIC_INDEX
+    assert isinstance(buffer.type, MemRefType)
+    return builder.op(
+        memref.ReinterpretCastOp,
+        [base, *map(builder.value, (position, *sizes, *moving))],
+        _view_type(buffer.type.element_type, is_unit=is_unit),
+        static_offsets=integers(DYNAMIC_INDEX),
+        static_sizes=integers(DYNAMIC_INDEX, DYNAMIC_INDEX),
+        static_strides=integers(DYNAMIC_INDEX, unit),
+        operandSegmentSizes=segments(1, 1, 2, len(moving)),
+    )
+
+
+def _layout(builder: LoopBuilder, buffer: SSAValue) -> tuple[SSAValue, Index, Sequence[Index]]:
+    """What a buffer's places count from, the first of them, and its strides."""
+    type = buffer.type
+    assert isinstance(type, MemRefType)
+    offset, strides = known_layout(type)
+    if offset is not None and None not in strides:
+        return buffer, offset, [stride for stride in strides if stride is not None]
+    parts = memref.ExtractStridedMetaDataOp(buffer)
+    builder.insert(parts)
+    return parts.base_buffer, parts.offset, parts.strides

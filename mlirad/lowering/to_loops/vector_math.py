@@ -1,0 +1,209 @@
+"""exp, log, sin, cos and tanh on vectors of f32 or f64, within 2 units in the last place for every argument.
+
+Reads: vectors. Writes: arith, math, vector and (for huge angles) scf ops. Leaves: nothing.
+
+Written once for both types: what differs is a table of coefficients and the layout of the format. Fused multiply-adds
+keep the errors of range reduction small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf, nan
+
+from xdsl.dialects import arith, math, vector
+from xdsl.dialects.builtin import VectorType, i1
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirad.lowering.loop_builder import Index, LoopBuilder
+from mlirad.lowering.to_loops.lanes import Bits, Lanes
+from mlirad.lowering.to_loops.polynomials import TABLES, Table
+
+
+@dataclass(frozen=True)
+class Format:
+    """A binary format.
+
+    `shifter` added to a small number rounds it to an integer, which is then in the low bits. exp is 0 at `lowest` and
+    inf at `highest`, tanh(x/2) is 1 at `flat`, and `widest` is the largest angle to be reduced.
+    """
+
+    table: Table
+    mantissa: int
+    bias: int
+    half_root: int
+    lowest: float
+    highest: float
+    flat: float
+    widest: float
+
+    @property
+    def shifter(self) -> float:
+        return 1.5 * 2.0**self.mantissa
+
+    @property
+    def one(self) -> int:
+        """The bits of 1.0."""
+        return self.bias << self.mantissa
+
+    @property
+    def smallest(self) -> float:
+        """The smallest normal number."""
+        return 2.0 ** (1 - self.bias)
+
+
+FORMATS = {
+    32: Format(TABLES[32], 23, 127, 0x3F3504F3, -105.0, 89.0, 20.0, 2.0**17),
+    64: Format(TABLES[64], 52, 1023, 0x3FE6A09E667F3BCD, -750.0, 710.0, 44.0, 2.0**30),
+}
+
+
+def _round(x: Lanes, scale: float, format: Format) -> tuple[Lanes, Bits]:
+    """x * scale rounded to an integer: as floats, and in the low bits of integers."""
+    shifted = x.times_plus(scale, format.shifter)
+    return shifted - format.shifter, shifted.bits()
+
+
+def _power_of_two(exponent: Bits, x: Lanes, format: Format) -> Lanes:
+    """2^n for an n in the low bits; what stands above them is shifted out."""
+    return ((exponent << format.mantissa) + format.one).floats(x.type)
+
+
+def _difference(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
+    """a - b, and what rounding it left out."""
+    total = a - b
+    part = total - a
+    return total, (a - (total - part)) - (b + part)
+
+
+def exp(x: Lanes) -> Lanes:
+    """e^x = 2^n e^r with |r| <= ln2/2. 2^n is multiplied in two steps, so that it may under- or overflow."""
+    format = FORMATS[x.width]
+    high, low = format.table.ln2
+    bounded = x.where(x.compare("ogt", format.highest), format.highest)
+    bounded = bounded.where(bounded.compare("olt", format.lowest), format.lowest)
+    n, _ = _round(bounded, format.table.log2_e[0], format)
+    r = n.times_plus(-low, n.times_plus(-high, bounded))
+    value = 1.0 + (r * r).times_plus(r.polynomial(format.table.exp), r)
+    half, half_bits = _round(n, 0.5, format)
+    _, rest_bits = _round(n - half, 1.0, format)
+    return value * _power_of_two(half_bits, x, format) * _power_of_two(rest_bits, x, format)
+
+
+def tanh(x: Lanes) -> Lanes:
+    """t / (t + 2) with t = e^(2|x|) - 1, which is accurate near 0; t, t + 2 and the quotient to twice the precision."""
+    format = FORMATS[x.width]
+    high, low = format.table.ln2
+    y = abs(x) + abs(x)
+    y = y.where(y.compare("ogt", format.flat), format.flat)
+    n, n_bits = _round(y, format.table.log2_e[0], format)
+    r, lost = _difference(n.times_plus(-high, y), n * low)
+    scale = _power_of_two(n_bits, x, format)
+    first, lost_too = _difference(scale - 1.0, -(scale * r))
+    rest = (r * r).times_plus(r.polynomial(format.table.exp), lost)
+    small = scale.times_plus(rest, lost_too)
+    t = first + small
+    lost = (first - t) + small
+    below, lost_below = _difference(t, x.number(-2.0))
+    inverse = 1.0 / below
+    quotient = t * inverse
+    left = (-quotient).times_plus(below, t) + (-quotient).times_plus(lost_below, lost)
+    return left.times_plus(inverse, quotient).with_sign_of(x)
+
+
+def log(x: Lanes) -> Lanes:
+    """k ln2 + log(m) with sqrt(1/2) <= m < sqrt(2); log(1+f) = f - f^2/2 + s (f^2/2 + p(s^2)) with s = f/(2+f)."""
+    format = FORMATS[x.width]
+    high, low = format.table.ln2_short
+    lift = format.mantissa + 2
+    is_small = x.compare("olt", format.smallest)
+    bits = (x.where(is_small, x * 2.0**lift)).bits() + (format.one - format.half_root)
+    exponent = (bits >> format.mantissa) | ((format.bias + format.mantissa) << format.mantissa)
+    k = exponent.floats(x.type) - (2.0**format.mantissa + format.bias)
+    k = k.where(is_small, k - float(lift))
+    f = ((bits & ((1 << format.mantissa) - 1)) + format.half_root).floats(x.type) - 1.0
+    s = f / (f + 2.0)
+    z = s * s
+    half_square = f * f * 0.5
+    correction = (s * (half_square + z * z.polynomial(format.table.log))) + k * low
+    value = k.times_plus(high, f - (half_square - correction))
+    value = value.where(x.compare("oeq", inf), inf)
+    value = value.where(x.compare("ult", 0.0), nan)
+    return value.where(x.compare("oeq", 0.0), -inf)
+
+
+def _sine_part(r: Lanes, low: Lanes, z: Lanes, table: Table) -> Lanes:
+    """sin(r + low) for |r| <= pi/4 and z = r^2."""
+    return r + (z * r).times_plus(z.polynomial(table.sin), low * z.times_plus(-0.5, 1.0))
+
+
+def _cosine_part(r: Lanes, low: Lanes, z: Lanes, table: Table) -> Lanes:
+    """cos(r + low): 1 - z/2 is rounded, and what that left out is put back."""
+    half = z * 0.5
+    first = 1.0 - half
+    return first + (((1.0 - first) - half) + (z * z).times_plus(z.polynomial(table.cos), -(r * low)))
+
+
+def _turned(x: Lanes, quarter: int) -> Lanes:
+    """sin(x + quarter * pi/2) for |x| <= widest: x less the nearest multiple of pi/2, to twice the precision."""
+    format = FORMATS[x.width]
+    first, second, third = format.table.half_pi
+    n, turns = _round(x, format.table.two_over_pi[0], format)
+    product = n * second
+    r, lost = _difference(n.times_plus(-first, x), product)
+    low = n.times_plus(-third, lost - n.times_plus(second, -product))
+    z = r * r
+    turns = turns + quarter
+    sine, cosine = _sine_part(r, low, z, format.table), _cosine_part(r, low, z, format.table)
+    value = sine.where(turns.has(1), cosine)
+    return value.where(turns.has(2), -value)
+
+
+def _or_by_library(x: Lanes, value: Lanes, op: Operation) -> Lanes:
+    """The value, but the C library's where the angle is too wide: a branch that is hardly ever taken."""
+    builder, type = x.builder, x.type
+    assert isinstance(type, VectorType)
+    is_wide = abs(x).compare("ogt", FORMATS[x.width].widest)
+    kind = vector.CombiningKindAttr(vector.CombiningKindFlag.OR)
+    is_any = builder.op(vector.ReductionOp, [is_wide], i1, kind=kind, fastmath=arith.FastMathFlagsAttr("none"))
+
+    def called() -> list[SSAValue]:
+        return [value.where(is_wide, Lanes(builder, by_lanes(builder, op, [x.value], type))).value]
+
+    return Lanes(builder, builder.either(is_any, [type], called, lambda: [value.value])[0])
+
+
+def by_lanes(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], type: VectorType) -> SSAValue:
+    """A scalar op of the same kind on one lane after the other."""
+
+    def lane(index: Index, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        scalars = [builder.extract(operand, index, _element(operand)) for operand in operands]
+        scalar = builder.op(op.__class__, scalars, type.element_type, **op.properties)
+        return [builder.put(scalar, carried[0], index)]
+
+    return builder.loop(0, type.get_shape()[0], 1, [builder.number(0, type)], lane)[0]
+
+
+def _element(value: SSAValue) -> Attribute:
+    assert isinstance(value.type, VectorType)
+    return value.type.element_type
+
+
+def sin(op: Operation, x: Lanes) -> Lanes:
+    value = _turned(x, 0)
+    return _or_by_library(x, value.where(x.compare("oeq", 0.0), x), op)
+
+
+def cos(op: Operation, x: Lanes) -> Lanes:
+    return _or_by_library(x, _turned(x, 1), op)
+
+
+EXPANSIONS: dict[type[Operation], Callable[[Operation, Lanes], Lanes]] = {
+    math.ExpOp: lambda _, x: exp(x),
+    math.LogOp: lambda _, x: log(x),
+    math.SinOp: sin,
+    math.CosOp: cos,
+    math.TanhOp: lambda _, x: tanh(x),
+}
+"""What replaces a function; the op is passed on for the arguments that only the C library can do."""

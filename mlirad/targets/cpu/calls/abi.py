@@ -1,0 +1,392 @@
+"""Calling compiled code: contexts, arenas, slots, and Python's exceptions.
+
+Reads: numpy arrays and scalars. Writes: results, and written arguments in place. Leaves: no memory without an owner.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mlirad.contract.call_recipes import CallPlan, Kept, Recipe
+from mlirad.errors import format_located
+from mlirad.raised import exception_class, message_of
+from mlirad.targets.cpu.calls.native_stack import stack_bottom
+from mlirad.targets.cpu.engine import Library, runtime_symbols
+from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
+from mlirad.targets.cpu.runtime import CONTEXT_BYTES, HEADER_BYTES, INTERRUPTED, MEMORY_ERROR, PARALLEL_FOR
+from mlirad.targets.target import Artifact, Entry, ErrorEntry, Slot
+
+_ALIGNMENT = 64
+
+_DTYPES = {
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+    "i1": np.dtype(np.bool_),
+    **{f"i{bits}": np.dtype(f"i{bits // 8}") for bits in (8, 16, 32, 64)},
+}
+
+
+class _ContextStruct(ctypes.Structure):
+    """The context as compiled code sees it; runtime.py has the offsets."""
+
+    _fields_ = [
+        ("arena", ctypes.c_void_p),
+        ("error_argument_0", ctypes.c_int64),
+        ("error_argument_1", ctypes.c_int64),
+        ("segments", ctypes.c_void_p),
+        ("segment_bytes", ctypes.c_int64),
+        ("high_water", ctypes.c_int64),
+        ("used", ctypes.c_int64),
+        ("capacity", ctypes.c_int64),
+        ("stack_limit", ctypes.c_void_p),
+        ("stack_bottom", ctypes.c_void_p),
+        ("peak", ctypes.c_int64),
+        ("budget", ctypes.c_int64),
+        ("next_look", ctypes.c_int64),
+        ("raised", ctypes.c_void_p * 3),
+        ("reserved", ctypes.c_int64 * 8),
+    ]
+
+
+assert ctypes.sizeof(_ContextStruct) == CONTEXT_BYTES
+
+_Function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)  # releases the GIL
+# Takes over the three references; ctypes raises what is set then.
+_restore = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(
+    ("PyErr_Restore", ctypes.pythonapi)
+)
+_free: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(runtime_symbols()["free"])
+
+
+class Context(_ContextStruct):
+    """What a running call owns: its arena, and its table of growable blocks. Both outlast it, for the next call.
+
+    It is the memory that compiled code sees itself, so that the code behind calls may take it from the pool.
+    """
+
+    def __init__(self, arena_size: int, slot_count: int = 0):
+        super().__init__()
+        self.address = ctypes.addressof(self)
+        # What the call takes and gives; the same bits as integers and as floats.
+        self.slots = (ctypes.c_int64 * max(1, slot_count))()
+        self.slots_address = ctypes.addressof(self.slots)
+        self.floats = (ctypes.c_double * len(self.slots)).from_buffer(self.slots)
+        # The runtime looks at the 64 bytes before a buffer to see whether it is a block.
+        self._memory = np.empty(arena_size + HEADER_BYTES + _ALIGNMENT, np.uint8)
+        start = self._memory.ctypes.data + HEADER_BYTES
+        self._memory[: 2 * _ALIGNMENT] = 0
+        self.arena = start + (-start % _ALIGNMENT)
+
+    def trim(self) -> None:
+        """Free all blocks. Not during a call, nor while a result stands in one."""
+        if self.segments:
+            table = (ctypes.c_void_p * self.capacity).from_address(self.segments)
+            for block in table:
+                if block:
+                    _free(block)
+            _free(self.segments)
+        self.segments, self.capacity, self.used, self.segment_bytes = None, 0, 0, 0
+
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_finalizing():  # then the modules that trim needs are gone, and the process's memory goes anyway
+            self.trim()
+
+
+class _Lease:
+    """A context on loan. Results of unknown size stand in its blocks, and keep it; then it goes back to the pool."""
+
+    __slots__ = ("context", "kept", "pool")
+
+    def __init__(self, pool: list[Context], context: Context, kept: object):
+        self.pool, self.context, self.kept = pool, context, kept
+
+    def __del__(self) -> None:
+        self.pool.append(self.context)
+
+
+class _Memory:
+    """An array in memory that a lease owns: NumPy's view of it keeps this object as its base."""
+
+    def __init__(self, address: int, shape: tuple[int, ...], dtype: np.dtype, lease: _Lease):
+        self.lease = lease
+        self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "typestr": dtype.str}
+
+
+def _shared_work(code: bytes, kept: Kept | None) -> dict[str, int]:
+    """The symbols through which threads share work, for code that has the name of the first."""
+    if PARALLEL_FOR.encode() not in code:
+        return {}
+    from mlirad.targets.cpu.pool import the_pool
+
+    return the_pool(kept).symbols
+
+
+class CpuArtifact(Artifact):
+    """Compiled functions, linked into this process until the artifact and all that it returned are freed."""
+
+    def __init__(self, code: bytes, kept: Kept | None = None):
+        self._library = Library(code, (MANIFEST, ENTRIES), _shared_work(code, kept))
+        manifest = Manifest.from_bytes(ctypes.string_at(self._library[MANIFEST]))
+        self.entries = manifest.entries
+        table = (ctypes.c_uint64 * len(self.entries)).from_address(self._library[ENTRIES])
+        self._addresses = dict(zip(self.entries, table, strict=True))
+        self.errors = manifest.errors
+        self._callables: dict[str, EntryPoint] = {}
+
+    def address(self, name: str) -> int:
+        """The address of the ABI function `i32 (ptr context, ptr slots)` of an entry."""
+        return self._addresses[name]
+
+    def entry_point(self, name: str) -> EntryPoint:
+        """The Python-level call of an entry; made once."""
+        found = self._callables.get(name)
+        if found is None:
+            made = EntryPoint(self._library, self.address(name), self.entries[name], self.errors)
+            found = self._callables.setdefault(name, made)  # unless another thread was faster
+        return found
+
+    def invoke(
+        self, name: str, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None
+    ) -> tuple[Any, ...]:
+        return self.entry_point(name)(values, dtypes)
+
+    def last_memory(self, name: str) -> int | None:
+        entry = self._callables.get(name)
+        return None if entry is None else entry.last_memory()
+
+    def call_plan(self, name: str, recipe: Recipe) -> CallPlan | None:
+        from mlirad.targets.cpu.calls.python_objects import is_supported
+
+        return self.entry_point(name).call_plan(recipe) if is_supported() else None
+
+
+def _raise_again(context: Context) -> None:
+    """Raise what a signal's handler has raised in the call: KeyboardInterrupt, as a rule."""
+    raised = tuple(context.raised)
+    context.raised = (None, None, None)
+    _restore(*raised)
+
+
+def exception_of(errors: Sequence[ErrorEntry], code: int, context: Context) -> Exception:
+    """The Python exception for the code that a call returned. Its `location` is the place in the user's source.
+
+    What a signal's handler has raised in the call is raised here.
+    """
+    if code == INTERRUPTED:
+        _raise_again(context)
+    if code == MEMORY_ERROR:
+        return MemoryError("no memory for the arrays of a compiled function")
+    entry = errors[code - 1]
+    message = message_of(entry.message, (context.error_argument_0, context.error_argument_1))
+    error = exception_class(entry.exception)(format_located(message, entry.location))
+    error.location = entry.location  # pyright: ignore[reportAttributeAccessIssue]
+    return error
+
+
+class EntryPoint:
+    """One compiled function, called with numpy arrays and scalars.
+
+    The caller sees to it that an argument that is written shares no memory with any other argument.
+    """
+
+    def __init__(self, library: Library, address: int, entry: Entry, errors: Sequence[ErrorEntry]):
+        self.entry = entry
+        self._library = library  # keeps the code
+        self._function = _Function(address)
+        self._errors = errors
+        self._contexts: list[Context] = []
+        self._last: Context | None = None
+        self._inputs: list[_Writer] = []
+        self._outputs: list[_Writer] = []
+        self._returns: list[tuple[Slot, int]] = []
+        place = 0
+        for number, slot in enumerate(entry.arguments):
+            (self._outputs if slot.is_output else self._inputs).append(_Writer(slot, place, number))
+            place += slot.width
+        for slot in entry.returns:
+            self._returns.append((slot, place))
+            place += slot.width
+        self._slot_count = place
+        self._lends = any(slot.shape is not None for slot in entry.returns)
+        self._calls_itself = any(error.exception == "RecursionError" for error in errors)
+        self._no_dtypes = (None,) * entry.result_count
+
+    def call_plan(self, recipe: Recipe) -> CallPlan:
+        """Calls of this function without Python."""
+        from mlirad.targets.cpu.calls.call_plan import CpuCallPlan
+
+        return CpuCallPlan(
+            recipe,
+            function=ctypes.cast(self._function, ctypes.c_void_p).value or 0,
+            releases=self.entry.is_long,
+            contexts=self._contexts,
+            make_context=lambda: Context(self.entry.arena_size, self._slot_count),
+            exception=self._exception,
+            stack_bottom=stack_bottom if self._calls_itself else None,
+        )
+
+    def _exception(self, code: int, context: Context) -> Exception:
+        error = exception_of(self._errors, code, context)
+        error.__suppress_context__ = True
+        return error
+
+    def trim(self) -> None:
+        """Free what calls left for later ones: the contexts that no call and no result is using."""
+        self._contexts.clear()
+        self._last = None
+
+    def last_memory(self) -> int | None:
+        """See `Artifact.last_memory`."""
+        # The code behind calls gives back the context that it has used as the last one.
+        last = self._last if self._lends or not self._contexts else self._contexts[-1]
+        return None if last is None else self.entry.arena_size + last.peak
+
+    def __call__(self, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None) -> tuple[Any, ...]:
+        if len(values) != len(self._inputs):
+            raise TypeError(f"{self.entry.name} takes {len(self._inputs)} arguments, not {len(values)}")
+        try:
+            context = self._contexts.pop()
+        except IndexError:
+            context = Context(self.entry.arena_size, self._slot_count)
+        self._last = context
+        lease = None
+        try:
+            wanted = self._no_dtypes if dtypes is None else dtypes
+            results = self._write(context, values, wanted)
+            if self._calls_itself:
+                context.stack_bottom = stack_bottom()
+            code = self._function(context.address, context.slots_address)
+            if code:
+                raise exception_of(self._errors, code, context)
+            if self._lends:
+                lease = _Lease(self._contexts, context, values)
+            for slot, place in self._returns:
+                number = slot.result
+                assert number is not None
+                results[number] = _read(context, place, slot, wanted[number] or _DTYPES[slot.element], lease)
+            return tuple(results)
+        finally:
+            if lease is None:
+                self._contexts.append(context)
+
+    def _write(self, context: Context, values: Sequence[Any], dtypes: Sequence[np.dtype | None]) -> list[Any]:
+        """The arguments and new arrays for the outputs into the slots. The arrays that the call fills, as results."""
+        results: list[Any] = [None] * len(dtypes)
+        for writer, value in zip(self._inputs, values, strict=True):
+            writer.write(context, value)
+            if writer.result is not None:
+                results[writer.result] = value
+        slots = context.slots
+        for writer in self._outputs:
+            number = writer.result
+            assert number is not None
+            results[number] = output = np.empty(writer.shape, dtypes[number] or writer.dtype)
+            slots[writer.place] = _data_address(output)
+        return results
+
+
+def _find_data_address() -> Callable[[np.ndarray], int]:
+    """How to learn where an array's elements are: `array.ctypes.data`, or a tenth of its cost where NumPy allows it.
+
+    NumPy's C API has the pointer as the first thing after the object's header.
+    """
+    offset, read = object.__basicsize__, ctypes.c_size_t.from_address
+    if sys.implementation.name == "cpython" and all(
+        read(id(probe) + offset).value == probe.ctypes.data for probe in (np.empty(3), np.arange(5)[2:])
+    ):
+        return lambda array: read(id(array) + offset).value
+    return lambda array: array.ctypes.data
+
+
+_data_address = _find_data_address()
+
+
+_USABLE = 0x101
+"""Of `ndarray.flags.num`: C-contiguous, aligned."""
+_WRITEABLE = 0x400
+
+
+class _Writer:
+    """Writes one argument into its slots, or raises TypeError or ValueError: nothing unfit may reach compiled code."""
+
+    __slots__ = ("dtype", "dynamic", "number", "place", "result", "shape", "slot", "unsigned", "wanted_flags")
+
+    def __init__(self, slot: Slot, place: int, number: int):
+        self.slot, self.place, self.number = slot, place, number
+        self.shape, self.result = slot.shape or (), slot.result
+        self.dtype = _DTYPES[slot.element]
+        self.unsigned = np.dtype(f"u{self.dtype.itemsize}") if self.dtype.kind == "i" else self.dtype
+        self.dynamic = [axis for axis, size in enumerate(self.shape) if size == -1]
+        self.wanted_flags = _USABLE | _WRITEABLE if slot.is_written else _USABLE
+
+    def write(self, context: Context, value: Any) -> None:
+        slot = self.slot
+        if slot.shape is None:
+            if slot.element == "f64":
+                context.floats[self.place] = float(value)
+            else:
+                _put_scalar(context.slots_address + 8 * self.place, slot, value, self.number)
+            return
+        if (
+            type(value) is not np.ndarray
+            or value.dtype is not self.dtype
+            or value.shape != slot.shape
+            or value.flags.num & self.wanted_flags != self.wanted_flags
+        ):
+            self._require(value)
+        context.slots[self.place] = _data_address(value)
+        for position, axis in enumerate(self.dynamic, self.place + 1):
+            context.slots[position] = value.shape[axis]
+
+    def _require(self, value: Any) -> None:
+        slot = self.slot
+        if not isinstance(value, np.ndarray):
+            raise TypeError(f"argument {self.number} must be an array, not {type(value).__name__}")
+        if value.dtype not in (self.dtype, self.unsigned) or not value.dtype.isnative:
+            raise TypeError(f"argument {self.number} must be an array of {self.dtype}, not of {value.dtype}")
+        if value.shape != slot.shape and not self._is_instance(value.shape):
+            raise ValueError(f"argument {self.number} has the shape {value.shape}, not {slot.shape}")
+        if value.flags.num & _USABLE != _USABLE:
+            raise ValueError(f"argument {self.number} must be aligned and C-contiguous")
+        if slot.is_written and not value.flags.writeable:
+            raise ValueError("assignment destination is read-only")
+
+    def _is_instance(self, shape: tuple[int, ...]) -> bool:
+        """Whether a shape is the slot's, whose -1 stands for any size."""
+        pattern = self.slot.shape or ()
+        return len(shape) == len(pattern) and all(p in (-1, n) for p, n in zip(pattern, shape, strict=True))
+
+
+def _put_scalar(at: int, slot: Slot, value: Any, number: int) -> None:
+    """A number's bits in the low bytes of its slot. Unsigned integers may use all bits of the signed type."""
+    if slot.element == "f32":
+        ctypes.c_float.from_address(at).value = float(value)
+    elif slot.element == "i1":
+        ctypes.c_int64.from_address(at).value = int(bool(value))
+    else:
+        if isinstance(value, (float, np.floating)):
+            raise TypeError(f"argument {number} must be an integer, not {type(value).__name__}")
+        bits = _DTYPES[slot.element].itemsize * 8
+        integer = int(value)
+        if not -(1 << (bits - 1)) <= integer < 1 << bits:
+            raise OverflowError(f"argument {number}, {integer}, does not fit in {bits} bits")
+        # ctypes keeps the low 64 bits.
+        ctypes.c_int64.from_address(at).value = integer
+
+
+def _read(context: Context, place: int, slot: Slot, dtype: np.dtype, lease: _Lease | None) -> Any:
+    """A result: a Python number, or an array in the call's own memory, which keeps the call's context."""
+    if slot.element == "f64" and slot.shape is None:
+        return context.floats[place]
+    slots, at = context.slots, context.slots_address + 8 * place
+    if slot.shape is None:
+        return np.ctypeslib.as_ctypes_type(dtype).from_address(at).value
+    sizes = iter(slots[place + 1 : place + slot.width])
+    shape = tuple(next(sizes) if size == -1 else size for size in slot.shape)
+    assert lease is not None
+    return np.asarray(_Memory(slots[place], shape, dtype, lease))

@@ -1,0 +1,154 @@
+"""A plan that is tried: the walk over its steps, its registers, and how it ends.
+
+Reads: a plan, and what the call passes. Writes: the frame of `mlirad.attempt`. Leaves: what each step does, to
+subclasses.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from llvmlite import ir
+
+from mlirad.contract.call_recipes import Op
+from mlirad.targets.cpu.calls.call_layout import SIZE, STEP_BYTES, TUPLE_ITEMS, TYPE, Constant, Plan
+from mlirad.targets.cpu.calls.writer import I32, I64, P, Writer
+
+
+class Attempt(Writer, ABC):
+    """`i32 (plan, arguments, count, names, ptr result)`: 0 where the plan does not fit, else 1 and the result."""
+
+    def write(self) -> None:
+        b = self.b
+        self.plan, arguments, count, names, self.result = self.function.args
+        self.refused = self.function.append_basic_block("refused")
+        with b.goto_block(self.refused):
+            b.ret(ir.Constant(I32, 0))
+        total = self._require_shape(count, names)
+        self.registers = b.alloca(P, self.field(Plan.REGISTERS, I64))
+        self.slots = b.alloca(I64, self.field(Plan.SLOTS, I64))
+        self.bounds = b.alloca(I64, b.shl(self.field(Plan.ARRAYS, I64), self.i64(1)))
+        with self.counted(total) as k:
+            b.store(self.element(arguments, k), self.place(self.registers, k))
+        self.top = self.variable(I64, total)
+        self.first = total
+        self.pc = self.variable(P, self.field(Plan.STEPS))
+        self.owner = self.field(Plan.OWNER)
+        self.api("Py_IncRef", self.owner)
+        blocks = {
+            name: self.function.append_basic_block(name) for name in ("mismatch", "unset", "error", "next", "head")
+        }
+        self.blocks = blocks
+        b.branch(blocks["head"])
+        b.position_at_end(blocks["head"])
+        self.step = b.load(self.pc, typ=P)
+        nowhere = self.function.append_basic_block("nowhere")
+        switch = b.switch(self.load(self.step, 0, I64), nowhere)
+        b.position_at_end(nowhere)
+        b.unreachable()
+        for op in Op:
+            block = self.function.append_basic_block(op.name.lower())
+            switch.add_case(self.i64(op), block)
+            b.position_at_end(block)
+            self.write_step(op)
+            if not self.is_over():
+                b.branch(blocks["next"])
+        b.position_at_end(blocks["next"])
+        b.store(self.at(self.step, STEP_BYTES), self.pc)
+        b.branch(blocks["head"])
+        self._write_ends()
+
+    @abstractmethod
+    def write_step(self, op: Op) -> None:
+        """What a step does, in a block of its own."""
+
+    def field(self, which: Plan, type: ir.Type = P) -> Any:
+        return self.load(self.plan, 8 * which, type)
+
+    def operand(self, name: str) -> Any:
+        return self.b.load(self.operand_place(name), typ=P if name in "pq" else I64)
+
+    def operand_place(self, name: str) -> Any:
+        return self.at(self.step, 8 * (1 + "abcpq".index(name)))
+
+    def register(self, name: str = "a") -> Any:
+        return self.element(self.registers, self.operand(name))
+
+    def _require_shape(self, count: Any, names: Any) -> Any:
+        """As many arguments, and the same keywords. How many arguments there are in all."""
+        b = self.b
+        positional, keywords = self.field(Plan.POSITIONAL, I64), self.field(Plan.KEYWORDS, I64)
+        self.require(b.icmp_signed("==", count, positional), self.refused)
+        given = self.variable(I64, self.i64(0))
+        with b.if_then(b.not_(self.is_null(names))):
+            b.store(self.load(names, SIZE, I64), given)
+        self.require(b.icmp_signed("==", b.load(given, typ=I64), keywords), self.refused)
+        wanted = self.field(Plan.NAMES)
+        with self.counted(keywords) as k:
+            same = self.same(self.element(self.at(names, TUPLE_ITEMS), k), self.element(wanted, k))
+            self.require(same, self.refused)
+        return b.add(positional, keywords)
+
+    def require(self, ok: Any, otherwise: Any = None) -> None:
+        """Go on if `ok`; else the plan does not fit."""
+        after = self.function.append_basic_block("ok")
+        self.b.cbranch(ok, after, self.blocks["mismatch"] if otherwise is None else otherwise)
+        self.b.position_at_end(after)
+
+    def pass_if(self, ok: Any) -> None:
+        """Go on to the next step if `ok`."""
+        otherwise = self.function.append_basic_block("otherwise")
+        self.b.cbranch(ok, self.blocks["next"], otherwise)
+        self.b.position_at_end(otherwise)
+
+    def require_found(self, value: Any) -> None:
+        """A Python exception in a search means that the plan does not fit; the slow path meets it again."""
+        self.require(self.b.not_(self.is_null(value)), self.blocks["unset"])
+
+    def require_made(self, value: Any) -> None:
+        """A Python exception is the call's."""
+        self.require(self.b.not_(self.is_null(value)), self.blocks["error"])
+
+    def require_true(self, function: Any) -> None:
+        """Go on if a Python function without arguments answers True."""
+        answer = self.api("PyObject_CallNoArgs", function)
+        self.require_found(answer)
+        self.api("Py_DecRef", answer)  # True needs no reference
+        self.require(self.same(answer, self.constant(Constant.TRUE)))
+
+    def check_type(self, wanted: Any) -> Any:
+        value = self.register()
+        self.require(self.same(self.load(value, TYPE), wanted))
+        return value
+
+    def push(self, value: Any, *, borrowed: bool = False) -> None:
+        if borrowed:
+            self.api("Py_IncRef", value)
+        top = self.b.load(self.top, typ=I64)
+        self.b.store(value, self.place(self.registers, top))
+        self.b.store(self.b.add(top, self.i64(1)), self.top)
+
+    def pop_to(self, count: Any) -> Any:
+        """Give up the last registers. The address of the first of them; what they refer to is the caller's now."""
+        start = self.b.sub(self.b.load(self.top, typ=I64), count)
+        self.b.store(start, self.top)
+        return self.place(self.registers, start)
+
+    def _write_ends(self) -> None:
+        b, blocks = self.b, self.blocks
+        b.position_at_end(blocks["unset"])
+        self.api("PyErr_Clear")
+        b.branch(blocks["mismatch"])
+        b.position_at_end(blocks["mismatch"])
+        self.clear()
+        b.ret(ir.Constant(I32, 0))
+        b.position_at_end(blocks["error"])
+        b.store(self.null, self.result)
+        self.clear()
+        b.ret(ir.Constant(I32, 1))
+
+    def clear(self) -> None:
+        with self.counted(self.b.load(self.top, typ=I64), self.first) as k:
+            self.api("Py_DecRef", self.element(self.registers, k))
+        self.api("Py_DecRef", self.owner)

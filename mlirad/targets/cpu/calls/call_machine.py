@@ -1,0 +1,140 @@
+"""The code behind a kernel's call: LLVM IR that runs call plans, called by CPython's vectorcall protocol.
+
+Reads: a kernel's table of plans, and what the call passes. Writes: LLVM IR text. Leaves: to the slow path, the
+kernel's `__call__`, each call that fits no plan.
+
+It is made once per process, for all kernels: a plan is data, a list of steps over registers that hold Python objects.
+The first registers are the arguments of the call; a step that finds or makes an object pushes it. Nothing that a plan
+does before its step RUN can be seen from outside, so that any mismatch may start anew with the next plan; after it
+there are only results and exceptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from mlirad.contract.call_recipes import Op
+from mlirad.targets.cpu.calls.call_layout import API, CALL, CONSTANTS, STRUCT_BUFFER, Constant, Table
+from mlirad.targets.cpu.calls.checking import Checking
+from mlirad.targets.cpu.calls.finding import Finding
+from mlirad.targets.cpu.calls.making import Making
+from mlirad.targets.cpu.calls.running import Running
+from mlirad.targets.cpu.calls.writer import I32, I64, VOID, P, Writer
+
+_TYPES = {"p": P, "l": I64, "i": I32, "d": ir.DoubleType(), "v": VOID}
+
+
+def machine_text(table_offset: int) -> str:
+    """The IR. table_offset: where, in a kernel, the reference to its table stands."""
+    module = ir.Module()
+    constants = ir.GlobalVariable(module, P, CONSTANTS)
+    constants.linkage = "external"
+    api = {name: ir.Function(module, _function_type(types), name) for name, types in API.items()}
+    attempt = ir.Function(module, ir.FunctionType(I32, (P, P, I64, P, P)), "mlirad.attempt")
+    attempt.linkage = "internal"
+    _Machine(attempt, api, constants).write()
+    call = ir.Function(module, ir.FunctionType(P, (P, P, I64, P)), CALL)
+    _Call(call, api, constants).write(attempt, table_offset)
+    for function in (attempt, call):
+        function.attributes.add("uwtable")
+        function.attributes.add("nounwind")
+    return str(module)
+
+
+def _function_type(types: str) -> ir.FunctionType:
+    result, *arguments = (_TYPES[each] for each in types)
+    return ir.FunctionType(result, arguments)
+
+
+class _Call(Writer):
+    """`ptr (kernel, arguments, count, names)`: what CPython calls. The highest bit of `count` does not count."""
+
+    def write(self, attempt: ir.Function, table_offset: int) -> None:
+        """Try the plans in turn, the last used one first; then the slow path."""
+        b = self.b
+        kernel, arguments, marked, names = self.function.args
+        count = b.and_(marked, self.i64((1 << 63) - 1))
+        slow = self.function.append_basic_block("slow")
+        result = self.variable(P, self.null)
+        index = self.variable(I64, self.i64(0))
+        holder = self.load(kernel, table_offset)
+        is_none = b.or_(self.same(holder, self.constant(Constant.NONE)), self.is_null(holder))
+        look, head, test, hit = (self.function.append_basic_block(n) for n in ("look", "head", "test", "hit"))
+        b.cbranch(is_none, slow, look)
+        b.position_at_end(look)
+        table = self.load(holder, STRUCT_BUFFER)
+        b.branch(head)
+        b.position_at_end(head)
+        now = b.load(index, typ=I64)
+        b.cbranch(b.icmp_signed("<", now, self.load(table, 8 * Table.COUNT, I64)), test, slow)
+        b.position_at_end(test)
+        plans = self.at(table, 8 * Table.PLANS)
+        plan = self.element(plans, now)
+        took = b.call(attempt, [plan, arguments, count, names, result])
+        b.store(b.add(now, self.i64(1)), index)
+        b.cbranch(b.icmp_signed("!=", took, ir.Constant(I32, 0)), hit, head)
+        b.position_at_end(hit)
+        hits = self.load(table, 8 * Table.HITS, I64)
+        b.store(b.add(hits, self.i64(1)), self.at(table, 8 * Table.HITS))
+        # The call may have changed the table.
+        is_there = b.icmp_signed("<", now, self.load(table, 8 * Table.COUNT, I64))
+        moves = b.and_(
+            b.and_(is_there, b.icmp_signed(">", now, self.i64(0))), self.same(self.element(plans, now), plan)
+        )
+        with b.if_then(moves), self.counted(now) as k:
+            place = b.sub(now, k)
+            b.store(self.element(plans, b.sub(place, self.i64(1))), self.place(plans, place))
+        with b.if_then(moves):
+            b.store(plan, plans)
+        b.ret(b.load(result, typ=P))
+        b.position_at_end(slow)
+        method = self.api("PyObject_GetAttr", kernel, self.constant(Constant.SLOW))
+        with b.if_then(self.is_null(method)):
+            b.ret(self.null)
+        made = self.api("PyObject_Vectorcall", method, arguments, marked, names)
+        self.api("Py_DecRef", method)
+        b.ret(made)
+
+
+class _Machine(Finding, Checking, Running, Making):
+    """A plan that is tried, with all steps."""
+
+    def write_step(self, op: Op) -> None:
+        _STEPS[op](self)
+
+
+_STEPS: dict[Op, Callable[[_Machine], None]] = {
+    Op.UNPACK: lambda m: m.unpack(is_list=False),
+    Op.UNPACK_LIST: lambda m: m.unpack(is_list=True),
+    Op.UNPACK_DICT: _Machine.unpack_dict,
+    Op.CELL: _Machine.find_in_cell,
+    Op.GLOBAL: _Machine.find_global,
+    Op.OBJECT: lambda m: m.push(m.operand("p"), borrowed=True),
+    Op.ATTRIBUTE: lambda m: m.find("PyObject_GetAttr"),
+    Op.ITEM: lambda m: m.find("PyObject_GetItem"),
+    Op.PYTHON: _Machine.ask_python,
+    Op.SAME: _Machine.check_same,
+    Op.TYPE: lambda m: m.check_type(m.operand("p")) and None,
+    Op.ARRAY: _Machine.check_array,
+    Op.FLOAT: _Machine.take_float,
+    Op.INT: _Machine.take_int,
+    Op.BOOL: _Machine.take_bool,
+    Op.NUMBER: _Machine.take_number,
+    Op.NEW: _Machine.make_array,
+    Op.RUN: _Machine.run,
+    Op.FLOAT_OF: lambda m: m.make("PyFloat_FromDouble", m.slot(ir.DoubleType())),
+    Op.INT_OF: lambda m: m.make("PyLong_FromLongLong", m.slot(I64)),
+    Op.BOOL_OF: lambda m: m.make("PyBool_FromLong", m.b.and_(m.slot(I64), m.i64(1))),
+    Op.NUMBER_OF: lambda m: m.make("PyArray_Scalar", m.place(m.slots, m.operand("b")), m.operand("p"), m.null),
+    Op.COPY: lambda m: m.push(m.register(), borrowed=True),
+    Op.MAKE_TUPLE: lambda m: m.make_sequence("PyTuple_New", "PyTuple_SetItem"),
+    Op.MAKE_LIST: lambda m: m.make_sequence("PyList_New", "PyList_SetItem"),
+    Op.MAKE_DICT: _Machine.make_dict,
+    Op.CALL: _Machine.call_python,
+    Op.RETURN: _Machine.return_,
+    Op.CODE: _Machine.check_code,
+    Op.UNCHANGED: _Machine.check_unchanged,
+    Op.STAYS: _Machine.check_stays,
+}

@@ -1,0 +1,115 @@
+"""Call plans as `call_machine` reads them: the steps of a call as numbers in memory, and a kernel's table of plans.
+
+Reads: recipes, and a compiled function. Writes: memory that the machine reads, and owns what that refers to. Leaves:
+nothing of a plan that is in no table and of which no call is under way.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlirad.contract.call_recipes import ABSENT, CallPlan, Kept, Numbers, Objects, PlanTable, Recipe, Step
+from mlirad.targets.cpu.calls.call_layout import TABLE_PLACES, Plan, Table
+from mlirad.targets.cpu.calls.python_objects import CallMachine, machine_for
+
+
+class _Memory(ctypes.Structure):
+    """What the machine reads. It keeps this object, and with it `owner`, as long as it uses it."""
+
+    _fields_ = [("words", ctypes.c_int64 * 16)]
+
+    owner: object
+
+    @property
+    def address(self) -> int:
+        return ctypes.addressof(self)
+
+
+class CpuCallPlan(CallPlan):
+    """One way in which calls go."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        function: int,
+        releases: bool,
+        contexts: list[Any],
+        make_context: Callable[[], Any],
+        exception: Callable[[int, Any], Exception],
+        stack_bottom: Callable[[], Any] | None,
+    ):
+        self._kept: list[Any] = [recipe, contexts, make_context, exception, stack_bottom]
+        self.memory = _Memory()
+        self.memory.owner = self._kept
+        words = self.memory.words
+        words[Plan.OWNER] = id(self.memory)
+        words[Plan.POSITIONAL] = recipe.positional
+        words[Plan.KEYWORDS] = len(recipe.names)
+        words[Plan.NAMES] = self._pointer(recipe.names)
+        words[Plan.STEPS] = self._encoded(recipe.steps)
+        words[Plan.REGISTERS] = recipe.registers
+        words[Plan.SLOTS] = max(1, recipe.slots)
+        words[Plan.ARRAYS] = recipe.arrays
+        words[Plan.FUNCTION] = function
+        words[Plan.CONTEXTS] = id(contexts)
+        words[Plan.MAKE_CONTEXT] = id(make_context)
+        words[Plan.EXCEPTION] = id(exception)
+        words[Plan.RELEASES] = releases
+        words[Plan.CHECKS_OVERLAP] = recipe.checks_overlap
+        words[Plan.STACK_BOTTOM] = 0 if stack_bottom is None else id(stack_bottom)
+
+    def new_table(self, kind: type, slot: str, kept: Kept | None) -> PlanTable | None:
+        machine = machine_for(kind, slot, kept)
+        return None if machine is None else CpuPlanTable(machine, slot)
+
+    def _encoded(self, steps: Sequence[Step]) -> int:
+        numbers: list[int] = []
+        for step in steps:
+            numbers += [step.op, step.a, step.b, step.c, self._pointer(step.p), self._pointer(step.q)]
+        return self._array(numbers)
+
+    def _pointer(self, value: Any) -> int:
+        """The address of numbers, or of the addresses of objects, or of one object; 0 for the absent one."""
+        if value is ABSENT:
+            return 0
+        if isinstance(value, Numbers):
+            return self._array(value)
+        return self._array([id(each) for each in value]) if isinstance(value, Objects) else id(value)
+
+    def _array(self, numbers: Sequence[int]) -> int:
+        made = (ctypes.c_int64 * max(1, len(numbers)))(*numbers)
+        self._kept.append(made)
+        return ctypes.addressof(made)
+
+
+class CpuPlanTable(PlanTable):
+    """The plans of one kernel. The machine moves the plan that it has used to the first place."""
+
+    def __init__(self, machine: CallMachine, slot: str):
+        self._machine, self._slot = machine, slot
+        self._memory = _Memory()
+        self._memory.owner = self._plans = {}
+
+    def serve(self, instance: object) -> None:
+        setattr(instance, self._slot, self._memory)
+        self._machine.serve(instance)
+
+    @property
+    def hits(self) -> int:
+        return self._memory.words[Table.HITS]
+
+    def in_order(self) -> list[CpuCallPlan]:
+        words = self._memory.words
+        return [self._plans[address] for address in words[Table.PLANS : Table.PLANS + words[Table.COUNT]]]
+
+    def set(self, plans: Sequence[CpuCallPlan]) -> None:
+        words = self._memory.words
+        # Other threads may call between any two lines of this. Without plans they go the slow way.
+        words[Table.COUNT] = 0
+        kept = {each.memory.address: each for each in plans[:TABLE_PLACES]}
+        for place, address in enumerate(kept, Table.PLANS):
+            words[place] = address
+        self._memory.owner = self._plans = kept
+        words[Table.COUNT] = len(kept)
