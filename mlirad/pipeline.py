@@ -20,8 +20,8 @@ from xdsl.printer import Printer
 from mlirad import stages
 from mlirad.autodiff.cancel_clears import CancelClears
 from mlirad.autodiff.differentiate import Differentiate, has_requests
-from mlirad.autodiff.tape.tape.tape.split import Split
-from mlirad.autodiff.tape.tape.tape.tape import Tape
+from mlirad.autodiff.tape.split import Split
+from mlirad.autodiff.tape.tape import Tape
 from mlirad.dialect.core import types
 from mlirad.dialect_version import stamped
 from mlirad.errors import TargetError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from mlirad.dialect.core.op import op_classes
+from mlirad.dialect.op import op_classes
 from mlirad.dialect.ops import (  # noqa: F401  (a family's ops are defined by importing it)
     bits,
     check,

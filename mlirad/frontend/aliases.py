@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
-from mlirad.frontend.values.values.layout import strides_of
-from mlirad.frontend.values.values.views import New, View
+from mlirad.frontend.values.layout import strides_of
+from mlirad.frontend.values.views import New, View
 from mlirad.signature import ArrayLeaf
 
 

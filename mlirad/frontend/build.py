@@ -45,23 +45,23 @@ from mlirad.frontend.interpreter.calls.recursion import INLINED
 from mlirad.frontend.interpreter.calls.transforms import PulledBack
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import NeedList
-from mlirad.frontend.interpreter.value_names import name_variable
 from mlirad.frontend.join.frames import Why
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.join.steering import Bottom, Restart
+from mlirad.frontend.join.value_names import name_variable
 from mlirad.frontend.program import libraries, prelude
 from mlirad.frontend.program.purity import SetCopy
 from mlirad.frontend.returned_arrays import SHAPE_OF_RESULT, ReturnedArrays
 from mlirad.frontend.returned_lists import list_result
-from mlirad.frontend.values.values import known
-from mlirad.frontend.values.values.layout import strides_of
-from mlirad.frontend.values.values.poison import Poison, PoisonUsed
-from mlirad.frontend.values.values.selection import HINT, Selected
-from mlirad.frontend.values.values.sizes import require_static
-from mlirad.frontend.values.values.state import State
-from mlirad.frontend.values.values.traced import DATA, NeedStatic, Traced
-from mlirad.frontend.values.values.values import Alternative, Object, Pullback, Ref, Static, Tuple, Value
-from mlirad.frontend.values.values.views import View
+from mlirad.frontend.values import known
+from mlirad.frontend.values.layout import strides_of
+from mlirad.frontend.values.poison import Poison, PoisonUsed
+from mlirad.frontend.values.selection import HINT, Selected
+from mlirad.frontend.values.sizes import require_static
+from mlirad.frontend.values.state import State
+from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
+from mlirad.frontend.values.values import Alternative, Object, Pullback, Ref, Static, Tuple, Value
+from mlirad.frontend.values.views import View
 from mlirad.location import SourceLocation
 from mlirad.process_setting import ProcessSetting
 from mlirad.requests import definition_of, name_of, parameters_of, plain

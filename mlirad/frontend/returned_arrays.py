@@ -25,9 +25,9 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, where
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.merge import renumbered
-from mlirad.frontend.values.values.sizes import Size, require_static
-from mlirad.frontend.values.values.values import Alternative, Ref, Value
-from mlirad.frontend.values.values.views import Affine, New, View
+from mlirad.frontend.values.sizes import Size, require_static
+from mlirad.frontend.values.values import Alternative, Ref, Value
+from mlirad.frontend.values.views import Affine, New, View
 
 SHAPE_OF_RESULT = "the shape of a result"
 

@@ -12,7 +12,7 @@ from mlirad.contract.results import ArrayResult, ListResult, RunTime, ScalarResu
 from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.interpreter.grown_lists import buffers_of, count_of
 from mlirad.frontend.join.elements import ArrayElement, Element, NumberElement
-from mlirad.frontend.values.values.values import Entry
+from mlirad.frontend.values.values import Entry
 
 
 def list_result(entry: Entry, result: Callable[[Expr], int], require: Callable[[type], None]) -> ListResult:

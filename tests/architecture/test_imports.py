@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -36,7 +39,7 @@ ROWS: tuple[frozenset[str], ...] = (
             "threads",
         }
     ),
-    frozenset({"xdsl_support"}),
+    frozenset({"xdsl_support", "contract"}),
     frozenset({"dialect"}),
     frozenset({"frontend", "autodiff", "lowering"}),
     frozenset({"targets"}),
@@ -185,6 +188,66 @@ def circles(edges: Mapping[str, set[str]]) -> set[frozenset[str]]:
         for name, others in reached.items()
         if name in others
     }
+
+
+# Inside a room: its folders from the bottom up ("" is the room's own files). Each imports those before it only.
+FOLDERS: dict[str, tuple[str, ...]] = {
+    "dialect": ("core", "ops", ""),
+    "frontend": ("program", "values", "numpy", "join", "interpreter", ""),
+    "frontend/interpreter": ("", "statements", "calls", "loops"),
+    "autodiff": ("", "tape"),
+    "lowering": ("", "clean_up", "to_linalg", "to_buffers", "to_loops"),
+}
+# What stands above its folder: it imports all parts, so that they are there.
+ABOVE = {"mlirad.frontend.interpreter.parts"}
+FILES_IN_A_FOLDER, METHODS_OF_A_CLASS = 20, 60
+
+
+def folder_violations(room: str, folders: tuple[str, ...], edges: Mapping[str, set[str]]) -> Iterator[str]:
+    """What a folder of a room imports from a folder that does not stand below it."""
+    start = f"mlirad.{room.replace('/', '.')}."
+
+    def rank(module: str) -> int | None:
+        if not module.startswith(start) or module in ABOVE:
+            return None
+        head, _, rest = module.removeprefix(start).partition(".")
+        return folders.index(head) if rest and head in folders else folders.index("")
+
+    for name, found in edges.items():
+        for other in found:
+            mine, its = rank(name), rank(other)
+            if mine is not None and its is not None and its > mine:
+                yield f"{name} imports {other}"
+
+
+@pytest.mark.parametrize("room", FOLDERS)
+def test_the_folders_of_a_room_stand_one_on_another(room: str) -> None:
+    edges = imported_files({module_of(path): tree for path, tree in sources().items()})
+    assert not list(folder_violations(room, FOLDERS[room], edges))
+    (found,) = folder_violations("a", ("low", "high"), {"mlirad.a.low.x": {"mlirad.a.high.y"}})
+    assert found == "mlirad.a.low.x imports mlirad.a.high.y"
+
+
+def test_a_folder_can_be_taken_in_at_a_glance() -> None:
+    folders = Counter(path.parent for path in sources())
+    assert not {str(folder): count for folder, count in folders.items() if count > FILES_IN_A_FOLDER}
+
+
+def test_no_class_has_more_methods_than_one_can_know() -> None:
+    """Those that it inherits from classes of the project counted."""
+    found: dict[str, int] = {}
+    for path in sources():
+        try:
+            module = importlib.import_module(module_of(path))
+        except ImportError:  # of an optional part, whose packages are not there
+            continue
+        for kind in vars(module).values():
+            if isinstance(kind, type) and kind.__module__ == module.__name__:
+                own = [each for each in kind.__mro__ if each.__module__.startswith("mlirad.")]
+                names = {name for each in own for name, value in vars(each).items() if isinstance(value, FunctionType)}
+                found[f"{kind.__module__}.{kind.__name__}"] = len(names)
+    assert len(found) > 500
+    assert not {name: count for name, count in found.items() if count > METHODS_OF_A_CLASS}
 
 
 def test_no_files_import_one_another_in_a_circle() -> None:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from mlirad.frontend.values.values.traced import Traced, as_traced
 from straight_line import evaluate
 
 from mlirad.dialect.core.expr import Expr
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError
 from mlirad.frontend.numpy import numpy_calls  # noqa: F401  (it installs what operators on values compile to)
+from mlirad.frontend.values.traced import Traced, as_traced
 
 _PYTHONS_ERRORS = (OverflowError, ZeroDivisionError, IndexError, TypeError, ValueError)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mlirad.autodiff.tape.tape.split import Split
-from mlirad.autodiff.tape.tape.tape import Tape
 from xdsl.context import Context
 from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import Builtin, ModuleOp
@@ -14,6 +12,8 @@ from xdsl.parser import Parser
 from xdsl.passes import ModulePass
 
 from mlirad.autodiff.differentiate import Differentiate, has_requests
+from mlirad.autodiff.tape.split import Split
+from mlirad.autodiff.tape.tape import Tape
 from mlirad.dialect.nd import Nd
 from mlirad.dialect.ops.request import Ad
 from mlirad.lowering.clean_up.canonicalize import Canonicalize

@@ -15,9 +15,9 @@ from xdsl.rewriter import InsertPoint
 
 from mlirad.autodiff.carries import Carry, Loop, LoopOp, block_of
 from mlirad.autodiff.final import write_of
-from mlirad.autodiff.tape.tape.cut import Network
-from mlirad.autodiff.tape.tape.history import Histories, History, Look
-from mlirad.autodiff.tape.tape.recover import Recovery
+from mlirad.autodiff.tape.cut import Network
+from mlirad.autodiff.tape.history import Histories, History, Look
+from mlirad.autodiff.tape.recover import Recovery
 from mlirad.autodiff.updates import UpdateOp, equal_read, indices_of, overwritten
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building, located

@@ -18,7 +18,7 @@ from mlirad.autodiff.callees import written_by
 from mlirad.autodiff.carries import Carry, Loop, block_of, constant_value
 from mlirad.autodiff.final import FinalArrays
 from mlirad.autodiff.linear import induction
-from mlirad.autodiff.tape.tape.history import Look
+from mlirad.autodiff.tape.history import Look
 from mlirad.autodiff.updates import READS, places_of
 from mlirad.dialect.bounds import element_bound
 from mlirad.dialect.core import types

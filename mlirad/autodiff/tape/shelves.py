@@ -16,7 +16,7 @@ from xdsl.rewriter import InsertPoint
 
 from mlirad.autodiff.carries import add_results, add_yields, block_of, branches, constant_value
 from mlirad.autodiff.sizes import unknown_axes, zeros
-from mlirad.autodiff.tape.tape.slots import Nests, Slots, Update, forward_counter, loops_on, path_to, thread, trips_of
+from mlirad.autodiff.tape.slots import Nests, Slots, Update, forward_counter, loops_on, path_to, thread, trips_of
 from mlirad.dialect.bounds import size_bounds
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, emit, full, located

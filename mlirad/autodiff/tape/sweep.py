@@ -17,9 +17,9 @@ from xdsl.rewriter import InsertPoint
 
 from mlirad.autodiff.carries import Carry, Loop, add_yields, block_of
 from mlirad.autodiff.sizes import size_value, unknown_axes
-from mlirad.autodiff.tape.tape.decide import Decision
-from mlirad.autodiff.tape.tape.recover import Recovery, Way
-from mlirad.autodiff.tape.tape.shelves import Shelves, location_of
+from mlirad.autodiff.tape.decide import Decision
+from mlirad.autodiff.tape.recover import Recovery, Way
+from mlirad.autodiff.tape.shelves import Shelves, location_of
 from mlirad.autodiff.updates import read_again
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, located

@@ -16,12 +16,12 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.autodiff.naming import erase_dead
-from mlirad.autodiff.tape.tape.decide import Decide
-from mlirad.autodiff.tape.tape.history import Histories
-from mlirad.autodiff.tape.tape.recover import Recovery
-from mlirad.autodiff.tape.tape.shelves import Shelves
-from mlirad.autodiff.tape.tape.sweep import Sweep
-from mlirad.autodiff.tape.tape.undo import Undo
+from mlirad.autodiff.tape.decide import Decide
+from mlirad.autodiff.tape.history import Histories
+from mlirad.autodiff.tape.recover import Recovery
+from mlirad.autodiff.tape.shelves import Shelves
+from mlirad.autodiff.tape.sweep import Sweep
+from mlirad.autodiff.tape.undo import Undo
 from mlirad.dialect.ops.request import RecordOp, ReplayOp, ResidualOp
 from mlirad.xdsl_support.traversal import find
 

@@ -16,9 +16,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.autodiff.carries import Loop, RegionOp, add_results, add_yields, block_of, branches, yields
-from mlirad.autodiff.tape.tape.decide import Decide, Decision, reverse_of
-from mlirad.autodiff.tape.tape.history import History, Look
-from mlirad.autodiff.tape.tape.sweep import Point, Sweep
+from mlirad.autodiff.tape.decide import Decide, Decision, reverse_of
+from mlirad.autodiff.tape.history import History, Look
+from mlirad.autodiff.tape.sweep import Point, Sweep
 from mlirad.autodiff.updates import UpdateOp, places_of, read_again, taken_back
 from mlirad.dialect.core.expr import building, located
 

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from mlirad.frontend.interpreter import fancy, indices, iteration, list_items, special_methods, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import is_integer
-from mlirad.frontend.values.values.indexing import is_basic
-from mlirad.frontend.values.values.selection import Selected
-from mlirad.frontend.values.values.selection import refusal as selection_refusal
-from mlirad.frontend.values.values.traced import DATA, Traced, require_static
-from mlirad.frontend.values.values.values import (
+from mlirad.frontend.values.indexing import is_basic
+from mlirad.frontend.values.selection import Selected
+from mlirad.frontend.values.selection import refusal as selection_refusal
+from mlirad.frontend.values.traced import DATA, Traced, require_static
+from mlirad.frontend.values.values import (
     Lazy,
     Object,
     Ref,

@@ -14,9 +14,9 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.numpy import view_functions
 from mlirad.frontend.program.hints import did_you_mean
-from mlirad.frontend.values.values.selection import HINT, Selected, transposed
-from mlirad.frontend.values.values.traced import Traced, visible, visible_shape
-from mlirad.frontend.values.values.values import (
+from mlirad.frontend.values.selection import HINT, Selected, transposed
+from mlirad.frontend.values.traced import Traced, visible, visible_shape
+from mlirad.frontend.values.values import (
     Bound,
     Closure,
     Lazy,

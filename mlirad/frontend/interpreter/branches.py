@@ -24,10 +24,10 @@ from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.join.steering import Bottom
 from mlirad.frontend.join.widening import leaves_of
 from mlirad.frontend.program.scope import Names
-from mlirad.frontend.values.values import known
-from mlirad.frontend.values.values.state import State, trim
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import (
+from mlirad.frontend.values import known
+from mlirad.frontend.values.state import State, trim
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import (
     Value,
 )
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from mlirad.frontend.interpreter import branches, comparisons, dispatch
 from mlirad.frontend.interpreter.comparisons import Truth, as_value, negated
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.values.values.values import Static, Value
+from mlirad.frontend.values.values import Static, Value
 
 
 def condition(context: Context, node: ast.expr) -> Truth:

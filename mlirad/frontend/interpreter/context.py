@@ -27,12 +27,12 @@ from mlirad.frontend.join.recursions import Calling
 from mlirad.frontend.join.steering import Bottom
 from mlirad.frontend.program import prelude
 from mlirad.frontend.program.scope import scope_of
-from mlirad.frontend.values.values import sizes
-from mlirad.frontend.values.values.poison import Poison, PoisonUsed
-from mlirad.frontend.values.values.state import State
-from mlirad.frontend.values.values.traced import DATA, NeedStatic, Traced
-from mlirad.frontend.values.values.values import Alternative, Closure, Entry, Object, Ref, Value
-from mlirad.frontend.values.values.views import View
+from mlirad.frontend.values import sizes
+from mlirad.frontend.values.poison import Poison, PoisonUsed
+from mlirad.frontend.values.state import State
+from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
+from mlirad.frontend.values.values import Alternative, Closure, Entry, Object, Ref, Value
+from mlirad.frontend.values.views import View
 from mlirad.location import SourceLocation
 
 Arguments = Sequence[Value]

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.outcomes import Outcome
 from mlirad.frontend.program.scope import Names
-from mlirad.frontend.values.values.values import Value
+from mlirad.frontend.values.values import Value
 
 Visit = TypeVar("Visit", bound=Callable[..., Value])
 Run = TypeVar("Run", bound=Callable[..., Outcome])

@@ -32,8 +32,8 @@ from mlirad.frontend.interpreter.dispatch import visits
 from mlirad.frontend.interpreter.special_methods import UNARY as UNARY_METHODS
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.program import prelude, purity
-from mlirad.frontend.values.values.traced import DATA, is_static, origins_of, require_static
-from mlirad.frontend.values.values.values import Closure, Entry, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.traced import DATA, is_static, origins_of, require_static
+from mlirad.frontend.values.values import Closure, Entry, Lazy, Object, Ref, Static, Tuple, Value
 
 UFUNCS: dict[type[ast.operator], np.ufunc] = {
     ast.Add: np.add,

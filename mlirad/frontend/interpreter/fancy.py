@@ -13,13 +13,13 @@ from mlirad.dialect.ops.gather import GatherOp, ScatterOp
 from mlirad.frontend.interpreter import indices, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy.masked import stored
-from mlirad.frontend.values.values import layout, sizes
-from mlirad.frontend.values.values.advanced import Advanced, Arrays, taken_apart
-from mlirad.frontend.values.values.assignment import assignable
-from mlirad.frontend.values.values.selection import put, select
-from mlirad.frontend.values.values.sizes import Shape
-from mlirad.frontend.values.values.traced import DATA, Traced
-from mlirad.frontend.values.values.values import Ref, Value
+from mlirad.frontend.values import layout, sizes
+from mlirad.frontend.values.advanced import Advanced, Arrays, taken_apart
+from mlirad.frontend.values.assignment import assignable
+from mlirad.frontend.values.selection import put, select
+from mlirad.frontend.values.sizes import Shape
+from mlirad.frontend.values.traced import DATA, Traced
+from mlirad.frontend.values.values import Ref, Value
 
 
 def advanced_item(context: Context, array: Ref, position: Any) -> Value:

@@ -34,10 +34,10 @@ from mlirad.frontend.join.elements import (
     joined,
     leaves,
 )
-from mlirad.frontend.values.values import known, nep50, sizes
-from mlirad.frontend.values.values.state import State
-from mlirad.frontend.values.values.traced import DATA, NeedStatic, Traced
-from mlirad.frontend.values.values.values import Buffer, Entry, Growth, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values import known, nep50, sizes
+from mlirad.frontend.values.state import State
+from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
+from mlirad.frontend.values.values import Buffer, Entry, Growth, Object, Ref, Static, Tuple, Value
 
 # A list of so many elements at most is taken apart where something needs its elements one by one.
 LISTED = 200

@@ -20,12 +20,12 @@ from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.merge import renumbered
 from mlirad.frontend.numpy.result_layout import Asked, strides_as
-from mlirad.frontend.values.values import layout
-from mlirad.frontend.values.values.indexing import compose
-from mlirad.frontend.values.values.numpys_errors import numpys_refusal
-from mlirad.frontend.values.values.state import reached
-from mlirad.frontend.values.values.traced import require_static
-from mlirad.frontend.values.values.values import (
+from mlirad.frontend.values import layout
+from mlirad.frontend.values.indexing import compose
+from mlirad.frontend.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.state import reached
+from mlirad.frontend.values.traced import require_static
+from mlirad.frontend.values.values import (
     Alternative,
     Lazy,
     Ref,

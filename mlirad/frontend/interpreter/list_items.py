@@ -21,8 +21,8 @@ from mlirad.frontend.join.elements import (
     leaves,
 )
 from mlirad.frontend.program import prelude
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import Entry, Growth, Lazy, Object, Ref, Static, Value
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import Entry, Growth, Lazy, Object, Ref, Static, Value
 
 
 def item_of(context: Context, target: Object, index: Value) -> Value:

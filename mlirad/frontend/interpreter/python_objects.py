@@ -19,15 +19,15 @@ from mlirad.contract.captures import Capture, Guard, Path, Presence, is_in_settl
 from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import dispatch, storage
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.interpreter.value_names import name
 from mlirad.frontend.join.steering import Restart
+from mlirad.frontend.join.value_names import name
 from mlirad.frontend.numpy import numpy_calls
 from mlirad.frontend.program import purity
 from mlirad.frontend.program.hints import did_you_mean
-from mlirad.frontend.values.values.layout import strides_of
-from mlirad.frontend.values.values.traced import of_array
-from mlirad.frontend.values.values.values import Alternative, Bound, Entry, Owner, Ref, Static, Tuple, Value
-from mlirad.frontend.values.values.views import View
+from mlirad.frontend.values.layout import strides_of
+from mlirad.frontend.values.traced import of_array
+from mlirad.frontend.values.values import Alternative, Bound, Entry, Owner, Ref, Static, Tuple, Value
+from mlirad.frontend.values.views import View
 from mlirad.requests import Request, plain
 from mlirad.signature import ArrayLeaf, leaf_of
 

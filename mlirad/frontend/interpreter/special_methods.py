@@ -17,9 +17,9 @@ from mlirad.frontend.interpreter import attributes, dispatch, python_objects, st
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.program import purity
-from mlirad.frontend.values.values.selection import Selected
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.selection import Selected
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value
 
 Methods = tuple[str, str]
 BINARY: Mapping[type[ast.operator], str] = {

@@ -8,10 +8,10 @@ from __future__ import annotations
 from mlirad.dialect.ops.check import check
 from mlirad.frontend.interpreter import python_objects
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.interpreter.value_names import name_variable
 from mlirad.frontend.join.frames import Frame
+from mlirad.frontend.join.value_names import name_variable
 from mlirad.frontend.program.scope import ScopeNode, scope_of
-from mlirad.frontend.values.values.values import (
+from mlirad.frontend.values.values import (
     Maybe,
     Value,
 )

@@ -12,7 +12,7 @@ from xdsl.ir import Block
 
 from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.join.columns import is_inside
-from mlirad.frontend.values.values import affine
+from mlirad.frontend.values import affine
 
 # For so many elements there may be room in vain.
 SPARE = 1000

@@ -14,11 +14,11 @@ from xdsl.ir import Block, SSAValue
 
 from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.join.header import Skeleton
-from mlirad.frontend.values.values.origins import state_with_origins
-from mlirad.frontend.values.values.sizes import shape_of
-from mlirad.frontend.values.values.state import State
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import (
+from mlirad.frontend.values.origins import state_with_origins
+from mlirad.frontend.values.sizes import shape_of
+from mlirad.frontend.values.state import State
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import (
     Alternative,
     Object,
     Ref,
@@ -28,7 +28,7 @@ from mlirad.frontend.values.values.values import (
     layouts,
     without_snapshots,
 )
-from mlirad.frontend.values.values.views import View
+from mlirad.frontend.values.views import View
 
 # The names, in frame 0 of a called function's state, of the caller's cells and objects: whatever a loop calls them
 # meanwhile, they are found there at the end. And of the function itself, so that what it sees stays alive.

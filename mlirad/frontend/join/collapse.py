@@ -15,10 +15,10 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, where
 from mlirad.dialect.ops.movement import reshape
 from mlirad.frontend.join.merge import renumbered
-from mlirad.frontend.values.values import layout, views
-from mlirad.frontend.values.values.state import State
-from mlirad.frontend.values.values.values import Alternative, Ref, Value, inside, with_leaves
-from mlirad.frontend.values.values.views import Start, View
+from mlirad.frontend.values import layout, views
+from mlirad.frontend.values.state import State
+from mlirad.frontend.values.values import Alternative, Ref, Value, inside, with_leaves
+from mlirad.frontend.values.views import Start, View
 
 
 def collapsed(state: State, fresh: Callable[[], int], most_in_common: int) -> tuple[State, bool]:

@@ -17,7 +17,7 @@ from mlirad.dialect.core.expr import Expr, building, constant, full, insert
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.constant import ConstantOp
-from mlirad.frontend.values.values.nep50 import LARGEST_EXACT
+from mlirad.frontend.values.nep50 import LARGEST_EXACT
 
 # A value of one side: an expression of that side, a number, or None where that side does not care.
 Operand = Expr | int | float | bool | None

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlirad.frontend.join.numbers import number_dtype
-from mlirad.frontend.values.values.sizes import is_static
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import Entry, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.sizes import is_static
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Value
 
 _FLOAT = np.dtype(np.float64)
 

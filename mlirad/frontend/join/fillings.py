@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation
 
 from mlirad.dialect.core.expr import Expr
-from mlirad.frontend.values.values import affine
+from mlirad.frontend.values import affine
 
 
 @dataclass(eq=False)

@@ -19,11 +19,11 @@ from mlirad.frontend.join.merge import Merge, Naming, Pair, describe_state
 from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.join.widening import Given, leaves_of, with_own_values
 from mlirad.frontend.program.scope import Names, assigned, may_leave, uses
-from mlirad.frontend.values.values.origins import Mark, Origins, resolved, state_with_origins, with_origins
-from mlirad.frontend.values.values.selection import Selected
-from mlirad.frontend.values.values.state import Place, State
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import (
+from mlirad.frontend.values.origins import Mark, Origins, resolved, state_with_origins, with_origins
+from mlirad.frontend.values.selection import Selected
+from mlirad.frontend.values.state import Place, State
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import (
     SIMPLE,
     Maybe,
     Ref,

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.core.expr import Expr
-from mlirad.frontend.values.values import layout, sizes
-from mlirad.frontend.values.values.sizes import TRACED
-from mlirad.frontend.values.values.values import Alternative, Ref, Value, parts_of
-from mlirad.frontend.values.values.views import WHOLE, Affine, Reshape, Start, View, safe_params
+from mlirad.frontend.values import layout, sizes
+from mlirad.frontend.values.sizes import TRACED
+from mlirad.frontend.values.values import Alternative, Ref, Value, parts_of
+from mlirad.frontend.values.views import WHOLE, Affine, Reshape, Start, View, safe_params
 
 
 def one_kind(a: Ref, b: Ref, left: Mapping[int, int], right: Mapping[int, int], in_loop: bool) -> tuple[Ref, Ref]:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlirad.frontend.join.merge import Merge
-from mlirad.frontend.values.values.state import Place
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import Maybe, Ref, Static, Tuple, Value
+from mlirad.frontend.values.state import Place
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import Maybe, Ref, Static, Tuple, Value
 
 _MOVED = Static | Traced | Ref
 

@@ -23,14 +23,14 @@ from mlirad.frontend.join.elements import Element, common_element
 from mlirad.frontend.join.joined_views import fillers, one_kind
 from mlirad.frontend.join.numbers import join_numbers, number_dtype
 from mlirad.frontend.join.widening import Widening
-from mlirad.frontend.values.values import known, views
-from mlirad.frontend.values.values.nep50 import Either, Several
-from mlirad.frontend.values.values.poison import Poison
-from mlirad.frontend.values.values.selection import Selected
-from mlirad.frontend.values.values.sizes import is_static
-from mlirad.frontend.values.values.state import Live, Place, State
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import (
+from mlirad.frontend.values import known, views
+from mlirad.frontend.values.nep50 import Either, Several
+from mlirad.frontend.values.poison import Poison
+from mlirad.frontend.values.selection import Selected
+from mlirad.frontend.values.sizes import is_static
+from mlirad.frontend.values.state import Live, Place, State
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import (
     SIMPLE,
     Alternative,
     Bound,
@@ -57,7 +57,7 @@ from mlirad.frontend.values.values.values import (
     with_parts,
     without_snapshots,
 )
-from mlirad.frontend.values.values.views import View, safe_params
+from mlirad.frontend.values.views import View, safe_params
 from mlirad.location import SourceLocation
 from mlirad.signature import is_same_static
 

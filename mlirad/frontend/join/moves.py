@@ -25,8 +25,8 @@ from mlirad.frontend.join.header import Header, Pass, cells_in, kind_in_loop, na
 from mlirad.frontend.join.leaves import Leaf, leaves_between
 from mlirad.frontend.join.merge import Merge
 from mlirad.frontend.join.widening import leaves_of
-from mlirad.frontend.values.values.state import Place, State
-from mlirad.frontend.values.values.values import Maybe, Renaming, Tuple, Value, with_parts
+from mlirad.frontend.values.state import Place, State
+from mlirad.frontend.values.values import Maybe, Renaming, Tuple, Value, with_parts
 
 # How often one place is followed. A chain comes by once; arrays that rotate come by until each place has had them all.
 ROUNDS = 4

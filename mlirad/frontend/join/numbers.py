@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from mlirad.dialect.core import types
-from mlirad.frontend.values.values import nep50
-from mlirad.frontend.values.values.nep50 import Several, StandIn, united
-from mlirad.frontend.values.values.traced import Traced, stand_in
-from mlirad.frontend.values.values.values import Static
+from mlirad.frontend.values import nep50
+from mlirad.frontend.values.nep50 import Several, StandIn, united
+from mlirad.frontend.values.traced import Traced, stand_in
+from mlirad.frontend.values.values import Static
 from mlirad.signature import weak_kind
 
 _INT64 = np.iinfo(np.int64)

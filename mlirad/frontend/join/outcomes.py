@@ -10,8 +10,8 @@ from enum import IntEnum
 
 from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.join.appended import Appended
-from mlirad.frontend.values.values.state import State
-from mlirad.frontend.values.values.values import Value
+from mlirad.frontend.values.state import State
+from mlirad.frontend.values.values import Value
 
 
 class Exit(IntEnum):

@@ -13,8 +13,8 @@ from xdsl.ir import Block, Operation
 
 from mlirad.frontend.join.call_state import Ended, Seen
 from mlirad.frontend.program.source import FunctionNode, Source
-from mlirad.frontend.values.values.state import State
-from mlirad.frontend.values.values.values import Value
+from mlirad.frontend.values.state import State
+from mlirad.frontend.values.values import Value
 
 
 @dataclass(eq=False)

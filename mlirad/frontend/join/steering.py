@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from mlirad.frontend.join.elements import Element
 from mlirad.frontend.join.recursions import Site
-from mlirad.frontend.values.values.poison import Poison
+from mlirad.frontend.values.poison import Poison
 
 
 class Bottom(Exception):

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from mlirad.frontend.join.numbers import number_dtype
-from mlirad.frontend.values.values.state import Place, State
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import SIMPLE, Maybe, Ref, Static, Value, parts_of, with_leaves
+from mlirad.frontend.values.state import Place, State
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import SIMPLE, Maybe, Ref, Static, Value, parts_of, with_leaves
 
 # What a pass begins with: each value that holds no others is an object of its own, whose id tells where it was.
 Given = Mapping[int, tuple[Value, Place]]

@@ -27,10 +27,10 @@ from mlirad.frontend.numpy import (
     numpy_selection,
     operators,
 )
-from mlirad.frontend.values.values import nep50, shapes, sizes
-from mlirad.frontend.values.values.assignment import assignable, check_in_place
-from mlirad.frontend.values.values.selection import Selected, is_same_value, refusal, transposed
-from mlirad.frontend.values.values.traced import Number, Traced, as_operand, require_static, shape_of, visible
+from mlirad.frontend.values import nep50, shapes, sizes
+from mlirad.frontend.values.assignment import assignable, check_in_place
+from mlirad.frontend.values.selection import Selected, is_same_value, refusal, transposed
+from mlirad.frontend.values.traced import Number, Traced, as_operand, require_static, shape_of, visible
 
 
 def binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:

@@ -35,10 +35,10 @@ from mlirad.frontend.numpy import (
 )
 from mlirad.frontend.program import hints, purity
 from mlirad.frontend.program.hidden_state import CALLABLES, hint_of
-from mlirad.frontend.values.values.numpys_errors import numpys_refusal
-from mlirad.frontend.values.values.python_operators import Meanings, install
-from mlirad.frontend.values.values.selection import Selected
-from mlirad.frontend.values.values.traced import (
+from mlirad.frontend.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.python_operators import Meanings, install
+from mlirad.frontend.values.selection import Selected
+from mlirad.frontend.values.traced import (
     Traced,
     as_traced,
     is_static,
@@ -47,7 +47,7 @@ from mlirad.frontend.values.values.traced import (
     visible,
     visible_shape,
 )
-from mlirad.frontend.values.values.traced import as_operand as _operand
+from mlirad.frontend.values.traced import as_operand as _operand
 
 Implementation = Callable[..., Any]
 

@@ -18,15 +18,15 @@ from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.constant import STORED, counted
 from mlirad.dialect.ops.movement import broadcast
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
-from mlirad.frontend.values.values import nep50
-from mlirad.frontend.values.values.assignment import as_array_of, assignable
-from mlirad.frontend.values.values.indexing import compose
-from mlirad.frontend.values.values.nep50 import dtype_of
-from mlirad.frontend.values.values.numpys_errors import numpys_refusal
-from mlirad.frontend.values.values.poison import PoisonUsed
-from mlirad.frontend.values.values.sizes import Dim, Shape, Size, stretched
-from mlirad.frontend.values.values.sizes import full as full_of
-from mlirad.frontend.values.values.traced import (
+from mlirad.frontend.values import nep50
+from mlirad.frontend.values.assignment import as_array_of, assignable
+from mlirad.frontend.values.indexing import compose
+from mlirad.frontend.values.nep50 import dtype_of
+from mlirad.frontend.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.poison import PoisonUsed
+from mlirad.frontend.values.sizes import Dim, Shape, Size, stretched
+from mlirad.frontend.values.sizes import full as full_of
+from mlirad.frontend.values.traced import (
     DATA,
     Number,
     Traced,
@@ -41,7 +41,7 @@ from mlirad.frontend.values.values.traced import (
     shape_of,
     stand_in,
 )
-from mlirad.frontend.values.values.views import View, put
+from mlirad.frontend.values.views import View, put
 
 OF_SIZES = (
     *(np.tril_indices, np.triu_indices, np.diag_indices, np.indices),

@@ -21,9 +21,9 @@ from mlirad.dialect.ops.elementwise import ElementwiseOp
 from mlirad.errors import DTypeError, StaticOverflowError, UnsupportedSyntaxError
 from mlirad.frontend.numpy.numpy_power import power
 from mlirad.frontend.numpy.undecided import settled
-from mlirad.frontend.values.values import nep50
-from mlirad.frontend.values.values.sizes import Shape, broadcast_shapes, filled
-from mlirad.frontend.values.values.traced import (
+from mlirad.frontend.values import nep50
+from mlirad.frontend.values.sizes import Shape, broadcast_shapes, filled
+from mlirad.frontend.values.traced import (
     Number,
     Traced,
     as_operand,

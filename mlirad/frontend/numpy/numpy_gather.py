@@ -17,9 +17,9 @@ from mlirad.dialect.ops.gather import GatherOp
 from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import StaticIndexError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import numpy_elementwise
-from mlirad.frontend.values.values import shapes, sizes
-from mlirad.frontend.values.values.advanced import Arrays, as_array
-from mlirad.frontend.values.values.traced import DATA, Traced, as_operand, as_traced, cast, require_static
+from mlirad.frontend.values import shapes, sizes
+from mlirad.frontend.values.advanced import Arrays, as_array
+from mlirad.frontend.values.traced import DATA, Traced, as_operand, as_traced, cast, require_static
 
 
 def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Traced:

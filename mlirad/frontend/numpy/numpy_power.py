@@ -16,9 +16,9 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, constant
 from mlirad.errors import StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import python_integers
-from mlirad.frontend.values.values import nep50
-from mlirad.frontend.values.values.sizes import broadcast_shapes
-from mlirad.frontend.values.values.traced import (
+from mlirad.frontend.values import nep50
+from mlirad.frontend.values.sizes import broadcast_shapes
+from mlirad.frontend.values.traced import (
     DATA,
     NeedStatic,
     Number,

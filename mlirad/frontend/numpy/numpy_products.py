@@ -22,10 +22,10 @@ from mlirad.dialect.ops.reduction import SumOp
 from mlirad.errors import DTypeError, ShapeError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import numpy_elementwise
 from mlirad.frontend.numpy.view_functions import function as view_function
-from mlirad.frontend.values.values import nep50, sizes
-from mlirad.frontend.values.values.numpys_errors import numpys_refusal
-from mlirad.frontend.values.values.sizes import Size
-from mlirad.frontend.values.values.traced import (
+from mlirad.frontend.values import nep50, sizes
+from mlirad.frontend.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.sizes import Size
+from mlirad.frontend.values.traced import (
     Number,
     Traced,
     as_operand,
@@ -34,7 +34,7 @@ from mlirad.frontend.values.values.traced import (
     require_static,
     stand_in,
 )
-from mlirad.frontend.values.values.views import View, get
+from mlirad.frontend.values.views import View, get
 
 _BOOL = np.dtype(bool)
 

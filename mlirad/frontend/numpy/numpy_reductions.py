@@ -21,8 +21,8 @@ from mlirad.dialect.ops.movement import broadcast_like, reshape
 from mlirad.dialect.ops.reduction import MaxOp, MinOp, SumOp
 from mlirad.errors import StaticValueError
 from mlirad.frontend.numpy.numpy_elementwise import truths
-from mlirad.frontend.values.values import affine, nep50, shapes
-from mlirad.frontend.values.values.sizes import (
+from mlirad.frontend.values import affine, nep50, shapes
+from mlirad.frontend.values.sizes import (
     Dim,
     Shape,
     Size,
@@ -34,8 +34,8 @@ from mlirad.frontend.values.values.sizes import (
     stretched,
     value_of,
 )
-from mlirad.frontend.values.values.sizes import total as size_of
-from mlirad.frontend.values.values.traced import Traced, as_traced, origins_of, require_static
+from mlirad.frontend.values.sizes import total as size_of
+from mlirad.frontend.values.traced import Traced, as_traced, origins_of, require_static
 
 
 def _axes(axis: Any, x: Traced) -> tuple[int, ...]:

@@ -21,9 +21,9 @@ from mlirad.frontend.numpy import numpy_elementwise
 from mlirad.frontend.numpy.numpy_power import power
 from mlirad.frontend.numpy.numpy_shapes import part
 from mlirad.frontend.numpy.python_integers import converted
-from mlirad.frontend.values.values import nep50
-from mlirad.frontend.values.values.assignment import check_integral
-from mlirad.frontend.values.values.traced import Traced, as_traced, origins_of
+from mlirad.frontend.values import nep50
+from mlirad.frontend.values.assignment import check_integral
+from mlirad.frontend.values.traced import Traced, as_traced, origins_of
 
 _MATH = {
     math.sqrt: np.sqrt,

@@ -15,10 +15,10 @@ from mlirad.dialect.ops.choice import SelectOp
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.errors import StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import numpy_elementwise
-from mlirad.frontend.values.values import nep50
-from mlirad.frontend.values.values.numpys_errors import numpys_refusal
-from mlirad.frontend.values.values.sizes import Shape, broadcast_shapes, filled, stretched
-from mlirad.frontend.values.values.traced import Number, Traced, as_operand, in_type, origins_of, shape_of, stand_in
+from mlirad.frontend.values import nep50
+from mlirad.frontend.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.sizes import Shape, broadcast_shapes, filled, stretched
+from mlirad.frontend.values.traced import Number, Traced, as_operand, in_type, origins_of, shape_of, stand_in
 
 _MISSING = object()
 

@@ -18,11 +18,11 @@ from mlirad.errors import UnsupportedSyntaxError
 from mlirad.frontend.numpy import view_functions
 from mlirad.frontend.numpy.numpy_creation import filled
 from mlirad.frontend.numpy.view_functions import ViewFunction
-from mlirad.frontend.values.values import nep50, shapes, sizes
-from mlirad.frontend.values.values.indexing import compose
-from mlirad.frontend.values.values.numpys_errors import numpys_refusal
-from mlirad.frontend.values.values.traced import Traced, as_traced, cast, is_static, require_static
-from mlirad.frontend.values.values.views import View, c_strides, get, put
+from mlirad.frontend.values import nep50, shapes, sizes
+from mlirad.frontend.values.indexing import compose
+from mlirad.frontend.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.traced import Traced, as_traced, cast, is_static, require_static
+from mlirad.frontend.values.views import View, c_strides, get, put
 
 
 def of_view_function(function: ViewFunction) -> Callable[..., Traced]:

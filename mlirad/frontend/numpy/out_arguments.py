@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.frontend.values.values.values import Tuple, Value, is_none
+from mlirad.frontend.values.values import Tuple, Value, is_none
 
 # Functions written in C, which have no signature.
 _POSITIONAL: Mapping[Any, tuple[str, ...]] = {

@@ -13,8 +13,8 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, constant, where
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.frontend.numpy import numpy_elementwise
-from mlirad.frontend.values.values.nep50 import LARGEST_EXACT
-from mlirad.frontend.values.values.traced import Number, Traced, python_kind
+from mlirad.frontend.values.nep50 import LARGEST_EXACT
+from mlirad.frontend.values.traced import Number, Traced, python_kind
 
 
 def compared(ufunc: np.ufunc, left: Traced | Number, right: Traced | Number) -> Expr:

@@ -13,12 +13,12 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from mlirad.frontend.values.values import nep50
-from mlirad.frontend.values.values.layout import Strides, is_c_contiguous, is_unknown, unknown_strides
-from mlirad.frontend.values.values.sizes import Shape, Size
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import Entry, Object, Ref, Static, Tuple, Value
-from mlirad.frontend.values.values.views import View
+from mlirad.frontend.values import nep50
+from mlirad.frontend.values.layout import Strides, is_c_contiguous, is_unknown, unknown_strides
+from mlirad.frontend.values.sizes import Shape, Size
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.views import View
 
 _ROW_MAJOR = frozenset(
     {np.dot, np.outer, np.inner, np.vdot, np.tensordot, np.zeros, np.ones, np.full, np.empty, np.arange, np.linspace}

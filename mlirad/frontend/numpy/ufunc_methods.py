@@ -13,9 +13,9 @@ import numpy as np
 
 from mlirad.frontend.numpy import numpy_elementwise, numpy_reductions
 from mlirad.frontend.numpy.numpy_creation import as_array
-from mlirad.frontend.values.values.indexing import compose
-from mlirad.frontend.values.values.traced import Traced, as_traced, require_static
-from mlirad.frontend.values.values.views import View, get
+from mlirad.frontend.values.indexing import compose
+from mlirad.frontend.values.traced import Traced, as_traced, require_static
+from mlirad.frontend.values.views import View, get
 
 _REDUCTIONS: Mapping[np.ufunc, Callable[..., Any]] = {
     np.add: numpy_reductions.total,

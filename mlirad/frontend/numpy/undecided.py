@@ -21,10 +21,10 @@ from mlirad.dialect.core.expr import apply
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.errors import CompileError
-from mlirad.frontend.values.values import nep50
-from mlirad.frontend.values.values.nep50 import LARGEST_EXACT, Either, united
-from mlirad.frontend.values.values.poison import PoisonUsed
-from mlirad.frontend.values.values.traced import Number, Traced, python_kind, stand_in
+from mlirad.frontend.values import nep50
+from mlirad.frontend.values.nep50 import LARGEST_EXACT, Either, united
+from mlirad.frontend.values.poison import PoisonUsed
+from mlirad.frontend.values.traced import Number, Traced, python_kind, stand_in
 from mlirad.signature import weak_kind
 
 Operand = Traced | Number

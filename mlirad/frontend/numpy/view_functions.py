@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from mlirad.errors import UnsupportedSyntaxError
-from mlirad.frontend.values.values import affine
-from mlirad.frontend.values.values.nep50 import dtype_of
-from mlirad.frontend.values.values.numpys_errors import numpys_refusal
-from mlirad.frontend.values.values.shapes import broadcast_shapes, normalize_axes
-from mlirad.frontend.values.values.sizes import Dim, Shape, Size, is_static, stand_in, value_of
-from mlirad.frontend.values.values.sizes import require_static as require_static_shape
-from mlirad.frontend.values.values.traced import Traced, require_static
-from mlirad.frontend.values.values.views import UNKNOWN_STRIDE, New, Start, View, shadow
+from mlirad.frontend.values import affine
+from mlirad.frontend.values.nep50 import dtype_of
+from mlirad.frontend.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.shapes import broadcast_shapes, normalize_axes
+from mlirad.frontend.values.sizes import Dim, Shape, Size, is_static, stand_in, value_of
+from mlirad.frontend.values.sizes import require_static as require_static_shape
+from mlirad.frontend.values.traced import Traced, require_static
+from mlirad.frontend.values.views import UNKNOWN_STRIDE, New, Start, View, shadow
 
 ViewFunction = Callable[..., View | None]
 

@@ -20,10 +20,10 @@ from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.gather import CheckIndicesOp, constant_indices, wrapped_indices
 from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import ShapeError, StaticIndexError, UnsupportedSyntaxError
-from mlirad.frontend.values.values import sizes
-from mlirad.frontend.values.values.numpys_errors import numpys_refusal
-from mlirad.frontend.values.values.sizes import Dim, Shape, Size
-from mlirad.frontend.values.values.traced import Traced, as_traced, is_static, of_array
+from mlirad.frontend.values import sizes
+from mlirad.frontend.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.sizes import Dim, Shape, Size
+from mlirad.frontend.values.traced import Traced, as_traced, is_static, of_array
 
 _WHOLE = slice(None)
 

@@ -18,10 +18,10 @@ from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.movement import reshape
 from mlirad.dialect.ops.overflow import HIGHEST
 from mlirad.errors import DTypeError, ShapeError, StaticValueError
-from mlirad.frontend.values.values import nep50
-from mlirad.frontend.values.values.numpys_errors import numpys_refusal
-from mlirad.frontend.values.values.sizes import Shape, filled, is_static, require_broadcast, stretched, text
-from mlirad.frontend.values.values.traced import Number, Traced, as_operand, check_range, shape_of, stand_in
+from mlirad.frontend.values import nep50
+from mlirad.frontend.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.sizes import Shape, filled, is_static, require_broadcast, stretched, text
+from mlirad.frontend.values.traced import Number, Traced, as_operand, check_range, shape_of, stand_in
 
 
 def assignable(

@@ -18,12 +18,12 @@ from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.indexing import WrapIndexOp
 from mlirad.dialect.ops.overflow import HIGHEST
 from mlirad.errors import DTypeError, StaticIndexError, StaticOverflowError, StaticValueError, UnsupportedSyntaxError
-from mlirad.frontend.values.values import affine
-from mlirad.frontend.values.values.affine import Int
-from mlirad.frontend.values.values.poison import PoisonUsed
-from mlirad.frontend.values.values.sizes import Dim, Size, as_size, value_of
-from mlirad.frontend.values.values.traced import Traced, origins_of, require_static
-from mlirad.frontend.values.values.views import New, Start, View
+from mlirad.frontend.values import affine
+from mlirad.frontend.values.affine import Int
+from mlirad.frontend.values.poison import PoisonUsed
+from mlirad.frontend.values.sizes import Dim, Size, as_size, value_of
+from mlirad.frontend.values.traced import Traced, origins_of, require_static
+from mlirad.frontend.values.views import New, Start, View
 
 _NOT_AN_INDEX = (
     "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and "

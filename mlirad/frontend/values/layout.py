@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlirad.frontend.values.values.sizes import Size, is_static
-from mlirad.frontend.values.values.values import Ref
-from mlirad.frontend.values.values.views import UNKNOWN_STRIDE, View, c_strides, shadow
+from mlirad.frontend.values.sizes import Size, is_static
+from mlirad.frontend.values.values import Ref
+from mlirad.frontend.values.views import UNKNOWN_STRIDE, View, c_strides, shadow
 from mlirad.signature import ArrayLeaf, Layout
 
 Strides = tuple[int, ...]

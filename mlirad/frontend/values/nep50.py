@@ -19,8 +19,8 @@ import numpy as np
 
 from mlirad.dialect.core import types
 from mlirad.errors import CompileError, DTypeError
-from mlirad.frontend.values.values.numpys_errors import numpys_refusal
-from mlirad.frontend.values.values.poison import Poison, PoisonUsed
+from mlirad.frontend.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.poison import Poison, PoisonUsed
 from mlirad.signature import PYTHON_DTYPES, weak_kind
 
 Found = TypeVar("Found", bound=Hashable)

@@ -12,9 +12,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Collection, Hashable, Mapping
 
-from mlirad.frontend.values.values.state import State
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import Ref, Value, with_leaves
+from mlirad.frontend.values.state import State
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import Ref, Value, with_leaves
 
 Origins = frozenset[Hashable]
 

@@ -18,9 +18,9 @@ from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.movement import TransposeOp, broadcast
 from mlirad.dialect.ops.reduction import SumOp
 from mlirad.errors import UnsupportedSyntaxError
-from mlirad.frontend.values.values import sizes
-from mlirad.frontend.values.values.python_operators import Operators
-from mlirad.frontend.values.values.traced import DATA, Traced, visible, visible_shape
+from mlirad.frontend.values import sizes
+from mlirad.frontend.values.python_operators import Operators
+from mlirad.frontend.values.traced import DATA, Traced, visible, visible_shape
 
 HINT = "consume it at once (x[m] += 1, x[m].sum(), x[m] = y[m]), or keep the shape: np.where(m, x, 0.0)"
 

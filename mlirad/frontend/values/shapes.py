@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlirad.errors import ShapeError
-from mlirad.frontend.values.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.numpys_errors import numpys_refusal
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:

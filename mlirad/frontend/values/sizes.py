@@ -21,9 +21,9 @@ from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.indexing import extract_slice
 from mlirad.dialect.ops.movement import DimOp, broadcast, reshape, size_of
 from mlirad.errors import ShapeError
-from mlirad.frontend.values.values import affine
-from mlirad.frontend.values.values.known import recall, remember
-from mlirad.frontend.values.values.shapes import broadcast_shapes as broadcast_static
+from mlirad.frontend.values import affine
+from mlirad.frontend.values.known import recall, remember
+from mlirad.frontend.values.shapes import broadcast_shapes as broadcast_static
 
 # What a type, and a pattern, has for a size that only the run knows.
 TRACED = -1

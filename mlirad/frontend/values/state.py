@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.core.expr import Expr
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import (
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import (
     Closure,
     Entry,
     Growth,

@@ -20,10 +20,10 @@ from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.indexing import ExtractOp
 from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
-from mlirad.frontend.values.values import nep50, sizes
-from mlirad.frontend.values.values.nep50 import Either, Several, StandIn
-from mlirad.frontend.values.values.python_operators import Operators, meanings
-from mlirad.frontend.values.values.sizes import NeedStatic, Shape, Size
+from mlirad.frontend.values import nep50, sizes
+from mlirad.frontend.values.nep50 import Either, Several, StandIn
+from mlirad.frontend.values.python_operators import Operators, meanings
+from mlirad.frontend.values.sizes import NeedStatic, Shape, Size
 from mlirad.signature import weak_kind
 
 # The origin of a number that was read from an array: no unrolling and no specialisation makes it static.

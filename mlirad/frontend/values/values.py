@@ -16,11 +16,11 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.core.expr import Expr
-from mlirad.frontend.values.values.poison import Poison
-from mlirad.frontend.values.values.selection import Selected
-from mlirad.frontend.values.values.sizes import Pattern, Shape
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.views import View
+from mlirad.frontend.values.poison import Poison
+from mlirad.frontend.values.selection import Selected
+from mlirad.frontend.values.sizes import Pattern, Shape
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.views import View
 from mlirad.requests import Request
 from mlirad.signature import COMPARABLE, NUMBERS, text_of_number
 

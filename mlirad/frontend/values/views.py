@@ -22,8 +22,8 @@ from mlirad.dialect.core.expr import Expr, emit
 from mlirad.dialect.ops.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
 from mlirad.errors import StaticValueError
-from mlirad.frontend.values.values import affine, sizes
-from mlirad.frontend.values.values.sizes import TRACED, Dim, Pattern, Shape, Size
+from mlirad.frontend.values import affine, sizes
+from mlirad.frontend.values.sizes import TRACED, Dim, Pattern, Shape, Size
 
 UNKNOWN_STRIDE = 2**40
 """Strides this large: all that is known of the array is that it is neither C- nor F-contiguous."""

@@ -5,12 +5,12 @@ Reads: the scope. Writes: helpers, closures, callbacks, calls. Leaves: the text 
 
 from __future__ import annotations
 
+from mlirad.testing.programs import narrow  # noqa: F401  (what it writes is entered by importing it)
 from mlirad.testing.programs.around import Around
-from mlirad.testing.programs.assignments import Assignments
+from mlirad.testing.programs.assignments import write_choice
 from mlirad.testing.programs.containers import Containers
 from mlirad.testing.programs.control import Control
 from mlirad.testing.programs.kinds import Array, Float, Int, Kind, Number, Shape
-from mlirad.testing.programs.narrow import Narrow
 from mlirad.testing.programs.selections import Selections
 from mlirad.testing.programs.writer import Helper
 
@@ -19,7 +19,7 @@ APPLY = """def apply(step, v, s):
     return step(v, step(v[::-1], s))"""
 
 
-class Functions(Assignments, Selections, Containers, Control, Narrow, Around):
+class Functions(Selections, Containers, Control, Around):
     """Whole functions, and statements that call or make some."""
 
     def main(self, parameters: dict[str, Kind], count: int) -> tuple[str, list[Kind]]:
@@ -124,7 +124,7 @@ class Functions(Assignments, Selections, Containers, Control, Narrow, Around):
 
     def _call(self, helpers: list[Helper]) -> None:
         if not helpers:
-            return self.write_choice()
+            return write_choice(self)
         helper = self.rng.choice(helpers)
         args = [
             self.expressions.view(kind.shape) if isinstance(kind, Array) else self.expressions.number(1)
@@ -154,7 +154,7 @@ class Functions(Assignments, Selections, Containers, Control, Narrow, Around):
             if bound and rng.random() < 0.4:
                 self.line(f"nonlocal {bound[0][0]}")
                 self.line(f"{bound[0][0]} = {expressions.array(bound[0][1], 1)}")
-            rng.choice([self.write_element, self.write_slice])()  # `x += 1` would make x a name of its own
+            self.write(rng.choice(["element", "slice"]))  # `x += 1` would make x a name of its own
             self.line(f"return u * 0.5 + {expressions.number(1)}")
         self.bind(Float(), "s", f"{name}({expressions.number(1)}) + {name}({expressions.number(0)})")
 
@@ -175,6 +175,6 @@ class Functions(Assignments, Selections, Containers, Control, Narrow, Around):
             with self.function():
                 expressions.scope |= {"v": Array((size,)), "s": Float()}
                 self.line(f"v[{expressions.index(size)}] {rng.choice(['=', '+='])} s * 0.5")
-                rng.choice([self.write_element, self.write_slice])()
+                self.write(rng.choice(["element", "slice"]))
                 self.line(f"return s * 0.25 + {expressions.number(1)}")
         self.bind(Float(), "s", f"apply({function}, {array}, {expressions.number(1)})")

@@ -6,7 +6,7 @@ assignments.py, selections.py, containers.py, control.py and functions.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
@@ -30,6 +30,19 @@ class Helper:
     parameters: tuple[Kind, ...]
     result: Kind | None
     recursive: bool = False
+
+
+_WRITERS: dict[str, Callable[[Writer], None]] = {}
+
+
+def writes(kind: str) -> Callable[[Callable[[Writer], None]], Callable[[Writer], None]]:
+    """The function writes statements of a kind."""
+
+    def enter(write: Callable[[Writer], None]) -> Callable[[Writer], None]:
+        _WRITERS[kind] = write
+        return write
+
+    return enter
 
 
 class Writer:
@@ -141,7 +154,10 @@ class Writer:
         return self.depth < DEPTH or kind not in NESTED
 
     def write(self, kind: str) -> None:
-        getattr(self, f"write_{kind}")()
+        if kind in _WRITERS:
+            _WRITERS[kind](self)
+        else:
+            getattr(self, f"write_{kind}")()
 
     def body(self) -> None:
         for _ in range(self.rng.choice([1, 1, 1, 2, 2, 3])):

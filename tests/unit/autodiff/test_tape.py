@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from expanded import callable_of, expand, passes
 from loop_programs import programs
-from mlirad.autodiff.tape.tape.tape import Tape
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from mlirad.autodiff.tape.tape import Tape
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant
 from mlirad.dialect.ops.check import CheckIndexOp, CheckOp, check, check_index

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from as_numpy import is_alike, refusal, traced_as
-from mlirad.frontend.values.values.assignment import assignable
 from straight_line import evaluate
 
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError
+from mlirad.frontend.values.assignment import assignable
 
 VALUES = [
     *(2, 2.7, -1, True, 300, 2**40, np.float64(2.7), np.float32(-1.5), np.int64(300), np.uint8(7), np.bool_(True)),

@@ -10,7 +10,7 @@ import pytest
 from as_numpy import Known, agrees
 
 from mlirad.errors import DTypeError, ShapeError, StaticOverflowError
-from mlirad.frontend.values.values import nep50, shapes
+from mlirad.frontend.values import nep50, shapes
 
 ARRAYS = [
     *(np.array([3, 1, 2], dtype) for dtype in ("u1", "i1", "i4", "i8", "u8", "f4", "f8")),

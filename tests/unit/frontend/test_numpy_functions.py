@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 from as_numpy import Known, agrees, compiled
-from mlirad.frontend.values.values.traced import NeedStatic, Traced
 
 import mlirad
 from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import numpy_calls
+from mlirad.frontend.values.traced import NeedStatic, Traced
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=5)

@@ -8,11 +8,11 @@ import sys
 import numpy as np
 import pytest
 from as_numpy import Known, agrees, compiled
-from mlirad.frontend.values.values.traced import DATA, NeedStatic, Traced, is_static, origins_of, require_static
 from straight_line import evaluate
 
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError, DTypeError, StaticValueError, StaticZeroDivisionError, UnsupportedSyntaxError
+from mlirad.frontend.values.traced import DATA, NeedStatic, Traced, is_static, origins_of, require_static
 
 INTS = [-7, -3, -1, 0, 1, 2, 5]
 
@@ -240,7 +240,7 @@ def test_int_of_what_has_no_integer_part_raises():
 
 FRESH = """
 import numpy as np
-from mlirad.frontend.values.values.traced import Traced, as_operand, as_traced
+from mlirad.frontend.values.traced import Traced, as_operand, as_traced
 
 def outcomes():
     x = as_traced(2)

@@ -6,14 +6,14 @@ import random
 import numpy as np
 import pytest
 from as_numpy import refusal
-from mlirad.frontend.values.values.indexing import compose, is_basic
-from mlirad.frontend.values.values.traced import NeedStatic, Traced
-from mlirad.frontend.values.values.views import Affine, Reshape, View, get, put, safe_params
 from straight_line import evaluate
 
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError, DTypeError, StaticIndexError, StaticValueError
 from mlirad.frontend.numpy import view_functions
+from mlirad.frontend.values.indexing import compose, is_basic
+from mlirad.frontend.values.traced import NeedStatic, Traced
+from mlirad.frontend.values.views import Affine, Reshape, View, get, put, safe_params
 
 I8 = np.dtype(np.int64)
 

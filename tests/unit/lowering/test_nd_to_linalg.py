@@ -18,7 +18,7 @@ from xdsl.traits import is_side_effect_free
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, emit, insert, sum_of, zeros_like
-from mlirad.dialect.core.op import op_classes
+from mlirad.dialect.op import op_classes
 from mlirad.dialect.ops.check import CheckFailed, check_index
 from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.constant import ConstantOp

@@ -14,9 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mlirad.autodiff.tape.tape.slots import Slots
-from mlirad.frontend.values.values.values import Lazy, Ref, Static, Traced, Tuple
-from mlirad.frontend.values.values.views import _Slice, c_strides
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
@@ -26,7 +23,8 @@ from mlirad.autodiff.adjoint import Adjoint
 from mlirad.autodiff.carries import Loop, branches
 from mlirad.autodiff.naming import Naming
 from mlirad.autodiff.tangent import Tangent
-from mlirad.autodiff.tape.tape import recover
+from mlirad.autodiff.tape import recover
+from mlirad.autodiff.tape.slots import Slots
 from mlirad.contract.captures import Guard
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply
@@ -42,7 +40,9 @@ from mlirad.frontend.interpreter.loops import loop_ops
 from mlirad.frontend.interpreter.statements import assigning, augmented, statements
 from mlirad.frontend.join import merge
 from mlirad.frontend.numpy import numpy_elementwise, numpy_power, numpy_scalars, operators
-from mlirad.frontend.values.values import assignment, nep50
+from mlirad.frontend.values import assignment, nep50
+from mlirad.frontend.values.values import Lazy, Ref, Static, Traced, Tuple
+from mlirad.frontend.values.views import _Slice, c_strides
 from mlirad.jit.specialization import Specialization
 from mlirad.lowering.clean_up import cse
 from mlirad.lowering.clean_up.cse import _Scopes

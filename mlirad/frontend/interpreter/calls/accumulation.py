@@ -27,14 +27,14 @@ from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.numpy import numpy_elementwise, view_functions
 from mlirad.frontend.numpy.masked import changed_in_place, elementwise
 from mlirad.frontend.numpy.numpy_elementwise import truths
-from mlirad.frontend.values.values import nep50, sizes
-from mlirad.frontend.values.values.advanced import Arrays
-from mlirad.frontend.values.values.assignment import as_array_of, assignable
-from mlirad.frontend.values.values.indexing import is_basic
-from mlirad.frontend.values.values.selection import put, select
-from mlirad.frontend.values.values.sizes import Shape
-from mlirad.frontend.values.values.traced import DATA, Traced, as_operand, in_type, shape_of, stand_in
-from mlirad.frontend.values.values.values import Ref, Static, Value
+from mlirad.frontend.values import nep50, sizes
+from mlirad.frontend.values.advanced import Arrays
+from mlirad.frontend.values.assignment import as_array_of, assignable
+from mlirad.frontend.values.indexing import is_basic
+from mlirad.frontend.values.selection import put, select
+from mlirad.frontend.values.sizes import Shape
+from mlirad.frontend.values.traced import DATA, Traced, as_operand, in_type, shape_of, stand_in
+from mlirad.frontend.values.values import Ref, Static, Value
 
 _SAME_KIND, _TRUE, _RAISE = Static("same_kind"), Static(True), Static("raise")
 

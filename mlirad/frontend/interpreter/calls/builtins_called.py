@@ -28,9 +28,9 @@ from mlirad.frontend.interpreter.calls.operator_calls import OPERATORS
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.program import prelude
-from mlirad.frontend.values.values.selection import Selected
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.selection import Selected
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value
 from mlirad.requests import checkpointed
 
 _EMPTY = "max() or min() of an empty sequence"

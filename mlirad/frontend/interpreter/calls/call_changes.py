@@ -19,9 +19,9 @@ from mlirad.errors import DifferentiationError
 from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.calls.separate_copies import COPY, cells_of
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.values.values.poison import Poison
-from mlirad.frontend.values.values.state import State, reached
-from mlirad.frontend.values.values.values import (
+from mlirad.frontend.values.poison import Poison
+from mlirad.frontend.values.state import State, reached
+from mlirad.frontend.values.values import (
     Alternative,
     Entry,
     Object,

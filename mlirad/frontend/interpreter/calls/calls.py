@@ -31,7 +31,7 @@ from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.numpy import numpy_calls
 from mlirad.frontend.program import hints, prelude
 from mlirad.frontend.program.hidden_state import is_of_hidden_state
-from mlirad.frontend.values.values.values import (
+from mlirad.frontend.values.values import (
     Bound,
     Closure,
     Lazy,

@@ -15,8 +15,8 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import numpy_calls, numpy_creation, view_functions
 from mlirad.frontend.numpy.out_arguments import with_out_named
 from mlirad.frontend.program import hints, purity
-from mlirad.frontend.values.values.traced import DATA, NeedStatic, is_static, origins_of
-from mlirad.frontend.values.values.values import (
+from mlirad.frontend.values.traced import DATA, NeedStatic, is_static, origins_of
+from mlirad.frontend.values.values import (
     Lazy,
     Ref,
     Static,

@@ -18,7 +18,7 @@ from mlirad.frontend.interpreter import dispatch, python_objects
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.program import purity
 from mlirad.frontend.program.libraries import is_of_library
-from mlirad.frontend.values.values.values import Entry, Static, Tuple, Value
+from mlirad.frontend.values.values import Entry, Static, Tuple, Value
 
 _FIELDS = (("attribute", "__dataclass_fields__"),)
 _ANY_CLASS = 1 << 9

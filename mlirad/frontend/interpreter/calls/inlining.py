@@ -17,9 +17,9 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.recursions import Site
 from mlirad.frontend.program import libraries, prelude
 from mlirad.frontend.program.source import FunctionNode, Source, source_of
-from mlirad.frontend.values.values.poison import PoisonUsed
-from mlirad.frontend.values.values.traced import NeedStatic
-from mlirad.frontend.values.values.values import (
+from mlirad.frontend.values.poison import PoisonUsed
+from mlirad.frontend.values.traced import NeedStatic
+from mlirad.frontend.values.values import (
     Closure,
     Entry,
     Tuple,

@@ -27,10 +27,10 @@ from mlirad.frontend.interpreter.grown_lists import buffers_of, is_short, list_i
 from mlirad.frontend.join.columns import discard
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.join.steering import Bottom
-from mlirad.frontend.values.values import known, layout, sizes
-from mlirad.frontend.values.values.state import reached
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import (
+from mlirad.frontend.values import known, layout, sizes
+from mlirad.frontend.values.state import reached
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import (
     Bound,
     Closure,
     Entry,

@@ -14,10 +14,10 @@ from xdsl.ir import SSAValue
 from mlirad.contract.captures import CAPTURE
 from mlirad.errors import DifferentiationError
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.values.values.sizes import TRACED
-from mlirad.frontend.values.values.state import reached
-from mlirad.frontend.values.values.values import Ref, Value
-from mlirad.frontend.values.values.views import WHOLE, Affine, View
+from mlirad.frontend.values.sizes import TRACED
+from mlirad.frontend.values.state import reached
+from mlirad.frontend.values.values import Ref, Value
+from mlirad.frontend.values.views import WHOLE, Affine, View
 
 Memory = frozenset[Hashable]
 _ANY: Memory = frozenset({"any"})

@@ -25,10 +25,10 @@ from mlirad.frontend.interpreter.calls.outline import InArrays, Made, Outlined, 
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import buffers_of, list_in_arrays
 from mlirad.frontend.join.merge import kind_of
-from mlirad.frontend.values.values.assignment import assignable
-from mlirad.frontend.values.values.sizes import filled, pattern, shape_of
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import Entry, Object, Pullback, Ref, Static, Transformed, Tuple, Value
+from mlirad.frontend.values.assignment import assignable
+from mlirad.frontend.values.sizes import filled, pattern, shape_of
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import Entry, Object, Pullback, Ref, Static, Transformed, Tuple, Value
 from mlirad.requests import Grad, Jvp, Vjp
 
 

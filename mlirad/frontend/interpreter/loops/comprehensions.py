@@ -25,10 +25,10 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import visits
 from mlirad.frontend.interpreter.statements import assigning
 from mlirad.frontend.join.elements import NumberElement, element_of, leaves
-from mlirad.frontend.values.values import known
-from mlirad.frontend.values.values.poison import PoisonUsed
-from mlirad.frontend.values.values.traced import NeedStatic, Traced
-from mlirad.frontend.values.values.values import Entry, Lazy, Object, Static, Tuple, Value, inside
+from mlirad.frontend.values import known
+from mlirad.frontend.values.poison import PoisonUsed
+from mlirad.frontend.values.traced import NeedStatic, Traced
+from mlirad.frontend.values.values import Entry, Lazy, Object, Static, Tuple, Value, inside
 
 # Longer lists of numbers are filled by loops.
 MANY = 200

@@ -31,11 +31,11 @@ from mlirad.frontend.join.header import Loop, Pass
 from mlirad.frontend.join.merge import Merge
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Grows, Unbounded
-from mlirad.frontend.values.values import affine, known
-from mlirad.frontend.values.values.poison import PoisonUsed
-from mlirad.frontend.values.values.state import State
-from mlirad.frontend.values.values.traced import DATA, Traced, origins_of
-from mlirad.frontend.values.values.values import Entry, Growth, Static
+from mlirad.frontend.values import affine, known
+from mlirad.frontend.values.poison import PoisonUsed
+from mlirad.frontend.values.state import State
+from mlirad.frontend.values.traced import DATA, Traced, origins_of
+from mlirad.frontend.values.values import Entry, Growth, Static
 
 # How often other lists of a loop are found to grow.
 TRIES = 12

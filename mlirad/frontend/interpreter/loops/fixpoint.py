@@ -25,12 +25,12 @@ from mlirad.frontend.join.moves import Moves
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Grows, NoFixpoint, NotConfirmed, NotEntered
 from mlirad.frontend.join.widening import Widening, leaves_of
-from mlirad.frontend.values.values import known
-from mlirad.frontend.values.values.origins import dependent, resolved
-from mlirad.frontend.values.values.poison import PoisonUsed
-from mlirad.frontend.values.values.state import Place, State
-from mlirad.frontend.values.values.traced import NeedStatic
-from mlirad.frontend.values.values.values import Ref, kind_of
+from mlirad.frontend.values import known
+from mlirad.frontend.values.origins import dependent, resolved
+from mlirad.frontend.values.poison import PoisonUsed
+from mlirad.frontend.values.state import Place, State
+from mlirad.frontend.values.traced import NeedStatic
+from mlirad.frontend.values.values import Ref, kind_of
 
 # Passes that change more than numbers, such as which arrays are referred to: after so many, a header is looked for in
 # another order (LoopNaming), and after so many more than there are places, there is none.

@@ -15,18 +15,19 @@ from xdsl.ir import Block, Region, SSAValue
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, insert, where
 from mlirad.dialect.ops.request import CHECKPOINT
-from mlirad.frontend.interpreter import branches, conditions, dispatch, value_names
+from mlirad.frontend.interpreter import branches, conditions, dispatch
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.loops import unrolling
+from mlirad.frontend.join import value_names
 from mlirad.frontend.join.columns import discard
 from mlirad.frontend.join.header import INDEX, Header, Loop, Pass
 from mlirad.frontend.join.merge import describe_state
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Bottom, NotEntered
 from mlirad.frontend.join.widening import given
-from mlirad.frontend.values.values import affine, known
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import Static
+from mlirad.frontend.values import affine, known
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import Static
 
 LoopOp = ForOp | WhileOp
 

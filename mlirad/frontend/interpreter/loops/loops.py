@@ -20,9 +20,9 @@ from mlirad.frontend.interpreter.statements import assigning
 from mlirad.frontend.join.header import Loop
 from mlirad.frontend.join.outcomes import Outcome
 from mlirad.frontend.program.scope import Names
-from mlirad.frontend.values.values.poison import PoisonUsed
-from mlirad.frontend.values.values.traced import NeedStatic
-from mlirad.frontend.values.values.values import Static, Value
+from mlirad.frontend.values.poison import PoisonUsed
+from mlirad.frontend.values.traced import NeedStatic
+from mlirad.frontend.values.values import Static, Value
 
 
 @runs(ast.For)

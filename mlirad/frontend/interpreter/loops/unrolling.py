@@ -17,9 +17,9 @@ from mlirad.frontend.join.frames import Why
 from mlirad.frontend.join.header import Loop
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.program.scope import Names
-from mlirad.frontend.values.values.poison import PoisonUsed
-from mlirad.frontend.values.values.traced import DATA, NeedStatic, Traced
-from mlirad.frontend.values.values.values import Lazy, Object, Static, Tuple, Value
+from mlirad.frontend.values.poison import PoisonUsed
+from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
+from mlirad.frontend.values.values import Lazy, Object, Static, Tuple, Value
 from mlirad.slow_compilations import note_copy
 
 # A loop is unrolled into this many copies of its body at most.

@@ -24,9 +24,9 @@ from mlirad.frontend.interpreter import (
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.program import purity
-from mlirad.frontend.values.values.indexing import is_basic
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.indexing import is_basic
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value
 
 # Assignment.
 

@@ -25,10 +25,10 @@ from mlirad.frontend.interpreter.special_methods import BINARY as SPECIAL
 from mlirad.frontend.interpreter.statements import assigning
 from mlirad.frontend.numpy.masked import changed_in_place
 from mlirad.frontend.program import prelude
-from mlirad.frontend.values.values.indexing import is_basic
-from mlirad.frontend.values.values.selection import Selected
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import Object, Ref, Static, Value
+from mlirad.frontend.values.indexing import is_basic
+from mlirad.frontend.values.selection import Selected
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import Object, Ref, Static, Value
 
 # Augmented assignment: the target is evaluated once, and its value before the right side.
 

@@ -14,7 +14,7 @@ from types import ModuleType
 from mlirad.contract.captures import Path, is_settled
 from mlirad.frontend.interpreter import attributes, python_objects, variables
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.values.values.values import Value
+from mlirad.frontend.values.values import Value
 
 _QUIET = ("numpy", "scipy")
 

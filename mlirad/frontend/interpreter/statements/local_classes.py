@@ -16,7 +16,7 @@ from typing import Any
 from mlirad.frontend.interpreter import dispatch, storage, variables
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.program.codes import codes_in
-from mlirad.frontend.values.values.values import Static
+from mlirad.frontend.values.values import Static
 
 _OUTSIDE = "define the class outside"
 _METHODS = (staticmethod, classmethod, property)

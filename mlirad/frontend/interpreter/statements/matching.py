@@ -29,8 +29,8 @@ from mlirad.frontend.interpreter.dispatch import runs
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.program.scope import Names
-from mlirad.frontend.values.values.traced import Traced
-from mlirad.frontend.values.values.values import Entry, Object, Static, Tuple, Value
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import Entry, Object, Static, Tuple, Value
 
 Truth = bool | Traced
 Bindings = dict[str, Value]

@@ -23,9 +23,9 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Bottom
 from mlirad.frontend.program import purity
-from mlirad.frontend.values.values.poison import PoisonUsed
-from mlirad.frontend.values.values.traced import NeedStatic, Traced
-from mlirad.frontend.values.values.values import Ref, Static, Value
+from mlirad.frontend.values.poison import PoisonUsed
+from mlirad.frontend.values.traced import NeedStatic, Traced
+from mlirad.frontend.values.values import Ref, Static, Value
 from mlirad.raised import name_of_exception
 
 _PLACES = 2

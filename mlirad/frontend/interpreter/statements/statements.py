@@ -19,7 +19,7 @@ from mlirad.frontend.join.frames import RESULT
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Bottom
 from mlirad.frontend.program.scope import Names, always_leaves
-from mlirad.frontend.values.values.values import Static, Value
+from mlirad.frontend.values.values import Static, Value
 
 _ADVICE = {
     ast.Try: "check the condition with an if",

@@ -14,8 +14,8 @@ from xdsl.ir import SSAValue
 
 from mlirad.frontend.join.columns import Column, hint_of
 from mlirad.frontend.join.header import Loop
-from mlirad.frontend.values.values.state import State
-from mlirad.frontend.values.values.values import Maybe, Object, Ref, Traced, Tuple, Value
+from mlirad.frontend.values.state import State
+from mlirad.frontend.values.values import Maybe, Object, Ref, Traced, Tuple, Value
 
 
 def name(value: SSAValue, text: str) -> None:
