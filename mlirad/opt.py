@@ -32,7 +32,7 @@ PREFIX = "mlirad-"
 def passes() -> Iterator[type[ModulePass]]:
     """Every pass of mlirad: one a file, in the rooms `autodiff` and `lowering`."""
     for room in (autodiff, lowering):
-        for info in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+        for info in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
             module = importlib.import_module(info.name)
             for value in vars(module).values():
                 is_pass = isinstance(value, type) and issubclass(value, ModulePass) and value.__module__ == info.name

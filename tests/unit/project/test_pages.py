@@ -26,7 +26,7 @@ def missing_files(text: str) -> Iterator[str]:
     """Files and folders in backticks that are not there. Under a bold `room/`, or in its row, they are that room's."""
     room = PACKAGE
     for line in re.sub(r"```.*?```", "", text, flags=re.DOTALL).splitlines():
-        if heading := re.match(r"(?:\*\*|\| )`([a-z/]+)/`", line):
+        if heading := re.match(r"(?:\*\*|\| )`([a-z_/]+)/`", line):
             room = PACKAGE / heading[1]
         elif line.startswith("#"):
             room = PACKAGE
