@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from mlirad.signature import StaticLeaf
 
 MOST_THREADS = 256
 """Of those that share the work of one call."""
@@ -17,7 +20,8 @@ class Options:
     static_argnums, static_argnames: arguments that the code is specialised on by value. target: who takes over after
     the stage `optimized`. boundscheck: whether indices out of range raise IndexError (without it they are the user's
     responsibility). cache: whether its code is looked for and kept on disk. parallel: whether work on large arrays is
-    shared by threads. donate_argnums: positional arguments whose arrays may be overwritten by results.
+    shared by threads. donate_argnums: positional arguments whose arrays may be overwritten by results. of_target: the
+    options that the target declares, by name, in order; its class is not loaded before one is given.
     """
 
     static_argnums: tuple[int, ...] = ()
@@ -27,11 +31,18 @@ class Options:
     cache: bool = True
     parallel: bool = False
     donate_argnums: tuple[int, ...] = ()
+    of_target: tuple[tuple[str, StaticLeaf], ...] = ()
 
     @property
-    def for_target(self) -> dict[str, bool]:
+    def for_target(self) -> dict[str, Any]:
         """What the target is told, which refuses what it has no notion of."""
-        return {"parallel": True} if self.parallel else {}
+        return {name: leaf.value for name, leaf in self.of_target} | ({"parallel": True} if self.parallel else {})
+
+
+OWN_OPTIONS = tuple(name for name in Options.__dataclass_fields__ if name != "of_target")
+"""The options that `jit` has whatever the target is."""
+SHARED_OPTIONS = frozenset({"parallel"})
+"""Those that a target may declare too, and is told."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from mlirad.contract.interface import Interface, Reliance
 from mlirad.dialect_version import DIALECT_VERSION
 from mlirad.jit.portable import NotPortable, Objects, key_of
 from mlirad.jit.store import Store
-from mlirad.options import Environment, Options
+from mlirad.options import OWN_OPTIONS, Environment, Options
 from mlirad.signature import Signature, StaticLeaf
 from mlirad.targets.target import Artifact, Target
 
@@ -81,7 +81,18 @@ def disk_cache(options: Options, target: Target) -> DiskCache | None:
     if root is None or not options.cache:
         return None
     versions = _versions()
-    return None if versions is None else DiskCache(_store(root), target, [*versions, target.fingerprint()])
+    told = _told(options)
+    if versions is None or told is None:
+        return None
+    return DiskCache(_store(root), target, [*versions, target.fingerprint(), *told])
+
+
+def _told(options: Options) -> list[str] | None:
+    """The target's options, which all its code depends on; None for values that mean nothing in another process."""
+    try:
+        return [json.dumps([name, Objects().encode(leaf.value)]) for name, leaf in options.of_target]
+    except (NotPortable, RecursionError):
+        return None
 
 
 @cache
@@ -95,7 +106,7 @@ class DiskCache:
     def __init__(self, store: Store, target: Target, base: Sequence[str]):
         self.store = store
         self.target = target
-        self._base = base  # all software, and the processor
+        self._base = base  # all software, the processor, and the target's options
 
     def wanted(self, function: Any, asked: Signature, options: Options, shared: Sequence[Any] = ()) -> Wanted | None:
         """What to look for; None for what another process could not ask for. shared: which arguments are views of
@@ -105,7 +116,7 @@ class DiskCache:
             request = [objects.encode(function), objects.encode(asked)]
         except (NotPortable, RecursionError):  # of containers within containers
             return None
-        listed = [[name, repr(value)] for name, value in dataclasses.asdict(options).items() if name != "cache"]
+        listed = [[name, repr(getattr(options, name))] for name in OWN_OPTIONS if name != "cache"]
         return Wanted(key_of(["specialisation", *self._base, listed, *request, shared]), objects)
 
     def find(self, wanted: Wanted, leaves: Sequence[Any]) -> Hit | None:

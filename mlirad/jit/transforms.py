@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from inspect import getfullargspec
 from typing import Any, TypeVar, overload
 
 from mlirad import requests
 from mlirad.jit.kernel import Kernel, kernel_of
-from mlirad.options import Options
+from mlirad.options import OWN_OPTIONS, Options
+from mlirad.signature import StaticLeaf
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,40 +40,73 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     C-contiguous, shares memory with another argument or is returned itself, is left alone. A transform of a jitted
     function does not take the option over; `jit(grad(f), donate_argnums=0)` has it.
 
-    Raises TypeError for an unknown option or something that is not callable, and ValueError for donated arguments that
-    are static.
+    Other options are the target's: vector_bytes of "cpu" (16, 32, 64, or None for the widest vectors that pay). They
+    must be hashable. The target is loaded here if one is given, and otherwise when something is compiled.
+
+    Raises TypeError for an unknown option, naming those there are, and for something that is not callable; ValueError
+    for donated arguments that are static; what the target raises for a value that its option cannot have.
     """
-    made = _options(options)
+    made = _options(jit, options)
     if function is None:
         return lambda each: jit(each, **options)
     return Kernel(_callable(function), made)
 
 
-def _options(given: dict[str, Any]) -> Options:
-    held = dict(given)
+def _options(caller: Callable[..., Any], given: dict[str, Any], before: Options | None = None) -> Options:
+    """The options given to `caller`, instead of those before."""
+    if not given and before is not None:
+        return before
+    before = before or Options()
+    held = {name: value for name, value in given.items() if name in OWN_OPTIONS}
     for name, kind in (("static_argnums", int), ("static_argnames", str), ("donate_argnums", int)):
         if name in held:
             value = held[name]
             held[name] = (value,) if isinstance(value, kind) else tuple(value)
     if not isinstance(held.get("parallel", False), bool):
-        raise TypeError(f"jit(): parallel is True or False, not {held['parallel']!r}")
-    _check_donated(held.get("donate_argnums", ()), held.get("static_argnums", ()))
-    try:
-        return Options(**held)
-    except TypeError:
-        known = ", ".join(Options.__dataclass_fields__)
-        unknown = ", ".join(repr(name) for name in held if name not in Options.__dataclass_fields__)
-        raise TypeError(f"jit() has no option {unknown}; its options are {known}") from None
+        raise TypeError(f"{caller.__name__}(): parallel is True or False, not {held['parallel']!r}")
+    made = replace(before, **held)
+    _check_donated(caller, made.donate_argnums, made.static_argnums)
+    others = {name: value for name, value in given.items() if name not in OWN_OPTIONS}
+    if others:
+        _check_of_target(caller, others, made.target)
+    kept = before.of_target if made.target == before.target else ()
+    of_target = dict(kept) | {name: StaticLeaf(value, is_declared=True) for name, value in others.items()}
+    made = replace(made, of_target=tuple(sorted(of_target.items(), key=lambda each: each[0])))
+    if made.for_target:
+        from mlirad.targets.target import find_target
+
+        find_target(made.target, **made.for_target)  # it checks the values
+    return made
 
 
-def _check_donated(donated: Sequence[Any], static: Sequence[Any]) -> None:
+def _check_of_target(caller: Callable[..., Any], given: dict[str, Any], target: str) -> None:
+    """Raise TypeError for options that neither every kernel nor the target has, and for unhashable values."""
+    from mlirad.targets.target import option_names
+
+    declared = [name for name in option_names(target) if name not in OWN_OPTIONS]
+    unknown = [name for name in given if name not in declared]
+    if unknown:
+        own = ", ".join((*getfullargspec(caller).args[1:], *getfullargspec(caller).kwonlyargs, *OWN_OPTIONS))
+        of_target = f"those of the target {target!r}: {', '.join(declared)}" if declared else "the target has none"
+        name = caller.__name__
+        raise TypeError(
+            f"{name}() has no option {', '.join(map(repr, unknown))}; its options are {own}, and {of_target}"
+        )
+    for name, value in given.items():
+        try:
+            hash(value)
+        except TypeError:
+            raise TypeError(f"{caller.__name__}(): the option {name} must be hashable, unlike {value!r}") from None
+
+
+def _check_donated(caller: Callable[..., Any], donated: Sequence[Any], static: Sequence[Any]) -> None:
     for number in donated:
         if isinstance(number, bool) or not isinstance(number, int):
-            raise TypeError(f"jit(): donate_argnums are numbers of arguments, not {number!r}")
+            raise TypeError(f"{caller.__name__}(): donate_argnums are numbers of arguments, not {number!r}")
         if number < 0:
-            raise ValueError(f"jit(): donate_argnums count from 0, and {number} is less")
+            raise ValueError(f"{caller.__name__}(): donate_argnums count from 0, and {number} is less")
         if number in static:
-            raise ValueError(f"jit(): argument {number} is static, and cannot be donated")
+            raise ValueError(f"{caller.__name__}(): argument {number} is static, and cannot be donated")
 
 
 def _callable(function: Any) -> Any:
@@ -115,19 +150,21 @@ def grad(
     has_aux: bool = False,
     *,
     grad_position: int | Sequence[int] | None = None,
+    **options: Any,
 ) -> Kernel:
     """The gradient of a scalar function.
 
     argnums (grad_position is the same): the positional argument, or the arguments, to differentiate with respect to;
     an int gives one gradient, a tuple a tuple. A gradient has its argument's shape, dtype and pytree structure.
     has_aux: the function returns (value, aux), and the result is (gradients, aux).
+    options: as those of `jit`; without them, the options of the function, if it is jitted, but for donate_argnums.
 
     Raises, when called, mlirad.DifferentiationError (a TypeError), at the place in the source, for a value that is not
     one float and for an argument that is not of floats. What the function writes in the caller's arrays, lists, dicts
     and dataclasses is written once, as the function itself would.
     """
     request = requests.Grad(requests.plain(_callable(function)), _argnums(argnums, grad_position), has_aux, False)
-    return kernel_of(request, _inherited(function))
+    return kernel_of(request, _options(grad, options, _inherited(function)))
 
 
 @_stands_for(partial(requests.Grad, with_value=True))
@@ -137,13 +174,14 @@ def value_and_grad(
     has_aux: bool = False,
     *,
     grad_position: int | Sequence[int] | None = None,
+    **options: Any,
 ) -> Kernel:
     """The value of a scalar function and its gradient: (value, gradients), or ((value, aux), gradients) with has_aux.
 
     See `grad`. The forward sweep runs once.
     """
     request = requests.Grad(requests.plain(_callable(function)), _argnums(argnums, grad_position), has_aux, True)
-    return kernel_of(request, _inherited(function))
+    return kernel_of(request, _options(value_and_grad, options, _inherited(function)))
 
 
 @_stands_for(requests.Jvp)

@@ -16,6 +16,7 @@ import numpy as np
 from mlirad.contract.call_recipes import CallPlan, Kept, Recipe
 from mlirad.errors import TargetError
 from mlirad.location import SourceLocation
+from mlirad.options import OWN_OPTIONS, SHARED_OPTIONS
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -118,7 +119,11 @@ class Artifact(ABC):
 
 
 class Target(ABC):
-    """The tail of the pipeline. A subclass is a frozen dataclass whose fields are the target's options."""
+    """The tail of the pipeline. A subclass is a frozen dataclass whose fields are the target's options.
+
+    Each has a default. `__post_init__` raises TypeError or ValueError for a value that the option cannot have: `jit`
+    makes the target when it is given options. So its module should import what it compiles with when that is used.
+    """
 
     name: ClassVar[str]
     loads: ClassVar[str]
@@ -171,12 +176,25 @@ def target_names() -> tuple[str, ...]:
 def find_target(name: str, **options: Any) -> Target:
     """The target of that name with these options. Raises TargetError for an unknown name or option."""
     cls = _load(name)
-    known = {field.name for field in fields(cls)} if is_dataclass(cls) else set()
+    known = _options_of(name, cls)
     for option in options:
         if option not in known:
             listed = ", ".join(sorted(known)) or "none"
             raise TargetError(f"target {name!r} has no option {option!r}", hint=f"its options are: {listed}")
     return cls(**options)
+
+
+def option_names(name: str) -> tuple[str, ...]:
+    """The options that the target of that name declares. Raises TargetError for an unknown name."""
+    return _options_of(name, _load(name))
+
+
+def _options_of(name: str, cls: type[Target]) -> tuple[str, ...]:
+    names = tuple(each.name for each in fields(cls) if each.init) if is_dataclass(cls) else ()
+    for each in names:
+        if each in OWN_OPTIONS and each not in SHARED_OPTIONS:
+            raise TargetError(f"target {name!r} declares the option {each!r}, which every kernel has")
+    return names
 
 
 def _load(name: str) -> type[Target]:

@@ -1,6 +1,7 @@
 """Reads: the module of stage `optimized`. Writes: stages linalg to asm, object code, an artifact. Leaves: nothing.
 
-Nothing of xDSL is imported before a stage is run: object code that is at hand is loaded without it.
+LLVM is imported when it is used, and xDSL when a stage is run: options are checked without either, and object code
+that is at hand is loaded without xDSL.
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from mlirad.errors import TargetError
-from mlirad.targets.cpu import engine
-from mlirad.targets.cpu.calls.abi import CpuArtifact
 from mlirad.targets.target import Stage, Target
 
 if TYPE_CHECKING:
@@ -19,12 +18,17 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
     from mlirad.contract.call_recipes import Kept
+    from mlirad.targets.cpu.calls.abi import CpuArtifact
     from mlirad.targets.memory import MemoryReport
+
+WIDTHS = (16, 32, 64)
+"""Bytes of the vectors that processors have registers for."""
 
 
 @dataclass(frozen=True)
 class CpuTarget(Target):
-    """The host's processor. `vector_bytes`: width of the vectors; by default that of the widest registers that pay.
+    """The host's processor. `vector_bytes`: width of the vectors, one of WIDTHS, also if the processor has narrower
+    registers; by default that of the widest ones that pay.
 
     parallel: whether threads share the work of large nests.
     """
@@ -35,8 +39,17 @@ class CpuTarget(Target):
     vector_bytes: int | None = None
     parallel: bool = False
 
+    def __post_init__(self) -> None:
+        value = self.vector_bytes
+        if value is not None and type(value) is not int:
+            raise TypeError(f"vector_bytes is 16, 32 or 64, or None for the widest that pays, not {value!r}")
+        if value is not None and value not in WIDTHS:
+            raise ValueError(f"vector_bytes is 16, 32 or 64, or None for the widest that pays, not {value}")
+
     @property
     def width(self) -> int:
+        from mlirad.targets.cpu import engine
+
         return self.vector_bytes or engine.host_vector_bytes()
 
     def check(self, module: ModuleOp) -> list[TargetError]:
@@ -50,8 +63,8 @@ class CpuTarget(Target):
             Stage("bufferized", _passes(_bufferized)),
             Stage("loops", self._to_loops),
             Stage("llvmir", self._emit, "ll"),
-            Stage("llvmopt", engine.optimise, "ll"),
-            Stage("asm", engine.assemble, "s"),
+            Stage("llvmopt", _optimise, "ll"),
+            Stage("asm", _assemble, "s"),
         )
 
     def _to_loops(self, module: ModuleOp) -> ModuleOp:
@@ -73,13 +86,19 @@ class CpuTarget(Target):
         return replace(report, arena=arena_of(self._to_loops(module), name))
 
     def compile(self, value: str) -> bytes:
-        return engine.compile_object(value)
+        from mlirad.targets.cpu.engine import compile_object
+
+        return compile_object(value)
 
     def load(self, code: bytes, kept: Kept | None = None) -> CpuArtifact:
+        from mlirad.targets.cpu.calls.abi import CpuArtifact
+
         return CpuArtifact(code, kept)
 
     def fingerprint(self) -> str:
-        return f"cpu;{self.width};{engine.host_fingerprint()}"
+        from mlirad.targets.cpu.engine import host_fingerprint
+
+        return f"cpu;{self.width};{host_fingerprint()}"
 
 
 def _passes(make: Callable[[], list[ModulePass]]) -> Callable[[ModuleOp], ModuleOp]:
@@ -94,6 +113,18 @@ def _passes(make: Callable[[], list[ModulePass]]) -> Callable[[ModuleOp], Module
         return module
 
     return run
+
+
+def _optimise(text: str) -> str:
+    from mlirad.targets.cpu.engine import optimise
+
+    return optimise(text)
+
+
+def _assemble(text: str) -> str:
+    from mlirad.targets.cpu.engine import assemble
+
+    return assemble(text)
 
 
 def _linalg() -> list[ModulePass]:

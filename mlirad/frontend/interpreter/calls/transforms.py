@@ -47,6 +47,10 @@ class PulledBack:
     primals: Any
 
 
+_OPTIONS = ("argnums", "has_aux", "grad_position")
+"""Of `grad` and `value_and_grad`, but for those of compilations."""
+
+
 def make_transformed(context: Context, transform: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
     """`mlirad.grad(h, ...)` and its like inside a function: `transform` is the class of request, or makes one."""
     if not args:
@@ -56,6 +60,13 @@ def make_transformed(context: Context, transform: Any, args: Sequence[Value], kw
         return dispatch.call(context, Transformed(args[0], Vjp(None, has_aux)), args[1:], kwargs)
     if transform is Jvp:
         return dispatch.call(context, Transformed(args[0], Jvp(None)), args[1:], kwargs)
+    for name in kwargs:
+        if name not in _OPTIONS:
+            raise DTypeError(
+                f"a gradient inside a compiled function has no option {name!r}",
+                context.location,
+                hint=f"it has {', '.join(_OPTIONS)}; options of the compilation belong to the function outside",
+            )
     options = {name: storage.static(context, value, f"the option {name}=") for name, value in kwargs.items()}
     if "grad_position" in options:
         options["argnums"] = options.pop("grad_position")
