@@ -53,12 +53,12 @@ def compare(context: Context, op: ast.cmpop, left: Value, right: Value, only_tru
     first, second = sequence(context, left), sequence(context, right)
     if first is not None and second is not None:
         return compared_sequences(context, op, first, second, only_truth)
-    a, b = storage.operand(context, left), storage.operand(context, right)
-    if isinstance(a, tuple | list | dict) and isinstance(b, tuple | list | dict) and not is_static((a, b)):
-        require_static((a, b), "the items of compared dicts")
     function = COMPARE[type(op)]
     if (answer := of_containers(context, function, left, right)) is not None:
         return answer
+    a, b = storage.operand(context, left), storage.operand(context, right)
+    if isinstance(a, tuple | list | dict) and isinstance(b, tuple | list | dict) and not is_static((a, b)):
+        require_static((a, b), "the items of compared dicts")
     for number, other in ((a, b), (b, a)):
         if isinstance(op, ast.Eq | ast.NotEq) and isinstance(number, Traced) and is_no_number(other):
             if not number.is_array:  # no number is equal to it

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 import dataclasses
 
+import numpy as np
+
 from mlirad.frontend.interpreter import (
     access,
     attributes,
@@ -77,6 +79,8 @@ def in_place(context: Context, op: ast.operator, current: Value, right: Value) -
         return found
     if special_methods.users_class(context, current) is not None:
         return expressions.binary(context, op, current, right)
+    if isinstance(current, Object) and is_numpys(right, op):
+        return expressions.binary(context, op, current, right)  # NumPy's operator comes before that of a list
     if context.grown(current) is not None and isinstance(op, ast.Add):
         return extended(context, current, right)
     if isinstance(current, Object) and isinstance(op, ast.Add) and storage.entry_of(context, current).kind is list:
@@ -87,8 +91,11 @@ def in_place(context: Context, op: ast.operator, current: Value, right: Value) -
         storage.change(context, current, dataclasses.replace(entry, keys=tuple(range(len(items))), items=items))
         return current
     if isinstance(current, Object) and isinstance(op, ast.Mult) and storage.entry_of(context, current).kind is list:
+        times = storage.static(context, right, "how often a list is repeated")
+        if not isinstance(times, int | np.integer):
+            return expressions.binary(context, op, current, right)
         entry = storage.entry_of(context, current)
-        items = entry.items * int(storage.static(context, right, "how often a list is repeated"))
+        items = entry.items * int(times)
         storage.change(context, current, dataclasses.replace(entry, keys=tuple(range(len(items))), items=items))
         return current
     if isinstance(current, Object) and isinstance(op, ast.BitOr):
@@ -109,6 +116,15 @@ def in_place(context: Context, op: ast.operator, current: Value, right: Value) -
     function = BINARY[type(op)]
     storage.assign_array(context, current, function(context.read(current), operand), UFUNCS[type(op)])
     return current
+
+
+def is_numpys(value: Value, op: ast.operator) -> bool:
+    """Whether the operator beside a list is NumPy's, also in place: of an array, and of NumPy's numbers but for `*`."""
+    if isinstance(value, Ref | Selected):
+        return True
+    if isinstance(op, ast.Mult):
+        return False  # an integer repeats the list
+    return isinstance(value.value, np.generic) if isinstance(value, Static) else not getattr(value, "weak", True)
 
 
 def extended(context: Context, current: Value, right: Value) -> Value:
