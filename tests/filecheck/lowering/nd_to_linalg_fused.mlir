@@ -1,4 +1,13 @@
 // RUN: mlirad-opt %s -p 'mlirad-nd-to-linalg' | filecheck %s
+// Which ops share loops. Each array that is made costs a write and a read of memory; an op that is computed in two
+// groups costs its work twice, and one that a product reads would be computed again for each row. So an op joins the
+// loops of what reads it, if all that reads it is in there and each of its elements is computed once there. What is
+// cheap, and what only moves elements, joins every group that reads it.
+//
+//     a --> exp --> mul  [group 1]           exp is read in two groups: it stays, and is an array
+//            +----> sum  [group 2]
+//
+//     a --> add --> tanh --> mul             one group: the root is mul, and no array in between
 
 // A chain is one generic; constants and broadcasts are read as they are; no intermediate exists.
 // CHECK-LABEL: func.func public @chain
