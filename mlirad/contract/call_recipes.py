@@ -3,16 +3,40 @@
 Reads: nothing. Writes: nothing. Leaves: `Recipe`, which jit makes of a specialisation and a target's artifact takes.
 
 The steps work on registers that hold Python objects. The first ones are the arguments of the call, then come those
-that steps push, in order. Compiled code takes and gives 64-bit slots, as `Entry` tells.
+that steps push, in order. Compiled code takes and gives 64-bit slots, as `Slot` tells.
+
+A target whose code is called otherwise has nothing to do with this: its artifacts are no `PlannedCalls`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
+
+from mlirad.contract.kept_code import Kept
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What a compiled function takes or gives at one place: a scalar, or an array's data and unknown sizes.
+
+    `element` is MLIR's name of the element type, without signedness ("f64", "i1", "i8"). `shape` is None for a scalar;
+    in it, -1 is an unknown size. `result` is the number of the function's result that this place finally holds.
+    """
+
+    element: str
+    shape: tuple[int, ...] | None
+    result: int | None = None
+    is_written: bool = False
+    is_output: bool = False
+
+    @property
+    def width(self) -> int:
+        """How many 64-bit slots it takes: one for a scalar or a pointer, one more per unknown size."""
+        return 1 + (self.shape or ()).count(-1)
 
 
 class Op(IntEnum):
@@ -124,10 +148,6 @@ class Recipe:
     checks_overlap: bool
 
 
-Kept = Callable[[str, Callable[[], bytes]], bytes]
-"""Gives what is kept under a name, or else makes it and keeps it."""
-
-
 class PlanTable(ABC):
     """The plans by which calls of one callable may go. It is changed by one thread at a time."""
 
@@ -159,3 +179,15 @@ class CallPlan(ABC):
         What fits no plan goes to the class's `__call__`. kind: a class derived from `vectorcall.NativelyCallable`.
         slot: one of its slots, for the table's use. kept: whence code may come that was made earlier.
         """
+
+
+class PlannedCalls(ABC):
+    """What an artifact also is, whose functions take and give 64-bit slots and may be called by plans."""
+
+    @abstractmethod
+    def slots(self, name: str) -> tuple[Sequence[Slot], Sequence[Slot]]:
+        """What the function `name` takes, outputs included, and what it returns."""
+
+    @abstractmethod
+    def call_plan(self, name: str, recipe: Recipe) -> CallPlan | None:
+        """Calls of the function `name` as the recipe tells; None where each has to be an `invoke`."""

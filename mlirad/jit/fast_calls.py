@@ -24,7 +24,9 @@ from mlirad.contract.call_recipes import (
     Numbers,
     Objects,
     Op,
+    PlannedCalls,
     Recipe,
+    Slot,
     Spec,
     Step,
 )
@@ -40,7 +42,6 @@ from mlirad.contract.results import (
 )
 from mlirad.jit.specialization import Specialization
 from mlirad.signature import ArrayLeaf, Layout, LeafSpec, ScalarLeaf, StaticLeaf
-from mlirad.targets.target import Entry, Slot
 
 MOST_REGISTERS = 500
 """Calls of more parts go the slow path: registers are kept on the stack."""
@@ -60,33 +61,34 @@ class _NotFast(Exception):
 def plan_for(made: Specialization) -> CallPlan | None:
     """How calls that `made` is right for go without Python; None where they cannot. It is made once."""
     if not made.is_planned:
-        recipe = _recipe_for(made)
-        made.plan = None if recipe is None else made.artifact.call_plan(made.built.name, recipe)
+        artifact = made.artifact
+        recipe = _recipe_for(made, artifact) if isinstance(artifact, PlannedCalls) else None
+        if isinstance(artifact, PlannedCalls) and recipe is not None:
+            made.plan = artifact.call_plan(made.built.name, recipe)
         made.is_planned = True
     return made.plan
 
 
-def _recipe_for(made: Specialization) -> Recipe | None:
+def _recipe_for(made: Specialization, artifact: PlannedCalls) -> Recipe | None:
     """How calls that `made` is right for go; None if they all take the slow path."""
     if made.is_aliased or made.built.changes_copies:
         return None
     try:
-        return _Writer(made).recipe()
+        return _Writer(made, *artifact.slots(made.built.name)).recipe()
     except _NotFast:
         return None
 
 
 class _Writer:
-    def __init__(self, made: Specialization):
+    def __init__(self, made: Specialization, arguments: Sequence[Slot], returns: Sequence[Slot]):
         self._made, self._built = made, made.built
-        self._entry = made.artifact.entries[made.built.name]
         self._steps: list[Step] = []
         self._top = 0  # the next register
         self._fetched: dict[Any, int] = {}
         self._arrays = 0
         self._taken: dict[int, int] = {}  # the registers of the donated arrays that results stand in
         self._checks_overlap = bool(made.written) or bool(made.donated) or made.checks_copies
-        self._inputs, self._outputs, self._returns, self._width = _places(self._entry)
+        self._inputs, self._outputs, self._returns, self._width = _places(arguments, returns)
         if len(self._inputs) != len(made.inputs):
             raise _NotFast
 
@@ -355,23 +357,25 @@ def _itemsize(slot: Slot) -> int:
 _Places = dict[int, tuple[Slot, int]]
 
 
-def _places(entry: Entry) -> tuple[list[tuple[Slot, int]], _Places, _Places, int]:
+def _places(
+    arguments: Sequence[Slot], returned: Sequence[Slot]
+) -> tuple[list[tuple[Slot, int]], _Places, _Places, int]:
     """The inputs with their places among the slots; outputs and returned numbers by result; the number of slots."""
     inputs: list[tuple[Slot, int]] = []
     outputs: _Places = {}
     returns: _Places = {}
     place = 0
-    for slot in (*entry.arguments, *entry.returns):
+    for slot in (*arguments, *returned):
         if slot.width != 1:
             raise _NotFast
-    for slot in entry.arguments:
+    for slot in arguments:
         if slot.is_output:
             assert slot.result is not None
             outputs[slot.result] = (slot, place)
         else:
             inputs.append((slot, place))
         place += 1
-    for slot in entry.returns:
+    for slot in returned:
         if slot.shape is not None or slot.result is None:
             raise _NotFast
         returns[slot.result] = (slot, place)

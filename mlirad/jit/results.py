@@ -121,7 +121,7 @@ class Pullback:
         self._residuals = residuals
         self._returned = Returned(entry.structure, entry.results)
         dtypes = dtypes_of(entry.results)
-        self._dtypes = [dtypes.get(number) for number in range(artifact.entries[entry.name].result_count)]
+        self._dtypes = [dtypes.get(number) for number in range(artifact.result_count(entry.name))]
 
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         """The cotangents of the primals, one each, of their structure, shapes and dtypes.

@@ -79,13 +79,9 @@ class Specialization:
         self._returned = Returned(built.structure, built.results)
         self._takes_leaves = tuple(each.leaf for each in self.inputs) == tuple(range(len(self.signature.leaves)))
         self.written = [number for number, each in enumerate(self.inputs) if each.is_written]
-        # Donated arrays that results stand in. Only the code tells which, if its target takes any (and lists slots).
-        slots = self.artifact.entries[built.name].inputs
-        self.donated = [
-            number
-            for number, (each, slot) in enumerate(zip(self.inputs, slots, strict=False))
-            if slot.result is not None and not each.is_written
-        ]
+        # Donated arrays that results stand in. Only the code tells which, if its target takes any.
+        taken = self.artifact.inputs_with_results(built.name)
+        self.donated = [number for number, each in enumerate(self.inputs) if number in taken and not each.is_written]
         self._arrays = [
             number
             for number, each in enumerate(self.inputs)
@@ -111,7 +107,7 @@ class Specialization:
         dtypes = dtypes_of(built.results, [*built.written.values(), *built.captures_written.values()])
         # Residuals are one result of the function that was built, and any number of the compiled one's.
         self._handle = next((leaf for leaf in built.results if isinstance(leaf, ResidualsResult)), None)
-        count = self.artifact.entries[built.name].result_count
+        count = self.artifact.result_count(built.name)
         self._residuals = count - len(dtypes) + 1 if self._handle is not None else 0
         self.dtypes: list[np.dtype | None] = [None] * count
         for index, dtype in dtypes.items():

@@ -6,16 +6,15 @@ Reads: the module of stage `optimized`. Writes: an `Artifact`, ready to be calle
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from mlirad.contract.call_recipes import CallPlan, Kept, Recipe
+from mlirad.contract.kept_code import Kept
 from mlirad.errors import TargetError
-from mlirad.location import SourceLocation
 from mlirad.options import OWN_OPTIONS, SHARED_OPTIONS
 
 if TYPE_CHECKING:
@@ -40,62 +39,16 @@ class Stage:
     suffix: str = "mlir"
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """What a compiled function takes or gives at one place: a scalar, or an array's data and unknown sizes.
-
-    `element` is MLIR's name of the element type, without signedness ("f64", "i1", "i8"). `shape` is None for a scalar;
-    in it, -1 is an unknown size. `result` is the number of the function's result that this place finally holds.
-    """
-
-    element: str
-    shape: tuple[int, ...] | None
-    result: int | None = None
-    is_written: bool = False
-    is_output: bool = False
-
-    @property
-    def width(self) -> int:
-        """How many 64-bit slots it takes: one for a scalar or a pointer, one more per unknown size."""
-        return 1 + (self.shape or ()).count(-1)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """The signature of one compiled function: its arguments (outputs included), then what it returns in slots."""
-
-    name: str
-    symbol: str
-    arguments: tuple[Slot, ...]
-    returns: tuple[Slot, ...]
-    arena_size: int
-    is_long: bool = True
-    """Whether a call may take so long that other threads should not wait for it."""
-
-    @property
-    def inputs(self) -> tuple[Slot, ...]:
-        """The arguments that the caller gives: all but the outputs."""
-        return tuple(slot for slot in self.arguments if not slot.is_output)
-
-    @property
-    def result_count(self) -> int:
-        return len(self.returns) + sum(slot.result is not None for slot in self.arguments)
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorEntry:
-    """One way in which a compiled function can fail: Python's exception, its message (with {0} and {1}), the place."""
-
-    exception: str
-    message: str
-    location: SourceLocation | None
-
-
 class Artifact(ABC):
     """Loaded code. It stays loaded as long as this object, or anything that it returned, is alive."""
 
-    entries: Mapping[str, Entry]
-    errors: Sequence[ErrorEntry]
+    @abstractmethod
+    def result_count(self, name: str) -> int:
+        """How many results the function `name` has."""
+
+    def inputs_with_results(self, name: str) -> Collection[int]:
+        """The numbers of those values given to the function `name` in whose memory a result stands after a call."""
+        return ()
 
     @abstractmethod
     def invoke(
@@ -111,10 +64,6 @@ class Artifact(ABC):
 
         None if there was none yet, or if the target does not count.
         """
-        return None
-
-    def call_plan(self, name: str, recipe: Recipe) -> CallPlan | None:
-        """Calls of the function `name` as the recipe tells; None where each has to be an `invoke`."""
         return None
 
 

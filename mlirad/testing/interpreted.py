@@ -15,7 +15,6 @@ from xdsl.traits import SymbolTable
 
 from mlirad import pipeline, stages
 from mlirad.contract.captures import Capture
-from mlirad.dialect.core import types
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.frontend.aliases import Alias
 from mlirad.jit.compilation import build_for, specialized
@@ -23,7 +22,7 @@ from mlirad.jit.specialization import Specialization, leaves_of
 from mlirad.options import Options
 from mlirad.raised import exception_class
 from mlirad.signature import Signature, signature_of
-from mlirad.targets.target import Artifact, Entry, Slot
+from mlirad.targets.target import Artifact
 from mlirad.testing.interpreter import Interpreter
 from mlirad.xdsl_support.verify import verify_dominance
 
@@ -31,18 +30,16 @@ from mlirad.xdsl_support.verify import verify_dominance
 class InterpretedArtifact(Artifact):
     """A module of stage tensor, autodiff or optimized, run op by op."""
 
-    errors = ()
-
     def __init__(self, module: ModuleOp):
         self.module = module
-        functions = [each for each in module.ops if isinstance(each, func.FuncOp)]
-        self.entries = {each.sym_name.data: _entry(each) for each in functions}
+
+    def result_count(self, name: str) -> int:
+        return len(self._function(name).function_type.outputs)
 
     def invoke(
         self, name: str, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None
     ) -> tuple[Any, ...]:
-        function = SymbolTable.lookup_symbol(self.module, name)
-        assert isinstance(function, func.FuncOp)
+        function = self._function(name)
         try:
             with np.errstate(all="ignore"):
                 results = Interpreter(self.module).call(function, values)
@@ -56,10 +53,10 @@ class InterpretedArtifact(Artifact):
         # One value may be several results, which are arrays of their own.
         return tuple(each.copy() if isinstance(each, np.ndarray) else each for each in results)
 
-
-def _entry(function: func.FuncOp) -> Entry:
-    returns = tuple(Slot(str(types.element_type(each)), None) for each in function.function_type.outputs)
-    return Entry(function.sym_name.data, function.sym_name.data, (), returns, 0)
+    def _function(self, name: str) -> func.FuncOp:
+        function = SymbolTable.lookup_symbol(self.module, name)
+        assert isinstance(function, func.FuncOp)
+        return function
 
 
 class Interpreted:

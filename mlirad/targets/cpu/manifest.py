@@ -9,11 +9,42 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from mlirad.contract.call_recipes import Slot
 from mlirad.location import SourceLocation
-from mlirad.targets.target import Entry, ErrorEntry, Slot
 
 MANIFEST = "mlirad.manifest"
 ENTRIES = "mlirad.entries"  # the addresses of the functions, in the manifest's order
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The signature of one compiled function: its arguments (outputs included), then what it returns in slots."""
+
+    name: str
+    symbol: str
+    arguments: tuple[Slot, ...]
+    returns: tuple[Slot, ...]
+    arena_size: int
+    is_long: bool = True
+    """Whether a call may take so long that other threads should not wait for it."""
+
+    @property
+    def inputs(self) -> tuple[Slot, ...]:
+        """The arguments that the caller gives: all but the outputs."""
+        return tuple(slot for slot in self.arguments if not slot.is_output)
+
+    @property
+    def result_count(self) -> int:
+        return len(self.returns) + sum(slot.result is not None for slot in self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorEntry:
+    """One way in which a compiled function can fail: Python's exception, its message (with {0} and {1}), the place."""
+
+    exception: str
+    message: str
+    location: SourceLocation | None
 
 
 @dataclass(frozen=True, slots=True)

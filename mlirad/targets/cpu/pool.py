@@ -14,7 +14,7 @@ import ctypes
 import os
 
 from mlirad import forking, threads
-from mlirad.contract.call_recipes import Kept
+from mlirad.contract.kept_code import Kept
 from mlirad.targets.cpu.engine import Library, compile_object
 from mlirad.targets.cpu.pool_code import PTHREAD, STOP, STOPPED, THREADS, pool_text
 from mlirad.targets.cpu.runtime import PARALLEL_FOR, PARALLEL_POLL

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
-    from mlirad.contract.call_recipes import Kept
+    from mlirad.contract.kept_code import Kept
     from mlirad.targets.cpu.calls.abi import CpuArtifact
     from mlirad.targets.memory import MemoryReport
 

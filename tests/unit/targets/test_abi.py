@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from mlirad.targets.target import Slot
+from mlirad.contract.call_recipes import Slot
 
 _AXPY = """
 func.func public @axpy(%a: f64, %x: memref<?xf64>, %y: memref<?xf64> {mlirad.written = 0 : i64},

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mlirad
+from mlirad.targets.cpu.calls.abi import CpuArtifact
 
 SMALL, LARGE = np.ones(8), np.ones(100_000)
 
@@ -62,6 +63,7 @@ def test_who_releases_the_lock(function: Callable[..., Any], args: tuple[Any, ..
     kernel = mlirad.jit(function)
     kernel(*args)
     (made,) = kernel._specializations()
+    assert isinstance(made.artifact, CpuArtifact)
     assert made.artifact.entries[made.built.name].is_long == is_long
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from xdsl.parser import Parser
 from mlirad.dialect.nd import Nd
 from mlirad.errors import TargetError
 from mlirad.location import SourceLocation
+from mlirad.targets import target as interface
 from mlirad.targets.cpu import CpuTarget
 from mlirad.targets.target import Stage, find_target, target_names
 
@@ -65,6 +69,28 @@ def test_the_package_declares_its_own_target() -> None:
     root = Path(__file__).parents[3]
     declared = tomllib.loads((root / "pyproject.toml").read_text())["project"]["entry-points"]["mlirad.targets"]
     assert declared["cpu"] == "mlirad.targets.cpu:CpuTarget"
+
+
+def _names(text: str) -> Iterator[str]:
+    """What a module imports, defines, takes and reads."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom):
+            yield f"{node.module}"
+        for field in ("name", "id", "attr", "arg"):
+            if not isinstance(node, ast.keyword) and isinstance(name := getattr(node, field, None), str):
+                yield name
+
+
+def test_what_a_target_is_says_nothing_of_a_cpu() -> None:
+    """Arenas, slots of 64 bits and call plans are the CPU's; another target need not know the words."""
+    of_a_cpu = re.compile(r"arena|slot|plan|recipe|address|cpu\.", re.IGNORECASE)
+    assert [name for name in _names(inspect.getsource(interface)) if of_a_cpu.search(name)] == []
+    found = list(_names("from mlirad.contract.call_recipes import X\ndef f(arena_size): return a.CallPlan"))
+    assert [name for name in found if of_a_cpu.search(name)] == [
+        "mlirad.contract.call_recipes",
+        "arena_size",
+        "CallPlan",
+    ]
 
 
 def test_stages_are_data_in_order() -> None:

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 
-from mlirad.contract.call_recipes import CallPlan, Kept, Recipe
+from mlirad.contract.call_recipes import CallPlan, PlannedCalls, Recipe, Slot
+from mlirad.contract.kept_code import Kept
 from mlirad.errors import format_located
 from mlirad.raised import exception_class, message_of
 from mlirad.targets.cpu.calls.native_stack import stack_bottom
 from mlirad.targets.cpu.engine import Library, runtime_symbols
-from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
+from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Entry, ErrorEntry, Manifest
 from mlirad.targets.cpu.runtime import CONTEXT_BYTES, HEADER_BYTES, INTERRUPTED, MEMORY_ERROR, PARALLEL_FOR
-from mlirad.targets.target import Artifact, Entry, ErrorEntry, Slot
+from mlirad.targets.target import Artifact
 
 _ALIGNMENT = 64
 
@@ -126,7 +127,7 @@ def _shared_work(code: bytes, kept: Kept | None) -> dict[str, int]:
     return the_pool(kept).symbols
 
 
-class CpuArtifact(Artifact):
+class CpuArtifact(Artifact, PlannedCalls):
     """Compiled functions, linked into this process until the artifact and all that it returned are freed."""
 
     def __init__(self, code: bytes, kept: Kept | None = None):
@@ -149,6 +150,16 @@ class CpuArtifact(Artifact):
             made = EntryPoint(self._library, self.address(name), self.entries[name], self.errors)
             found = self._callables.setdefault(name, made)  # unless another thread was faster
         return found
+
+    def result_count(self, name: str) -> int:
+        return self.entries[name].result_count
+
+    def inputs_with_results(self, name: str) -> Collection[int]:
+        return frozenset(n for n, slot in enumerate(self.entries[name].inputs) if slot.result is not None)
+
+    def slots(self, name: str) -> tuple[Sequence[Slot], Sequence[Slot]]:
+        entry = self.entries[name]
+        return entry.arguments, entry.returns
 
     def invoke(
         self, name: str, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None

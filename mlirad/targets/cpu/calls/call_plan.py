@@ -10,7 +10,8 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mlirad.contract.call_recipes import ABSENT, CallPlan, Kept, Numbers, Objects, PlanTable, Recipe, Step
+from mlirad.contract.call_recipes import ABSENT, CallPlan, Numbers, Objects, PlanTable, Recipe, Step
+from mlirad.contract.kept_code import Kept
 from mlirad.targets.cpu.calls.call_layout import TABLE_PLACES, Plan, Table
 from mlirad.targets.cpu.calls.python_objects import CallMachine, machine_for
 

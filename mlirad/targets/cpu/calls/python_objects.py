@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mlirad import forking
-from mlirad.contract.call_recipes import Kept
+from mlirad.contract.kept_code import Kept
 from mlirad.targets.cpu.calls import call_layout as layout
 from mlirad.targets.cpu.calls.call_layout import API, CALL, CONSTANTS, Constant
 from mlirad.targets.cpu.engine import Library, compile_object

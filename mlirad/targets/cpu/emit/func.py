@@ -13,6 +13,7 @@ from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, StringAttr, VectorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
+from mlirad.contract.call_recipes import Slot
 from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
 from mlirad.lowering.to_buffers.plan_arena import needed_bytes
@@ -32,6 +33,7 @@ from mlirad.targets.cpu.emit.leaf import call_leaf
 from mlirad.targets.cpu.emit.memref import ALIGNMENT, allocate, from_memory
 from mlirad.targets.cpu.emit.scf import may_release
 from mlirad.targets.cpu.emit.types import byte_size, element_name, memory_type
+from mlirad.targets.cpu.manifest import Entry, ErrorEntry
 from mlirad.targets.cpu.runtime import (
     ARENA,
     BUDGET,
@@ -45,7 +47,6 @@ from mlirad.targets.cpu.runtime import (
     STACK_LIMIT,
     USED,
 )
-from mlirad.targets.target import Entry, ErrorEntry, Slot
 
 _CHECK = "mlirad_check"
 _GROW = "mlirad_grow_"

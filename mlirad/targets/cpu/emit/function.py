@@ -16,8 +16,8 @@ from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit.descriptor import MemRef, Value, from_parts, part_types
 from mlirad.targets.cpu.emit.lines import Lines
+from mlirad.targets.cpu.manifest import Entry, ErrorEntry
 from mlirad.targets.cpu.runtime import MEMORY_ERROR
-from mlirad.targets.target import Entry, ErrorEntry
 
 Rule = Callable[["FunctionEmitter", Any], Iterator[Block] | None]
 """Emits one op. A rule for an op with regions is a generator that yields each block where its lines belong."""
