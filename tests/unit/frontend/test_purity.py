@@ -96,7 +96,7 @@ def test_each_callable_gives_what_python_gives_or_is_refused_at_its_line(part: s
 @pytest.mark.parametrize("part", ["np.random", "random", "datetime"])
 def test_the_walk_sees_a_compiler_that_runs_whatever_it_meets(part: str) -> None:
     code = """
-from mlirad.frontend import calls
+from mlirad.frontend.interpreter.calls import calls
 from mlirad.frontend.program import purity
 purity.is_pure = lambda function: True
 purity.is_pure_call = lambda function, args, kwargs: True
