@@ -61,17 +61,17 @@ class _NotFast(Exception):
 def plan_for(made: Specialization) -> CallPlan | None:
     """How calls that `made` is right for go without Python; None where they cannot. It is made once."""
     if not made.is_planned:
-        artifact = made.artifact
-        recipe = _recipe_for(made, artifact) if isinstance(artifact, PlannedCalls) else None
+        artifact, recipe = made.artifact, recipe_for(made)
         if isinstance(artifact, PlannedCalls) and recipe is not None:
             made.plan = artifact.call_plan(made.built.name, recipe)
         made.is_planned = True
     return made.plan
 
 
-def _recipe_for(made: Specialization, artifact: PlannedCalls) -> Recipe | None:
-    """How calls that `made` is right for go; None if they all take the slow path."""
-    if made.is_aliased or made.built.changes_copies:
+def recipe_for(made: Specialization) -> Recipe | None:
+    """How calls that `made` is right for go; None if they all take the slow path, or the target plans no calls."""
+    artifact = made.artifact
+    if not isinstance(artifact, PlannedCalls) or made.is_aliased or made.built.changes_copies:
         return None
     try:
         return _Writer(made, *artifact.slots(made.built.name)).recipe()
