@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from random import Random
 
+from mlirad.testing.programs import functions
 from mlirad.testing.programs.around import PRELUDE
-from mlirad.testing.programs.functions import APPLY, Functions
+from mlirad.testing.programs.functions import APPLY
 from mlirad.testing.programs.kinds import Array, Float, Int, Kind, Scalar
 from mlirad.testing.programs.program import REPLACEMENT, Program, loss_of, outs_of
-from mlirad.testing.programs.writer import Helper
+from mlirad.testing.programs.writer import Helper, Writer
 
 BIASES = ("mixed", "alias", "dtypes", "around")
 
@@ -94,8 +95,8 @@ def generate(seed: int, bias: str) -> Program:
     parameters = _PARAMETERS | _NARROW if bias == "dtypes" else _PARAMETERS
     chosen = {name: kind for name, kind in parameters.items() if rng.random() < _likelihood(name, planned)}
     helpers = _helpers(rng, weights, planned)
-    main = Functions(rng, weights, [helper for helper, _ in helpers], planned)
-    text, results = main.main(chosen, rng.randrange(3, 9))
+    writer = Writer(rng, weights, [helper for helper, _ in helpers], planned)
+    text, results = functions.main(writer, chosen, rng.randrange(3, 9))
     texts = [*(text for _, text in helpers), text]
     parts = ["import numpy as np\n\nimport mlirad", *_prelude("".join(texts), bias), *texts]
     parts += [loss_of(chosen, results), outs_of(chosen, results)]
@@ -125,9 +126,9 @@ def _helpers(rng: Random, weights: dict[str, int], planned: list[str]) -> list[t
     found: list[tuple[Helper, str]] = []
     if "helper" in weights:
         count = rng.choice([1, 1, 2])
-        found += [Functions(rng, simple, [], []).helper(f"h{number}") for number in range(count)]
+        found += [functions.helper(Writer(rng, simple, [], []), f"h{number}") for number in range(count)]
     if "recursive" in weights and ("recursive" in planned or rng.random() < 0.5):
-        found.append(Functions(rng, simple, [], []).recursion("r0"))
+        found.append(functions.recursion(Writer(rng, simple, [], []), "r0"))
     return found
 
 

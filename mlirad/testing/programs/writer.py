@@ -154,10 +154,7 @@ class Writer:
         return self.depth < DEPTH or kind not in NESTED
 
     def write(self, kind: str) -> None:
-        if kind in _WRITERS:
-            _WRITERS[kind](self)
-        else:
-            getattr(self, f"write_{kind}")()
+        _WRITERS[kind](self)
 
     def body(self) -> None:
         for _ in range(self.rng.choice([1, 1, 1, 2, 2, 3])):
