@@ -23,12 +23,6 @@ def stamped(text: str) -> str:
     return f"// mlirad dialects, version {DIALECT_VERSION}\n{text}"
 
 
-def unstamped(text: str) -> str:
-    """The text without the version that it begins with, if it does."""
-    found = _STAMP.match(text)
-    return text if found is None else text[found.end() :]
-
-
 def require_version(text: str, name: str) -> None:
     """Raise CompileError, at the line in the file `name`, for text of another version; text may name none."""
     for found in _STAMP.finditer(text):

@@ -170,7 +170,7 @@ class Lowered:
     def as_text(self, stage: str, locations: bool = False) -> str:
         """The IR at a stage; with `locations`, each op with its line of the source.
 
-        Values have the names of the variables that held them first (`%y`), and a cotangent that of its value (`%d_y`).
+        Values are named after the variables that held them first (`%y`), and a cotangent after its value (`%d_y`).
         Raises ValueError, naming those there are, for an unknown stage.
         """
         if stage not in self.stages:

@@ -1,4 +1,4 @@
-"""The `nd` dialect: every op of ours, from the files of the families."""
+"""The `nd` dialect: all ops of the families."""
 
 from __future__ import annotations
 

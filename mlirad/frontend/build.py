@@ -34,11 +34,12 @@ from mlirad.contract.results import (
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, insert, located
 from mlirad.errors import CompileError, UnsupportedSyntaxError
+from mlirad.frontend import parts  # noqa: F401  (they fill the tables of the dispatcher)
 from mlirad.frontend.abandoned import drop_abandoned_uses
 from mlirad.frontend.aliases import Alias
 from mlirad.frontend.changed_containers import CallersContainers
 from mlirad.frontend.donation import paired
-from mlirad.frontend.interpreter import dispatch, parts, python_objects, storage  # noqa: F401 (parts fills the tables of dispatch)
+from mlirad.frontend.interpreter import dispatch, python_objects, storage
 from mlirad.frontend.interpreter.calls import outline, transforms
 from mlirad.frontend.interpreter.calls.construction import is_made_of_its_items
 from mlirad.frontend.interpreter.calls.recursion import INLINED

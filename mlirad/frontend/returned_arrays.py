@@ -24,7 +24,7 @@ from mlirad.contract.results import (
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, where
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.join.merge import renumbered
+from mlirad.frontend.join.selectors import renumbered
 from mlirad.frontend.values.sizes import Size, require_static
 from mlirad.frontend.values.values import Alternative, Ref, Value
 from mlirad.frontend.values.views import Affine, New, View

@@ -11,12 +11,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint
-from xdsl.traits import (
-    EffectInstance,
-    MemoryEffectKind,
-    SymbolOpInterface,
-    get_effects,
-)
+from xdsl.traits import EffectInstance, MemoryEffectKind, SymbolOpInterface, get_effects
 
 from mlirad.dialect.core.expr import emitting
 from mlirad.dialect.ops.constant import ConstantOp

@@ -82,7 +82,7 @@ def record_one(directory: Path, kind: str, *which: Any) -> int:
 
 def record_example(directory: Path, path: Path) -> int:
     """Write what is generated while an example runs, from its dumps."""
-    from mlirad.dialect_version import unstamped
+    from mlirad.dialect_version import stamped
 
     with tempfile.TemporaryDirectory() as dumps:
         environment = {**os.environ, "MLIRAD_DUMP": dumps, "PYTHONPATH": str(ROOT)}
@@ -91,7 +91,7 @@ def record_example(directory: Path, path: Path) -> int:
         for kernel in kernels:
             for stage, end in STAGES.items():
                 (dumped,) = kernel.glob(f"*-{stage}.{end}")
-                text = unstamped(dumped.read_text())
+                text = dumped.read_text().removeprefix(stamped(""))
                 name = f"example_{path.stem}_{kernel.name}.{stage}.{end}"
                 text = re.sub(r"(\.size\tmlirad\.manifest, )\d+", r"\1?", text.replace(str(ROOT), "ROOT"))
                 (directory / name).write_text(numbered(text) if stage == "optimized" else text)

@@ -1,0 +1,1 @@
+"""Where the reverse sweep takes forward values from. The pass is `tape.py`."""

@@ -17,14 +17,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from mlirad.autodiff.carries import (
-    Loop,
-    add_results,
-    add_yields,
-    branches,
-    constant_value,
-    counter_of,
-)
+from mlirad.autodiff.carries import Loop, add_results, add_yields, branches, constant_value, counter_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, building, constant, located
 from mlirad.xdsl_support.effects import has_no_effect

@@ -1,0 +1,1 @@
+"""What every op stands on: types, the registry, NumPy's operators on IR values, and what an op answers."""

@@ -1,4 +1,4 @@
-"""What every op of ours answers: type rule, spelling and reference, derivative, loops, memory.
+"""What every op of mlirad answers: type rule, spelling and reference, derivative, loops, memory.
 
 `@op(...)` refuses, at import, a class that leaves one of the five questions open.
 """
@@ -36,7 +36,7 @@ class At:
 class Memory:
     """What an op does with its operands' memory.
 
-    overwrites: the operand whose buffer the result takes. shape_only: operands of which only the shape is read.
+    overwrites: the operand whose buffer the result takes. shape_only: operands whose shape alone is read.
     cost: what recomputing one element costs, an addition being 1.
     """
 
@@ -65,7 +65,7 @@ class Generic:
 
 @dataclass(frozen=True)
 class Composed:
-    """An op that is a few ops of ours: `build` gets the operands and emits them."""
+    """An op made of a few others of mlirad: `build` gets the operands and emits them."""
 
     build: Callable[..., Sequence[Expr]]
 
@@ -81,7 +81,7 @@ class Upstream:
 
 
 class NdOp(TypedOp):
-    """An op of ours; the five questions are its methods (the type rule is that of `TypedOp`)."""
+    """An op of mlirad. The five questions are its methods; `TypedOp` has the type rule."""
 
     irdl_options = (ParsePropInAttrDict(),)
 
@@ -139,7 +139,7 @@ class NdOp(TypedOp):
         return emit(type(self), *operands, result_type=self.results[0].type, **self.properties)
 
     def recomputed(self, *operands: SSAValue) -> Expr:
-        """How a value computed once is computed again: by the same op, but for checks, which have been passed."""
+        """How a value computed once is computed again: by the same op. A check has been passed, and is not repeated."""
         return self.rebuild(*(Expr(operand) for operand in operands))
 
     def verify_(self) -> None:
@@ -178,7 +178,7 @@ def op(
     linear: bool = False,
     partial: Sequence[int] = (),
 ) -> Callable[[type[NdOpT]], type[NdOpT]]:
-    """Define an op of ours, which is what the functions `spellings` are in IR (the first is its reference).
+    """Define an op of mlirad, which is what the functions `spellings` are in IR (the first is its reference).
 
     cost, overwrites, shape_only: see `Memory`. singular: its derivative's factor may be infinite where the op itself is
     finite, so that an exactly zero cotangent always annihilates it. linear: an elementwise op whose derivative has no
@@ -210,5 +210,5 @@ def op(
 
 
 def op_classes() -> tuple[type[NdOp], ...]:
-    """Every op of ours that has been defined."""
+    """Every op of mlirad that has been defined."""
     return tuple(_classes)

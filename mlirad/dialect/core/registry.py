@@ -1,4 +1,4 @@
-"""What an op of ours needs in order to be emitted: its type rule, and the NumPy functions that it is.
+"""What an op needs in order to be emitted: its type rule, and the NumPy functions that it is.
 
 `spell` enters an op under its functions, and `op_of` finds it: IR values emit ops by NumPy's names, and no file below
 the families of ops imports one of them.

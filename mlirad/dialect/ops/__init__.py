@@ -1,0 +1,1 @@
+"""NOUNS: the ops, one file a family."""

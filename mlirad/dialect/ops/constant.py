@@ -63,6 +63,11 @@ class ConstantOp(PureOp):
         return [insert(arith.ConstantOp(value, type)).result]  # type: ignore[arg-type]
 
 
+def is_constant(value: SSAValue) -> bool:
+    """Whether a value is a number or an array that is known."""
+    return isinstance(value.owner, ConstantOp)
+
+
 def is_finite(value: SSAValue) -> bool:
     """Whether it is known at compile time that a value holds neither an infinity nor a nan."""
     return isinstance(value.owner, NdOp) and value.owner.is_finite()

@@ -13,15 +13,7 @@ import numpy as np
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, TensorType, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import (
-    AnyAttr,
-    IRDLOperation,
-    VarConstraint,
-    operand_def,
-    prop_def,
-    result_def,
-    var_operand_def,
-)
+from xdsl.irdl import AnyAttr, IRDLOperation, VarConstraint, operand_def, prop_def, result_def, var_operand_def
 from xdsl.irdl.declarative_assembly_format import (
     CustomDirective,
     ParsingState,

@@ -33,12 +33,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
-from xdsl.traits import (
-    MemoryWriteEffect,
-    Pure,
-    SymbolTable,
-    SymbolUserOpInterface,
-)
+from xdsl.traits import MemoryWriteEffect, Pure, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from mlirad.dialect.core.attributes import ints

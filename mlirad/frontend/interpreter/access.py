@@ -1,4 +1,4 @@
-"""Attributes, items and views of values.
+"""Items of values: of arrays, lists, tuples, dicts, ranges and strings.
 
 Reads: values. Writes: ops that read, and checks of indices. Leaves: values; views refer to the array they are of.
 """
@@ -16,14 +16,7 @@ from mlirad.frontend.values.indexing import is_basic
 from mlirad.frontend.values.selection import Selected
 from mlirad.frontend.values.selection import refusal as selection_refusal
 from mlirad.frontend.values.traced import DATA, Traced, require_static
-from mlirad.frontend.values.values import (
-    Lazy,
-    Object,
-    Ref,
-    Static,
-    Tuple,
-    Value,
-)
+from mlirad.frontend.values.values import Lazy, Object, Ref, Static, Tuple, Value
 
 
 def get_item(context: Context, base: Value, index: Value) -> Value:

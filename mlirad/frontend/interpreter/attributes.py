@@ -16,18 +16,7 @@ from mlirad.frontend.numpy import view_functions
 from mlirad.frontend.program.hints import did_you_mean
 from mlirad.frontend.values.selection import HINT, Selected, transposed
 from mlirad.frontend.values.traced import Traced, visible, visible_shape
-from mlirad.frontend.values.values import (
-    Bound,
-    Closure,
-    Lazy,
-    Object,
-    Pullback,
-    Ref,
-    Static,
-    Transformed,
-    Tuple,
-    Value,
-)
+from mlirad.frontend.values.values import Bound, Closure, Lazy, Object, Pullback, Ref, Static, Transformed, Tuple, Value
 
 
 def attribute(context: Context, value: Value, name: str) -> Value:

@@ -27,9 +27,7 @@ from mlirad.frontend.program.scope import Names
 from mlirad.frontend.values import known
 from mlirad.frontend.values.state import State, trim
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import (
-    Value,
-)
+from mlirad.frontend.values.values import Value
 
 
 def without_dead(context: Context, state: State, exit: Exit, live: Names | None = None) -> State:

@@ -74,8 +74,8 @@ class Context:
         self,
         found: Found,
         unrolled: dict[Hashable, Why],
-        boundscheck: bool = True,
-        reserved: frozenset[str] = frozenset(),
+        boundscheck: bool,
+        reserved: frozenset[str],
     ):
         self.state = State()
         self._numbers = count(1)  # its own, as some come to stand in the IR: the same program is the same IR
@@ -219,9 +219,9 @@ class Context:
             raise Bottom
         self.state = outcome.states[Exit.NEXT]
 
-    def roll_back(self, mark: Operation | None) -> None:
-        """Remove what has been emitted after `mark` in the current block."""
-        block = self.current_block
+    def roll_back(self, mark: Operation | None, block: Block | None = None) -> None:
+        """Remove what has been emitted after `mark` in a block, the current one if none is given."""
+        block = self.current_block if block is None else block
         while (op := block.last_op) is not mark:
             assert op is not None
             op.detach()

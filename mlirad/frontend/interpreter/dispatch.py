@@ -1,12 +1,13 @@
 """Who answers what: the part that evaluates each kind of expression and runs each kind of statement, and calls.
 
-Reads: nothing. Writes: nothing. Leaves: the tables, which the parts fill when they are imported (parts.py).
+Reads: nothing. Writes: nothing. Leaves: the tables, which the parts fill when they are imported (frontend/parts.py).
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from mlirad.frontend.interpreter.context import Context
@@ -14,43 +15,31 @@ from mlirad.frontend.join.outcomes import Outcome
 from mlirad.frontend.program.scope import Names
 from mlirad.frontend.values.values import Value
 
-Visit = TypeVar("Visit", bound=Callable[..., Value])
-Run = TypeVar("Run", bound=Callable[..., Outcome])
+Part = TypeVar("Part", bound=Callable[..., Any])
 
 _EXPRESSIONS: dict[type[ast.expr], Callable[[Context, Any], Value]] = {}
 _STATEMENTS: dict[type[ast.stmt], Callable[[Context, Any, Names], Outcome]] = {}
-_BLOCKS: list[Callable[[Context, Sequence[ast.stmt]], Outcome]] = []
-_CALLS: list[Callable[[Context, Value, Sequence[Value], dict[str, Value]], Value]] = []
+_OTHERS: dict[str, Callable[..., Any]] = {}
 
 
-def visits(kind: type[ast.expr]) -> Callable[[Visit], Visit]:
+def visits(kind: type[ast.expr]) -> Callable[[Part], Part]:
     """The function evaluates expressions of this kind: `visit(context, node)`."""
-
-    def enter(visit: Visit) -> Visit:
-        _EXPRESSIONS[kind] = visit
-        return visit
-
-    return enter
+    return partial(_entered, _EXPRESSIONS, kind)
 
 
-def runs(kind: type[ast.stmt]) -> Callable[[Run], Run]:
+def runs(kind: type[ast.stmt]) -> Callable[[Part], Part]:
     """The function runs statements of this kind: `run(context, node, names that are live after it)`."""
-
-    def enter(run: Run) -> Run:
-        _STATEMENTS[kind] = run
-        return run
-
-    return enter
+    return partial(_entered, _STATEMENTS, kind)
 
 
-def runs_blocks(run: Run) -> Run:
-    _BLOCKS[:] = [run]
-    return run
+def answers(question: Callable[..., Any]) -> Callable[[Part], Part]:
+    """The function is what `block` or `call` of this file stands for."""
+    return partial(_entered, _OTHERS, question.__name__)
 
 
-def calls_values(call: Visit) -> Visit:
-    _CALLS[:] = [call]
-    return call
+def _entered(table: dict[Any, Any], key: Any, part: Part) -> Part:
+    table[key] = part
+    return part
 
 
 # What the other parts answer.
@@ -72,14 +61,12 @@ def statement(node: ast.stmt) -> Callable[[Context, Any, Names], Outcome] | None
 
 def block(context: Context, statements: Sequence[ast.stmt]) -> Outcome:
     """The outcome of statements, one after the other."""
-    (run,) = _BLOCKS
-    return run(context, statements)
+    return _OTHERS["block"](context, statements)
 
 
 def call(context: Context, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
     """What calling a value gives. Raises DTypeError where it cannot be called."""
-    (run,) = _CALLS
-    return run(context, function, args, kwargs)
+    return _OTHERS["call"](context, function, args, kwargs)
 
 
 def _spelled(node: ast.expr) -> str:

@@ -24,16 +24,7 @@ from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.ops.movement import broadcast, reshape
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.join.elements import (
-    ArrayElement,
-    Element,
-    Group,
-    Leaf,
-    NumberElement,
-    element_of,
-    joined,
-    leaves,
-)
+from mlirad.frontend.join.elements import ArrayElement, Element, Group, Leaf, NumberElement, element_of, joined, leaves
 from mlirad.frontend.values import known, nep50, sizes
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, NeedStatic, Traced

@@ -13,26 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, constant, where
 from mlirad.errors import StaticIndexError, StaticOverflowError, StaticZeroDivisionError
 from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.join.merge import renumbered
+from mlirad.frontend.join.selectors import renumbered, selected_start
 from mlirad.frontend.numpy.result_layout import Asked, strides_as
 from mlirad.frontend.values import layout
 from mlirad.frontend.values.indexing import compose
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.state import reached
 from mlirad.frontend.values.traced import require_static
-from mlirad.frontend.values.values import (
-    Alternative,
-    Lazy,
-    Ref,
-    Static,
-    Tuple,
-    Value,
-)
+from mlirad.frontend.values.values import Alternative, Lazy, Ref, Static, Tuple, Value
 
 _signature = lru_cache(256)(inspect.signature)
 # What Python raises where compiled code raises it when, and only if, it gets there.
@@ -135,7 +126,7 @@ def distinct(array: Ref) -> Ref:
         for position in positions:
             numbers[position] = group
         params = tuple(
-            selected(array.selector, positions, starts)
+            selected_start(array.selector, positions, starts)
             for starts in zip(*(view.params for view in chosen), strict=True)
         )
         known = all(view.strides == chosen[0].strides for view in chosen)
@@ -144,21 +135,6 @@ def distinct(array: Ref) -> Ref:
         view = dataclasses.replace(chosen[0], params=params, strides=strides, readonly=readonly)
         made.append(Alternative(array.alternatives[positions[0]].cell, view))
     return Ref(tuple(made), None if len(made) == 1 else renumbered(array.selector, numbers))
-
-
-def selected(selector: Expr, positions: Sequence[int], starts: Sequence[int | Expr]) -> int | Expr:
-    """The start of the alternative that is taken, of those at `positions`."""
-    first = starts[0]
-    if all(
-        start is first or (isinstance(first, int) and not isinstance(start, Expr) and start == first)
-        for start in starts
-    ):
-        return first
-    exprs = [start if isinstance(start, Expr) else constant(start, types.I64) for start in starts]
-    result = exprs[-1]
-    for position, expr in zip(reversed(positions[:-1]), reversed(exprs[:-1]), strict=True):
-        result = where(selector == position, expr, result)
-    return result
 
 
 def index_operand(context: Context, index: Value) -> Any:

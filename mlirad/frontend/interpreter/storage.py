@@ -26,16 +26,7 @@ from mlirad.frontend.values.assignment import assignable
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.selection import Selected
 from mlirad.frontend.values.traced import Traced, of_array, require_static
-from mlirad.frontend.values.values import (
-    Entry,
-    Object,
-    Ref,
-    Static,
-    Tuple,
-    Value,
-    inside,
-    is_same,
-)
+from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Value, inside, is_same
 
 
 def entry_of(context: Context, value: Object) -> Entry:
@@ -100,7 +91,7 @@ def write(context: Context, array: Ref, new: Expr) -> None:
         old = context.state.store[alternative.cell]
         if array.selector is None:
             changed = views.put(alternative.view, old, new)
-            name(changed.value, old.value.name_hint or "$")
+            name(changed.value, old.value.name_hint)
             context.state.store[alternative.cell] = changed
             continue
         if alternative.view.readonly:
@@ -112,7 +103,7 @@ def write(context: Context, array: Ref, new: Expr) -> None:
         with building(kept):
             insert(YieldOp(old.value))
         op = insert(IfOp((array.selector == index).value, [old.type], [taken], [kept]))
-        name(op.results[0], old.value.name_hint or "$")
+        name(op.results[0], old.value.name_hint)
         context.state.store[alternative.cell] = Expr(op.results[0])
 
 

@@ -11,10 +11,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.frames import Frame
 from mlirad.frontend.join.value_names import name_variable
 from mlirad.frontend.program.scope import ScopeNode, scope_of
-from mlirad.frontend.values.values import (
-    Maybe,
-    Value,
-)
+from mlirad.frontend.values.values import Maybe, Value
 
 
 def enter(context: Context, node: ScopeNode) -> None:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, constant, where
+from mlirad.dialect.core.expr import Expr
 from mlirad.dialect.ops.movement import reshape
-from mlirad.frontend.join.merge import renumbered
+from mlirad.frontend.join.selectors import renumbered, selected, selected_start
 from mlirad.frontend.values import layout, views
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.values import Alternative, Ref, Value, inside, with_leaves
-from mlirad.frontend.values.views import Start, View
+from mlirad.frontend.values.views import View
 
 
 def collapsed(state: State, fresh: Callable[[], int], most_in_common: int) -> tuple[State, bool]:
@@ -54,7 +54,7 @@ def _collapsed(array: Ref, seen: Counter[int], store: dict[int, Expr], fresh: Ca
     if len(private) < 2 or array.selector is None:
         return array
     chosen = [array.alternatives[k] for k in private]
-    result = _selected(array.selector, private, [views.get(a.view, store[a.cell]) for a in chosen])
+    result = selected(array.selector, private, [views.get(a.view, store[a.cell]) for a in chosen])
     number = fresh()
     store[number] = result if array.ndim else reshape(result, types.tensor((), result.element))
     for alternative in chosen:
@@ -62,14 +62,6 @@ def _collapsed(array: Ref, seen: Counter[int], store: dict[int, Expr], fresh: Ca
     known = all(a.view.strides == chosen[0].view.strides for a in chosen)
     strides = chosen[0].view.strides if known else layout.unknown_strides(array.shape)
     return _with_one(array, private, Alternative(number, View.of(array.shape, array.dtype, strides)))
-
-
-def _selected(selector: Expr, positions: Sequence[int], parts: Sequence[Expr]) -> Expr:
-    """The part whose position a selector says, if it is one of them."""
-    result = parts[-1]
-    for position, part in zip(reversed(positions[:-1]), reversed(parts[:-1]), strict=True):
-        result = where(selector == position, part, result)
-    return result
 
 
 def _with_one(array: Ref, positions: Sequence[int], made: Alternative) -> Ref:
@@ -103,10 +95,11 @@ def _with_one_in_common(
         if len(common.cells) <= most or selector is None or id(common.arrays[0]) in found:
             continue
         number = fresh()
-        store[number] = _selected(selector, common.positions, [store.pop(cell) for cell in common.cells])
+        store[number] = selected(selector, common.positions, [store.pop(cell) for cell in common.cells])
         for array in common.arrays:
             gone = [array.alternatives[position].view for position in common.positions]
-            params = (_start(selector, common.positions, each) for each in zip(*(v.params for v in gone), strict=True))
+            starts = zip(*(view.params for view in gone), strict=True)
+            params = (selected_start(selector, common.positions, each) for each in starts)
             view = dataclasses.replace(gone[0], params=tuple(params))
             found[id(array)] = _with_one(array, common.positions, Alternative(number, view))
     return found
@@ -134,10 +127,3 @@ def _in_common(arrays: Iterable[Ref], store: dict[int, Expr]) -> Iterable[_Commo
             common.cells.append(cell)
             common.positions.append(positions[0])
     return found.values()
-
-
-def _start(selector: Expr, positions: Sequence[int], starts: Sequence[Start]) -> Start:
-    if all(not isinstance(start, Expr) and start == starts[0] for start in starts):
-        return starts[0]
-    parts = [start if isinstance(start, Expr) else constant(start, types.I64) for start in starts]
-    return parts[0] if len({part.value for part in parts}) == 1 else _selected(selector, positions, parts)

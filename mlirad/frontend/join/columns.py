@@ -16,7 +16,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, full, insert
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast
-from mlirad.dialect.ops.constant import ConstantOp
+from mlirad.dialect.ops.constant import is_constant
 from mlirad.frontend.values.nep50 import LARGEST_EXACT
 
 # A value of one side: an expression of that side, a number, or None where that side does not care.
@@ -137,7 +137,7 @@ class Columns:
 def hint_of(column: Column) -> str | None:
     """What the values of a column are called in dumps: as a side's is, if that is no constant."""
     values = (operand.value for operand in (column.left, column.right) if isinstance(operand, Expr))
-    named = (value.name_hint for value in values if not isinstance(value.owner, ConstantOp))
+    named = (value.name_hint for value in values if not is_constant(value))
     return next((hint for hint in named if hint is not None), None)
 
 

@@ -17,11 +17,12 @@ from typing import Any
 from xdsl.ir import Block, SSAValue
 
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, building, constant, where
+from mlirad.dialect.core.expr import Expr, building
 from mlirad.frontend.join.columns import Columns, Operand
 from mlirad.frontend.join.elements import Element, common_element
 from mlirad.frontend.join.joined_views import fillers, one_kind
 from mlirad.frontend.join.numbers import join_numbers, number_dtype
+from mlirad.frontend.join.selectors import renumbered, selected
 from mlirad.frontend.join.widening import Widening
 from mlirad.frontend.values import known, views
 from mlirad.frontend.values.nep50 import Either, Several
@@ -706,17 +707,4 @@ def contents_of(array: Ref, store: Mapping[int, Expr]) -> Expr:
     if (snapshot := array.current(store)) is not None:
         return views.get(snapshot.view, snapshot.contents)
     parts = [views.get(each.view, store[each.cell]) for each in array.alternatives]
-    result = parts[-1]
-    for index in range(len(parts) - 2, -1, -1):
-        assert array.selector is not None
-        result = where(array.selector == index, parts[index], result)
-    return result
-
-
-def renumbered(selector: Expr | None, positions: list[int]) -> Expr:
-    """positions[selector], by selects."""
-    assert selector is not None
-    result = constant(positions[-1], types.I64)
-    for index in range(len(positions) - 2, -1, -1):
-        result = where(selector == index, constant(positions[index], types.I64), result)
-    return result
+    return selected(array.selector, range(len(parts)), parts)

@@ -18,9 +18,9 @@ from mlirad.frontend.values.state import State
 from mlirad.frontend.values.values import Maybe, Object, Ref, Traced, Tuple, Value
 
 
-def name(value: SSAValue, text: str) -> None:
-    """Call a value so in dumps, if it has no name. Names of the compiler's begin with `$`, and are not shown."""
-    if value.name_hint is None and not text.startswith("$"):
+def name(value: SSAValue, text: str | None) -> None:
+    """Call a value so in dumps, if it has no name. The compiler's own variables begin with `$`, and are not shown."""
+    if value.name_hint is None and text is not None and not text.startswith("$"):
         value.name_hint = re.sub(r"[^\w.]", "_", text, flags=re.ASCII)
 
 
@@ -46,9 +46,7 @@ def name_variable(state: State, variable: str, value: Value) -> None:
 def name_carried(values: Sequence[SSAValue], slots: Sequence[Any], columns: Sequence[Column]) -> None:
     """Name what a loop carries: by the variable that it is, else by what it was before the loop, or is after a trip."""
     for value, slot, column in zip(values, slots, columns, strict=True):
-        text = _variable_of(slot) or hint_of(column)
-        if text is not None:
-            name(value, text)
+        name(value, _variable_of(slot) or hint_of(column))
 
 
 def name_index(loop: Loop, index: SSAValue) -> None:

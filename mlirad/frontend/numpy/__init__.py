@@ -1,0 +1,1 @@
+"""What NumPy's functions and Python's operators do on values."""

@@ -38,15 +38,7 @@ from mlirad.frontend.program.hidden_state import CALLABLES, hint_of
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.python_operators import Meanings, install
 from mlirad.frontend.values.selection import Selected
-from mlirad.frontend.values.traced import (
-    Traced,
-    as_traced,
-    is_static,
-    of_array,
-    shape_of,
-    visible,
-    visible_shape,
-)
+from mlirad.frontend.values.traced import Traced, as_traced, is_static, of_array, shape_of, visible, visible_shape
 from mlirad.frontend.values.traced import as_operand as _operand
 
 Implementation = Callable[..., Any]

@@ -25,15 +25,7 @@ from mlirad.frontend.numpy.view_functions import function as view_function
 from mlirad.frontend.values import nep50, sizes
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.sizes import Size
-from mlirad.frontend.values.traced import (
-    Number,
-    Traced,
-    as_operand,
-    as_traced,
-    origins_of,
-    require_static,
-    stand_in,
-)
+from mlirad.frontend.values.traced import Number, Traced, as_operand, as_traced, origins_of, require_static, stand_in
 from mlirad.frontend.values.views import View, get
 
 _BOOL = np.dtype(bool)

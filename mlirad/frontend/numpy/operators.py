@@ -22,15 +22,7 @@ from mlirad.frontend.numpy.numpy_products import matmul
 from mlirad.frontend.numpy.undecided import applied, as_held, kinds_made, may_be_python
 from mlirad.frontend.values import nep50
 from mlirad.frontend.values.nep50 import Either
-from mlirad.frontend.values.traced import (
-    Number,
-    Traced,
-    as_operand,
-    in_type,
-    is_python_number,
-    origins_of,
-    python_kind,
-)
+from mlirad.frontend.values.traced import Number, Traced, as_operand, in_type, is_python_number, origins_of, python_kind
 
 _SYMBOLS = {
     np.bitwise_and: "&",

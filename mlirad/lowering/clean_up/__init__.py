@@ -1,0 +1,1 @@
+"""VERBS on nd ops: fewer and better ops. One file = one pass."""

@@ -29,15 +29,7 @@ from mlirad.lowering.carries import Carries, is_structured
 from mlirad.lowering.clean_up import algebra, array_algebra
 from mlirad.lowering.clean_up.algebra import Rule, Rules, general_rules, simpler
 from mlirad.lowering.known import is_number, known_number
-from mlirad.lowering.rewriting import (
-    erase,
-    in_place_of,
-    is_removable,
-    replace,
-    splice,
-    static_trips,
-    terminator,
-)
+from mlirad.lowering.rewriting import erase, in_place_of, is_removable, replace, splice, static_trips, terminator
 from mlirad.xdsl_support.effects import is_terminator, only_computes
 from mlirad.xdsl_support.traversal import ops_inside
 

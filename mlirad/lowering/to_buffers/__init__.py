@@ -1,0 +1,1 @@
+"""VERBS: linalg on tensors -> linalg on memrefs, their memory planned."""

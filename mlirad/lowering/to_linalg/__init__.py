@@ -1,0 +1,1 @@
+"""VERB: nd ops -> linalg.generic on tensors, one for each fused group."""

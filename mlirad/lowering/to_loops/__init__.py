@@ -1,0 +1,1 @@
+"""VERBS: linalg on memrefs -> loops, vectors and calls of functions."""

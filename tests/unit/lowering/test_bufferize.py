@@ -13,11 +13,7 @@ from bufferize_programs import FILES, FUNCTIONS, only
 from compare_buffers import bufferize, bufferized, check, check_module, count, parse
 from random_tensors import ARGUMENTS, RandomFunction
 from xdsl.dialects import func, memref
-from xdsl.dialects.builtin import (
-    IndexType,
-    IntegerType,
-    TensorType,
-)
+from xdsl.dialects.builtin import IndexType, IntegerType, TensorType
 from xdsl.ir import Attribute
 
 from mlirad.dialect.core.types import to_dtype

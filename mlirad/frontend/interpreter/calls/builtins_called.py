@@ -1,4 +1,4 @@
-"""Python's builtins, and the methods of lists, dicts, tuples, strings, arrays and numbers.
+"""Python's builtins.
 
 Reads: values. Writes: ops, and the heap. Leaves: values.
 """

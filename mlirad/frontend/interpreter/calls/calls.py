@@ -1,4 +1,4 @@
-"""Calls: plain functions, lambdas and closures are interpreted where they are called.
+"""Calls: what a value that is called stands for, and the part that this is for.
 
 Reads: values. Writes: ops. Leaves: the value that the function returns, and what it has changed, in the state.
 """
@@ -26,7 +26,7 @@ from mlirad.frontend.interpreter.calls import (
 )
 from mlirad.frontend.interpreter.calls.construction import is_users
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.interpreter.dispatch import calls_values, visits
+from mlirad.frontend.interpreter.dispatch import answers, visits
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.numpy import numpy_calls
 from mlirad.frontend.program import hints, prelude
@@ -81,7 +81,7 @@ def require_value(context: Context, function: Value) -> None:
         raise context.refusal(f"{called.__name__} is not compiled", hint)
 
 
-@calls_values
+@answers(dispatch.call)
 def call(context: Context, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
     function = context.use(function)
     match function:

@@ -16,15 +16,7 @@ from mlirad.frontend.numpy import numpy_calls, numpy_creation, view_functions
 from mlirad.frontend.numpy.out_arguments import with_out_named
 from mlirad.frontend.program import hints, purity
 from mlirad.frontend.values.traced import DATA, NeedStatic, is_static, origins_of
-from mlirad.frontend.values.values import (
-    Lazy,
-    Ref,
-    Static,
-    Tuple,
-    Value,
-)
-
-# NumPy.
+from mlirad.frontend.values.values import Lazy, Ref, Static, Tuple, Value
 
 
 def call_numpy(context: Context, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:

@@ -19,14 +19,7 @@ from mlirad.frontend.program import libraries, prelude
 from mlirad.frontend.program.source import FunctionNode, Source, source_of
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import NeedStatic
-from mlirad.frontend.values.values import (
-    Closure,
-    Entry,
-    Tuple,
-    Value,
-)
-
-# Functions written in Python.
+from mlirad.frontend.values.values import Closure, Entry, Tuple, Value
 
 
 def inline_function(context: Context, function: FunctionType, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:

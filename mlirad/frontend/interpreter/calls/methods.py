@@ -27,9 +27,6 @@ def none_of(context: Context, kwargs: Keywords, what: str) -> None:
         raise context.refusal(f"{what} takes no keyword {next(iter(kwargs))!r} here")
 
 
-# Methods.
-
-
 def call_method(context: Context, bound: Bound, args: Arguments, kwargs: Keywords) -> Value:
     receiver = context.use(bound.receiver)
     name = bound.name

@@ -44,12 +44,7 @@ from mlirad.frontend.program.source import FunctionNode
 from mlirad.frontend.values.known import scope
 from mlirad.frontend.values.state import State, trim
 from mlirad.frontend.values.traced import NeedStatic, Traced
-from mlirad.frontend.values.values import (
-    Closure,
-    Static,
-    Value,
-    is_number,
-)
+from mlirad.frontend.values.values import Closure, Static, Value, is_number
 from mlirad.signature import is_same_static
 
 # How deep a function is inlined in itself; how deep, and how often, before its static numbers are traced.
@@ -103,11 +98,7 @@ def entered(context: Context, site: Site) -> Value:
 
 def give_up(context: Context, site: Site) -> None:
     """Be again where the call stands."""
-    while (op := site.block.last_op) is not site.mark:
-        assert op is not None
-        op.detach()
-        for inner in op.walk():
-            inner.drop_all_references()
+    context.roll_back(site.mark, site.block)
     context.state = site.state.fork()
 
 
@@ -184,7 +175,7 @@ def is_right_here(context: Context, known: Recursion) -> bool:
 
 
 def find_recursion(context: Context, site: Site, running: list[Site]) -> None:
-    """Raise Recursive if the call is that of one of the sites, which are of its function, again."""
+    """Raise Recursive if the call repeats one of the sites, which call the same function."""
     must_inline = (INLINED, id(site.node)) in context.unrolled
     if len(running) >= CLOSURES:
         too_deep(context, site.name, tuple(site.bound.values()))

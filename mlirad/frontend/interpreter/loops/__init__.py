@@ -1,0 +1,1 @@
+"""Loops, rolled or unrolled, and comprehensions."""

@@ -32,9 +32,6 @@ from mlirad.frontend.values.values import Static
 LoopOp = ForOp | WhileOp
 
 
-# Rolled loops.
-
-
 def one_pass(context: Context, loop: Loop, header: Header) -> Pass:
     node, key, bind = loop.node, loop.key, loop.bind
     if isinstance(node, ast.While) and not loop.leaves and key not in context.impure:

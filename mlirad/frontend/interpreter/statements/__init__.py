@@ -1,0 +1,1 @@
+"""Statements: what they run, assign and raise."""

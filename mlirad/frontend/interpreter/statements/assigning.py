@@ -28,8 +28,6 @@ from mlirad.frontend.values.indexing import is_basic
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value
 
-# Assignment.
-
 
 def assign(context: Context, target: ast.expr, value: Value) -> None:
     with context.at(target):

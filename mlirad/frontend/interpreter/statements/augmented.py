@@ -1,4 +1,5 @@
-"""Augmented assignment: in place for arrays and lists, a new value for all else.
+"""Augmented assignment: in place for arrays and lists, a new value for all else. The target is evaluated once, and its
+value before the right side.
 
 Reads: the target and the value. Writes: the state. Leaves: nothing.
 """
@@ -31,8 +32,6 @@ from mlirad.frontend.values.indexing import is_basic
 from mlirad.frontend.values.selection import Selected
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Object, Ref, Static, Value
-
-# Augmented assignment: the target is evaluated once, and its value before the right side.
 
 
 def augmented(context: Context, node: ast.AugAssign) -> None:
@@ -124,7 +123,9 @@ def is_numpys(value: Value, op: ast.operator) -> bool:
         return True
     if isinstance(op, ast.Mult):
         return False  # an integer repeats the list
-    return isinstance(value.value, np.generic) if isinstance(value, Static) else not getattr(value, "weak", True)
+    if isinstance(value, Static):
+        return isinstance(value.value, np.generic)
+    return isinstance(value, Traced) and not value.weak
 
 
 def extended(context: Context, current: Value, right: Value) -> Value:

@@ -13,7 +13,7 @@ import numpy as np
 
 from mlirad.frontend.interpreter import branches, conditions, dispatch, expressions, storage, variables
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.interpreter.dispatch import runs, runs_blocks
+from mlirad.frontend.interpreter.dispatch import answers, runs
 from mlirad.frontend.interpreter.statements import assigning, augmented, imports, local_classes, raising
 from mlirad.frontend.join.frames import RESULT
 from mlirad.frontend.join.outcomes import Exit, Outcome
@@ -29,7 +29,7 @@ _ADVICE = {
 _FLOATING_ERRORS = ("all", "divide", "over", "under", "invalid")
 
 
-@runs_blocks
+@answers(dispatch.block)
 def block(context: Context, statements: Sequence[ast.stmt]) -> Outcome:
     liveness = context.frame.scope.liveness
     active = len(context.active)

@@ -1,0 +1,1 @@
+"""How compiled code is called: from Python (`abi.py`) and without it (`call_machine.py`)."""

@@ -21,14 +21,7 @@ from mlirad.targets.cpu.emit import polling
 from mlirad.targets.cpu.emit.descriptor import MemRef, from_parts, layout_of, part_types, row_major, to_parts
 from mlirad.targets.cpu.emit.duration import is_long
 from mlirad.targets.cpu.emit.finished import find_vectorized_loops
-from mlirad.targets.cpu.emit.function import (
-    FunctionEmitter,
-    ModuleEmitter,
-    Rule,
-    ops_in,
-    quoted,
-    symbol,
-)
+from mlirad.targets.cpu.emit.function import FunctionEmitter, ModuleEmitter, Rule, ops_in, quoted, symbol
 from mlirad.targets.cpu.emit.leaf import call_leaf
 from mlirad.targets.cpu.emit.memref import ALIGNMENT, allocate, from_memory
 from mlirad.targets.cpu.emit.scf import may_release

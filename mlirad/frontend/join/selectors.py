@@ -1,0 +1,39 @@
+"""Selectors: the numbers that say which of several arrays a reference is, and what is chosen by them.
+
+Reads: selectors, and what belongs to each number. Writes: selects. Leaves: values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, where
+from mlirad.frontend.values.views import Start
+
+
+def selected(selector: Expr | None, positions: Sequence[int], parts: Sequence[Expr]) -> Expr:
+    """The part whose position the selector says, of those at `positions`; without a selector there is one."""
+    result = parts[-1]
+    for position, part in zip(reversed(positions[:-1]), reversed(parts[:-1]), strict=True):
+        assert selector is not None
+        result = where(selector == position, part, result)
+    return result
+
+
+def selected_start(selector: Expr, positions: Sequence[int], starts: Sequence[Start]) -> Start:
+    """The start or size of the alternative that the selector says; static where all are the same."""
+    first = starts[0]
+    if all(start is first or (not isinstance(start, Expr) and start == first) for start in starts):
+        return first
+    parts = [start if isinstance(start, Expr) else constant(start, types.I64) for start in starts]
+    return selected(selector, positions, parts)
+
+
+def renumbered(selector: Expr | None, positions: Sequence[int]) -> Expr:
+    """positions[selector], by selects."""
+    assert selector is not None
+    result = constant(positions[-1], types.I64)
+    for index in range(len(positions) - 2, -1, -1):
+        result = where(selector == index, constant(positions[index], types.I64), result)
+    return result
