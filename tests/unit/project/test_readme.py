@@ -1,4 +1,7 @@
-"""What README.md says is so: its Python runs and prints what it says, its commands are those of CI."""
+"""What README.md says is so: its Python runs and prints what it says, its commands are those of CI.
+
+The Python of docs/running.md runs as well.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 README = (ROOT / "README.md").read_text()
@@ -22,8 +27,9 @@ def expected_output(code: str) -> list[str]:
     return found
 
 
-def test_python_blocks_run_and_print_what_they_say(tmp_path: Path) -> None:
-    code = "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))
+@pytest.mark.parametrize("page", ["README.md", "docs/running.md"])
+def test_python_blocks_run_and_print_what_they_say(page: str, tmp_path: Path) -> None:
+    code = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL))
     script = tmp_path / "readme.py"
     script.write_text(code)
     done = subprocess.run(
