@@ -32,7 +32,7 @@ from mlirad.lowering.clean_up.dce import Dce
 from mlirad.lowering.clean_up.drop_hints import DropHints
 from mlirad.lowering.clean_up.hoist import Hoist
 from mlirad.lowering.clean_up.inline import Inline
-from mlirad.targets.memory import MemoryReport
+from mlirad.targets.memory_report import MemoryReport
 from mlirad.targets.target import Artifact, Stage, Target
 from mlirad.xdsl_support.traversal import ops_inside
 from mlirad.xdsl_support.verify import InvalidOp, verify_dominance
@@ -192,8 +192,8 @@ class Lowered:
     def memory(self) -> MemoryReport:
         """What a call needs of memory besides its arguments, told before it is called.
 
-        The arena's bytes are exact. What the segments hold at most is a formula in what only a run tells, above all
-        trip counts; with `report.total.at({"trips(12)": 1000})` it is a number, to be compared with `last_memory()`.
+        `report.total` may be a formula in what only a run tells, above all trip counts; `report.total.at({"trips(12)":
+        1000})` is a number, to be compared with `last_memory()`.
         Raises TargetError for a target that cannot tell.
         """
         module = optimize(differentiate(self.module.clone()))

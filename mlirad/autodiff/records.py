@@ -1,6 +1,6 @@
 """What one call of a forward sweep keeps for its pullback: a record at the ends of two tapes.
 
-Reads: the values that the pullback needs. Writes: them into the tapes, and out of them. Leaves: a layout that follows
+Reads: the values that the pullback needs. Writes: them into the tapes, and out of them. Leaves: offsets that follow
 from the values' types alone: on the integers' tape, where the record begins on the other one, how long the arrays of
 unknown length are, and what is no float; on the floats' tape the floats. Arrays of unknown length come last.
 """
@@ -51,21 +51,21 @@ class Lane:
 
 
 @dataclass(frozen=True)
-class Layout:
+class RecordOffsets:
     """Where the values of a record are."""
 
     floats: Lane
     integers: Lane
 
     @staticmethod
-    def of(value_types: Sequence[Attribute]) -> Layout:
+    def of(value_types: Sequence[Attribute]) -> RecordOffsets:
         for type in value_types:
             if len(types.shape(type)) > 1 and not types.is_static(type):
                 message = f"a function that calls itself would have to keep an array of unknown size, {type}"
                 raise DifferentiationError(message, types.from_location(current_location()))
         is_float = [types.is_float(type) for type in value_types]
         growing = sum(not types.is_static(type) for type in value_types)
-        return Layout(
+        return RecordOffsets(
             _lane(types.F64, value_types, [k for k, yes in enumerate(is_float) if yes], 0),
             _lane(types.I64, value_types, [k for k, yes in enumerate(is_float) if not yes], 1 + growing),
         )
@@ -88,16 +88,16 @@ def _lane(element: Attribute, value_types: Sequence[Attribute], places: Sequence
 def write_record(values: Sequence[SSAValue], state: Sequence[SSAValue]) -> tuple[list[SSAValue], SSAValue]:
     """Add a record to the tapes, at the insertion point. Gives their new state, and where the record begins."""
     floats, begun, integers, base = (Expr(value) for value in state)
-    layout = Layout.of([value.type for value in values])
-    lengths = {place: dim(Expr(values[place]), 0) for place in layout.growing}
-    integers = emit(GrowOp, integers, _end(base, layout.integers, lengths) - 1)
+    offsets = RecordOffsets.of([value.type for value in values])
+    lengths = {place: dim(Expr(values[place]), 0) for place in offsets.growing}
+    integers = emit(GrowOp, integers, _end(base, offsets.integers, lengths) - 1)
     for offset, number in enumerate((begun, *lengths.values())):
         integers = emit(InsertOp, number, integers, base + offset)
-    integers = _write(values, layout.integers, integers, base, lengths)
-    if layout.floats.size or layout.floats.growing:
-        floats = emit(GrowOp, floats, _end(begun, layout.floats, lengths) - 1)
-        floats = _write(values, layout.floats, floats, begun, lengths)
-    ends = _end(begun, layout.floats, lengths), _end(base, layout.integers, lengths)
+    integers = _write(values, offsets.integers, integers, base, lengths)
+    if offsets.floats.size or offsets.floats.growing:
+        floats = emit(GrowOp, floats, _end(begun, offsets.floats, lengths) - 1)
+        floats = _write(values, offsets.floats, floats, begun, lengths)
+    ends = _end(begun, offsets.floats, lengths), _end(base, offsets.integers, lengths)
     return [floats.value, ends[0].value, integers.value, ends[1].value], base.value
 
 
@@ -128,12 +128,12 @@ def read_record(
     value_types: Sequence[Attribute], floats: SSAValue, integers: SSAValue, base: SSAValue
 ) -> list[SSAValue]:
     """The values of a record, at the insertion point."""
-    layout = Layout.of(value_types)
+    offsets = RecordOffsets.of(value_types)
     start = Expr(base)
     begun = emit(ExtractOp, Expr(integers), start)
-    lengths = {place: emit(ExtractOp, Expr(integers), start + 1 + k) for k, place in enumerate(layout.growing)}
+    lengths = {place: emit(ExtractOp, Expr(integers), start + 1 + k) for k, place in enumerate(offsets.growing)}
     found: dict[int, SSAValue] = {}
-    for lane, tape, first in ((layout.floats, floats, begun), (layout.integers, integers, start)):
+    for lane, tape, first in ((offsets.floats, floats, begun), (offsets.integers, integers, start)):
         for place, offset in lane.offsets.items():
             type, at = value_types[place], first + offset
             if types.is_tensor(type):

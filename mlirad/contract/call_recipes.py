@@ -3,7 +3,7 @@
 Reads: nothing. Writes: nothing. Leaves: `Recipe`, which jit makes of a specialisation and a target's artifact takes.
 
 The steps work on registers that hold Python objects. The first ones are the arguments of the call, then come those
-that steps push, in order. Compiled code takes and gives 64-bit slots, as `Slot` tells.
+that steps push, in order. Compiled code takes and gives 64-bit slots, as `PassedValue` tells.
 
 A target whose code is called otherwise has nothing to do with this: its artifacts are no `PlannedCalls`.
 """
@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from mlirad.contract.kept_code import Kept
+from mlirad.contract.code_cache import CodeCache
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class PassedValue:
     """What a compiled function takes or gives at one place: a scalar, or an array's data and unknown sizes.
 
     `element` is MLIR's name of the element type, without signedness ("f64", "i1", "i8"). `shape` is None for a scalar;
@@ -39,7 +39,7 @@ class Slot:
         return 1 + (self.shape or ()).count(-1)
 
 
-class Op(IntEnum):
+class StepKind(IntEnum):
     """Steps: those that find objects, those that check them and fill slots, the call, those that make the result."""
 
     UNPACK = 0  # register a is a tuple, exactly of type p, of b items: push them
@@ -120,9 +120,9 @@ ABSENT = Absent()
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """An op and its operands. keeps: what `p` and `q` only name by numbers."""
+    """What to do, and its operands. keeps: what `p` and `q` only name by numbers."""
 
-    op: Op
+    kind: StepKind
     a: int = 0
     b: int = 0
     c: int = 0
@@ -173,11 +173,11 @@ class CallPlan(ABC):
     """A way in which calls may go, made of a recipe by an artifact."""
 
     @abstractmethod
-    def new_table(self, kind: type, slot: str, kept: Kept | None) -> PlanTable | None:
+    def new_table(self, kind: type, attribute: str, code_cache: CodeCache | None) -> PlanTable | None:
         """A table for one instance of `kind`, or None where calls cannot go by plans.
 
         What fits no plan goes to the class's `__call__`. kind: a class derived from `vectorcall.NativelyCallable`.
-        slot: one of its slots, for the table's use. kept: whence code may come that was made earlier.
+        attribute: one of its `__slots__`, for the table's use. code_cache: where the machine's own code may be stored.
         """
 
 
@@ -185,7 +185,7 @@ class PlannedCalls(ABC):
     """What an artifact also is, whose functions take and give 64-bit slots and may be called by plans."""
 
     @abstractmethod
-    def slots(self, name: str) -> tuple[Sequence[Slot], Sequence[Slot]]:
+    def passed_values(self, name: str) -> tuple[Sequence[PassedValue], Sequence[PassedValue]]:
         """What the function `name` takes, outputs included, and what it returns."""
 
     @abstractmethod

@@ -23,12 +23,12 @@ from mlirad.contract.call_recipes import (
     Comparison,
     Numbers,
     Objects,
-    Op,
+    PassedValue,
     PlannedCalls,
     Recipe,
-    Slot,
     Spec,
     Step,
+    StepKind,
 )
 from mlirad.contract.captures import Guard, Path, Presence
 from mlirad.contract.results import (
@@ -48,9 +48,9 @@ MOST_REGISTERS = 500
 
 _ELEMENTS = {"f32": np.float32, "f64": np.float64, "i1": np.bool_}
 _WEAK = {
-    np.dtype(np.float64): (Op.FLOAT, "f64", float, Op.FLOAT_OF),
-    np.dtype(np.int64): (Op.INT, "i64", int, Op.INT_OF),
-    np.dtype(np.bool_): (Op.BOOL, "i1", bool, Op.BOOL_OF),
+    np.dtype(np.float64): (StepKind.FLOAT, "f64", float, StepKind.FLOAT_OF),
+    np.dtype(np.int64): (StepKind.INT, "i64", int, StepKind.INT_OF),
+    np.dtype(np.bool_): (StepKind.BOOL, "i1", bool, StepKind.BOOL_OF),
 }
 
 
@@ -74,13 +74,13 @@ def recipe_for(made: Specialization) -> Recipe | None:
     if not isinstance(artifact, PlannedCalls) or made.is_aliased or made.built.changes_copies:
         return None
     try:
-        return _Writer(made, *artifact.slots(made.built.name)).recipe()
+        return _Writer(made, *artifact.passed_values(made.built.name)).recipe()
     except _NotFast:
         return None
 
 
 class _Writer:
-    def __init__(self, made: Specialization, arguments: Sequence[Slot], returns: Sequence[Slot]):
+    def __init__(self, made: Specialization, arguments: Sequence[PassedValue], returns: Sequence[PassedValue]):
         self._made, self._built = made, made.built
         self._steps: list[Step] = []
         self._top = 0  # the next register
@@ -105,11 +105,11 @@ class _Writer:
             self._check(register, self._made.signature.leaves[number], self._input_of(number))
         for number, register in enumerate(captured):
             self._check(register, self._built.captures[number].leaf, self._input_of(-1 - number))
-        made = {number: self._new(slot, place) for number, (slot, place) in self._outputs.items()}
-        self._do(Op.RUN)
+        made = {number: self._new(passed, place) for number, (passed, place) in self._outputs.items()}
+        self._do(StepKind.RUN)
         if not self._is_last(made):
             self._write_results(made, leaves, captured)
-        self._do(Op.RETURN)
+        self._do(StepKind.RETURN)
         if self._top > MOST_REGISTERS or self._width > MOST_REGISTERS:
             raise _NotFast
         names = Objects(keywords.keys or ())
@@ -117,9 +117,9 @@ class _Writer:
             len(positional.children), names, self._steps, self._top + 1, self._width, self._arrays, self._checks_overlap
         )
 
-    def _do(self, op: Op, pushes: int = 0, **operands: Any) -> int:
+    def _do(self, kind: StepKind, pushes: int = 0, **operands: Any) -> int:
         """Add a step. The first register that it pushes."""
-        self._steps.append(Step(op, **operands))
+        self._steps.append(Step(kind, **operands))
         self._top += pushes
         return self._top - pushes
 
@@ -134,39 +134,41 @@ class _Writer:
             return [register]
         count = len(node.children)
         if node.kind is list:
-            first = self._do(Op.UNPACK_LIST, count, a=register, b=count)
+            first = self._do(StepKind.UNPACK_LIST, count, a=register, b=count)
         elif node.kind is dict:
-            first = self._do(Op.UNPACK_DICT, count, a=register, b=count, p=Objects(node.keys or ()))
+            first = self._do(StepKind.UNPACK_DICT, count, a=register, b=count, p=Objects(node.keys or ()))
         elif issubclass(node.kind, tuple):
-            first = self._do(Op.UNPACK, count, a=register, b=count, p=node.kind)
+            first = self._do(StepKind.UNPACK, count, a=register, b=count, p=node.kind)
         else:
-            self._do(Op.TYPE, a=register, p=node.kind)
-            found = [self._do(Op.ATTRIBUTE, 1, a=register, q=name) for name in node.keys or ()]
+            self._do(StepKind.TYPE, a=register, p=node.kind)
+            found = [self._do(StepKind.ATTRIBUTE, 1, a=register, q=name) for name in node.keys or ()]
             first = found[0] if found else 0
         pairs = enumerate(node.children, first)
         return [leaf for place, child in pairs for leaf in self._unpack(child, place)]
 
     def _check(self, register: int, leaf: LeafSpec, number: int | None) -> None:
         """The value is what the code was made for; it goes to the slots of input `number`."""
-        slot, place = (None, -1) if number is None else self._inputs[number]
+        passed, place = (None, -1) if number is None else self._inputs[number]
         if isinstance(leaf, StaticLeaf):
-            if slot is not None:
+            if passed is not None:
                 raise _NotFast
             self._same(register, leaf.value)
         elif isinstance(leaf, ArrayLeaf):
-            self._check_array(register, leaf, slot, place, number)
-        elif slot is None:
-            self._do(Op.TYPE, a=register, p=_WEAK[leaf.dtype][2] if leaf.weak else leaf.dtype.type)
+            self._check_array(register, leaf, passed, place, number)
+        elif passed is None:
+            self._do(StepKind.TYPE, a=register, p=_WEAK[leaf.dtype][2] if leaf.weak else leaf.dtype.type)
         else:
-            self._check_number(register, leaf, slot, place)
+            self._check_number(register, leaf, passed, place)
 
-    def _check_array(self, register: int, leaf: ArrayLeaf, slot: Slot | None, place: int, number: int | None) -> None:
+    def _check_array(
+        self, register: int, leaf: ArrayLeaf, passed: PassedValue | None, place: int, number: int | None
+    ) -> None:
         is_written = number is not None and (self._made.inputs[number].is_written or number in self._made.donated)
-        if number in self._made.donated and slot is not None and slot.result is not None:
-            self._taken[slot.result] = register
+        if number in self._made.donated and passed is not None and passed.result is not None:
+            self._taken[passed.result] = register
         if leaf.layout is not Layout.C or (is_written and leaf.readonly):
             raise _NotFast
-        if slot is not None and (slot.shape != leaf.shape or _itemsize(slot) != leaf.dtype.itemsize):
+        if passed is not None and (passed.shape != leaf.shape or _itemsize(passed) != leaf.dtype.itemsize):
             raise _NotFast
         bounds = -1
         if self._checks_overlap and number is not None:
@@ -179,20 +181,20 @@ class _Writer:
             Spec.IS_WRITTEN: int(is_written or self._made.checks_copies),
         }
         numbers = Numbers((*(spec[each] for each in sorted(spec)), *leaf.shape))
-        self._do(Op.ARRAY, a=register, b=place, c=bounds, p=numbers, keeps=leaf.dtype)
+        self._do(StepKind.ARRAY, a=register, b=place, c=bounds, p=numbers, keeps=leaf.dtype)
 
-    def _check_number(self, register: int, leaf: ScalarLeaf, slot: Slot, place: int) -> None:
-        if slot.shape is not None:
+    def _check_number(self, register: int, leaf: ScalarLeaf, passed: PassedValue, place: int) -> None:
+        if passed.shape is not None:
             raise _NotFast
         if leaf.weak:
-            op, element, _, _ = _WEAK[leaf.dtype]
-            if slot.element != element:
+            kind, element, _, _ = _WEAK[leaf.dtype]
+            if passed.element != element:
                 raise _NotFast
-            self._do(op, a=register, b=place)
+            self._do(kind, a=register, b=place)
         else:
-            if _itemsize(slot) != leaf.dtype.itemsize:
+            if _itemsize(passed) != leaf.dtype.itemsize:
                 raise _NotFast
-            self._do(Op.NUMBER, a=register, b=place, p=leaf.dtype.type)
+            self._do(StepKind.NUMBER, a=register, b=place, p=leaf.dtype.type)
 
     # what is captured
 
@@ -200,20 +202,20 @@ class _Writer:
         """What the function has around it is what the code was made for. The registers of the captured arrays."""
         made = self._made
         if made.namespaces:
-            self._do(Op.UNCHANGED, a=len(made.namespaces), p=Objects(made.namespaces), q=made.modules_hold)
+            self._do(StepKind.UNCHANGED, a=len(made.namespaces), p=Objects(made.namespaces), q=made.modules_hold)
         for guard in made.guards:
             self._guard(guard)
         return [self._fetch(capture.path) for capture in self._built.captures]
 
     def _guard(self, guard: Guard) -> None:
         if guard.code is not None:
-            self._do(Op.CODE, p=guard.value, q=guard.code)
+            self._do(StepKind.CODE, p=guard.value, q=guard.code)
             return
         if not self._is_plain(guard):
-            self._do(Op.PYTHON, p=guard.holds)
+            self._do(StepKind.PYTHON, p=guard.holds)
             return
         if guard.is_of_global:
-            self._do(Op.STAYS, p=guard.path.function.__globals__, q=Objects((guard.path.name, guard.value)))
+            self._do(StepKind.STAYS, p=guard.path.function.__globals__, q=Objects((guard.path.name, guard.value)))
             return
         register = self._fetch(guard.path)
         if guard.value is Presence.HERE:
@@ -222,11 +224,17 @@ class _Writer:
             self._same(register, guard.value)
         elif guard.value is dict:
             keys = Objects(guard.keys)  # type: ignore[arg-type]
-            self._do(Op.UNPACK_DICT, len(keys), a=register, b=len(keys), p=keys)
+            self._do(StepKind.UNPACK_DICT, len(keys), a=register, b=len(keys), p=keys)
         else:
             count = guard.keys
             assert isinstance(count, int)
-            self._do(Op.UNPACK_LIST if guard.value is list else Op.UNPACK, count, a=register, b=count, p=guard.value)
+            self._do(
+                StepKind.UNPACK_LIST if guard.value is list else StepKind.UNPACK,
+                count,
+                a=register,
+                b=count,
+                p=guard.value,
+            )
 
     @staticmethod
     def _is_plain(guard: Guard) -> bool:
@@ -255,16 +263,16 @@ class _Writer:
 
     def _root(self, path: Path) -> int:
         if not path.name:
-            return self._do(Op.OBJECT, 1, p=path.function)
+            return self._do(StepKind.OBJECT, 1, p=path.function)
         free = path.function.__code__.co_freevars
         if path.name in free:
-            return self._do(Op.CELL, 1, p=path.function.__closure__[free.index(path.name)])
-        return self._do(Op.GLOBAL, 1, p=path.function.__globals__, q=path.name)
+            return self._do(StepKind.CELL, 1, p=path.function.__closure__[free.index(path.name)])
+        return self._do(StepKind.GLOBAL, 1, p=path.function.__globals__, q=path.name)
 
     def _step_from(self, register: int, kind: str, name: Any) -> int:
         if kind == "attribute":
-            return self._do(Op.ATTRIBUTE, 1, a=register, q=str(name))
-        return self._do(Op.ITEM, 1, a=register, q=name)
+            return self._do(StepKind.ATTRIBUTE, 1, a=register, q=str(name))
+        return self._do(StepKind.ITEM, 1, a=register, q=name)
 
     def _same(self, register: int, value: Any) -> None:
         how = Comparison.IDENTITY
@@ -272,16 +280,16 @@ class _Writer:
             how = Comparison.EQUALITY
         elif type(value) is float:
             how = Comparison.BITS
-        self._do(Op.SAME, a=register, b=how, p=value)
+        self._do(StepKind.SAME, a=register, b=how, p=value)
 
     # what is returned
 
-    def _new(self, slot: Slot, place: int) -> int:
-        assert slot.result is not None and slot.shape is not None
-        dtype = self._made.dtypes[slot.result] or np.dtype(
-            _ELEMENTS.get(slot.element) or slot.element.replace("i", "int")
+    def _new(self, passed: PassedValue, place: int) -> int:
+        assert passed.result is not None and passed.shape is not None
+        dtype = self._made.dtypes[passed.result] or np.dtype(
+            _ELEMENTS.get(passed.element) or passed.element.replace("i", "int")
         )
-        return self._do(Op.NEW, 1, a=place, b=len(slot.shape), p=dtype, q=Numbers(slot.shape))
+        return self._do(StepKind.NEW, 1, a=place, b=len(passed.shape), p=dtype, q=Numbers(passed.shape))
 
     def _is_last(self, made: dict[int, int]) -> bool:
         """Whether the result is the array in the last register, which is all that is returned."""
@@ -294,17 +302,17 @@ class _Writer:
         def put(leaf: ResultLeaf) -> None:
             match leaf:
                 case ArrayResult() if leaf.index in made:
-                    self._do(Op.COPY, 1, a=made[leaf.index])
+                    self._do(StepKind.COPY, 1, a=made[leaf.index])
                 case ArrayResult() if leaf.index in self._taken:
-                    self._do(Op.COPY, 1, a=self._taken[leaf.index])
+                    self._do(StepKind.COPY, 1, a=self._taken[leaf.index])
                 case ArgumentAlias():
-                    self._do(Op.COPY, 1, a=leaves[leaf.leaf])
+                    self._do(StepKind.COPY, 1, a=leaves[leaf.leaf])
                 case CaptureAlias():
-                    self._do(Op.COPY, 1, a=captured[leaf.number])
+                    self._do(StepKind.COPY, 1, a=captured[leaf.number])
                 case SameResult() if not isinstance(results[leaf.leaf], ScalarResult):
                     put(results[leaf.leaf])
                 case StaticResult():
-                    self._do(Op.OBJECT, 1, p=leaf.value)
+                    self._do(StepKind.OBJECT, 1, p=leaf.value)
                 case ScalarResult() if leaf.index in self._returns:
                     self._put_number(leaf, *self._returns[leaf.index])
                 case _:
@@ -322,13 +330,13 @@ class _Writer:
 
         build(self._built.structure)
 
-    def _put_number(self, leaf: ScalarResult, slot: Slot, place: int) -> None:
+    def _put_number(self, leaf: ScalarResult, passed: PassedValue, place: int) -> None:
         if leaf.weak:
-            if leaf.dtype not in _WEAK or slot.element != _WEAK[leaf.dtype][1]:
+            if leaf.dtype not in _WEAK or passed.element != _WEAK[leaf.dtype][1]:
                 raise _NotFast
             self._do(_WEAK[leaf.dtype][3], 1, b=place)
-        elif _itemsize(slot) == leaf.dtype.itemsize:
-            self._do(Op.NUMBER_OF, 1, b=place, p=leaf.dtype)
+        elif _itemsize(passed) == leaf.dtype.itemsize:
+            self._do(StepKind.NUMBER_OF, 1, b=place, p=leaf.dtype)
         else:
             raise _NotFast
 
@@ -336,11 +344,11 @@ class _Writer:
         """The last registers become a container. (`_top` only grows, and bounds the registers in use.)"""
         kind, keys, count = node.kind, node.keys, len(node.children)
         if kind is tuple or kind is list:
-            self._do(Op.MAKE_TUPLE if kind is tuple else Op.MAKE_LIST, 1, b=count)
+            self._do(StepKind.MAKE_TUPLE if kind is tuple else StepKind.MAKE_LIST, 1, b=count)
         elif kind is dict:
-            self._do(Op.MAKE_DICT, 1, b=count, p=Objects(keys or ()))
+            self._do(StepKind.MAKE_DICT, 1, b=count, p=Objects(keys or ()))
         else:
-            self._do(Op.CALL, 1, b=count, p=lambda *items: tree.build(kind, keys, items))
+            self._do(StepKind.CALL, 1, b=count, p=lambda *items: tree.build(kind, keys, items))
 
 
 def _is_plain_path(path: Path) -> bool:
@@ -349,35 +357,35 @@ def _is_plain_path(path: Path) -> bool:
     return not path.name or (isinstance(path.function, FunctionType) and type(path.function.__globals__) is dict)
 
 
-def _itemsize(slot: Slot) -> int:
-    bits = int(slot.element[1:])
+def _itemsize(passed: PassedValue) -> int:
+    bits = int(passed.element[1:])
     return max(1, bits // 8)
 
 
-_Places = dict[int, tuple[Slot, int]]
+_Places = dict[int, tuple[PassedValue, int]]
 
 
 def _places(
-    arguments: Sequence[Slot], returned: Sequence[Slot]
-) -> tuple[list[tuple[Slot, int]], _Places, _Places, int]:
+    arguments: Sequence[PassedValue], returned: Sequence[PassedValue]
+) -> tuple[list[tuple[PassedValue, int]], _Places, _Places, int]:
     """The inputs with their places among the slots; outputs and returned numbers by result; the number of slots."""
-    inputs: list[tuple[Slot, int]] = []
+    inputs: list[tuple[PassedValue, int]] = []
     outputs: _Places = {}
     returns: _Places = {}
     place = 0
-    for slot in (*arguments, *returned):
-        if slot.width != 1:
+    for passed in (*arguments, *returned):
+        if passed.width != 1:
             raise _NotFast
-    for slot in arguments:
-        if slot.is_output:
-            assert slot.result is not None
-            outputs[slot.result] = (slot, place)
+    for passed in arguments:
+        if passed.is_output:
+            assert passed.result is not None
+            outputs[passed.result] = (passed, place)
         else:
-            inputs.append((slot, place))
+            inputs.append((passed, place))
         place += 1
-    for slot in returned:
-        if slot.shape is not None or slot.result is None:
+    for passed in returned:
+        if passed.shape is not None or passed.result is None:
             raise _NotFast
-        returns[slot.result] = (slot, place)
+        returns[passed.result] = (passed, place)
         place += 1
     return inputs, outputs, returns, place

@@ -15,9 +15,9 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mlirad import forking, requests
+from mlirad.contract.vectorcall import NativelyCallable
 from mlirad.options import Environment, Options
 from mlirad.signature import Signature, key_of, signature_of
-from mlirad.targets.vectorcall import NativelyCallable
 
 if TYPE_CHECKING:
     from mlirad.contract.call_recipes import PlanTable

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from mlirad.contract.kept_code import Kept
+from mlirad.contract.code_cache import CodeCache
 from mlirad.errors import TargetError
 from mlirad.options import OWN_OPTIONS, SHARED_OPTIONS
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from mlirad.targets.memory import MemoryReport
+    from mlirad.targets.memory_report import MemoryReport
 
 GROUP = "mlirad.targets"
 BUILT_IN = {"cpu": "mlirad.targets.cpu:CpuTarget"}
@@ -91,10 +91,10 @@ class Target(ABC):
         """The value of stage `loads` as object code that can be kept on disk: of this process it has no address."""
 
     @abstractmethod
-    def load(self, code: bytes, kept: Kept | None = None) -> Artifact:
+    def load(self, code: bytes, code_cache: CodeCache | None = None) -> Artifact:
         """Object code made by `compile`, in this process or an earlier one with the same `fingerprint`.
 
-        kept: keeps on disk what code the target needs besides, whatever it is called for.
+        code_cache: stores on disk the code that the target needs besides, for all modules.
         """
 
     def memory(self, module: ModuleOp, name: str) -> MemoryReport | None:

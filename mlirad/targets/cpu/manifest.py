@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mlirad.contract.call_recipes import Slot
+from mlirad.contract.call_recipes import PassedValue
 from mlirad.location import SourceLocation
 
 MANIFEST = "mlirad.manifest"
@@ -22,20 +22,20 @@ class Entry:
 
     name: str
     symbol: str
-    arguments: tuple[Slot, ...]
-    returns: tuple[Slot, ...]
+    arguments: tuple[PassedValue, ...]
+    returns: tuple[PassedValue, ...]
     arena_size: int
     is_long: bool = True
     """Whether a call may take so long that other threads should not wait for it."""
 
     @property
-    def inputs(self) -> tuple[Slot, ...]:
+    def inputs(self) -> tuple[PassedValue, ...]:
         """The arguments that the caller gives: all but the outputs."""
-        return tuple(slot for slot in self.arguments if not slot.is_output)
+        return tuple(passed for passed in self.arguments if not passed.is_output)
 
     @property
     def result_count(self) -> int:
-        return len(self.returns) + sum(slot.result is not None for slot in self.arguments)
+        return len(self.returns) + sum(passed.result is not None for passed in self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +66,14 @@ class Manifest:
         return Manifest({entry.name: entry for entry in entries}, tuple(_error(error) for error in read["errors"]))
 
 
-def _slot(data: dict[str, Any]) -> Slot:
+def _passed_value(data: dict[str, Any]) -> PassedValue:
     shape = data.pop("shape")
-    return Slot(shape=None if shape is None else tuple(shape), **data)
+    return PassedValue(shape=None if shape is None else tuple(shape), **data)
 
 
 def _entry(data: dict[str, Any]) -> Entry:
-    arguments = tuple(_slot(slot) for slot in data.pop("arguments"))
-    returns = tuple(_slot(slot) for slot in data.pop("returns"))
+    arguments = tuple(_passed_value(passed) for passed in data.pop("arguments"))
+    returns = tuple(_passed_value(passed) for passed in data.pop("returns"))
     return Entry(arguments=arguments, returns=returns, **data)
 
 

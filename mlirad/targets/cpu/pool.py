@@ -14,7 +14,7 @@ import ctypes
 import os
 
 from mlirad import forking, threads
-from mlirad.contract.kept_code import Kept
+from mlirad.contract.code_cache import CodeCache
 from mlirad.targets.cpu.engine import Library, compile_object
 from mlirad.targets.cpu.pool_code import PTHREAD, STOP, STOPPED, THREADS, pool_text
 from mlirad.targets.cpu.runtime import PARALLEL_FOR, PARALLEL_POLL
@@ -23,9 +23,9 @@ from mlirad.targets.cpu.runtime import PARALLEL_FOR, PARALLEL_POLL
 class Pool:
     """The code, loaded for good: threads may be in it whenever the process ends."""
 
-    def __init__(self, kept: Kept | None) -> None:
+    def __init__(self, code_cache: CodeCache | None) -> None:
         symbols = {THREADS: threads.address_of_number()}
-        code = _compiled() if kept is None else kept(PARALLEL_FOR, _compiled)
+        code = _compiled() if code_cache is None else code_cache(PARALLEL_FOR, _compiled)
         library = ctypes.CDLL(None)
         for name in PTHREAD:
             symbols[name] = ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
@@ -70,15 +70,15 @@ _pool: list[Pool] = []
 _lock = forking.new_lock()
 
 
-def the_pool(kept: Kept | None = None) -> Pool:
-    """The pool of this process. kept: keeps its code on disk, if it is to be made.
+def the_pool(code_cache: CodeCache | None = None) -> Pool:
+    """The pool of this process. code_cache: keeps its code on disk, if it is to be made.
 
     Raises ValueError if MLIRAD_NUM_THREADS is no number of threads.
     """
     if not _pool:
         with _lock:
             if not _pool:
-                made = Pool(kept)
+                made = Pool(code_cache)
                 if hasattr(os, "register_at_fork"):
                     os.register_at_fork(
                         before=made.before_fork,

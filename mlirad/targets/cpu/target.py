@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
-    from mlirad.contract.kept_code import Kept
+    from mlirad.contract.code_cache import CodeCache
     from mlirad.targets.cpu.calls.abi import CpuArtifact
-    from mlirad.targets.memory import MemoryReport
+    from mlirad.targets.memory_report import MemoryReport
 
 WIDTHS = (16, 32, 64)
 """Bytes of the vectors that processors have registers for."""
@@ -80,7 +80,7 @@ class CpuTarget(Target):
         return emit_llvm(module, vector_bits=8 * chosen_width(module, self.width))
 
     def memory(self, module: ModuleOp, name: str) -> MemoryReport:
-        from mlirad.targets.cpu.memory import arena_of, report_on
+        from mlirad.targets.cpu.memory_needs import arena_of, report_on
 
         report = report_on(_passes(_bufferized)(_passes(_linalg)(module)), name)
         return replace(report, arena=arena_of(self._to_loops(module), name))
@@ -90,10 +90,10 @@ class CpuTarget(Target):
 
         return compile_object(value)
 
-    def load(self, code: bytes, kept: Kept | None = None) -> CpuArtifact:
+    def load(self, code: bytes, code_cache: CodeCache | None = None) -> CpuArtifact:
         from mlirad.targets.cpu.calls.abi import CpuArtifact
 
-        return CpuArtifact(code, kept)
+        return CpuArtifact(code, code_cache)
 
     def fingerprint(self) -> str:
         from mlirad.targets.cpu.engine import host_fingerprint

@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad.contract.call_recipes import Op
+from mlirad.contract.call_recipes import StepKind
 from mlirad.jit.kernel import SLOW_CALLS, Kernel
-from mlirad.targets.cpu.calls.python_objects import is_supported
+from mlirad.targets.cpu.calls.cpython_objects import is_supported
 
 pytestmark = pytest.mark.skipif(not is_supported(), reason="this Python's calls all go the slow path")
 
@@ -511,7 +511,7 @@ def test_many_specialisations() -> None:
             kernel(x)
         require_fast(kernel, x)
     recipes = [plan.memory.owner[0] for plan in kernel._plans.in_order()[:3]]
-    assert [step.p[5] for each in recipes for step in each.steps if step.op == Op.ARRAY] == [3, 2, 1]
+    assert [step.p[5] for each in recipes for step in each.steps if step.kind == StepKind.ARRAY] == [3, 2, 1]
 
 
 def test_evicted_specialisations_have_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -724,9 +724,9 @@ def test_recursion() -> None:
 
 
 def test_without_plans_calls_take_the_slow_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mlirad.targets.cpu.calls import python_objects
+    from mlirad.targets.cpu.calls import cpython_objects
 
-    monkeypatch.setattr(python_objects, "_symbols", lambda: None)
+    monkeypatch.setattr(cpython_objects, "_symbols", lambda: None)
     kernel = mlirad.jit(multiply_add)
     for _ in range(3 * SLOW_CALLS):
         np.testing.assert_array_equal(kernel(*arrays(3)), multiply_add(*arrays(3)))

@@ -10,7 +10,7 @@ import pytest
 
 import mlirad
 from mlirad.targets.byte_counts import ByteCount, Unknown, applied, bound_of, largest
-from mlirad.targets.memory import MemoryReport
+from mlirad.targets.memory_report import MemoryReport
 
 FLOAT = 8
 
@@ -161,7 +161,7 @@ def test_what_is_static_is_exact(transform: Any, function: Callable[..., Any], a
 def test_a_tape_of_static_trip_count() -> None:
     predicted = mlirad.grad(power_of_700).lower(1.3).memory()
     (tape,) = predicted.tapes
-    assert tape.in_arena and not tape.grows
+    assert tape.region == "the arena" and not tape.grows
     assert (tape.bytes_per_trip, tape.trips.static, tape.bytes.static) == (FLOAT, 700, 700 * FLOAT)
     assert tape.location.filename == __file__ and tape.location.lineno == line(power_of_700, 2)
 

@@ -68,7 +68,7 @@ class Toy(Target):
     def compile(self, value: str) -> bytes:
         return f"// {self.grain} {self.toy_mode}\n{value}".encode()
 
-    def load(self, code: bytes, kept: Any = None) -> Artifact:
+    def load(self, code: bytes, code_cache: Any = None) -> Artifact:
         context = Context()
         for dialect in (arith.Arith, builtin.Builtin, func.Func, math.Math, scf.Scf, Nd):
             context.load_dialect(dialect)

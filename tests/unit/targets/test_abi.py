@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from mlirad.contract.call_recipes import Slot
+from mlirad.contract.call_recipes import PassedValue
 
 _AXPY = """
 func.func public @axpy(%a: f64, %x: memref<?xf64>, %y: memref<?xf64> {mlirad.written = 0 : i64},
@@ -50,13 +50,13 @@ def test_the_signature_can_be_read(load) -> None:
     artifact = load(_AXPY)
     entry = artifact.entries["axpy"]
     assert entry.arguments == (
-        Slot("f64", None),
-        Slot("f64", (-1,)),
-        Slot("f64", (-1,), result=0, is_written=True),
-        Slot("i1", (2,), result=2, is_output=True),
+        PassedValue("f64", None),
+        PassedValue("f64", (-1,)),
+        PassedValue("f64", (-1,), result=0, is_written=True),
+        PassedValue("i1", (2,), result=2, is_output=True),
     )
-    assert entry.returns == (Slot("i64", None, result=1),)
-    assert [slot.width for slot in entry.arguments] == [1, 2, 2, 1]
+    assert entry.returns == (PassedValue("i64", None, result=1),)
+    assert [passed.width for passed in entry.arguments] == [1, 2, 2, 1]
     assert entry.result_count == 3
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.contract.call_recipes import CallPlan, PlannedCalls, Recipe, Slot
-from mlirad.contract.kept_code import Kept
+from mlirad.contract.call_recipes import CallPlan, PassedValue, PlannedCalls, Recipe
+from mlirad.contract.code_cache import CodeCache
 from mlirad.errors import format_located
 from mlirad.raised import exception_class, message_of
 from mlirad.targets.cpu.calls.native_stack import stack_bottom
@@ -118,20 +118,20 @@ class _Memory:
         self.__array_interface__ = {"version": 3, "data": (address, False), "shape": shape, "typestr": dtype.str}
 
 
-def _shared_work(code: bytes, kept: Kept | None) -> dict[str, int]:
+def _shared_work(code: bytes, code_cache: CodeCache | None) -> dict[str, int]:
     """The symbols through which threads share work, for code that has the name of the first."""
     if PARALLEL_FOR.encode() not in code:
         return {}
     from mlirad.targets.cpu.pool import the_pool
 
-    return the_pool(kept).symbols
+    return the_pool(code_cache).symbols
 
 
 class CpuArtifact(Artifact, PlannedCalls):
     """Compiled functions, linked into this process until the artifact and all that it returned are freed."""
 
-    def __init__(self, code: bytes, kept: Kept | None = None):
-        self._library = Library(code, (MANIFEST, ENTRIES), _shared_work(code, kept))
+    def __init__(self, code: bytes, code_cache: CodeCache | None = None):
+        self._library = Library(code, (MANIFEST, ENTRIES), _shared_work(code, code_cache))
         manifest = Manifest.from_bytes(ctypes.string_at(self._library[MANIFEST]))
         self.entries = manifest.entries
         table = (ctypes.c_uint64 * len(self.entries)).from_address(self._library[ENTRIES])
@@ -155,9 +155,9 @@ class CpuArtifact(Artifact, PlannedCalls):
         return self.entries[name].result_count
 
     def inputs_with_results(self, name: str) -> Collection[int]:
-        return frozenset(n for n, slot in enumerate(self.entries[name].inputs) if slot.result is not None)
+        return frozenset(n for n, passed in enumerate(self.entries[name].inputs) if passed.result is not None)
 
-    def slots(self, name: str) -> tuple[Sequence[Slot], Sequence[Slot]]:
+    def passed_values(self, name: str) -> tuple[Sequence[PassedValue], Sequence[PassedValue]]:
         entry = self.entries[name]
         return entry.arguments, entry.returns
 
@@ -171,7 +171,7 @@ class CpuArtifact(Artifact, PlannedCalls):
         return None if entry is None else entry.last_memory()
 
     def call_plan(self, name: str, recipe: Recipe) -> CallPlan | None:
-        from mlirad.targets.cpu.calls.python_objects import is_supported
+        from mlirad.targets.cpu.calls.cpython_objects import is_supported
 
         return self.entry_point(name).call_plan(recipe) if is_supported() else None
 
@@ -214,16 +214,16 @@ class EntryPoint:
         self._last: Context | None = None
         self._inputs: list[_Writer] = []
         self._outputs: list[_Writer] = []
-        self._returns: list[tuple[Slot, int]] = []
+        self._returns: list[tuple[PassedValue, int]] = []
         place = 0
-        for number, slot in enumerate(entry.arguments):
-            (self._outputs if slot.is_output else self._inputs).append(_Writer(slot, place, number))
-            place += slot.width
-        for slot in entry.returns:
-            self._returns.append((slot, place))
-            place += slot.width
+        for number, passed in enumerate(entry.arguments):
+            (self._outputs if passed.is_output else self._inputs).append(_Writer(passed, place, number))
+            place += passed.width
+        for passed in entry.returns:
+            self._returns.append((passed, place))
+            place += passed.width
         self._slot_count = place
-        self._lends = any(slot.shape is not None for slot in entry.returns)
+        self._lends = any(passed.shape is not None for passed in entry.returns)
         self._calls_itself = any(error.exception == "RecursionError" for error in errors)
         self._no_dtypes = (None,) * entry.result_count
 
@@ -276,10 +276,10 @@ class EntryPoint:
                 raise exception_of(self._errors, code, context)
             if self._lends:
                 lease = _Lease(self._contexts, context, values)
-            for slot, place in self._returns:
-                number = slot.result
+            for passed, place in self._returns:
+                number = passed.result
                 assert number is not None
-                results[number] = _read(context, place, slot, wanted[number] or _DTYPES[slot.element], lease)
+                results[number] = _read(context, place, passed, wanted[number] or _DTYPES[passed.element], lease)
             return tuple(results)
         finally:
             if lease is None:
@@ -325,28 +325,28 @@ _WRITEABLE = 0x400
 class _Writer:
     """Writes one argument into its slots, or raises TypeError or ValueError: nothing unfit may reach compiled code."""
 
-    __slots__ = ("dtype", "dynamic", "number", "place", "result", "shape", "slot", "unsigned", "wanted_flags")
+    __slots__ = ("dtype", "dynamic", "number", "passed", "place", "result", "shape", "unsigned", "wanted_flags")
 
-    def __init__(self, slot: Slot, place: int, number: int):
-        self.slot, self.place, self.number = slot, place, number
-        self.shape, self.result = slot.shape or (), slot.result
-        self.dtype = _DTYPES[slot.element]
+    def __init__(self, passed: PassedValue, place: int, number: int):
+        self.passed, self.place, self.number = passed, place, number
+        self.shape, self.result = passed.shape or (), passed.result
+        self.dtype = _DTYPES[passed.element]
         self.unsigned = np.dtype(f"u{self.dtype.itemsize}") if self.dtype.kind == "i" else self.dtype
         self.dynamic = [axis for axis, size in enumerate(self.shape) if size == -1]
-        self.wanted_flags = _USABLE | _WRITEABLE if slot.is_written else _USABLE
+        self.wanted_flags = _USABLE | _WRITEABLE if passed.is_written else _USABLE
 
     def write(self, context: Context, value: Any) -> None:
-        slot = self.slot
-        if slot.shape is None:
-            if slot.element == "f64":
+        passed = self.passed
+        if passed.shape is None:
+            if passed.element == "f64":
                 context.floats[self.place] = float(value)
             else:
-                _put_scalar(context.slots_address + 8 * self.place, slot, value, self.number)
+                _put_scalar(context.slots_address + 8 * self.place, passed, value, self.number)
             return
         if (
             type(value) is not np.ndarray
             or value.dtype is not self.dtype
-            or value.shape != slot.shape
+            or value.shape != passed.shape
             or value.flags.num & self.wanted_flags != self.wanted_flags
         ):
             self._require(value)
@@ -355,34 +355,34 @@ class _Writer:
             context.slots[position] = value.shape[axis]
 
     def _require(self, value: Any) -> None:
-        slot = self.slot
+        passed = self.passed
         if not isinstance(value, np.ndarray):
             raise TypeError(f"argument {self.number} must be an array, not {type(value).__name__}")
         if value.dtype not in (self.dtype, self.unsigned) or not value.dtype.isnative:
             raise TypeError(f"argument {self.number} must be an array of {self.dtype}, not of {value.dtype}")
-        if value.shape != slot.shape and not self._is_instance(value.shape):
-            raise ValueError(f"argument {self.number} has the shape {value.shape}, not {slot.shape}")
+        if value.shape != passed.shape and not self._is_instance(value.shape):
+            raise ValueError(f"argument {self.number} has the shape {value.shape}, not {passed.shape}")
         if value.flags.num & _USABLE != _USABLE:
             raise ValueError(f"argument {self.number} must be aligned and C-contiguous")
-        if slot.is_written and not value.flags.writeable:
+        if passed.is_written and not value.flags.writeable:
             raise ValueError("assignment destination is read-only")
 
     def _is_instance(self, shape: tuple[int, ...]) -> bool:
         """Whether a shape is the slot's, whose -1 stands for any size."""
-        pattern = self.slot.shape or ()
+        pattern = self.passed.shape or ()
         return len(shape) == len(pattern) and all(p in (-1, n) for p, n in zip(pattern, shape, strict=True))
 
 
-def _put_scalar(at: int, slot: Slot, value: Any, number: int) -> None:
+def _put_scalar(at: int, passed: PassedValue, value: Any, number: int) -> None:
     """A number's bits in the low bytes of its slot. Unsigned integers may use all bits of the signed type."""
-    if slot.element == "f32":
+    if passed.element == "f32":
         ctypes.c_float.from_address(at).value = float(value)
-    elif slot.element == "i1":
+    elif passed.element == "i1":
         ctypes.c_int64.from_address(at).value = int(bool(value))
     else:
         if isinstance(value, (float, np.floating)):
             raise TypeError(f"argument {number} must be an integer, not {type(value).__name__}")
-        bits = _DTYPES[slot.element].itemsize * 8
+        bits = _DTYPES[passed.element].itemsize * 8
         integer = int(value)
         if not -(1 << (bits - 1)) <= integer < 1 << bits:
             raise OverflowError(f"argument {number}, {integer}, does not fit in {bits} bits")
@@ -390,14 +390,14 @@ def _put_scalar(at: int, slot: Slot, value: Any, number: int) -> None:
         ctypes.c_int64.from_address(at).value = integer
 
 
-def _read(context: Context, place: int, slot: Slot, dtype: np.dtype, lease: _Lease | None) -> Any:
+def _read(context: Context, place: int, passed: PassedValue, dtype: np.dtype, lease: _Lease | None) -> Any:
     """A result: a Python number, or an array in the call's own memory, which keeps the call's context."""
-    if slot.element == "f64" and slot.shape is None:
+    if passed.element == "f64" and passed.shape is None:
         return context.floats[place]
     slots, at = context.slots, context.slots_address + 8 * place
-    if slot.shape is None:
+    if passed.shape is None:
         return np.ctypeslib.as_ctypes_type(dtype).from_address(at).value
-    sizes = iter(slots[place + 1 : place + slot.width])
-    shape = tuple(next(sizes) if size == -1 else size for size in slot.shape)
+    sizes = iter(slots[place + 1 : place + passed.width])
+    shape = tuple(next(sizes) if size == -1 else size for size in passed.shape)
     assert lease is not None
     return np.asarray(_Memory(slots[place], shape, dtype, lease))

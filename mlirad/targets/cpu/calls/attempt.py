@@ -11,12 +11,12 @@ from typing import Any
 
 from llvmlite import ir
 
-from mlirad.contract.call_recipes import Op
-from mlirad.targets.cpu.calls.call_layout import SIZE, STEP_BYTES, TUPLE_ITEMS, TYPE, Constant, Plan
-from mlirad.targets.cpu.calls.writer import I32, I64, P, Writer
+from mlirad.contract.call_recipes import StepKind
+from mlirad.targets.cpu.calls.code_writer import I32, I64, CodeWriter, P
+from mlirad.targets.cpu.calls.machine_words import SIZE, STEP_BYTES, TUPLE_ITEMS, TYPE, Constant, PlanWord
 
 
-class Attempt(Writer, ABC):
+class Attempt(CodeWriter, ABC):
     """`i32 (plan, arguments, count, names, ptr result)`: 0 where the plan does not fit, else 1 and the result."""
 
     def write(self) -> None:
@@ -26,15 +26,15 @@ class Attempt(Writer, ABC):
         with b.goto_block(self.refused):
             b.ret(ir.Constant(I32, 0))
         total = self._require_shape(count, names)
-        self.registers = b.alloca(P, self.field(Plan.REGISTERS, I64))
-        self.slots = b.alloca(I64, self.field(Plan.SLOTS, I64))
-        self.bounds = b.alloca(I64, b.shl(self.field(Plan.ARRAYS, I64), self.i64(1)))
+        self.registers = b.alloca(P, self.field(PlanWord.REGISTERS, I64))
+        self.slots = b.alloca(I64, self.field(PlanWord.SLOTS, I64))
+        self.bounds = b.alloca(I64, b.shl(self.field(PlanWord.ARRAYS, I64), self.i64(1)))
         with self.counted(total) as k:
             b.store(self.element(arguments, k), self.place(self.registers, k))
         self.top = self.variable(I64, total)
         self.first = total
-        self.pc = self.variable(P, self.field(Plan.STEPS))
-        self.owner = self.field(Plan.OWNER)
+        self.pc = self.variable(P, self.field(PlanWord.STEPS))
+        self.owner = self.field(PlanWord.OWNER)
         self.api("Py_IncRef", self.owner)
         blocks = {
             name: self.function.append_basic_block(name) for name in ("mismatch", "unset", "error", "next", "head")
@@ -47,11 +47,11 @@ class Attempt(Writer, ABC):
         switch = b.switch(self.load(self.step, 0, I64), nowhere)
         b.position_at_end(nowhere)
         b.unreachable()
-        for op in Op:
-            block = self.function.append_basic_block(op.name.lower())
-            switch.add_case(self.i64(op), block)
+        for kind in StepKind:
+            block = self.function.append_basic_block(kind.name.lower())
+            switch.add_case(self.i64(kind), block)
             b.position_at_end(block)
-            self.write_step(op)
+            self.write_step(kind)
             if not self.is_over():
                 b.branch(blocks["next"])
         b.position_at_end(blocks["next"])
@@ -60,10 +60,10 @@ class Attempt(Writer, ABC):
         self._write_ends()
 
     @abstractmethod
-    def write_step(self, op: Op) -> None:
+    def write_step(self, kind: StepKind) -> None:
         """What a step does, in a block of its own."""
 
-    def field(self, which: Plan, type: ir.Type = P) -> Any:
+    def field(self, which: PlanWord, type: ir.Type = P) -> Any:
         return self.load(self.plan, 8 * which, type)
 
     def operand(self, name: str) -> Any:
@@ -78,13 +78,13 @@ class Attempt(Writer, ABC):
     def _require_shape(self, count: Any, names: Any) -> Any:
         """As many arguments, and the same keywords. How many arguments there are in all."""
         b = self.b
-        positional, keywords = self.field(Plan.POSITIONAL, I64), self.field(Plan.KEYWORDS, I64)
+        positional, keywords = self.field(PlanWord.POSITIONAL, I64), self.field(PlanWord.KEYWORDS, I64)
         self.require(b.icmp_signed("==", count, positional), self.refused)
         given = self.variable(I64, self.i64(0))
         with b.if_then(b.not_(self.is_null(names))):
             b.store(self.load(names, SIZE, I64), given)
         self.require(b.icmp_signed("==", b.load(given, typ=I64), keywords), self.refused)
-        wanted = self.field(Plan.NAMES)
+        wanted = self.field(PlanWord.NAMES)
         with self.counted(keywords) as k:
             same = self.same(self.element(self.at(names, TUPLE_ITEMS), k), self.element(wanted, k))
             self.require(same, self.refused)

@@ -15,13 +15,13 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from mlirad.contract.call_recipes import Op
-from mlirad.targets.cpu.calls.call_layout import API, CALL, CONSTANTS, STRUCT_BUFFER, Constant, Table
-from mlirad.targets.cpu.calls.checking import Checking
-from mlirad.targets.cpu.calls.finding import Finding
-from mlirad.targets.cpu.calls.making import Making
-from mlirad.targets.cpu.calls.running import Running
-from mlirad.targets.cpu.calls.writer import I32, I64, VOID, P, Writer
+from mlirad.contract.call_recipes import StepKind
+from mlirad.targets.cpu.calls.check_steps import CheckSteps
+from mlirad.targets.cpu.calls.code_writer import I32, I64, VOID, CodeWriter, P
+from mlirad.targets.cpu.calls.find_steps import FindSteps
+from mlirad.targets.cpu.calls.machine_words import API, CALL, CONSTANTS, STRUCT_BUFFER, Constant, TableWord
+from mlirad.targets.cpu.calls.result_steps import ResultSteps
+from mlirad.targets.cpu.calls.run_step import RunStep
 
 _TYPES = {"p": P, "l": I64, "i": I32, "d": ir.DoubleType(), "v": VOID}
 
@@ -48,7 +48,7 @@ def _function_type(types: str) -> ir.FunctionType:
     return ir.FunctionType(result, arguments)
 
 
-class _Call(Writer):
+class _Call(CodeWriter):
     """`ptr (kernel, arguments, count, names)`: what CPython calls. The highest bit of `count` does not count."""
 
     def write(self, attempt: ir.Function, table_offset: int) -> None:
@@ -68,18 +68,18 @@ class _Call(Writer):
         b.branch(head)
         b.position_at_end(head)
         now = b.load(index, typ=I64)
-        b.cbranch(b.icmp_signed("<", now, self.load(table, 8 * Table.COUNT, I64)), test, slow)
+        b.cbranch(b.icmp_signed("<", now, self.load(table, 8 * TableWord.COUNT, I64)), test, slow)
         b.position_at_end(test)
-        plans = self.at(table, 8 * Table.PLANS)
+        plans = self.at(table, 8 * TableWord.PLANS)
         plan = self.element(plans, now)
         took = b.call(attempt, [plan, arguments, count, names, result])
         b.store(b.add(now, self.i64(1)), index)
         b.cbranch(b.icmp_signed("!=", took, ir.Constant(I32, 0)), hit, head)
         b.position_at_end(hit)
-        hits = self.load(table, 8 * Table.HITS, I64)
-        b.store(b.add(hits, self.i64(1)), self.at(table, 8 * Table.HITS))
+        hits = self.load(table, 8 * TableWord.HITS, I64)
+        b.store(b.add(hits, self.i64(1)), self.at(table, 8 * TableWord.HITS))
         # The call may have changed the table.
-        is_there = b.icmp_signed("<", now, self.load(table, 8 * Table.COUNT, I64))
+        is_there = b.icmp_signed("<", now, self.load(table, 8 * TableWord.COUNT, I64))
         moves = b.and_(
             b.and_(is_there, b.icmp_signed(">", now, self.i64(0))), self.same(self.element(plans, now), plan)
         )
@@ -98,43 +98,43 @@ class _Call(Writer):
         b.ret(made)
 
 
-class _Machine(Finding, Checking, Running, Making):
+class _Machine(FindSteps, CheckSteps, RunStep, ResultSteps):
     """A plan that is tried, with all steps."""
 
-    def write_step(self, op: Op) -> None:
-        _STEPS[op](self)
+    def write_step(self, kind: StepKind) -> None:
+        _STEPS[kind](self)
 
 
-_STEPS: dict[Op, Callable[[_Machine], None]] = {
-    Op.UNPACK: lambda m: m.unpack(is_list=False),
-    Op.UNPACK_LIST: lambda m: m.unpack(is_list=True),
-    Op.UNPACK_DICT: _Machine.unpack_dict,
-    Op.CELL: _Machine.find_in_cell,
-    Op.GLOBAL: _Machine.find_global,
-    Op.OBJECT: lambda m: m.push(m.operand("p"), borrowed=True),
-    Op.ATTRIBUTE: lambda m: m.find("PyObject_GetAttr"),
-    Op.ITEM: lambda m: m.find("PyObject_GetItem"),
-    Op.PYTHON: _Machine.ask_python,
-    Op.SAME: _Machine.check_same,
-    Op.TYPE: lambda m: m.check_type(m.operand("p")) and None,
-    Op.ARRAY: _Machine.check_array,
-    Op.FLOAT: _Machine.take_float,
-    Op.INT: _Machine.take_int,
-    Op.BOOL: _Machine.take_bool,
-    Op.NUMBER: _Machine.take_number,
-    Op.NEW: _Machine.make_array,
-    Op.RUN: _Machine.run,
-    Op.FLOAT_OF: lambda m: m.make("PyFloat_FromDouble", m.slot(ir.DoubleType())),
-    Op.INT_OF: lambda m: m.make("PyLong_FromLongLong", m.slot(I64)),
-    Op.BOOL_OF: lambda m: m.make("PyBool_FromLong", m.b.and_(m.slot(I64), m.i64(1))),
-    Op.NUMBER_OF: lambda m: m.make("PyArray_Scalar", m.place(m.slots, m.operand("b")), m.operand("p"), m.null),
-    Op.COPY: lambda m: m.push(m.register(), borrowed=True),
-    Op.MAKE_TUPLE: lambda m: m.make_sequence("PyTuple_New", "PyTuple_SetItem"),
-    Op.MAKE_LIST: lambda m: m.make_sequence("PyList_New", "PyList_SetItem"),
-    Op.MAKE_DICT: _Machine.make_dict,
-    Op.CALL: _Machine.call_python,
-    Op.RETURN: _Machine.return_,
-    Op.CODE: _Machine.check_code,
-    Op.UNCHANGED: _Machine.check_unchanged,
-    Op.STAYS: _Machine.check_stays,
+_STEPS: dict[StepKind, Callable[[_Machine], None]] = {
+    StepKind.UNPACK: lambda m: m.unpack(is_list=False),
+    StepKind.UNPACK_LIST: lambda m: m.unpack(is_list=True),
+    StepKind.UNPACK_DICT: _Machine.unpack_dict,
+    StepKind.CELL: _Machine.find_in_cell,
+    StepKind.GLOBAL: _Machine.find_global,
+    StepKind.OBJECT: lambda m: m.push(m.operand("p"), borrowed=True),
+    StepKind.ATTRIBUTE: lambda m: m.find("PyObject_GetAttr"),
+    StepKind.ITEM: lambda m: m.find("PyObject_GetItem"),
+    StepKind.PYTHON: _Machine.ask_python,
+    StepKind.SAME: _Machine.check_same,
+    StepKind.TYPE: lambda m: m.check_type(m.operand("p")) and None,
+    StepKind.ARRAY: _Machine.check_array,
+    StepKind.FLOAT: _Machine.take_float,
+    StepKind.INT: _Machine.take_int,
+    StepKind.BOOL: _Machine.take_bool,
+    StepKind.NUMBER: _Machine.take_number,
+    StepKind.NEW: _Machine.make_array,
+    StepKind.RUN: _Machine.run,
+    StepKind.FLOAT_OF: lambda m: m.make("PyFloat_FromDouble", m.slot(ir.DoubleType())),
+    StepKind.INT_OF: lambda m: m.make("PyLong_FromLongLong", m.slot(I64)),
+    StepKind.BOOL_OF: lambda m: m.make("PyBool_FromLong", m.b.and_(m.slot(I64), m.i64(1))),
+    StepKind.NUMBER_OF: lambda m: m.make("PyArray_Scalar", m.place(m.slots, m.operand("b")), m.operand("p"), m.null),
+    StepKind.COPY: lambda m: m.push(m.register(), borrowed=True),
+    StepKind.MAKE_TUPLE: lambda m: m.make_sequence("PyTuple_New", "PyTuple_SetItem"),
+    StepKind.MAKE_LIST: lambda m: m.make_sequence("PyList_New", "PyList_SetItem"),
+    StepKind.MAKE_DICT: _Machine.make_dict,
+    StepKind.CALL: _Machine.call_python,
+    StepKind.RETURN: _Machine.return_,
+    StepKind.CODE: _Machine.check_code,
+    StepKind.UNCHANGED: _Machine.check_unchanged,
+    StepKind.STAYS: _Machine.check_stays,
 }

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlirad.contract.call_recipes import ABSENT, CallPlan, Numbers, Objects, PlanTable, Recipe, Step
-from mlirad.contract.kept_code import Kept
-from mlirad.targets.cpu.calls.call_layout import TABLE_PLACES, Plan, Table
-from mlirad.targets.cpu.calls.python_objects import CallMachine, machine_for
+from mlirad.contract.code_cache import CodeCache
+from mlirad.targets.cpu.calls.cpython_objects import CallMachine, machine_for
+from mlirad.targets.cpu.calls.machine_words import TABLE_PLACES, PlanWord, TableWord
 
 
 class _Memory(ctypes.Structure):
@@ -45,30 +45,30 @@ class CpuCallPlan(CallPlan):
         self.memory = _Memory()
         self.memory.owner = self._kept
         words = self.memory.words
-        words[Plan.OWNER] = id(self.memory)
-        words[Plan.POSITIONAL] = recipe.positional
-        words[Plan.KEYWORDS] = len(recipe.names)
-        words[Plan.NAMES] = self._pointer(recipe.names)
-        words[Plan.STEPS] = self._encoded(recipe.steps)
-        words[Plan.REGISTERS] = recipe.registers
-        words[Plan.SLOTS] = max(1, recipe.slots)
-        words[Plan.ARRAYS] = recipe.arrays
-        words[Plan.FUNCTION] = function
-        words[Plan.CONTEXTS] = id(contexts)
-        words[Plan.MAKE_CONTEXT] = id(make_context)
-        words[Plan.EXCEPTION] = id(exception)
-        words[Plan.RELEASES] = releases
-        words[Plan.CHECKS_OVERLAP] = recipe.checks_overlap
-        words[Plan.STACK_BOTTOM] = 0 if stack_bottom is None else id(stack_bottom)
+        words[PlanWord.OWNER] = id(self.memory)
+        words[PlanWord.POSITIONAL] = recipe.positional
+        words[PlanWord.KEYWORDS] = len(recipe.names)
+        words[PlanWord.NAMES] = self._pointer(recipe.names)
+        words[PlanWord.STEPS] = self._encoded(recipe.steps)
+        words[PlanWord.REGISTERS] = recipe.registers
+        words[PlanWord.SLOTS] = max(1, recipe.slots)
+        words[PlanWord.ARRAYS] = recipe.arrays
+        words[PlanWord.FUNCTION] = function
+        words[PlanWord.CONTEXTS] = id(contexts)
+        words[PlanWord.MAKE_CONTEXT] = id(make_context)
+        words[PlanWord.EXCEPTION] = id(exception)
+        words[PlanWord.RELEASES] = releases
+        words[PlanWord.CHECKS_OVERLAP] = recipe.checks_overlap
+        words[PlanWord.STACK_BOTTOM] = 0 if stack_bottom is None else id(stack_bottom)
 
-    def new_table(self, kind: type, slot: str, kept: Kept | None) -> PlanTable | None:
-        machine = machine_for(kind, slot, kept)
-        return None if machine is None else CpuPlanTable(machine, slot)
+    def new_table(self, kind: type, attribute: str, code_cache: CodeCache | None) -> PlanTable | None:
+        machine = machine_for(kind, attribute, code_cache)
+        return None if machine is None else CpuPlanTable(machine, attribute)
 
     def _encoded(self, steps: Sequence[Step]) -> int:
         numbers: list[int] = []
         for step in steps:
-            numbers += [step.op, step.a, step.b, step.c, self._pointer(step.p), self._pointer(step.q)]
+            numbers += [step.kind, step.a, step.b, step.c, self._pointer(step.p), self._pointer(step.q)]
         return self._array(numbers)
 
     def _pointer(self, value: Any) -> int:
@@ -88,29 +88,29 @@ class CpuCallPlan(CallPlan):
 class CpuPlanTable(PlanTable):
     """The plans of one kernel. The machine moves the plan that it has used to the first place."""
 
-    def __init__(self, machine: CallMachine, slot: str):
-        self._machine, self._slot = machine, slot
+    def __init__(self, machine: CallMachine, attribute: str):
+        self._machine, self._attribute = machine, attribute
         self._memory = _Memory()
         self._memory.owner = self._plans = {}
 
     def serve(self, instance: object) -> None:
-        setattr(instance, self._slot, self._memory)
+        setattr(instance, self._attribute, self._memory)
         self._machine.serve(instance)
 
     @property
     def hits(self) -> int:
-        return self._memory.words[Table.HITS]
+        return self._memory.words[TableWord.HITS]
 
     def in_order(self) -> list[CpuCallPlan]:
         words = self._memory.words
-        return [self._plans[address] for address in words[Table.PLANS : Table.PLANS + words[Table.COUNT]]]
+        return [self._plans[address] for address in words[TableWord.PLANS : TableWord.PLANS + words[TableWord.COUNT]]]
 
     def set(self, plans: Sequence[CpuCallPlan]) -> None:
         words = self._memory.words
         # Other threads may call between any two lines of this. Without plans they go the slow way.
-        words[Table.COUNT] = 0
+        words[TableWord.COUNT] = 0
         kept = {each.memory.address: each for each in plans[:TABLE_PLACES]}
-        for place, address in enumerate(kept, Table.PLANS):
+        for place, address in enumerate(kept, TableWord.PLANS):
             words[place] = address
         self._memory.owner = self._plans = kept
-        words[Table.COUNT] = len(kept)
+        words[TableWord.COUNT] = len(kept)

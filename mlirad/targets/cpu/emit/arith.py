@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirad.targets.cpu.emit.descriptor import from_parts, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Rule
-from mlirad.targets.cpu.emit.types import bits_of, filled, is_float, lanes_of, literal, llvm_type, suffix
+from mlirad.targets.cpu.emit.llvm_types import bits_of, filled, is_float, lanes_of, literal, llvm_type, suffix
 from mlirad.xdsl_support.remf import RemfOp
 
 

@@ -11,12 +11,12 @@ from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.linalg.ops import FillOp, YieldOp
 from xdsl.ir import Operation, SSAValue
 
-from mlirad.targets.cpu.emit.descriptor import MemRef, address, is_literal, layout_of, multiply
+from mlirad.targets.cpu.emit.descriptor import MemRef, address, facts_of, is_literal, multiply
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Phi, Rule
+from mlirad.targets.cpu.emit.llvm_types import byte_size, memory_type
 from mlirad.targets.cpu.emit.memref import load
 from mlirad.targets.cpu.emit.polling import charge
 from mlirad.targets.cpu.emit.scf import emit_terminator
-from mlirad.targets.cpu.emit.types import byte_size, memory_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def _copy_blocks(e: FunctionEmitter, source: MemRef, target: MemRef, axis: int, 
 
 def _is_identity(value: SSAValue) -> bool:
     assert isinstance(value.type, MemRefType)
-    return layout_of(value.type).strides is None
+    return facts_of(value.type).strides is None
 
 
 def _block_axis(value: MemRef) -> int:

@@ -14,7 +14,7 @@ from xdsl.ir.affine import AffineMap
 
 from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit.lines import Lines
-from mlirad.targets.cpu.emit.types import llvm_type, memory_type
+from mlirad.targets.cpu.emit.llvm_types import llvm_type, memory_type
 from mlirad.xdsl_support.kept_answers import once
 
 INDEX = IndexType()
@@ -26,7 +26,7 @@ def is_literal(word: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TypeFacts:
     """What a memref's type says. None: known at run time only. `strides` is None for identity."""
 
     element: Attribute
@@ -50,13 +50,13 @@ class MemRef:
 
     def parts(self, type: MemRefType) -> list[tuple[str, str]]:
         """(LLVM type, name) of all that is dynamic in `type`: what a phi, a call or a select carries."""
-        layout = layout_of(type)
+        facts = facts_of(type)
         words = [("ptr", self.pointer)]
-        if layout.offset is None:
+        if facts.offset is None:
             words.append(("i64", self.offset))
-        words += [("i64", word) for word, known in zip(self.sizes, layout.sizes, strict=True) if known is None]
-        if layout.strides is not None:
-            words += [("i64", word) for word, known in zip(self.strides, layout.strides, strict=True) if known is None]
+        words += [("i64", word) for word, known in zip(self.sizes, facts.sizes, strict=True) if known is None]
+        if facts.strides is not None:
+            words += [("i64", word) for word, known in zip(self.strides, facts.strides, strict=True) if known is None]
         return words
 
 
@@ -64,15 +64,15 @@ Value = str | MemRef
 
 
 @once
-def layout_of(type: MemRefType) -> Layout:
+def facts_of(type: MemRefType) -> TypeFacts:
     sizes = tuple(None if size == DYNAMIC_INDEX else size for size in type.get_shape())
     layout = type.layout
     if isinstance(layout, NoneAttr):
-        return Layout(type.element_type, sizes, 0, None)
+        return TypeFacts(type.element_type, sizes, 0, None)
     if isinstance(layout, StridedLayoutAttr):
-        return Layout(type.element_type, sizes, layout.get_offset(), tuple(layout.get_strides()))
+        return TypeFacts(type.element_type, sizes, layout.get_offset(), tuple(layout.get_strides()))
     if isinstance(layout, AffineMapAttr) and layout.data == AffineMap.identity(len(sizes)):
-        return Layout(type.element_type, sizes, 0, None)
+        return TypeFacts(type.element_type, sizes, 0, None)
     raise TargetError(f"the cpu target has no memrefs laid out as {type}")
 
 
@@ -81,8 +81,8 @@ def part_types(type: Attribute) -> tuple[str, ...]:
     """The LLVM types that carry a value of this type."""
     if not isinstance(type, MemRefType):
         return (llvm_type(type),)
-    layout = layout_of(type)
-    dynamic = (layout.offset is None) + layout.sizes.count(None) + (layout.strides or ()).count(None)
+    facts = facts_of(type)
+    dynamic = (facts.offset is None) + facts.sizes.count(None) + (facts.strides or ()).count(None)
     return ("ptr", *["i64"] * dynamic)
 
 
@@ -98,15 +98,15 @@ def from_parts(lines: Lines, type: Attribute, words: Iterator[str]) -> Value:
     """The value whose dynamic parts are the next of `words`. May emit the strides that its sizes imply."""
     if not isinstance(type, MemRefType):
         return next(words)
-    layout = layout_of(type)
+    facts = facts_of(type)
     pointer = next(words)
-    offset = next(words) if layout.offset is None else str(layout.offset)
-    sizes = tuple(next(words) if size is None else str(size) for size in layout.sizes)
-    if layout.strides is None:
+    offset = next(words) if facts.offset is None else str(facts.offset)
+    sizes = tuple(next(words) if size is None else str(size) for size in facts.sizes)
+    if facts.strides is None:
         strides = row_major(lines, sizes)
     else:
-        strides = tuple(next(words) if stride is None else str(stride) for stride in layout.strides)
-    return MemRef(layout.element, pointer, offset, sizes, strides)
+        strides = tuple(next(words) if stride is None else str(stride) for stride in facts.strides)
+    return MemRef(facts.element, pointer, offset, sizes, strides)
 
 
 def row_major(lines: Lines, sizes: Sequence[str]) -> tuple[str, ...]:

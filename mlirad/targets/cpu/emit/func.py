@@ -13,19 +13,19 @@ from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, StringAttr, VectorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from mlirad.contract.call_recipes import Slot
+from mlirad.contract.call_recipes import PassedValue
 from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
 from mlirad.lowering.to_buffers.plan_arena import needed_bytes
 from mlirad.targets.cpu.emit import polling
-from mlirad.targets.cpu.emit.descriptor import MemRef, from_parts, layout_of, part_types, row_major, to_parts
+from mlirad.targets.cpu.emit.descriptor import MemRef, facts_of, from_parts, part_types, row_major, to_parts
 from mlirad.targets.cpu.emit.duration import is_long
-from mlirad.targets.cpu.emit.finished import find_vectorized_loops
 from mlirad.targets.cpu.emit.function import FunctionEmitter, ModuleEmitter, Rule, ops_in, quoted, symbol
-from mlirad.targets.cpu.emit.leaf import call_leaf
+from mlirad.targets.cpu.emit.leaf_function import call_leaf
+from mlirad.targets.cpu.emit.llvm_types import byte_size, element_name, memory_type
 from mlirad.targets.cpu.emit.memref import ALIGNMENT, allocate, from_memory
 from mlirad.targets.cpu.emit.scf import may_release
-from mlirad.targets.cpu.emit.types import byte_size, element_name, memory_type
+from mlirad.targets.cpu.emit.vectorized_loops import find_vectorized_loops
 from mlirad.targets.cpu.manifest import Entry, ErrorEntry
 from mlirad.targets.cpu.runtime import (
     ARENA,
@@ -60,16 +60,18 @@ def arena_size(op: func.FuncOp) -> int:
 # the signature
 
 
-def _slot(type: Attribute, result: int | None, *, is_written: bool = False, is_output: bool = False) -> Slot:
+def _passed_value(
+    type: Attribute, result: int | None, *, is_written: bool = False, is_output: bool = False
+) -> PassedValue:
     if isinstance(type, VectorType):
         raise TargetError(f"a {type} crosses the boundary of a function")
     if not isinstance(type, MemRefType):
-        return Slot(element_name(type), None, result)
-    layout = layout_of(type)
-    if layout.strides is not None:
+        return PassedValue(element_name(type), None, result)
+    facts = facts_of(type)
+    if facts.strides is not None:
         raise TargetError(f"an array crosses the boundary of a function with the layout {type.layout}")
-    shape = tuple(-1 if size is None else size for size in layout.sizes)
-    return Slot(element_name(layout.element), shape, result, is_written, is_output)
+    shape = tuple(-1 if size is None else size for size in facts.sizes)
+    return PassedValue(element_name(facts.element), shape, result, is_written, is_output)
 
 
 def signature(op: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> Entry:
@@ -78,14 +80,14 @@ def signature(op: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> Entry:
     attributes: Sequence[DictionaryAttr | None] = (
         op.arg_attrs.data if op.arg_attrs is not None else [None] * len(types.inputs)
     )
-    arguments: list[Slot] = []
+    arguments: list[PassedValue] = []
     for type, attribute in zip(types.inputs, attributes, strict=True):
         written, result = _attribute(attribute, "mlirad.written"), _attribute(attribute, "mlirad.result")
         number = written if result is None else result
-        arguments.append(_slot(type, number, is_written=written is not None, is_output=result is not None))
-    taken = {slot.result for slot in arguments} - {None}
+        arguments.append(_passed_value(type, number, is_written=written is not None, is_output=result is not None))
+    taken = {passed.result for passed in arguments} - {None}
     free = (number for number in range(len(taken) + len(types.outputs)) if number not in taken)
-    returns = tuple(_slot(type, next(free)) for type in types.outputs)
+    returns = tuple(_passed_value(type, next(free)) for type in types.outputs)
     return Entry(name, symbol("entry", name), tuple(arguments), returns, arena_size(op), is_long(op, functions))
 
 
@@ -130,7 +132,7 @@ def _pointer_facts(type: Attribute, noalias: str) -> str:
     assert isinstance(type, MemRefType)
     size = byte_size(type.element_type)
     facts = f"{noalias}nonnull noundef align {size} "
-    sizes = layout_of(type).sizes
+    sizes = facts_of(type).sizes
     known = prod(s for s in sizes if s is not None) * size if None not in sizes else 0
     return facts + (f"dereferenceable({known}) " if known else "")
 

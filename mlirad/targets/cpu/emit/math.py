@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation
 
 from mlirad.targets.cpu.emit.arith import fast_flags
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Rule
-from mlirad.targets.cpu.emit.types import element_of, filled, is_float, lanes_of, llvm_type, suffix
+from mlirad.targets.cpu.emit.llvm_types import element_of, filled, is_float, lanes_of, llvm_type, suffix
 
 
 def lane_by_lane(e: FunctionEmitter, name: str, operands: Sequence[tuple[str, Attribute]], result: Attribute) -> str:

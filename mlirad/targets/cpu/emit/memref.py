@@ -23,14 +23,14 @@ from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit.descriptor import (
     MemRef,
     address,
+    facts_of,
     is_literal,
-    layout_of,
     linear,
     multiply,
     row_major,
 )
 from mlirad.targets.cpu.emit.function import FunctionEmitter, ModuleEmitter, Rule, quoted, symbol
-from mlirad.targets.cpu.emit.types import bits_of, byte_size, constant_bytes, llvm_type, memory_type
+from mlirad.targets.cpu.emit.llvm_types import bits_of, byte_size, constant_bytes, llvm_type, memory_type
 from mlirad.targets.cpu.runtime import MEMORY_ERROR
 
 ALIGNMENT = 64
@@ -89,11 +89,11 @@ def emit_store(e: FunctionEmitter, op: memref.StoreOp) -> None:
 
 def _sizes(e: FunctionEmitter, type: MemRefType, dynamic: Sequence[SSAValue]) -> tuple[str, ...]:
     words = iter(e.words(dynamic))
-    return tuple(next(words) if size is None else str(size) for size in layout_of(type).sizes)
+    return tuple(next(words) if size is None else str(size) for size in facts_of(type).sizes)
 
 
 def _contiguous(e: FunctionEmitter, type: MemRefType, pointer: str, sizes: tuple[str, ...]) -> MemRef:
-    if layout_of(type).strides is not None:
+    if facts_of(type).strides is not None:
         raise TargetError(f"the cpu target allocates memrefs of identity layout only, not {type}")
     return MemRef(type.element_type, pointer, "0", sizes, row_major(e, sizes))
 
@@ -233,8 +233,8 @@ def emit_cast(e: FunctionEmitter, op: memref.CastOp) -> None:
     source, type = e.memref(op.source), op.dest.type
     if not isinstance(type, MemRefType):
         raise TargetError("the cpu target has no unranked memrefs")
-    layout = layout_of(type)
-    sizes = tuple(known if size is None else str(size) for known, size in zip(source.sizes, layout.sizes, strict=True))
+    facts = facts_of(type)
+    sizes = tuple(known if size is None else str(size) for known, size in zip(source.sizes, facts.sizes, strict=True))
     _view(e, op, op.source, MemRef(source.element, source.pointer, source.offset, sizes, source.strides))
 
 

@@ -15,7 +15,7 @@ from mlirad.targets.cpu.emit import arith, copying, math, parallel, scf, vector
 from mlirad.targets.cpu.emit import func as func_rules
 from mlirad.targets.cpu.emit import memref as memref_rules
 from mlirad.targets.cpu.emit.function import ModuleEmitter, Rule, ops_in, quoted
-from mlirad.targets.cpu.emit.leaf import emit_leaf
+from mlirad.targets.cpu.emit.leaf_function import emit_leaf
 from mlirad.targets.cpu.engine import FINISHED
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
 from mlirad.targets.cpu.runtime import runtime_text

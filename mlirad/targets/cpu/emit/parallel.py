@@ -16,8 +16,8 @@ from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit import polling
 from mlirad.targets.cpu.emit.descriptor import MemRef, is_literal
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Rule, ops_in, quoted, symbol
+from mlirad.targets.cpu.emit.llvm_types import llvm_type
 from mlirad.targets.cpu.emit.scf import emit_terminator
-from mlirad.targets.cpu.emit.types import llvm_type
 from mlirad.targets.cpu.runtime import PARALLEL_FOR
 
 _RANGE = ("%first", "%last")

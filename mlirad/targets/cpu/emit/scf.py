@@ -12,8 +12,8 @@ from mlirad.errors import TargetError
 from mlirad.lowering.rewriting import constant_int
 from mlirad.targets.cpu.emit.descriptor import is_literal, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Phi, Rule
+from mlirad.targets.cpu.emit.llvm_types import llvm_type
 from mlirad.targets.cpu.emit.polling import STRIP, charge
-from mlirad.targets.cpu.emit.types import llvm_type
 from mlirad.targets.cpu.runtime import USED
 
 

@@ -12,8 +12,17 @@ from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit.arith import fast_flags
 from mlirad.targets.cpu.emit.descriptor import MemRef, address
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Rule
+from mlirad.targets.cpu.emit.llvm_types import (
+    bits_of,
+    byte_size,
+    filled,
+    is_float,
+    lanes_of,
+    llvm_type,
+    memory_type,
+    suffix,
+)
 from mlirad.targets.cpu.emit.memref import access, from_memory, to_memory
-from mlirad.targets.cpu.emit.types import bits_of, byte_size, filled, is_float, lanes_of, llvm_type, memory_type, suffix
 
 
 def _place(e: FunctionEmitter, base: SSAValue, indices: Sequence[SSAValue], type: Attribute, *, is_masked: bool) -> str:

@@ -7,19 +7,19 @@ from typing import Any
 from llvmlite import ir
 
 from mlirad.targets.cpu.calls.attempt import Attempt
-from mlirad.targets.cpu.calls.call_layout import ITEMS, ROOM_OF_LIST, SIZE, STRUCT_BUFFER, TYPE, Constant, Plan
-from mlirad.targets.cpu.calls.writer import I32, I64, P
+from mlirad.targets.cpu.calls.code_writer import I32, I64, P
+from mlirad.targets.cpu.calls.machine_words import ITEMS, ROOM_OF_LIST, SIZE, STRUCT_BUFFER, TYPE, Constant, PlanWord
 from mlirad.targets.cpu.runtime import STACK_BOTTOM
 
 
-class Running(Attempt):
+class RunStep(Attempt):
     """The call, and the interpreter's lock around it."""
 
     def require_disjoint(self) -> None:
         """No array that is written shares memory with another one."""
         b = self.b
-        count = self.field(Plan.ARRAYS, I64)
-        checks = b.icmp_signed("!=", self.field(Plan.CHECKS_OVERLAP, I64), self.i64(0))
+        count = self.field(PlanWord.ARRAYS, I64)
+        checks = b.icmp_signed("!=", self.field(PlanWord.CHECKS_OVERLAP, I64), self.i64(0))
         with b.if_then(checks), self.counted(count) as i:
             low, high, marked = self._bounds(i)
             with b.if_then(b.icmp_signed("!=", marked, self.i64(0))), self.counted(count) as j:
@@ -36,7 +36,7 @@ class Running(Attempt):
     def run(self) -> None:
         b = self.b
         self.require_disjoint()
-        pool = self.field(Plan.CONTEXTS)
+        pool = self.field(PlanWord.CONTEXTS)
         idle = self.load(pool, SIZE, I64)
         holder = self.variable(P, self.null)
         with b.if_else(b.icmp_signed(">", idle, self.i64(0))) as (some, none):
@@ -45,16 +45,16 @@ class Running(Attempt):
                 b.store(self.element(self.load(pool, ITEMS), last), holder)
                 b.store(last, self.at(pool, SIZE))  # what the place refers to is ours now
             with none:
-                b.store(self.api("PyObject_CallNoArgs", self.field(Plan.MAKE_CONTEXT)), holder)
+                b.store(self.api("PyObject_CallNoArgs", self.field(PlanWord.MAKE_CONTEXT)), holder)
         context = b.load(holder, typ=P)
         self.require_made(context)
         address = self.load(context, STRUCT_BUFFER)
         self.set_stack_bottom(context, address)
-        releases = b.icmp_signed("!=", self.field(Plan.RELEASES, I64), self.i64(0))
+        releases = b.icmp_signed("!=", self.field(PlanWord.RELEASES, I64), self.i64(0))
         thread = self.variable(P, self.null)
         with b.if_then(releases):
             b.store(self.api("PyEval_SaveThread"), thread)
-        function = self.field(Plan.FUNCTION, ir.FunctionType(I32, (P, P)).as_pointer())
+        function = self.field(PlanWord.FUNCTION, ir.FunctionType(I32, (P, P)).as_pointer())
         code = b.call(function, [address, self.slots])
         with b.if_then(releases):
             self.api("PyEval_RestoreThread", b.load(thread, typ=P))
@@ -67,11 +67,11 @@ class Running(Attempt):
     def set_stack_bottom(self, context: Any, address: Any) -> None:
         """For a function that calls itself: how far down this thread's stack reaches, as Python knows it."""
         b = self.b
-        ask = self.field(Plan.STACK_BOTTOM)
+        ask = self.field(PlanWord.STACK_BOTTOM)
         with b.if_then(b.not_(self.is_null(ask))):
             answer = self.api("PyObject_CallNoArgs", ask)
             with b.if_then(self.is_null(answer)):
-                self.give_back(self.field(Plan.CONTEXTS), context)
+                self.give_back(self.field(PlanWord.CONTEXTS), context)
                 b.branch(self.blocks["error"])
             with b.if_then(b.not_(self.same(answer, self.constant(Constant.NONE)))):
                 b.store(self.api("PyLong_AsVoidPtr", answer), self.at(address, STACK_BOTTOM))
@@ -100,7 +100,7 @@ class Running(Attempt):
             passed = b.alloca(P, self.i64(2))
             b.store(number, passed)
             b.store(context, self.place(passed, self.i64(1)))
-            made = self.api("PyObject_Vectorcall", self.field(Plan.EXCEPTION), passed, self.i64(2), self.null)
+            made = self.api("PyObject_Vectorcall", self.field(PlanWord.EXCEPTION), passed, self.i64(2), self.null)
             self.api("Py_DecRef", number)
             with b.if_then(b.not_(self.is_null(made))):
                 self.api("PyErr_SetObject", self.load(made, TYPE), made)

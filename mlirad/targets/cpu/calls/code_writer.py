@@ -7,12 +7,12 @@ from typing import Any
 
 from llvmlite import ir
 
-from mlirad.targets.cpu.calls.call_layout import Constant
+from mlirad.targets.cpu.calls.machine_words import Constant
 
 P, I64, I32, VOID = ir.PointerType(), ir.IntType(64), ir.IntType(32), ir.VoidType()
 
 
-class Writer:
+class CodeWriter:
     """llvmlite's builder, with the few phrases that are wanted here."""
 
     def __init__(self, function: ir.Function, api: dict[str, ir.Function], constants: ir.GlobalVariable):

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from mlirad import forking
-from mlirad.contract.kept_code import Kept
-from mlirad.targets.cpu.calls import call_layout as layout
-from mlirad.targets.cpu.calls.call_layout import API, CALL, CONSTANTS, Constant
+from mlirad.contract.code_cache import CodeCache
+from mlirad.contract.vectorcall import ROOM, NativelyCallable
+from mlirad.targets.cpu.calls import machine_words as words
+from mlirad.targets.cpu.calls.machine_words import API, CALL, CONSTANTS, Constant
 from mlirad.targets.cpu.engine import Library, compile_object
-from mlirad.targets.vectorcall import ROOM, NativelyCallable
 
 _NUMPY = {"PyArray_Scalar": 60, "PyArray_ScalarAsCtype": 62, "PyArray_NewFromDescr": 94}
 """Places in NumPy's table of functions, which are part of its ABI."""
@@ -49,24 +49,24 @@ def _is_as_expected() -> bool:
     cell = (lambda: content).__closure__[0]  # type: ignore[index]
     at = id(array)
     return (
-        all(_word(id(each) + layout.TYPE) == id(type(each)) for each in (pair, items, number, array, cell))
-        and _word(id(pair) + layout.SIZE) == 2
-        and [_word(id(pair) + layout.TUPLE_ITEMS + 8 * k) for k in (0, 1)] == [id(each) for each in pair]
-        and _word(id(items) + layout.SIZE) == 3
-        and [_word(_word(id(items) + layout.ITEMS) + 8 * k) for k in range(3)] == [id(each) for each in items]
-        and ctypes.c_double.from_address(id(number) + layout.FLOAT_VALUE).value == number
-        and 3 <= _word(id(items) + layout.ROOM_OF_LIST) < 64
-        and _word(id(cell) + layout.CELL_CONTENT) == id(content)
-        and _word(id(_word) + layout.FUNCTION_CODE) == id(_word.__code__)
+        all(_word(id(each) + words.TYPE) == id(type(each)) for each in (pair, items, number, array, cell))
+        and _word(id(pair) + words.SIZE) == 2
+        and [_word(id(pair) + words.TUPLE_ITEMS + 8 * k) for k in (0, 1)] == [id(each) for each in pair]
+        and _word(id(items) + words.SIZE) == 3
+        and [_word(_word(id(items) + words.ITEMS) + 8 * k) for k in range(3)] == [id(each) for each in items]
+        and ctypes.c_double.from_address(id(number) + words.FLOAT_VALUE).value == number
+        and 3 <= _word(id(items) + words.ROOM_OF_LIST) < 64
+        and _word(id(cell) + words.CELL_CONTENT) == id(content)
+        and _word(id(_word) + words.FUNCTION_CODE) == id(_word.__code__)
         and _has_versions()
-        and _word(id(probe) + layout.STRUCT_BUFFER) == ctypes.addressof(probe)
-        and _word(id(_Holder) + layout.ROOM_OF_TYPE) == ROOM
-        and _word(id(_Holder) + layout.FLAGS_OF_TYPE) == _Holder.__flags__
-        and _word(at + layout.DATA) == array.ctypes.data
-        and ctypes.c_int32.from_address(at + layout.NDIM).value == 2
-        and [_word(_word(at + layout.DIMENSIONS) + 8 * k) for k in (0, 1)] == [3, 8]
-        and _word(at + layout.DTYPE) == id(array.dtype)
-        and ctypes.c_uint32.from_address(at + layout.FLAGS).value == array.flags.num
+        and _word(id(probe) + words.STRUCT_BUFFER) == ctypes.addressof(probe)
+        and _word(id(_Holder) + words.ROOM_OF_TYPE) == ROOM
+        and _word(id(_Holder) + words.FLAGS_OF_TYPE) == _Holder.__flags__
+        and _word(at + words.DATA) == array.ctypes.data
+        and ctypes.c_int32.from_address(at + words.NDIM).value == 2
+        and [_word(_word(at + words.DIMENSIONS) + 8 * k) for k in (0, 1)] == [3, 8]
+        and _word(at + words.DTYPE) == id(array.dtype)
+        and ctypes.c_uint32.from_address(at + words.FLAGS).value == array.flags.num
     )
 
 
@@ -75,9 +75,9 @@ def _has_versions() -> bool:
     space: dict[str, int] = {}
     versions: list[int] = []
     for change in (lambda: space.update(x=1), lambda: space.update(x=2), lambda: space.pop("x")):
-        versions.append(_word(id(space) + layout.DICT_VERSION) & ~layout.VERSION_FLAGS)
+        versions.append(_word(id(space) + words.DICT_VERSION) & ~words.VERSION_FLAGS)
         change()
-    versions.append(_word(id(space) + layout.DICT_VERSION) & ~layout.VERSION_FLAGS)
+    versions.append(_word(id(space) + words.DICT_VERSION) & ~words.VERSION_FLAGS)
     return versions[0] > 0 and all(a < b for a, b in itertools.pairwise(versions))
 
 
@@ -92,8 +92,8 @@ def _is_known_python() -> bool:
     )
 
 
-def offset_of_slot(kind: type, name: str) -> int | None:
-    """Where instances of a class keep the slot `name`."""
+def offset_of_attribute(kind: type, name: str) -> int | None:
+    """Where instances of a class keep the attribute `name`, one of their `__slots__`."""
     probe, mark = object.__new__(kind), object()
     setattr(probe, name, mark)
     places = [k for k in range(16, kind.__basicsize__, 8) if _word(id(probe) + k) == id(mark)]
@@ -122,7 +122,7 @@ def _api_symbols() -> dict[str, int]:
 class CallMachine:
     """The linked code, and what it refers to."""
 
-    def __init__(self, symbols: dict[str, int], table_offset: int, kept: Kept | None):
+    def __init__(self, symbols: dict[str, int], table_offset: int, code_cache: CodeCache | None):
         objects: dict[Constant, Any] = {
             Constant.NONE: None,
             Constant.TRUE: True,
@@ -139,7 +139,7 @@ class CallMachine:
         self._constants = (ctypes.c_void_p * len(objects))(*(id(objects[each]) for each in Constant))
         symbols = {**symbols, CONSTANTS: ctypes.addressof(self._constants)}
         make = partial(_compiled, table_offset)
-        code = make() if kept is None else kept(f"calls {table_offset}", make)
+        code = make() if code_cache is None else code_cache(f"calls {table_offset}", make)
         self._library = Library(code, (CALL,), symbols)
         self._address = self._library[CALL]
 
@@ -161,7 +161,7 @@ _machines: list[CallMachine] = []
 @cache
 def _symbols() -> dict[str, int] | None:
     """What the code is linked to, or None where it could not work."""
-    if not _is_known_python() or offset_of_slot(_Holder, "_fast") is None or not _is_as_expected():
+    if not _is_known_python() or offset_of_attribute(_Holder, "_fast") is None or not _is_as_expected():
         return None
     try:
         return _api_symbols()
@@ -174,19 +174,19 @@ def is_supported() -> bool:
     return _symbols() is not None
 
 
-def machine_for(kind: type, slot: str, kept: Kept | None) -> CallMachine | None:
-    """By which calls of instances of `kind` go by the plans of the table that is in their slot `slot`.
+def machine_for(kind: type, attribute: str, code_cache: CodeCache | None) -> CallMachine | None:
+    """By which calls of instances of `kind` go by the plans of the table that is in their attribute `attribute`.
 
     None where that cannot be. What fits no plan goes to `__call__`. The code is made once in a process, and never
-    unloaded; `kind`, which derives from NativelyCallable, and `slot` are those of the first call.
+    unloaded; `kind`, which derives from NativelyCallable, and `attribute` are those of the first call.
     """
     with _lock:
         if not _machines:
-            symbols, offset = _symbols(), offset_of_slot(kind, slot)
+            symbols, offset = _symbols(), offset_of_attribute(kind, attribute)
             if symbols is None or offset is None:
                 return None
-            _machines.append(CallMachine(symbols, offset, kept))
+            _machines.append(CallMachine(symbols, offset, code_cache))
             # Instances without an address in their room are called as before.
-            flags = ctypes.c_size_t.from_address(id(kind) + layout.FLAGS_OF_TYPE)
+            flags = ctypes.c_size_t.from_address(id(kind) + words.FLAGS_OF_TYPE)
             flags.value |= _HAVE_VECTORCALL
         return _machines[0]

@@ -50,7 +50,7 @@ class _Specification(ctypes.Structure):
 _members = (_Member * 2)(_Member(b"__vectorcalloffset__", _NUMBER, ROOM, _READ_ONLY))
 _slots = (_Slot * 2)(_Slot(_MEMBERS, ctypes.addressof(_members)))
 _specification = _Specification(
-    b"mlirad.targets.vectorcall.NativelyCallable",
+    b"mlirad.contract.vectorcall.NativelyCallable",
     ROOM + _POINTER,
     0,
     _BASE_TYPE,

@@ -11,7 +11,7 @@ from enum import IntEnum
 CALL = "mlirad.call"
 CONSTANTS = "mlirad.constants"
 
-STEP_BYTES = 48  # op, a, b, c: integers; p, q: pointers
+STEP_BYTES = 48  # kind, a, b, c: integers; p, q: pointers
 TABLE_PLACES = 8
 """How many plans a kernel tries at most."""
 
@@ -41,7 +41,7 @@ class Constant(IntEnum):
     SLOW = 9  # the name of the slow path's method, `__call__`
 
 
-class Table(IntEnum):
+class TableWord(IntEnum):
     """Places, of 8 bytes, in a kernel's table of plans."""
 
     COUNT = 0
@@ -49,7 +49,7 @@ class Table(IntEnum):
     PLANS = 2
 
 
-class Plan(IntEnum):
+class PlanWord(IntEnum):
     """Places, of 8 bytes, in a plan."""
 
     OWNER = 0

@@ -8,7 +8,8 @@ from llvmlite import ir
 
 from mlirad.contract.call_recipes import ARRAY_FLAGS, Comparison, Spec
 from mlirad.targets.cpu.calls.attempt import Attempt
-from mlirad.targets.cpu.calls.call_layout import (
+from mlirad.targets.cpu.calls.code_writer import I32, I64
+from mlirad.targets.cpu.calls.machine_words import (
     DATA,
     DICT_VERSION,
     DIMENSIONS,
@@ -21,12 +22,11 @@ from mlirad.targets.cpu.calls.call_layout import (
     VERSION_FLAGS,
     Constant,
 )
-from mlirad.targets.cpu.calls.writer import I32, I64
 
 _EQ = 2
 
 
-class Checking(Attempt):
+class CheckSteps(Attempt):
     """What a plan asks of values; they go to their slots."""
 
     def check_same(self) -> None:

@@ -1,34 +1,37 @@
 """What a compiled function will need of memory, told before it is called: the answer of `Lowered.memory()`.
 
-Reads: nothing. Writes: nothing. Leaves: `MemoryReport`, which a target makes.
+Reads: nothing. Writes: nothing. Leaves: `MemoryReport`, which a target extends by the regions of
+its memory.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlirad.location import SourceLocation
 from mlirad.targets.byte_counts import ByteCount
 
 _SHOWN = 12
-"""So many buffers are listed where a report is printed, the largest ones."""
+"""How many buffers a printed report lists, the largest ones."""
 
 
 @dataclass(frozen=True)
-class Buffer:
+class BufferReport:
     """Memory for one purpose.
 
     kind: "tape" (what a derivative keeps for its reverse sweep, or the states of a checkpointed loop), "result" (an
     array of a size that only the run tells), "frame" (the arrays of calls of a function that calls itself) or "array".
-    in_arena: it has its place in the arena, where others may stand before and after it. bytes_per_trip, trips: of a
-    tape, what each trip of its loops keeps, and how many trips there are in all. grows: made longer during the run, and
-    then its size at least doubles: `bytes` is what it can be at most.
+    region: which part of the call's memory it is in, in the target's words. bytes_per_trip, trips: of a tape, what each
+    trip of its loops keeps, and how many trips there are in all. grows: made longer during the run, and then its size
+    at least doubles: `bytes` is what it can be at most.
     """
 
     kind: str
     bytes: ByteCount
     location: SourceLocation | None
-    in_arena: bool
+    region: str
     bytes_per_trip: int | None = None
     trips: ByteCount | None = None
     grows: bool = False
@@ -37,45 +40,43 @@ class Buffer:
         size = f"{self.bytes} bytes"
         if self.bytes_per_trip is not None and self.trips is not None:
             size += f" ({self.bytes_per_trip:,} a trip, {self.trips} trips{', doubled as it grows' * self.grows})"
-        place = "the arena" if self.in_arena else "the segments"
         where = "" if self.location is None else f", {self.location.filename}:{self.location.lineno}"
-        return f"{self.kind} in {place}: {size}{where}"
+        return f"{self.kind} in {self.region}: {size}{where}"
 
 
 @dataclass(frozen=True)
-class MemoryReport:
+class MemoryReport(ABC):
     """The memory of one call, in bytes, besides its arguments and the native stack.
 
-    arena: what is set aside for the call, exactly. segments: the most that is asked for at one time besides. results:
-    that of result arrays whose size is static; the call makes them, and code writes them in place. Results of other
-    sizes stand in the segments. is_exact: whether `segments` is what a run will ask for, and not only a bound of it.
+    results: that of result arrays whose size is static; the call makes them, and code writes them in place. is_exact:
+    whether `total` is what a run will need, and not only a bound of it. A target adds the regions that it divides the
+    memory into.
     """
 
     name: str
-    arena: int
-    segments: ByteCount
     results: int
-    buffers: tuple[Buffer, ...]
+    buffers: tuple[BufferReport, ...]
     is_exact: bool
 
     @property
+    @abstractmethod
     def total(self) -> ByteCount:
-        """What `last_memory()` tells after a call, or a bound of it: the arena and the segments."""
-        return self.segments + self.arena
+        """What `last_memory()` reports after a call, or a bound of it."""
 
     @property
-    def tapes(self) -> tuple[Buffer, ...]:
+    @abstractmethod
+    def regions(self) -> Mapping[str, str]:
+        """The parts of that memory, each with its size as it is printed."""
+
+    @property
+    def tapes(self) -> tuple[BufferReport, ...]:
         return tuple(each for each in self.buffers if each.kind == "tape")
 
     def __str__(self) -> str:
-        most = "" if self.is_exact else "at most "
-        lines = [
-            f"memory of {self.name}: {most}{self.total} bytes",
-            f"  arena: {self.arena:,} bytes",
-            f"  segments: {most}{self.segments} bytes",
-            f"  results: {self.results:,} bytes",
-        ]
-        order = sorted(self.buffers, key=lambda each: (each.kind != "tape", each.in_arena, -each.bytes.at(1000)))
+        lines = [f"memory of {self.name}: {'' if self.is_exact else 'at most '}{self.total} bytes"]
+        lines += [f"  {region}: {size} bytes" for region, size in self.regions.items()]
+        lines.append(f"  results: {self.results:,} bytes")
+        order = sorted(self.buffers, key=lambda each: (each.kind != "tape", -each.bytes.at(1000)))
         lines += [f"    {each}" for each in order[:_SHOWN]]
         if len(order) > _SHOWN:
             lines.append(f"    and {len(order) - _SHOWN} more")

@@ -21,10 +21,11 @@ from mlirad.dialect.ops.tape import SLOT
 from mlirad.lowering.tensor_memory import GROW
 from mlirad.lowering.to_buffers.plan_arena import OFFSET, Lives, needed_bytes
 from mlirad.targets.byte_counts import ByteCount, applied, bound_of, largest
+from mlirad.targets.cpu.arena_report import ARENA, SEGMENTS, ArenaReport
 from mlirad.targets.cpu.emit.func import arena_size
 from mlirad.targets.cpu.emit.scf import may_release
 from mlirad.targets.cpu.sizes import Sizes, per_trip
-from mlirad.targets.memory import Buffer, MemoryReport
+from mlirad.targets.memory_report import BufferReport
 
 _NOTHING = ByteCount()
 _LONGEST = 100
@@ -39,13 +40,14 @@ class _Held:
     peak: ByteCount = _NOTHING
 
 
-def report_on(module: ModuleOp, name: str) -> MemoryReport:
+def report_on(module: ModuleOp, name: str) -> ArenaReport:
     """The memory of calls of the public function `name`; the arenas may still change."""
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
     walk = _Walk(functions)
     entry = functions[name]
     held = walk.function(entry)
-    return MemoryReport(name, 0, held.peak, _result_bytes(entry), tuple(walk.buffers.values()), walk.is_exact)
+    buffers = sorted(walk.buffers.values(), key=lambda each: each.region == ARENA)
+    return ArenaReport(name, _result_bytes(entry), tuple(buffers), walk.is_exact, arena=0, segments=held.peak)
 
 
 def arena_of(module: ModuleOp, name: str) -> int:
@@ -77,7 +79,7 @@ class _Walk:
         self._active: list[func.FuncOp] = []
         self._calling_themselves: set[func.FuncOp] = set()
         self._memories: dict[func.FuncOp, _Memory] = {}
-        self.buffers: dict[object, Buffer] = {}
+        self.buffers: dict[object, BufferReport] = {}
         self.is_exact = True
 
     def function(self, op: func.FuncOp) -> _Held:
@@ -154,7 +156,7 @@ class _Walk:
         found = memory.buffer(op)
         self.buffers[op] = found.buffer
         self.is_exact = self.is_exact and found.is_exact
-        return _Held() if found.buffer.in_arena else _Held(found.buffer.bytes, found.buffer.bytes)
+        return _Held() if found.buffer.region == ARENA else _Held(found.buffer.bytes, found.buffer.bytes)
 
     def _branches(self, op: scf.IfOp, memory: _Memory) -> _Held:
         held = [self._block(region.block, memory) for region in op.regions if region.blocks]
@@ -196,7 +198,7 @@ class _Walk:
                 self.is_exact = False
                 under_way = memory.sizes.unknown("calls", callee, callee)
                 place = from_location(callee.location)
-                self.buffers[callee] = Buffer("frame", under_way * frame, place, False)
+                self.buffers[callee] = BufferReport("frame", under_way * frame, place, SEGMENTS)
                 frame = under_way * frame
                 kept = under_way * kept
         elif kept != _NOTHING:
@@ -206,7 +208,7 @@ class _Walk:
 
 @dataclass(frozen=True)
 class _Found:
-    buffer: Buffer
+    buffer: BufferReport
     is_exact: bool
 
 
@@ -228,7 +230,8 @@ class _Memory:
         if growths:
             elements, count, is_exact = self._grown(alloc, growths, width or 0)
             bytes = elements * element
-            return _Found(Buffer(kind, bytes, place, False, (width or 0) * element or None, count, True), is_exact)
+            per_trip = (width or 0) * element or None
+            return _Found(BufferReport(kind, bytes, place, SEGMENTS, per_trip, count, True), is_exact)
         counts = [self.sizes.of(each) for each in alloc.dynamic_sizes]
         elements = ByteCount.of(1)
         for size in _type_of(alloc).get_shape():
@@ -240,7 +243,8 @@ class _Memory:
         is_exact = all(each.is_exact for each in counts)
         bytes = ByteCount.of(needed_bytes(alloc)) if in_arena else elements * element
         per_trip = width * element if width and trips is not None else None
-        return _Found(Buffer(kind, bytes, place, in_arena, per_trip, trips), is_exact or in_arena)
+        region = ARENA if in_arena else SEGMENTS
+        return _Found(BufferReport(kind, bytes, place, region, per_trip, trips), is_exact or in_arena)
 
     def _is_of(self, growth: func.CallOp, alloc: memref.AllocOp) -> bool:
         grown = [each for each in growth.results if isinstance(each.type, MemRefType)]

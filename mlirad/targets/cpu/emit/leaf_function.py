@@ -7,8 +7,8 @@ from __future__ import annotations
 from xdsl.dialects import func
 
 from mlirad.targets.cpu.emit.descriptor import from_parts, part_types, to_parts
-from mlirad.targets.cpu.emit.finished import find_vectorized_loops
 from mlirad.targets.cpu.emit.function import FunctionEmitter, ModuleEmitter, ops_in, quoted, symbol
+from mlirad.targets.cpu.emit.vectorized_loops import find_vectorized_loops
 
 
 def emit_leaf(module: ModuleEmitter, op: func.FuncOp, attributes: str) -> None:

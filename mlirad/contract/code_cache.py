@@ -1,0 +1,11 @@
+"""How a target keeps on disk the code that it needs besides a compiled module: jit gives it this function.
+
+Reads: a name, and a function that makes the code. Writes: new code to disk. Leaves: the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+CodeCache = Callable[[str, Callable[[], bytes]], bytes]
+"""Returns the code stored under a name; if there is none, makes it and stores it."""
