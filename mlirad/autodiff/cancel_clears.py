@@ -1,11 +1,11 @@
-"""Cancels a clear of the cotangent of an element, or slice, that is added back.
+"""Removes the clear of a cotangent's element, or slice, that is added back.
 
-Reads: an array of cotangents, cleared where the forward pass overwrote it (`mark_clear` says which writes do that), and
-what was read there added again: what `x[i] -= y` gives, whose old value is a term of the new one. Writes: the additions
-in between, to the array as it was. Leaves: no mark, and ops that nothing uses any more.
+Reads: an array of cotangents that is cleared where the forward sweep overwrote it (marked by `mark_clear`), and to
+which the cleared element is added again. `x[i] -= y` gives this, because its old value is a term of the new one.
+Writes: the additions in between, to the array as it was. Leaves: no mark, and dead ops.
 
-The additions change their order. Which one cotangents are summed in is the differentiator's own choice, so this is done
-here, to writes of its making, and never to the user's, which keep their bits (lowering/algebra.py).
+This changes the order of the additions. The differentiator may choose the order in which cotangents are summed, so the
+pass only touches writes made by it, and never the user's, which keep their bits (lowering/clean_up/algebra.py).
 """
 
 from __future__ import annotations
@@ -29,7 +29,30 @@ CLEARS = "mlirad.clears"
 
 @dataclass(frozen=True)
 class CancelClears(ModulePass):
-    """Each clear for itself, in its block."""
+    """Remove clears whose element is added back, block by block. The addition in between goes to the array itself.
+
+    Before:
+
+        func.func @f(%g: tensor<3xf64>, %i: i64, %j: i64, %zero: f64) -> tensor<3xf64> {
+          %v = nd.extract %g[%i] : tensor<3xf64> -> f64
+          %minus = nd.neg %v : f64
+          %cleared = nd.insert %zero, %g[%i] {mlirad.clears} : f64 into tensor<3xf64>
+          %sum = nd.add_at %minus, %cleared[%j] : f64 into tensor<3xf64>
+          %d_x = nd.add_at %v, %sum[%i] : f64 into tensor<3xf64>
+          func.return %d_x : tensor<3xf64>
+        }
+
+    After `mlirad-cancel-clears`:
+
+        func.func @f(%g: tensor<3xf64>, %i: i64, %j: i64, %zero: f64) -> tensor<3xf64> {
+          %v = nd.extract %g[%i] : tensor<3xf64> -> f64
+          %minus = nd.neg %v : f64
+          %cleared = nd.insert %zero, %g[%i] : f64 into tensor<3xf64>
+          %sum = nd.add_at %minus, %g[%j] : f64 into tensor<3xf64>
+          %d_x = nd.add_at %v, %sum[%i] : f64 into tensor<3xf64>
+          func.return %sum : tensor<3xf64>
+        }
+    """
 
     name = "mlirad-cancel-clears"
 

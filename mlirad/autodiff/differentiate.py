@@ -1,4 +1,4 @@
-"""The pass `mlirad-differentiate`: expands the innermost requests, those whose callee contains no further request.
+"""Expands the innermost requests of derivatives: those whose callee contains no further request.
 
 Reads: func, scf, nd and ad requests. Writes: one private function per request (and callee, wrt, outs), and a call of
 it. Leaves: residual markers for the tape, and `ad.forward`/`ad.pullback`, whose function `mlirad-split` cuts in two.
@@ -59,7 +59,32 @@ def has_requests(module: ModuleOp) -> bool:
 
 @dataclass(frozen=True)
 class Differentiate(ModulePass):
-    """Expand the innermost requests; each is differentiated once however often it is asked for."""
+    """Expand the innermost requests. Equal requests share one function.
+
+    Before:
+
+        func.func private @f(%x: f64) -> f64 {
+          %y = nd.sin %x : f64
+          func.return %y : f64
+        }
+        func.func @gradient(%x: f64, %g: f64) -> f64 {
+          %y, %d_x = ad.vjp @f(%x)(%g) wrt [0] outs [0] : (f64)(f64) -> (f64, f64)
+          func.return %d_x : f64
+        }
+
+    After `mlirad-differentiate`:
+
+        func.func @gradient(%x: f64, %g: f64) -> f64 {
+          %y, %d_x = func.call @f.vjp(%x, %g) : (f64, f64) -> (f64, f64)
+          func.return %d_x : f64
+        }
+        func.func private @f.vjp(%x: f64, %d_y: f64) -> (f64, f64) {
+          %y = nd.sin %x : f64
+          %0 = nd.cos %x : f64
+          %d_x = nd.mul %d_y, %0 : f64
+          func.return %y, %d_x : f64, f64
+        }
+    """
 
     name = "mlirad-differentiate"
 

@@ -1,4 +1,4 @@
-"""The pass `mlirad-split`: cuts a differentiated function at its `ad.turn` into a forward sweep and a pullback.
+"""Splits a differentiated function at its `ad.turn` into a forward sweep and a pullback.
 
 Reads: functions with `ad.turn`, closed by the tape; `ad.forward` and `ad.pullback`. Writes: calls of the two halves.
 Leaves: no residuals type; wherever a value of that type was, the values that cross the cut, in order.
@@ -50,7 +50,39 @@ class Halves:
 
 @dataclass(frozen=True)
 class Split(ModulePass):
-    """Cut every joined function, and let its residuals cross function boundaries as ordinary values."""
+    """Split every joined function. Its residuals cross function boundaries as ordinary values.
+
+    Before:
+
+        func.func private @f(f64) -> f64
+        func.func @forward(%x: f64) -> (f64, !ad.residuals<@f wrt [0] outs [0]>) {
+          %y, %r = ad.forward @f(%x)() wrt [0] outs [0] : (f64)() -> (f64, !ad.residuals<@f wrt [0] outs [0]>)
+          func.return %y, %r : f64, !ad.residuals<@f wrt [0] outs [0]>
+        }
+        func.func private @f.joined(%x: f64) -> f64 attributes {ad.joined = !ad.residuals<@f wrt [0] outs [0]>} {
+          %y = nd.sin %x : f64
+          %d_y = ad.turn %y : (f64) -> f64
+          %slope = nd.cos %x : f64
+          %d_x = nd.mul %d_y, %slope : f64
+          func.return %d_x : f64
+        }
+
+    After `mlirad-split`:
+
+        func.func @forward(%x: f64) -> (f64, f64) {
+          %y, %0 = func.call @f.forward(%x) : (f64) -> (f64, f64)
+          func.return %y, %0 : f64, f64
+        }
+        func.func private @f.pullback(%x: f64, %d_y: f64) -> f64 {
+          %slope = nd.cos %x : f64
+          %d_x = nd.mul %d_y, %slope : f64
+          func.return %d_x : f64
+        }
+        func.func private @f.forward(%x: f64) -> (f64, f64) {
+          %y = nd.sin %x : f64
+          func.return %y, %x : f64, f64
+        }
+    """
 
     name = "mlirad-split"
 

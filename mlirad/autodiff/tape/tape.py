@@ -1,7 +1,7 @@
-"""The pass `mlirad-tape`: gives the reverse sweep the forward values that it names.
+"""Makes the forward values that the reverse sweep needs available to it: recomputed, re-read, undone or stored.
 
-Reads: functions with residual markers. Writes: recomputations in the reverse sweep, tapes where that is dearer. Leaves:
-no marker but `ad.turn`; ordinary loops over ordinary arrays, which differentiate again.
+Reads: functions with residual markers. Writes: recomputations in the reverse sweep, tapes where that would cost more.
+Leaves: no marker except `ad.turn`; ordinary loops over ordinary arrays, which can be differentiated again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,49 @@ from mlirad.xdsl_support.traversal import find
 
 @dataclass(frozen=True)
 class Tape(ModulePass):
-    """Eliminate the residual markers of every function."""
+    """Replace the residual markers of every function. Here each trip stores one element on the tape.
+
+    Before:
+
+        func.func @f(%x: f64, %g: f64, %zero: i64, %one: i64, %last: i64) -> f64 {
+          %n = nd.constant {value = 5 : i64} : i64
+          %y = scf.for %i = %zero to %n step %one iter_args(%s = %x) -> (f64) : i64 {
+            %v = nd.sin %s : f64
+            ad.record 0 %s : f64
+            scf.yield %v : f64
+          }
+          %d_x = scf.for %j = %zero to %n step %one iter_args(%d_v = %g) -> (f64) : i64 {
+            %i = nd.sub %last, %j : i64
+            %trip = ad.replay 0 trip %i
+            %s = ad.residual %trip 0 : f64
+            %slope = nd.cos %s : f64
+            %d_s = nd.mul %d_v, %slope : f64
+            scf.yield %d_s : f64
+          }
+          func.return %d_x : f64
+        }
+
+    After `mlirad-tape`:
+
+        func.func @f(%x: f64, %g: f64, %zero: i64, %one: i64, %last: i64) -> f64 {
+          %n = nd.constant {value = 5 : i64} : i64
+          %c5 = nd.constant {value = 5 : i64} : i64
+          %0 = ad.tape {mlirad.slot = 1 : i64} : tensor<5xf64>
+          %y, %tape = scf.for %i = %zero to %n step %one iter_args(%s = %x, %1 = %0) -> (f64, tensor<5xf64>) : i64 {
+            %2 = nd.insert %s, %1[%i] : f64 into tensor<5xf64>
+            %v = nd.sin %s : f64
+            scf.yield %v, %2 : f64, tensor<5xf64>
+          }
+          %d_x = scf.for %j = %zero to %n step %one iter_args(%d_v = %g) -> (f64) : i64 {
+            %i_1 = nd.sub %last, %j : i64
+            %s_1 = nd.extract %tape[%i_1] : tensor<5xf64> -> f64
+            %slope = nd.cos %s_1 : f64
+            %d_s = nd.mul %d_v, %slope : f64
+            scf.yield %d_s : f64
+          } {ad.recovered = {stored = 1 : i64, stored_bytes = 8 : i64}}
+          func.return %d_x : f64
+        }
+    """
 
     name = "mlirad-tape"
 

@@ -1,9 +1,9 @@
-"""Gives the program its plain form: numbers computed, identities applied, loops and branches without choice undone.
+"""Folds constants, applies identities, and removes branches on known conditions and loops of at most one trip.
 
 Reads and writes: tensor, autodiff and optimized stages, in place. Leaves: no op that an identity of `algebra` or
 `array_algebra` simplifies, no branch on a known condition, no loop that runs at most once, no carry that never changes.
 
-A worklist: an op is looked at again when an operand has changed. Ops with effects are kept, but for checks that hold.
+A worklist: an op is visited again when an operand has changed. Ops with effects are kept, except checks that hold.
 """
 
 from __future__ import annotations
@@ -46,7 +46,26 @@ def _identities(kind: type[Operation]) -> tuple[Rule, ...]:
 
 @dataclass(frozen=True)
 class Canonicalize(ModulePass):
-    """Apply every identity until none applies."""
+    """Apply every identity until none applies.
+
+    Before:
+
+        func.func @f(%x: f64) -> f64 {
+          %one = nd.constant {value = 1.0 : f64} : f64
+          %a = nd.mul %x, %one : f64
+          %two = nd.add %one, %one : f64
+          %y = nd.mul %a, %two : f64
+          func.return %y : f64
+        }
+
+    After `mlirad-canonicalize`:
+
+        func.func @f(%x: f64) -> f64 {
+          %cst = nd.constant {value = 2.000000e+00 : f64} : f64
+          %y = nd.mul %x, %cst : f64
+          func.return %y : f64
+        }
+    """
 
     name = "mlirad-canonicalize"
 

@@ -1,11 +1,12 @@
-"""Removes checks that cannot fail, of bounds and of overflow, and the wrapping of indices that are not negative.
+"""Removes checks of bounds and overflow that cannot fail, and the wrapping of indices that are not negative.
 
 Reads and writes: tensor, autodiff and optimized stages, in place. Leaves: the checks that may fail, in their order, and
-those comparisons, maxima and minima of i64 scalars whose outcome is not known. No read that a loop's writes cannot meet
-stays in the loop (apart.py).
+those comparisons, maxima and minima of i64 scalars whose outcome is unknown. No read that a loop's writes cannot
+touch stays in the loop (apart.py).
 
-One walk in program order. A loop's variable lies between 0 and its bound; an index that has passed a check, between 0
-and the size; in a branch, and behind a check, the condition holds; a counter grows by what its loop adds to it.
+One walk in program order collects facts. A loop's variable lies between 0 and its bound, and an index that has passed
+a check between 0 and the size. In a branch, and after a check, the condition holds. A counter grows by what its loop
+adds to it.
 """
 
 from __future__ import annotations
@@ -57,7 +58,29 @@ _ONE = Sum(1)
 
 @dataclass(frozen=True)
 class EliminateChecks(ModulePass):
-    """Prove what can be proved in bounded time a check."""
+    """Remove the checks that are proven to hold. The proofs are bounded in time.
+
+    Before:
+
+        func.func @f(%x: tensor<9xf64>, %k: i64, %n: i64) -> f64 {
+          %i = nd.check_index %k, %n {axis = 0 : i64}
+          %a = nd.extract %x[%i] : tensor<9xf64> -> f64
+          %j = nd.check_index %i, %n {axis = 0 : i64}
+          %b = nd.extract %x[%j] : tensor<9xf64> -> f64
+          %y = nd.mul %a, %b : f64
+          func.return %y : f64
+        }
+
+    After `mlirad-eliminate-checks`:
+
+        func.func @f(%x: tensor<9xf64>, %k: i64, %n: i64) -> f64 {
+          %i = nd.check_index %k, %n {axis = 0 : i64}
+          %a = nd.extract %x[%i] : tensor<9xf64> -> f64
+          %b = nd.extract %x[%i] : tensor<9xf64> -> f64
+          %y = nd.mul %a, %b : f64
+          func.return %y : f64
+        }
+    """
 
     name = "mlirad-eliminate-checks"
 

@@ -1,10 +1,9 @@
-"""Computes what is computed twice only once.
+"""Eliminates common subexpressions.
 
-Reads and writes: any stage, in place. Leaves: no two equal pure ops of which one dominates the other, and no check that
-an equal check dominates.
+Reads and writes: any stage, in place. Leaves: no pure op and no check that an equal one dominates.
 
-Scoped by regions: an op is known in its own block and in the regions below. A condition is known too: inside a branch
-it is a constant. Ops with regions are left as they are.
+An op is known in its own block and in the regions below. So is a condition: inside a branch it is a constant. Ops with
+regions are left as they are.
 """
 
 from __future__ import annotations
@@ -33,7 +32,25 @@ _IDEMPOTENT = frozenset({CheckOp, CheckIndexOp, CheckIndicesOp})
 
 @dataclass(frozen=True)
 class Cse(ModulePass):
-    """One walk in program order with a table of the ops that dominate."""
+    """Replace an op by an equal one that dominates it, in one walk in program order.
+
+    Before:
+
+        func.func @f(%x: f64) -> f64 {
+          %a = nd.sin %x : f64
+          %b = nd.sin %x : f64
+          %y = nd.add %a, %b : f64
+          func.return %y : f64
+        }
+
+    After `mlirad-cse`:
+
+        func.func @f(%x: f64) -> f64 {
+          %a = nd.sin %x : f64
+          %y = nd.add %a, %a : f64
+          func.return %y : f64
+        }
+    """
 
     name = "mlirad-cse"
 

@@ -1,10 +1,10 @@
-"""Removes what no result and no effect needs: dead ops, dead branches' results, and dead loop carries.
+"""Removes dead code: ops, results of branches, and loop-carried values that no result and no effect needs.
 
-Reads and writes: any stage, in place. Leaves: the ops and carries that a result of a function or an effect needs.
+Reads and writes: any stage, in place. Leaves: what a result of a function or an effect needs.
 
-A carry lives or dies as one thing: its initial value, its arguments, what is yielded for it, and its result. So the
-whole forward loop goes where only the reverse loop of linear code is left. A loop that nothing needs is removed, also
-a `while` that might not have ended.
+A loop-carried value lives or dies as a whole: its initial value, its arguments, what is yielded for it, and its result.
+So the forward loop of linear code is removed if only the reverse loop is needed. A dead loop is removed, also a `while`
+that might not have ended.
 """
 
 from __future__ import annotations
@@ -28,7 +28,23 @@ from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 @dataclass(frozen=True)
 class Dce(ModulePass):
-    """Mark what is needed, backwards from effects and results; sweep the rest."""
+    """Mark what is needed, backwards from effects and results; erase the rest.
+
+    Before:
+
+        func.func @f(%x: f64) -> f64 {
+          %unused = nd.sin %x : f64
+          %y = nd.cos %x : f64
+          func.return %y : f64
+        }
+
+    After `mlirad-dce`:
+
+        func.func @f(%x: f64) -> f64 {
+          %y = nd.cos %x : f64
+          func.return %y : f64
+        }
+    """
 
     name = "mlirad-dce"
 

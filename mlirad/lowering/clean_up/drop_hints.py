@@ -1,4 +1,4 @@
-"""Drops what was said to differentiation, or by it, and to no one after it: how loops are checkpointed and reversed.
+"""Removes the hints to differentiation, and its notes: how loops are checkpointed and reversed.
 
 Reads and writes: any stage, in place. Leaves: no attribute of the dialect `ad`.
 """
@@ -17,7 +17,28 @@ from mlirad.xdsl_support.traversal import ops_inside
 
 @dataclass(frozen=True)
 class DropHints(ModulePass):
-    """Remove the attributes from every loop."""
+    """Remove the attributes of the dialect `ad` from every loop.
+
+    Before:
+
+        func.func @f(%x: f64, %n: i64, %zero: i64, %one: i64) -> f64 {
+          %y = scf.for %i = %zero to %n step %one iter_args(%s = %x) -> (f64) : i64 {
+            %v = nd.sin %s : f64
+            scf.yield %v : f64
+          } {ad.checkpoint = 3 : i64}
+          func.return %y : f64
+        }
+
+    After `mlirad-drop-hints`:
+
+        func.func @f(%x: f64, %n: i64, %zero: i64, %one: i64) -> f64 {
+          %y = scf.for %i = %zero to %n step %one iter_args(%s = %x) -> (f64) : i64 {
+            %v = nd.sin %s : f64
+            scf.yield %v : f64
+          }
+          func.return %y : f64
+        }
+    """
 
     name = "mlirad-drop-hints"
 

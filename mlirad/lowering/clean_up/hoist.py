@@ -1,11 +1,11 @@
-"""Moves what does not change out of loops.
+"""Moves loop-invariant code out of loops.
 
 Reads and writes: tensor, autodiff and optimized stages, in place. Leaves: in a loop's own block, no scalar computation
-on values from outside; and none on arrays, if the loop surely runs.
+on values from outside; and none on arrays, if the loop certainly makes a trip.
 
-Moved ops are pure and cannot trap. An element is read earlier only if its index is in range by itself: what proved it
-to be so may be a condition or a check inside the loop. An array that the loop overwrites is made anew in each trip: the
-copy would cost as much.
+Moved ops are pure and cannot trap. The read of an element moves only if its index is in range without the proof of a
+condition or a check inside the loop. An array that the loop overwrites stays in the loop: a copy for each trip would
+cost as much as making it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,30 @@ from mlirad.xdsl_support.traversal import ops_of
 
 @dataclass(frozen=True)
 class Hoist(ModulePass):
-    """One walk in program order: an op moves out as far as its operands and the loops allow, once."""
+    """Move each op out as far as its operands and the loops allow, in one walk in program order.
+
+    Before:
+
+        func.func @f(%x: f64, %n: i64, %zero: i64, %one: i64) -> f64 {
+          %y = scf.for %i = %zero to %n step %one iter_args(%s = %x) -> (f64) : i64 {
+            %e = nd.exp %x : f64
+            %v = nd.add %s, %e : f64
+            scf.yield %v : f64
+          }
+          func.return %y : f64
+        }
+
+    After `mlirad-hoist`:
+
+        func.func @f(%x: f64, %n: i64, %zero: i64, %one: i64) -> f64 {
+          %e = nd.exp %x : f64
+          %y = scf.for %i = %zero to %n step %one iter_args(%s = %x) -> (f64) : i64 {
+            %v = nd.add %s, %e : f64
+            scf.yield %v : f64
+          }
+          func.return %y : f64
+        }
+    """
 
     name = "mlirad-hoist"
 

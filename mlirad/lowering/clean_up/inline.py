@@ -1,9 +1,9 @@
-"""Puts the bodies of private functions where they are called, and drops functions that nothing names.
+"""Inlines private functions, and removes functions that are not referred to.
 
-Reads and writes: any stage, in place. Leaves: no call of a private function that has a body, but recursive ones.
+Reads and writes: any stage, in place. Leaves: no call of a private function that has a body, except recursive ones.
 
-Callees first, so that each body is copied complete; a function that is named once is moved. An op keeps the location it
-has in its own function.
+Callees come first, so that each body is copied complete; the body of a function with one reference is moved. An op
+keeps the location that it has in its own function.
 """
 
 from __future__ import annotations
@@ -25,7 +25,26 @@ from mlirad.xdsl_support.traversal import ops_inside
 
 @dataclass(frozen=True)
 class Inline(ModulePass):
-    """Inline all private functions."""
+    """Inline all private functions.
+
+    Before:
+
+        func.func private @square(%x: f64) -> f64 {
+          %y = nd.mul %x, %x : f64
+          func.return %y : f64
+        }
+        func.func @f(%x: f64) -> f64 {
+          %y = func.call @square(%x) : (f64) -> f64
+          func.return %y : f64
+        }
+
+    After `mlirad-inline`:
+
+        func.func @f(%x: f64) -> f64 {
+          %y = nd.mul %x, %x : f64
+          func.return %y : f64
+        }
+    """
 
     name = "mlirad-inline"
 

@@ -1,14 +1,15 @@
-"""Tensors become memrefs, in place wherever a tensor's last use allows it.
+"""Turns tensors into memrefs, in place wherever a tensor's last use allows it.
 
 Reads: stage `linalg` (func, scf, arith, math, tensor and linalg on tensors). Writes: stage `bufferized`, the same on
-memrefs. Leaves: no tensor type; results of static shape in arguments of their own (`mlirad.result`) or in the written
-argument that they are the final content of (`mlirad.written`; one that is `mlirad.donated` becomes so where that needs
-no copy).
+memrefs. Leaves: no tensor type; results of static shape in arguments of their own (`mlirad.result`), or in the
+written argument whose final content they are (`mlirad.written`; a `mlirad.donated` argument becomes a written one where
+that needs no copy).
 
-The steps, each in its file: tensors are made of empty memory (prepare_tensors), whoever overwrites moves or copies
-(last_use), slices are computed where they will stand (borrow_slices), elementwise ops write over what dies
-(reuse_buffers), loops alternate between buffers (spare_buffers), results go straight to the caller (place_results).
-After each step the IR is right as IR on tensors; the last step (bufferize_ops) only respells it.
+The steps, each in its file: tensors get empty memory (prepare_tensors), an op that overwrites moves or copies its
+operand (last_use), slices are computed in place (borrow_slices), elementwise ops overwrite dead operands
+(reuse_buffers), loops alternate between buffers (spare_buffers), results are computed in the caller's memory
+(place_results). After each step the IR is valid on tensors; the last step (bufferize_ops) replaces each op by its
+counterpart on memrefs.
 """
 
 from __future__ import annotations
@@ -41,7 +42,25 @@ DONATED = "mlirad.donated"
 
 @dataclass(frozen=True)
 class Bufferize(ModulePass):
-    """See the module."""
+    """Turn tensors into memrefs. Here the first write copies the argument; the second is in place.
+
+    Before:
+
+        func.func @f(%x: tensor<4xf64>, %v: f64, %i: index, %j: index) -> tensor<4xf64> {
+          %a = tensor.insert %v into %x[%i] : tensor<4xf64>
+          %y = tensor.insert %v into %a[%j] : tensor<4xf64>
+          func.return %y : tensor<4xf64>
+        }
+
+    After `mlirad-bufferize`:
+
+        func.func @f(%x: memref<4xf64>, %v: f64, %i: index, %j: index, %a: memref<4xf64> {mlirad.result = 0 : i64}) {
+          "memref.copy"(%x, %a) : (memref<4xf64>, memref<4xf64>) -> ()
+          memref.store %v, %a[%i] : memref<4xf64>
+          memref.store %v, %a[%j] : memref<4xf64>
+          func.return
+        }
+    """
 
     name = "mlirad-bufferize"
 

@@ -1,8 +1,9 @@
-"""Temporaries of static size, or of a size with a bound, get their place in the arena, by liveness.
+"""Places temporaries whose size is static, or has a bound, in the arena, by liveness.
 
 Reads: stage `bufferized`. Writes: `mlirad.offset` at each memref.alloc of such a size, in bytes and a multiple of 64,
-and `mlirad.arena_size` at the function. Leaves: no offset where a buffer may outlive its own next allocation: one that
-is made in a loop and carried by it, or returned; those come from the call's growable segments.
+and `mlirad.arena_size` at the function. Leaves: no offset where a buffer may still be used when the same op allocates
+again (it is made in a loop and carried by it) or when the function has returned. Those come from the call's growable
+segments.
 
 Buffers that may become one another (carried by a loop, from either branch of an `if`, views) live as one; a buffer
 used in a loop that it was not made in lives through all of it. Buffers whose lives are disjoint may share their place.
@@ -37,7 +38,34 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class PlanArena(ModulePass):
-    """See the module."""
+    """Give temporaries offsets in the arena. Buffers that are not live at the same time may share memory.
+
+    Before:
+
+        func.func @f(%x: f64) -> f64 {
+          %i = arith.constant 0 : index
+          %a = memref.alloc() : memref<4xf64>
+          memref.store %x, %a[%i] : memref<4xf64>
+          %v = memref.load %a[%i] : memref<4xf64>
+          %b = memref.alloc() : memref<8xf64>
+          memref.store %v, %b[%i] : memref<8xf64>
+          %y = memref.load %b[%i] : memref<8xf64>
+          func.return %y : f64
+        }
+
+    After `mlirad-plan-arena`:
+
+        func.func @f(%x: f64) -> f64 attributes {mlirad.arena_size = 64 : i64} {
+          %i = arith.constant 0 : index
+          %a = memref.alloc() {mlirad.offset = 0 : i64} : memref<4xf64>
+          memref.store %x, %a[%i] : memref<4xf64>
+          %v = memref.load %a[%i] : memref<4xf64>
+          %b = memref.alloc() {mlirad.offset = 0 : i64} : memref<8xf64>
+          memref.store %v, %b[%i] : memref<8xf64>
+          %y = memref.load %b[%i] : memref<8xf64>
+          func.return %y : f64
+        }
+    """
 
     name = "mlirad-plan-arena"
 

@@ -1,10 +1,10 @@
-"""From our ops to upstream ones, each by its own answer: `loops()`; ops on arrays by groups, each one generic.
+"""Lowers nd ops to upstream ones, each by its own `loops()`; each group of fused ops becomes one `linalg.generic`.
 
 Reads: func, scf and nd. Writes: func, scf, arith, math, tensor and linalg, all integers signless; calls of declared
-private `mlirad_*` functions. Leaves: no op of ours; no array that only the loops of another would have read.
+private `mlirad_*` functions. Leaves: no nd op; no array that only loops fused with its own would read.
 
-The functions are built anew, op by op, so that an op still sees its operands' signedness while it writes its body.
-What shares loops is known before anything is built (`fusion.py`): nothing is made to be taken apart again.
+Each function is built a second time, op by op, so that an op still sees its operands' signedness while it writes its
+body. Fusion is planned before anything is built (`fusion.py`), so no loop is made only to be fused later.
 """
 
 from __future__ import annotations
@@ -38,9 +38,31 @@ _OURS = ("nd", "ad")
 
 @dataclass(frozen=True)
 class NdToLinalg(ModulePass):
-    """Replace every op of ours by what it says it is.
+    """Replace every nd op by its `loops()`, and each group of fused ops by one `linalg.generic`.
 
     fuse: whether elementwise intermediates are computed where they are used; else each op is a generic of its own.
+
+    Before:
+
+        func.func @f(%x: tensor<4xf64>) -> tensor<4xf64> {
+          %a = nd.sin %x : tensor<4xf64>
+          %y = nd.mul %a, %x : tensor<4xf64>
+          func.return %y : tensor<4xf64>
+        }
+
+    After `mlirad-nd-to-linalg{fuse=true}`:
+
+        func.func @f(%x: tensor<4xf64>) -> tensor<4xf64> {
+          %0 = tensor.empty() : tensor<4xf64>
+          %y = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>],
+                              iterator_types = ["parallel"]} ins(%x : tensor<4xf64>) outs(%0 : tensor<4xf64>) {
+          ^bb0(%1: f64, %2: f64):
+            %3 = math.sin %1 : f64
+            %4 = arith.mulf %3, %1 : f64
+            linalg.yield %4 : f64
+          } -> tensor<4xf64>
+          func.return %y : tensor<4xf64>
+        }
     """
 
     name = "mlirad-nd-to-linalg"

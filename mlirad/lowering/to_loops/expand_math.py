@@ -1,6 +1,7 @@
-"""Replaces math on vectors by polynomials, and what has none by calls, lane after lane.
+"""Expands math on vectors into polynomials, and what has none into scalar math, lane by lane.
 
-Reads: math on vectors. Writes: arith, vector and scf. Leaves: math on scalars, and what processors do on vectors.
+Reads: math on vectors. Writes: arith, vector and scf. Leaves: math on scalars, and on vectors what processors have
+instructions for.
 """
 
 from __future__ import annotations
@@ -35,7 +36,33 @@ _EXPANDED = frozenset(math.Math.operations) - frozenset(_NATIVE)
 
 @dataclass(frozen=True)
 class ExpandMath(ModulePass):
-    """The results are within 2 units in the last place, and the same for a lane wherever it stands."""
+    """Expand math on vectors: sin, exp, log, tanh and others into polynomials, the rest into loops over the lanes.
+
+    The results are within 2 units in the last place, and the same for a number in any lane.
+
+    Before:
+
+        func.func @f(%x: vector<4xf64>) -> vector<4xf64> {
+          %y = math.asin %x : vector<4xf64>
+          func.return %y : vector<4xf64>
+        }
+
+    After `mlirad-expand-math`:
+
+        func.func @f(%x: vector<4xf64>) -> vector<4xf64> {
+          %0 = arith.constant dense<0.000000e+00> : vector<4xf64>
+          %1 = arith.constant 0 : index
+          %2 = arith.constant 4 : index
+          %3 = arith.constant 1 : index
+          %y = scf.for %4 = %1 to %2 step %3 iter_args(%5 = %0) -> (vector<4xf64>) {
+            %6 = vector.extract %x[%4] : f64 from vector<4xf64>
+            %7 = math.asin %6 : f64
+            %8 = vector.insert %7, %5 [%4] : f64 into vector<4xf64>
+            scf.yield %8 : vector<4xf64>
+          }
+          func.return %y : vector<4xf64>
+        }
+    """
 
     name = "mlirad-expand-math"
 

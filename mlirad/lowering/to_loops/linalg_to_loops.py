@@ -1,7 +1,7 @@
 """Turns linalg on memrefs into loops with explicit vectors.
 
 Reads: linalg.generic, fill and copy, and strided memref.copy, on memrefs. Writes: scf, memref, vector, arith and math;
-scf.parallel if asked. Leaves: no linalg op but fills of large blocks of memory by zeros, which targets do at once.
+scf.parallel if asked. Leaves: no linalg op except fills of large blocks of memory by zeros, which targets do at once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,36 @@ _FEWEST_CLEARED, _MOST_CLEARED = 9, 1 << 23
 
 @dataclass(frozen=True)
 class LinalgToLoops(ModulePass):
-    """`vector_bytes`: how wide the target's vectors are. parallel: whether threads share nests with much work."""
+    """Turn linalg ops into loop nests over vectors.
+
+    vector_bytes: how wide the target's vectors are. parallel: whether threads share nests with much work.
+
+    Before:
+
+        func.func @f(%x: memref<8xf64>, %y: memref<8xf64>) {
+          linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+                          iterator_types = ["parallel"]} ins(%x : memref<8xf64>) outs(%y : memref<8xf64>) {
+          ^bb0(%a: f64, %old: f64):
+            %b = arith.addf %a, %a : f64
+            linalg.yield %b : f64
+          }
+          func.return
+        }
+
+    After `mlirad-linalg-to-loops{vector_bytes=32 parallel=false}`:
+
+        func.func @f(%x: memref<8xf64>, %y: memref<8xf64>) {
+          %0 = arith.constant 0 : index
+          %1 = arith.constant 8 : index
+          %2 = arith.constant 4 : index
+          scf.for %3 = %0 to %1 step %2 {
+            %4 = vector.load %x[%3] : memref<8xf64>, vector<4xf64>
+            %5 = arith.addf %4, %4 : vector<4xf64>
+            vector.store %5, %y[%3] : memref<8xf64>, vector<4xf64>
+          }
+          func.return
+        }
+    """
 
     name = "mlirad-linalg-to-loops"
     vector_bytes: int = 32
