@@ -1,1 +1,1 @@
-"""VERB. Derivatives of functions whose ops answer for themselves; knows regions, never an op of ours by its rule."""
+"""VERB. Derivatives of functions whose ops answer for themselves; knows regions, but no nd op by its rule."""

@@ -1,4 +1,4 @@
-"""Which values have a derivative that matters: those that depend on a differentiated input and reach an output.
+"""Activity analysis: which values depend on a differentiated input and reach an output.
 
 Reads: a function of func, scf and nd ops. Writes: nothing. Gives: the set of live values, before any adjoint is built.
 """

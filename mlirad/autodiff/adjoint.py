@@ -1,7 +1,7 @@
-"""Reverse mode: a block walked backwards, each op asked for its `vjp`.
+"""Reverse mode: walks a block backwards and asks each op for its `vjp`.
 
 Reads: a function of func, scf and nd ops. Writes: the same function, followed by its reverse sweep. Leaves: residual
-markers where the reverse sweep names a value that it cannot see.
+markers where the reverse sweep uses a value that is not visible to it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which arguments and results of a called function a derivative flows through, and the functions that carry it.
 
-Reads: a module whose calls name recursive functions. Writes: declarations of the functions to come. Leaves: for each
-part of a function that is differentiated one name, however often it is called.
+Reads: a module whose calls name recursive functions. Writes: declarations of the functions to come. Leaves: one
+name for each part of a function that is differentiated, however often it is called.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The adjoint of a call: the callee's pullback, of what its forward sweep has recorded on tapes that all calls share.
+"""The adjoint of a call: the callee's pullback, applied to the record that its forward sweep left on shared tapes.
 
 Reads: functions with live calls. Writes: calls of forward sweeps, through which the tapes are threaded; later, in the
 reverse sweep, calls of pullbacks. Leaves: no live call without its forward sweep.
 
-There are two tapes, of floats and of integers, that grow; each forward sweep adds its record at their ends, and says
-where that begins. Records never change, so that a pullback reads the tapes as they are at the end.
+Two tapes grow, one of floats and one of integers. Each forward sweep appends its record to both, and returns where the
+record begins. Records never change, so a pullback reads the tapes as they are at the end.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a loop carries and what a branch yields, behind one small interface for scf.for, scf.while and scf.if.
 
-The ops gain carries in place: a value that was looked up before stays valid after.
+Ops gain loop-carried values in place, so a value that was looked up earlier stays valid.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Loops that are checkpointed: their reverse keeps a few states of the loop, and runs its trips again from these.
+"""Checkpointed loops: the reverse sweep keeps a few states of the loop, and runs its trips again from these.
 
 Reads: a loop with the attribute `ad.checkpoint`. Writes: its reverse, which calls a private function for some trips of
-the loop (`ad.vjp` of it for those that are undone next). Leaves: the forward sweep as it is; nothing of it is stored
-but the loop's initial values.
+the loop (`ad.vjp` of it for those that are undone next). Leaves: the forward sweep as it is. Only the loop's initial
+values are stored.
 
 "sqrt": a state every k = ceil(sqrt(n)) trips, then k trips at a time with a tape of their own.
-"binomial", or a number of slots: one trip at a time, each from the nearest state kept; the states are placed as in
-Griewank and Walther, "Algorithm 799: Revolve" (2000), which runs the fewest trips that s slots allow: s slots and r
-runs of each trip are enough for C(s + r, s) trips. "binomial" takes about log2(n) slots.
-The trip count of a while is known by then. The schedule is arithmetic at run time.
+"binomial", or a number of slots: one trip at a time, each from the nearest stored state. The states are placed as in
+Griewank and Walther, "Algorithm 799: Revolve" (2000), which runs the fewest trips that s slots allow: s slots
+and r runs of each trip are enough for C(s + r, s) trips. "binomial" takes about log2(n) slots.
+The trip count of a while is known when the reverse sweep begins. The schedule is computed at run time.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class _Trips:
 
 
 def _from_outside(op: LoopOp) -> list[SSAValue]:
-    """The values from outside that a loop's body uses; but for constants."""
+    """The values from outside that a loop's body uses, except constants."""
     body = Loop(op).body
     found: dict[SSAValue, None] = {}
     for inner in body.walk():

@@ -1,9 +1,9 @@
-"""The state of a reverse sweep: forward values as it names them, and their cotangents so far.
+"""The state of a reverse sweep: the names of forward values in it, and the cotangents so far.
 
 Reads: forward values. Writes: sums of cotangents, zeros. Leaves: the order of the sweep, which is `adjoint.py`'s; the
 adjoints of loops, branches and calls go through blocks by the method `block`.
 
-Nothing else adds cotangents or makes zeros. Zeros are symbolic (absent) for as long as they can be.
+Only this file adds cotangents and makes zeros. A zero is symbolic (absent) for as long as possible.
 """
 
 from __future__ import annotations

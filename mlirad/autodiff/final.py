@@ -1,7 +1,7 @@
 """Which element reads of an array that a loop overwrites may be read from the loop's final array instead.
 
-That is right if no write that comes after the read touches what it reads: an array whose elements are written once, in
-order, needs no tape. Indices are compared as linear forms in loop counters.
+That is correct if no later write touches the element. So an array whose elements are written once, in order, needs no
+tape. Indices are compared as linear forms in loop counters.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Indices as linear forms: integers times loop counters (never negative) and times values that are not understood."""
+"""Indices as linear forms: integers times loop counters (never negative) and times opaque values."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How a reverse block names the values of the forward block it undoes.
 
-A value of the function's own block is visible and stands for itself, a loop's index is its reverse counter, and any
-other becomes an `ad.residual`, which the tape eliminates later.
+A value of the function's own block is visible and used as it is. A loop's index becomes the reverse counter. Any other
+value becomes an `ad.residual`, which the tape eliminates later.
 """
 
 from __future__ import annotations

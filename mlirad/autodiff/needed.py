@@ -1,12 +1,13 @@
-"""Which values are needed in every element, so that no element of their cotangents is zero for want of a use.
+"""Which values are needed in every element: no element of their cotangents is zero because it is not used.
 
 Reads: a function of func, scf and nd ops, and its activity. Writes: nothing. Gives: a set of live values.
 
     %v = nd.mul %x, %l             not needed everywhere: only the select uses it
     %y = nd.select %c, %v, %z      needed, if it is what the function returns
 
-The others' cotangents may hold exact zeros where no output depends on the element. The adjoint does not let these meet
-an infinite factor. A zero in the cotangent of a value that is needed is one by its value, and IEEE's product is right.
+Other cotangents may hold exact zeros where no output depends on the element. The adjoint does not multiply these by an
+infinite factor (`nd.annihilate`). A zero in the cotangent of a needed value is an ordinary number, and IEEE's product
+is right.
 """
 
 from __future__ import annotations

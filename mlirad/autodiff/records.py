@@ -1,8 +1,10 @@
-"""What one call of a forward sweep keeps for its pullback: a record at the ends of two tapes.
+"""The record that one call of a forward sweep appends to two tapes, for its pullback.
 
 Reads: the values that the pullback needs. Writes: them into the tapes, and out of them. Leaves: offsets that follow
-from the values' types alone: on the integers' tape, where the record begins on the other one, how long the arrays of
-unknown length are, and what is no float; on the floats' tape the floats. Arrays of unknown length come last.
+from the values' types alone.
+
+The tape of integers holds where the record begins on the other tape, the lengths of arrays of unknown length, and all
+values that are not floats. The tape of floats holds the floats. Arrays of unknown length come last.
 """
 
 from __future__ import annotations

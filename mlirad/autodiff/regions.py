@@ -1,8 +1,8 @@
 """The adjoints of scf.for, scf.while and scf.if.
 
 A loop's reverse is a for over its trips, from the last to the first; a while's trips are counted by its trip counter,
-and its condition region is not touched. Cotangents of captured values are threaded through: they enter a reverse
-region as they stand and come out replaced, so that nothing is summed from fresh zeros.
+and its condition region is not touched. Cotangents of captured values are threaded through: a reverse region takes the
+current cotangent and returns the updated one, so no sum begins with new zeros.
 """
 
 from __future__ import annotations

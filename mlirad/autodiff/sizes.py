@@ -1,7 +1,7 @@
 """Zeros of a value's type and run-time shape, and where a run-time size comes from.
 
-A shape is not a read: it is the number that some op was given for it, or is asked of the earliest value that is known
-to have it.
+Asking for a shape does not read the array: the size is the operand that some op was given for it, or it is taken from
+the earliest value that is known to have it.
 """
 
 from __future__ import annotations

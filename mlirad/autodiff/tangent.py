@@ -1,4 +1,4 @@
-"""Forward mode: every live value gets a tangent beside it, and every op is asked for its `jvp`.
+"""Forward mode: each live value gets a tangent, and each op is asked for its `jvp`.
 
 Reads: a function of func, scf and nd ops. Writes: the same function with tangents. Leaves: no marker, no request.
 """

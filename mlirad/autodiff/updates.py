@@ -1,4 +1,4 @@
-"""Writes of elements and slices: what one overwrites, and the write that takes it back.
+"""Writes of elements and slices: what a write overwrites, and the write that undoes it.
 
 Reads: an update, and the array before or after it. Writes: the read or write that undoes it. Leaves: the update.
 """

@@ -1,4 +1,4 @@
-"""What is known of the functions of a module where they are called: which call themselves, which only compute.
+"""What callers know about the functions of a module: which call themselves, which only compute.
 
 Reads: any stage. Writes: nothing. Leaves: the answers that inlining, CSE, DCE and bufferization build on.
 """
@@ -58,8 +58,8 @@ def recursive(functions: Mapping[str, func.FuncOp]) -> set[str]:
 
 
 def removable(functions: Mapping[str, func.FuncOp]) -> set[str]:
-    """The functions a call of which may go if nothing uses its results: they check nothing. (What is not needed need
-    not end either, as with loops.)"""
+    """The functions without checks: a call may be removed if its results are not used. (Like a loop, it is also removed
+    if it might not end.)"""
     known = set(functions)
     while True:
         kept = {name for name in known if all(_is_removable(op, known) for op in ops_inside(functions[name]))}
@@ -79,8 +79,8 @@ def _is_removable(op: Operation, known: set[str]) -> bool:
 
 
 class RemovableCalls:
-    """The functions of op, or of the module around it, a call of which may go if nothing uses its results. Found out
-    when the first call is met: most modules have none."""
+    """The functions of op, or of the module around it, whose calls may be removed if their results are not used. They
+    are found when the first call is met: most modules have none."""
 
     def __init__(self, op: Operation):
         self.op = op
@@ -98,15 +98,15 @@ class RemovableCalls:
 
 @dataclass(frozen=True)
 class Convention:
-    """How the tensors of a function cross a call. written: the arguments that the function may overwrite, each with the
-    result that takes its memory over. outputs: the other results of static shape; each is an argument more."""
+    """How tensors are passed to and from a function. written: the arguments that the function may overwrite, each with
+    the result that takes over its memory. outputs: the other results of static shape; each is one more argument."""
 
     written: dict[int, int]
     outputs: tuple[int, ...]
 
 
 def convention(function: func.FuncOp) -> Convention:
-    """That of a function of stage `linalg`."""
+    """The convention of a function of stage `linalg`."""
     written: dict[int, int] = {}
     for index, attributes in enumerate(function.arg_attrs or ()):
         number = attributes.data.get(WRITTEN)

@@ -1,6 +1,6 @@
-"""What goes round a loop and comes out of a branch, behind one interface for scf.for, scf.while and scf.if.
+"""The values that a loop carries and a branch yields, behind one interface for scf.for, scf.while and scf.if.
 
-Reads: one region op. Writes: the same op, in place, with fewer carries. Leaves: its other values valid.
+Reads: one region op. Writes: the same op, in place, with fewer carried values. Leaves: its other values valid.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is known about a value from the op that defines it: a number, or the number that is everywhere in an array.
+"""What is known about a value from the op that defines it: a number, or the number that an array is filled with.
 
 Reads: nd and arith. Writes: nothing. Leaves: everything.
 """

@@ -1,8 +1,8 @@
-"""When an array's memory is lost: the one query of hoisting and fusion about reads that would come too late.
+"""When an array's memory is overwritten or handed on: hoisting and fusion ask here if a read would come too late.
 
 Reads: tensor stages, nd and upstream. Writes: nothing. Leaves: everything.
 
-A use *destroys* a value if it overwrites the value's memory, or hands it on. A read after that costs a copy.
+A use *destroys* a value if it overwrites the value's memory, or hands it on. A later read costs a copy.
 """
 
 from __future__ import annotations

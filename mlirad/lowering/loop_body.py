@@ -1,4 +1,4 @@
-"""The body of a linalg op: what it costs, whether lanes can run it side by side, and its evaluation.
+"""The body of a linalg op: its cost, whether vector lanes can execute it, and its evaluation.
 
 Reads: blocks of arith, math and linalg.index. Writes: the same ops on scalars or vectors. Leaves: the block.
 """

@@ -2,7 +2,7 @@
 
 Reads: nothing. Writes: scf, memref, vector and arith ops. Leaves: nothing.
 
-A block is filled before the op that holds it is made: to append to a block takes the longer, the deeper it lies.
+A block is filled before the op around it is made, because appending to a block is slower the deeper it is nested.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _digits(value: float) -> str | int:
 
 @lru_cache(maxsize=4096)
 def _number_attr(key: str | int, type: Attribute) -> Attribute:
-    """A scalar constant's, or that of a vector with it in all lanes: a dense one costs as much as several ops."""
+    """The value of a scalar constant, or of a vector with it in all lanes: a dense one costs as much as several ops."""
     value = float.fromhex(key) if isinstance(key, str) else key
     if isinstance(type, VectorType):
         return _dense(type, [value])
@@ -341,7 +341,7 @@ class LoopBuilder:
     def load(
         self, buffer: SSAValue, subscripts: Sequence[Index], lanes: int | None = None, mask: SSAValue | None = None
     ) -> SSAValue:
-        """An element, or `lanes` consecutive ones, of which those masked out are zero and not touched."""
+        """An element, or `lanes` consecutive ones; those masked out are zero and not touched."""
         type = buffer.type
         assert isinstance(type, MemRefType)
         operands = [buffer, *map(self.value, subscripts)]

@@ -1,4 +1,4 @@
-"""What rewriting needs to be safe: new ops take the place and the location of the op they replace.
+"""Safe rewriting: new ops take the position and the source location of the op they replace.
 
 Reads and writes: single ops. Leaves: no use of a replaced value, no reference from an erased op.
 """

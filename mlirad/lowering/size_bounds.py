@@ -1,8 +1,8 @@
-"""How many elements memory of unknown sizes must have room for: an attribute at `tensor.empty`, and later at its alloc.
+"""Bounds of memory of unknown size, in elements: an attribute of `tensor.empty`, and later of its alloc.
 
-Reads: nd while it is lowered, and tensors of stage `linalg`. Writes: `mlirad.bound`. Leaves: memory without the
-attribute where no bound is known, or where it is too large to be set aside. `mlirad.slot` at what was an ad.tape: how
-many of its elements belong to one trip.
+Reads: nd ops while they are lowered, and tensors of stage `linalg`. Writes: `mlirad.bound`, and `mlirad.slot` at what
+was an ad.tape: how many of its elements belong to one trip. Leaves: memory without the attribute where no bound is
+known, or where it is too large to be reserved.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def set_bound(empty: tensor.EmptyOp, bound: int | None) -> None:
 
 
 def bound_of(value: SSAValue) -> int | None:
-    """How many elements a tensor can have, as far as the ops that it comes from tell."""
+    """How many elements a tensor can have, by the ops that it comes from."""
     while True:
         owner = value.owner
         if is_static(value.type):

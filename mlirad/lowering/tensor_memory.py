@@ -1,6 +1,6 @@
-"""What upstream ops do with their tensors' memory: which operand they overwrite, which they only look at from afar.
+"""What upstream ops do with their tensors' memory: which operand they overwrite, which one they only take the shape of.
 
-Reads: ops of stage `linalg`. Writes: nothing. Leaves: the answers that last uses, webs and rewriting all build on.
+Reads: ops of stage `linalg`. Writes: nothing. Leaves: the ops. Last uses, webs and rewriting build on these answers.
 """
 
 from __future__ import annotations

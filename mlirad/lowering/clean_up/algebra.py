@@ -1,9 +1,10 @@
-"""Exact identities: what a pure op is, when something is known about its operands.
+"""Exact identities: simpler equivalents of a pure op, given what is known about its operands.
 
-Reads: one op of nd. Writes: new ops before it, through the expression layer, if the op is something simpler; else
-nothing. Leaves: the op; the caller replaces it.
+Reads: one nd op. Writes: new ops before it, through the expression layer, if there is something simpler; else nothing.
+Leaves: the op; the caller replaces it.
 
-Exact means to the bit (but for the payload of a nan): x + 0.0 is kept, since it makes 0.0 of -0.0, and x * 0.0 is kept.
+Exact means to the bit, except for the payload of a nan. So x + 0.0 is kept, since it turns -0.0 into 0.0, and x * 0.0
+is kept, since x may be infinite or negative.
 """
 
 from __future__ import annotations

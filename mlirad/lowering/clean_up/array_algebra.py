@@ -1,11 +1,11 @@
 """Exact identities of the ops that move, read and write elements.
 
-Reads: one op of nd. Writes: new ops before it, through the expression layer, if the op is something simpler; else
-nothing. Leaves: the op; the caller replaces it.
+Reads: one nd op. Writes: new ops before it, through the expression layer, if there is something simpler; else nothing.
+Leaves: the op; the caller replaces it.
 
-A read of an element is never moved past the write that destroyed the array: `extract` looks through an `insert` only
-to the value that was inserted. Movements are merged all the same: at worst the array is copied, which costs no more
-than the movement that is gone.
+A read of an element never moves past the write that overwrote the array: `extract` looks through an `insert` only to
+find the inserted value. Movements of whole arrays are merged nevertheless: at worst the array is copied, which costs no
+more than the movement that was removed.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def transpose_of(op: TransposeOp, x: SSAValue) -> Result:
 
 @rule(DimOp)
 def dim_of(op: DimOp, x: SSAValue) -> Result:
-    """A size that is known, or that of an earlier array (asking for a size reads nothing)."""
+    """A known size, or the size of an earlier array (asking for a size reads nothing)."""
     axis = op.axis.value.data
     size = types.shape(x.type)[axis]
     if size >= 0:

@@ -148,7 +148,7 @@ class _Marks:
                         self._trim(inner)
 
     def _trim(self, op: Operation) -> None:
-        """Sweep inside a living op, and drop its dead carries. Only what goes round still names what was swept."""
+        """Sweep inside a living op, and drop its dead carries. Only carried values still use what was swept."""
         self.sweep(op)
         if is_structured(op):
             assert isinstance(op, StructuredOp)

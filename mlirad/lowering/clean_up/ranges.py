@@ -1,10 +1,10 @@
-"""What is known about i64 scalars: each is a sum of earlier ones, and lies between bounds that are such sums too.
+"""Range analysis of i64 scalars: each is a sum of earlier ones, between bounds that are such sums, too.
 
-Reads: the values that it is told of. Writes: nothing. Gives: proofs that a sum is never negative.
+Reads: the values that are noted. Writes: nothing. Gives: proofs that a sum is never negative.
 
-A sum stands for a value only where no addition on the way can wrap, so that integers may be reasoned with as numbers.
-To prove `sum >= 0`, the latest value in it is replaced by its lower or upper bound, until only numbers are left: a
-loop's variable by 0 or by the bound minus 1, which is a sum of what was known before the loop.
+A sum represents a value only if none of its additions can wrap, so integers may be treated as numbers. To prove
+`sum >= 0`, the latest value in it is replaced by its lower or upper bound, until only numbers are left. A loop's
+variable, for example, is replaced by 0 or by the loop's bound minus 1, which is a sum of earlier values.
 """
 
 from __future__ import annotations

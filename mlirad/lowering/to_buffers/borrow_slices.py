@@ -1,10 +1,10 @@
-"""A slice that is computed to be put into an array is computed where it will stand.
+"""Computes a slice that is inserted into an array directly in the array's memory.
 
-Reads: moved tensors and their webs. Writes: slices of the array as the memory that the computation begins with, where
-it begins with empty memory, nothing else looks at the array meanwhile, and nothing looks at the result afterwards.
-Leaves: the tensor.insert_slice ops that have nothing to copy any more; they are given back.
+Reads: moved tensors and their webs. Writes: a slice of the array in place of the empty memory that the computation
+begins with, if nothing else uses the array meanwhile, and nothing uses the result afterwards. Leaves: the
+tensor.insert_slice ops, which have nothing to copy any more.
 
-`a[i] = f(a[i])` is the usual case: the slice read, changed and put back is a loan, and nothing is copied.
+`a[i] = f(a[i])` is the usual case: the slice that is read, changed and inserted is borrowed, and nothing is copied.
 """
 
 from __future__ import annotations

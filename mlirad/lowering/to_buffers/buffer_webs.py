@@ -1,7 +1,7 @@
-"""Webs: the tensors that share a buffer, or may at run time, because one's memory becomes another's.
+"""Webs: the tensors that share a buffer, or may share one at run time, because memory moves from one to another.
 
-Reads: a function whose tensors move. Writes: nothing. Leaves: for each web where its memory comes from, which results
-it ends in, and the place of its last use; and for each loop what memory is made anew in its body.
+Reads: a function whose tensors move. Writes: nothing. Gives: for each web where its memory comes from, which results it
+reaches, and its last use; and for each loop the memory that is allocated in its body.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ from mlirad.lowering.to_buffers.spare_buffers import carry_spare_buffers
 from mlirad.lowering.to_buffers.strided import identity
 
 DONATED = "mlirad.donated"
-"""At an argument whose content nobody needs after the call: the number of the result that may take its memory."""
+"""At an argument whose content is not needed after the call: the number of the result that may take its memory."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""Moved tensors as memrefs: one walk forwards, in which every op finds memrefs for operands already.
+"""Rewrites moved tensors as memrefs, in one forward walk: the operands of each op are memrefs already.
 
-Reads: a function whose every overwriting op may work in place. Writes: memref ops, and linalg and scf ops on memrefs,
-with the locations of what they replace. Leaves: no tensor, and no carried memref that is the same in every trip.
+Reads: a function in which every overwriting op may work in place. Writes: memref ops, and linalg and scf ops on
+memrefs, with the locations of what they replace. Leaves: no tensor, and no carried memref that is the same in every
+trip.
 """
 
 from __future__ import annotations

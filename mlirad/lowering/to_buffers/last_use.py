@@ -1,13 +1,13 @@
-"""Moves: what overwrites a tensor, or hands it on, takes its memory where that is the tensor's last use.
+"""Moves: an op that overwrites a tensor, or hands it on, takes its memory if that is the tensor's last use.
 
 Reads: a function of stage `linalg`. Writes: copies, before the uses that are not the last, and after the views whose
 source is overwritten while they live. Leaves: tensors each of whose buffers has one owner at a time, so that every
 overwriting op may work in place.
 
-One walk backwards. An owner moves where nothing uses it later (the other branch of an `if` is not later), no loop lies
-between its definition and the use, and it is not the caller's. Asking for a shape is no use. A view that is read only
-borrows: it does not stand in the way of a move, but becomes a copy itself if its source is overwritten while it lives,
-since a slice is never dearer than the whole. A view that is overwritten takes its source's memory over, or is a copy.
+One walk backwards. An owner moves if nothing uses it later (the other branch of an `if` is not later), no loop lies
+between its definition and the use, and it is not the caller's. Asking for a shape is not a use. A view that is only
+read borrows: it does not prevent a move, but becomes a copy if its source is overwritten while it is live, since a
+slice never costs more than the whole. A view that is overwritten takes over its source's memory, or is a copy.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class LastUses:
         return value in self._live or value in self._looked_at
 
     def _is_movable(self, value: SSAValue, op: Operation) -> bool:
-        """Whether `op` may have value's memory, as far as value's own uses tell."""
+        """Whether value's own uses allow `op` to take its memory."""
         if value in self._live:
             return False
         if is_argument_of(value, self.entry) and value not in self.written:

@@ -1,8 +1,8 @@
-"""Results are computed straight into the caller's memory.
+"""Computes results directly in the caller's memory.
 
 Reads: a function with moved tensors, and their webs. Writes: an argument, with the attribute `mlirad.result`, for each
-result of static shape that no written argument holds; the caller's memory in the place of empty memory that only that
-result comes from. Leaves: the results that are not in their place, to be copied there at the return.
+result of static shape that no written argument holds; the caller's memory in place of the empty memory that only that
+result comes from. Leaves: the other results, to be copied to their argument at the return.
 """
 
 from __future__ import annotations

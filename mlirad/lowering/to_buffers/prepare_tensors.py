@@ -1,7 +1,7 @@
-"""What makes a tensor out of scalars, in two steps: empty memory, and ops that write into it.
+"""Splits ops that make tensors out of scalars into two steps: empty memory, and ops that write into it.
 
 Reads: a function of stage `linalg`. Writes: tensor.empty with linalg.fill or tensor.insert. Leaves: no tensor.splat,
-no tensor.from_elements and no constant of equal elements, but the shapes of reshapes; an error for ops not known here.
+no tensor.from_elements and no constant of equal elements, except the shapes of reshapes. An unknown op is an error.
 """
 
 from __future__ import annotations

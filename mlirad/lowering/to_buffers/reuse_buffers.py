@@ -1,8 +1,8 @@
-"""An elementwise op writes over an operand that dies there.
+"""Lets an elementwise op overwrite an operand whose last use it is.
 
-Reads: moved tensors, their webs, and where the last uses found operands to die. Writes: the operand in the place of
-the empty memory that the result would begin with. Leaves: results that can be computed straight into the caller's
-memory where they were: what dies is not taken if its memory would have to be copied to the caller then.
+Reads: moved tensors, their webs, and the last uses. Writes: the operand in place of the empty memory that the result
+would begin with. Leaves: results that can be computed directly in the caller's memory: taking a dead operand's memory
+would cost a copy to the caller.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _reuse(found: Reusable, webs: Webs, written: dict[SSAValue, int]) -> bool:
 
 
 def _is_free(value: SSAValue, op: LinalgStructuredOperation) -> bool:
-    """Whether nobody else has been given value's memory: not by this op; where it only lends its shape, by none."""
+    """Whether value still owns memory: `op` does not overwrite it; if the value only lends its shape, no op does."""
     operands, first = tuple(op.operands), input_count(op)
     if value in operands[:first]:
         return value not in operands[first:]

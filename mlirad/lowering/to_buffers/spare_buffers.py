@@ -1,11 +1,11 @@
-"""What a loop makes anew in each trip is made in the memory of a carried tensor that has died, or in a spare one.
+"""Replaces allocations in a loop by the memory of a carried tensor that is dead, or by a spare buffer.
 
-Reads: moved tensors and their webs. Writes: loops that carry spare memory along; where a carried tensor dies, its
-memory becomes the spare of what follows. Leaves: no new memory in a loop's body that the next trip still holds, but
-where the numbers of tensors made and died do not agree.
+Reads: moved tensors and their webs. Writes: loops that carry spare buffers; where a carried tensor dies, its memory
+becomes the spare buffer of what follows. Leaves: no allocation in a loop's body that the next trip still uses, except
+where the numbers of tensors made and of tensors that die differ.
 
-`x = f(x)` with an f that cannot work in place so alternates between two buffers. The memory is only ever given to
-ops that do not read it, so that this pass cannot change what is computed.
+So `x = f(x)` alternates between two buffers if f cannot work in place. Spare memory is only given to ops that do not
+read it, so this step cannot change results.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Plan:
 
 
 def carry_spare_buffers(webs: Webs) -> None:
-    """Do so for every loop, inner ones first: the spares of an inner loop are memory made anew by the outer one."""
+    """Do so for every loop, inner ones first: the outer loop allocates the spare buffers of an inner one."""
     for loop in webs.loops:
         made = [memory for memory in webs.made_in.get(loop, ()) if is_static(memory.type)]
         if made and is_structured(loop):
@@ -114,14 +114,14 @@ def kind_of(value: SSAValue) -> Kind:
 
 
 class Rotation:
-    """A walk through a loop's body that keeps account of which buffers are free."""
+    """A walk through a loop's body that tracks which buffers are free."""
 
     def __init__(self, loop: scf.ForOp | scf.WhileOp, escaping: set[SSAValue], webs: Webs) -> None:
         self.plan = Plan()
         self._escaping = escaping
         self._kinds = {kind_of(memory) for memory in escaping}
         self._webs = webs
-        # Tensors that own one of the buffers that go round the loop.
+        # Tensors that own one of the buffers that the loop carries.
         self._owners: set[SSAValue] = set()
         body = loop.regions[-1].block
         pool = Pool()
@@ -289,7 +289,7 @@ def _apply(plan: Plan, loop: scf.ForOp | scf.WhileOp, webs: Webs) -> None:
 
 
 def _needed(plan: Plan) -> set[Token]:
-    """What the memory that is taken, and that goes round, is made of."""
+    """What the memory that is taken and carried is made of."""
     needed: set[Token] = set()
     pending = [token for _, _, token in plan.fills]
     for kind, count in plan.spares.items():

@@ -1,6 +1,6 @@
-"""The memref types of tensors, and of views of memrefs: what layout MLIR infers for each.
+"""The memref types of tensors, and of views of memrefs: the layouts that MLIR infers.
 
-Reads: types, and the ops that make views. Writes: nothing. Leaves: memref types, of identity layout where they may be.
+Reads: types, and the ops that make views. Writes: nothing. Gives: memref types, with the identity layout if possible.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Builds the body of the one `linalg.generic` that a group of ops on arrays becomes.
 
-Reads: a group (see `fusion.py`), and what is there already of the arrays and scalars that it reads. Writes: arith, math
-and linalg.index, into a block. Leaves: the block without its terminator, and what its arguments are.
+Reads: a group (see `fusion.py`), and the lowered arrays and scalars that it reads. Writes: arith, math and
+linalg.index, into a block. Leaves: the block without its terminator, and what its arguments are.
 """
 
 from __future__ import annotations

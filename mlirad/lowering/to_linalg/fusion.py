@@ -1,13 +1,13 @@
-"""Decides which ops on arrays are computed where they are used, so that their results never exist.
+"""Plans fusion: which ops on arrays are computed inside the loops of their consumers, without an array of their own.
 
-Reads: a block of nd, before anything upstream is made of it. Writes: ops of ours for those that are composed of some.
-Leaves: for every op of ours in the block, what is to be made of it. Few elementwise ops that one other op alone reads
-stay alone, few movements that a loop nest could do itself, few fills that are read.
+Reads: a block of nd ops, before it is lowered. Writes: nd ops in place of those that are composed of others. Leaves:
+for every nd op in the block, what it becomes. Few elementwise ops with one reader stay alone, few movements that a loop
+nest could do itself, few fills that are read.
 
-A group is one consumer, its root, with all that is computed in its loops. An op joins a group if everything that reads
-it is in there, and if no element of it is computed twice; cheap ops join every group that reads them. What a group
-reads, it reads at the root's place: an op whose operand is destroyed before that stays where it is. One walk backwards
-decides.
+A group is one consumer, its root, with everything that is computed in its loops. An op joins a group if all its readers
+are in the group, and none of its elements is computed twice; cheap ops join every group that reads them. A group reads
+its operands at the position of the root, so an op whose operand is destroyed before that stays where it is. The plan is
+made in one walk backwards.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Member:
 
 
 Plan = dict[Operation, Member | Generic | Upstream]
-"""What each op of ours in a block is to become: a Generic is one on scalars."""
+"""What each nd op in a block becomes: a Generic is one on scalars."""
 
 
 def maker_in(plan: Plan, value: SSAValue, root: Member) -> Member | None:

@@ -167,7 +167,7 @@ class _Lowering:
         return array, axis
 
     def _dim(self, op: DimOp) -> SSAValue:
-        """A size, which may be that of an array that others compute."""
+        """A size, possibly of an array that is computed in other loops."""
         source = self._size_source(op.x, op.axis.value.data)
         if isinstance(source, SSAValue):
             return self.values[source]
@@ -232,7 +232,7 @@ def _signless(attribute: Attribute) -> Attribute:
 
 
 def fill_each_use(fill: FillOp) -> None:
-    """Fill anew for each use that would overwrite the memory: to copy it costs more."""
+    """Fill again for each use that would overwrite the memory: a copy costs more."""
     memory = fill.operands[1].owner
     if not isinstance(memory, tensor.EmptyOp):
         return

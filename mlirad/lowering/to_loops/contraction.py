@@ -1,7 +1,7 @@
-"""Products of arrays as tiles of accumulators in registers: c[i, j] += a[i, k] * b[k, j], a and b of any layout.
+"""Lowers products of arrays to tiles of accumulators in registers: c[i, j] += a[i, k] * b[k, j], a and b of any layout.
 
 Reads: nests whose body multiplies two inputs and adds. Writes: scf, memref, vector ops with fused multiply-adds.
-Leaves: nests without an i, a j and a k, which the general loops do as well.
+Leaves: nests without an i, a j and a k, for which the general loops are as good.
 
 A tile is `rows` x `VECTORS` vectors of c, held in registers while k runs: each step broadcasts `rows` elements of a.
 A row past the end is the last row again: it computes and stores the same values. Columns past the end are masked.

@@ -1,4 +1,4 @@
-"""What a linalg op on memrefs iterates over and where it reads and writes: the data that loops are built from.
+"""The iteration space of a linalg op on memrefs, and what it reads and writes: the data that loops are built from.
 
 Reads: linalg.generic, linalg.fill, linalg.copy, memref.copy. Writes: the sizes and collapsed views that loops need.
 Leaves: the ops, which the caller erases.

@@ -1,4 +1,4 @@
-"""How a nest becomes loops: which dimension fills vectors, which are reduced, how many accumulators run side by side.
+"""How a nest becomes loops: which dimension fills vectors, which are reduced, how many accumulators there are.
 
 Reads: nests. Writes: plans. Leaves: the program.
 """

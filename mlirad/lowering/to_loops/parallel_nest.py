@@ -1,10 +1,10 @@
-"""Cuts a nest with much work into blocks along one dimension, for threads to run side by side.
+"""Cuts a nest with much work into blocks along one dimension, for threads to run in parallel.
 
 Reads: nests. Writes: scf.parallel over the blocks, and in it a nest over subviews. Leaves: nests with little work.
 
-Where the cuts are depends on sizes alone, not on how many threads there are. If all points along the dimension write
-places of their own, a block computes each of its elements as the whole nest would: the results are the same to the bit.
-A reduction that can only be cut along what it reduces gives a result for each block, and these are combined in order.
+The cuts depend on sizes alone, not on the number of threads. If each point along the dimension writes its own elements,
+a block computes them as the whole nest would: the results are the same to the bit. A reduction that can only be cut
+along the reduced dimension gives a result for each block, and these are combined in order.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _partial_cut(nest: Nest, body: Body, point: int, builder: LoopBuilder) -> Cu
 def _cut_of_product(nest: Nest, product: Contraction, builder: LoopBuilder) -> Cut | None:
     """Along one of several products; else in rows if there are many, else in columns, else in fewer rows.
 
-    Each block of rows packs the other factor anew.
+    Each block of rows packs the other factor again.
     """
     sizes = nest.sizes
 

@@ -1,7 +1,8 @@
-"""What the blocks of a reduction compute before it is put together: a result of its own for each.
+"""Partial results of a reduction that is cut into blocks: one for each block.
 
 Reads: nests that reduce along a dimension that is cut into blocks. Writes: memory for the blocks' results, loops that
-fill it with what changes nothing, and loops that combine it in the order of the blocks. Leaves: the blocks' nests.
+fill it with the neutral element, and loops that combine the results in the order of the blocks. Leaves: the blocks'
+nests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes one function of nests that a module has many times: the layers of a network that is written out, say.
+"""Makes one function of equal nests that a module has many times, such as the layers of an unrolled network.
 
 Reads: linalg.generic and linalg.fill on memrefs. Writes: functions @mlirad_nest_*, and calls of them. Leaves: what is
 in a loop, is large, of unknown size, or takes more from around it than constants.

@@ -1,4 +1,4 @@
-"""Memory that a nest needs while it runs: a place in the arena, behind what was planned.
+"""Memory that a nest needs while it runs: in the arena, after the planned temporaries.
 
 Reads: a function's arena. Writes: memref.alloc with its offset, and the arena's new size. Leaves: what was planned.
 """

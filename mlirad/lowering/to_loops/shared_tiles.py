@@ -1,4 +1,4 @@
-"""Functions of tiles that a module's contractions share: they are compiled once, whatever is multiplied.
+"""Functions of tiles that are shared by a module's contractions, so that each is compiled once.
 
 Reads: panels of contractions. Writes: private functions @mlirad_tiles_*, and calls of them. Leaves: modules with less
 than two contractions, whose tiles are best as they are, with all sizes and strides known.
