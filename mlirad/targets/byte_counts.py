@@ -1,4 +1,4 @@
-"""How many bytes, where that depends on numbers that only a run knows: polynomials in them, with least and largest.
+"""Numbers of bytes that depend on numbers known only at run time: polynomials in them, with min and max.
 
 Reads: nothing. Writes: nothing. Leaves: `ByteCount`, which targets build and `memory.MemoryReport` shows.
 """
@@ -165,7 +165,7 @@ def applied(function: str, *arguments: ByteCount) -> ByteCount:
 
 
 def largest(*counts: ByteCount) -> ByteCount:
-    """The largest of them, as far as it is plain which that is."""
+    """The largest of them. Those that are never larger than another one are left out."""
     kept: list[ByteCount] = []
     for each in (part for count in counts for part in _maxima(count)):
         if not any(other.covers(each) for other in kept):

@@ -1,7 +1,6 @@
-"""What a compiled function will need of memory, told before it is called: the answer of `Lowered.memory()`.
+"""The memory that a call of a compiled function will need: the answer of `Lowered.memory()`.
 
-Reads: nothing. Writes: nothing. Leaves: `MemoryReport`, which a target extends by the regions of
-its memory.
+Reads: nothing. Writes: nothing. Gives: `MemoryReport`, which a target extends by the regions of its memory.
 """
 
 from __future__ import annotations

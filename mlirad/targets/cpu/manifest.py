@@ -1,4 +1,4 @@
-"""What an object tells of itself: its functions' signatures and its error table, as JSON in a constant that it exports.
+"""The manifest of an object: its functions' signatures and its error table, as JSON in a constant that it exports.
 
 Reads: `Entry` and `ErrorEntry`. Writes: zero-terminated bytes, and reads them back. Leaves: nothing.
 """

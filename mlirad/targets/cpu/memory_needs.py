@@ -1,10 +1,10 @@
-"""What a call needs of memory, of the module alone: the report behind `Lowered.memory()`.
+"""The memory that a call needs, computed from the module alone: the report behind `Lowered.memory()`.
 
-Reads: a module of stage `bufferized`, and the sizes of the arenas as the later stages leave them. Writes: nothing.
-Leaves: nothing: what it cannot follow is a bound, and the report says that it is one.
+Reads: a module of stage `bufferized`, and the final sizes of the arenas. Writes: nothing. Gives: a report. What the
+analysis cannot follow is a bound, and the report says so.
 
-It follows how emitted code takes blocks and gives them back (`emit/scf.py`, `emit/func.py`): a loop that carries no
-array gives back at each trip's end what the trip has taken, a call what it has taken and does not return.
+It follows how emitted code allocates and frees blocks (`emit/scf.py`, `emit/func.py`): a loop that carries no array
+frees at the end of each trip what the trip allocated; a call frees what it allocated and does not return.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""LLVM's pass builders, with what llvmlite does not free of them.
+"""LLVM's pass builders, and the freeing of what llvmlite leaks.
 
-Reads: a target machine and options. Writes: a builder for one run. Leaves: nothing; where the callbacks are not found,
-their 1,488 bytes.
+Reads: a target machine and options. Writes: a builder for one run. Leaves: nothing, or the 1,488 bytes of the callbacks
+if these are not found.
 
-llvmlite makes two objects for a builder, the second one the callbacks that the first refers to, and deletes the first
-one only. A run adds to the callbacks what stands on the stack while it lasts, so that a builder cannot be kept for
-another run either. No function of llvmlite's tells where the callbacks are: they are searched in the builder, once.
+llvmlite makes two objects for a builder, the second one for the callbacks that the first refers to, and deletes only
+the first. A run adds callbacks that refer to its stack, so a builder cannot be kept for another run either. No function
+of llvmlite returns the address of the callbacks, so it is searched in the builder, once.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The threads that share the blocks of parallel loops: what compiled code calls as `parallel_for`; see pool_code.py.
+"""The thread pool that shares the blocks of parallel loops: what compiled code calls as `parallel_for`; see pool_code.py.
 
-Reads: how many threads there are to be (`mlirad.threads`). Writes: the addresses of `parallel_for` and `parallel_poll`,
-made once in a process and kept. Leaves: no thread at the end of the process, or across a fork.
+Reads: the number of threads (`mlirad.threads`). Writes: the addresses of `parallel_for` and `parallel_poll`, made once
+in a process. Leaves: no thread at the end of the process, or across a fork.
 
-Before a fork the workers are stopped, each after the block that it is at; parent and child start their own when they
-need them. A child that was forked behind Python's back finds that the process is another one.
+Before a fork each worker finishes its block and stops; parent and child start their own workers when needed. A child
+that was forked without Python's knowledge recognises this by its process number.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
-"""The code of the pool, in LLVM IR: `parallel_for`, what its tasks ask in the middle of their work, and the workers.
+"""The code of the pool, in LLVM IR: `parallel_for`, `parallel_poll`, and the workers.
 
 Reads: nothing. Writes: text. Leaves: nothing.
 
     i32 parallel_for(ptr context, ptr task, ptr captured, i64 count)
 
-runs task(captured, i, i + 1, job) for each i below count and returns when all are done: 0, or INTERRUPTED if a signal's
-handler has raised, and work was left out. The thread that calls takes part, and looks for signals between blocks. A
-task that is at work for long calls
+runs task(captured, i, i + 1, job) for each i below count and returns when all are done: 0, or INTERRUPTED if a signal
+handler has raised; then some blocks were not run. The calling thread takes part, and checks for signals between blocks.
+A task with much work regularly calls
 
     i64 parallel_poll(ptr job)
 
-now and then, which looks for signals too, if its thread is the one that has to, and gives a budget of operations to go
-on with, or 0 where the call is given up: then the task returns, whatever it has left undone.
+which checks for signals, too, if its thread has to, and returns the next budget of operations, or 0 if the call is
+abandoned: then the task returns at once.
 
-The workers help one call at a time; whoever calls meanwhile, from another thread or from a signal's handler, runs its
-blocks alone. What a call needs stands on its own stack, so that none can disturb another.
+The workers help one call at a time. A call that comes meanwhile, from another thread or from a signal handler, runs its
+blocks alone. The data of a call is on its own stack, so calls do not disturb one another.
 
 Workers are threads of the C library, which block all signals and never touch Python. They are started by the first
 call that has work for them.

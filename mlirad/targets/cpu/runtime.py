@@ -2,12 +2,12 @@
 
 Reads: the names that an emitted module uses. Writes: their text, with what they need in turn. Leaves: nothing.
 
-A call's dynamic memory is a table of blocks in its context. Blocks are taken in order, grown in place where their
-capacity allows, and given back all at once by setting the number in use to 0: the next call finds them, at their
-largest size, in the same order. A block is a header of 64 bytes and its data, on 64 bytes too.
+A call's dynamic memory is a table of blocks in its context. Blocks are used in order, grown in place if their capacity
+allows, and freed all at once by setting the number in use to 0: the next call finds them, at their largest size, in the
+same order. A block is a header of 64 bytes and its data, aligned to 64 bytes.
 
-What a call needed is counted by what it asked for, not by what its blocks can hold: each header has the bytes asked of
-its block and of all blocks before it. So giving blocks back costs no counting, and the count depends on the call alone.
+The memory of a call is what it requested, not the capacity of its blocks: each header has the bytes requested from its
+block and from all blocks before it. So freeing blocks needs no counting, and the count depends on the call alone.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _MARKED = 16
 _ASKED = 24  # the bytes asked for
 _BEFORE = 32  # the bytes asked of the blocks before it
 HEADER_BYTES = 64
-# What a call may take of the stack where nobody knows how much there is: less than any thread has.
+# What a call may use of a stack of unknown size: less than any thread has.
 STACK_BYTES = 96 << 10
 _MARK = 0x6D6C697261640001
 
@@ -313,7 +313,7 @@ done:
   ret void
 }}"""
     ),
-    # The data of a block with room for %new bytes, of which the first %old are kept. What is in no block (the arena's)
+    # The data of a block with room for %new bytes; the first %old bytes are kept. What is in no block (the arena's)
     # is copied into one. Null if there is no memory; then the old block is still the call's.
     "mlirad.grow": _Part(
         f"""

@@ -1,6 +1,6 @@
-"""Numbers of a module as formulas in what a run tells: trip counts, sizes, arguments.
+"""Integers of a module as formulas in what is known only at run time: trip counts, sizes, arguments.
 
-Reads: integers of a function of stage `bufferized`. Writes: nothing. Leaves: nothing: what it cannot follow becomes an
+Reads: integers of a function of stage `bufferized`. Writes: nothing. Gives: formulas. What it cannot follow becomes an
 unknown, named after its source line.
 """
 
@@ -22,7 +22,7 @@ _CASTS = (arith.IndexCastOp, arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp)
 _DEEPEST = 40
 """So many operations are followed, one into the other."""
 _LONGEST = 12
-"""A formula of more parts becomes an unknown: nobody would read it, and formulas in formulas grow without a bound."""
+"""A formula of more parts becomes an unknown: it would be unreadable, and nested formulas grow without a bound."""
 
 _ZERO = ByteCount()
 _Op = TypeVar("_Op", bound=Operation)
@@ -136,7 +136,7 @@ class Sizes:
         place = from_location(op.location)
         if op.result not in self._loops and place is not None and place.lineno in self._lines:
             found = self.of(other, depth)
-            # The count of a loop that is cut up: its own name tells more than that of what it counts to.
+            # The trip count of a loop that is cut up: its own name tells more than the name of its bound.
             is_opaque = found.is_exact and len(found.high.terms) == 1 and _is_given(found.high)
             return Between.exactly(self.unknown("trips", op, op)) if is_opaque else _from_zero(found)
         return None if op.result in self._loops else _from_zero(self.of(other, depth))
@@ -192,7 +192,7 @@ _RULES: dict[type[Operation], Callable[..., Between | None]] = {
 
 
 def _from_zero(found: Between) -> Between:
-    """At least 0: numbers of which something is counted are."""
+    """At least 0, as counts are."""
     if found.high.static is not None and found.high.static < 0:
         return Between.exactly(_ZERO)
     if found.is_exact and found.high.covers(_ZERO):

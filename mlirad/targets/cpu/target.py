@@ -1,7 +1,7 @@
 """Reads: the module of stage `optimized`. Writes: stages linalg to asm, object code, an artifact. Leaves: nothing.
 
-LLVM is imported when it is used, and xDSL when a stage is run: options are checked without either, and object code
-that is at hand is loaded without xDSL.
+LLVM is imported when it is used, and xDSL when a stage is run: options are checked without either, and existing object
+code is loaded without xDSL.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WIDTHS = (16, 32, 64)
 @dataclass(frozen=True)
 class CpuTarget(Target):
     """The host's processor. `vector_bytes`: width of the vectors, one of WIDTHS, also if the processor has narrower
-    registers; by default that of the widest ones that pay.
+    registers; by default the width of the widest ones that pay.
 
     parallel: whether threads share the work of large nests.
     """

@@ -3,7 +3,7 @@
 Reads: a module of stage `bufferized`. Writes: the attribute `mlirad.vector_bytes` of the module. Leaves: its ops.
 
 Arithmetic on the widest registers lowers the clock of many processors for some 50 to 100 microseconds. Products of
-matrices gain more from the width than that; scalar loops before and after a few sums only lose (1.2x was measured).
+matrices gain more from the width than that; scalar loops with a few sums between them only lose (docs/benchmarks.md).
 """
 
 from __future__ import annotations

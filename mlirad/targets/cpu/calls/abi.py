@@ -1,4 +1,4 @@
-"""Calling compiled code: contexts, arenas, slots, and Python's exceptions.
+"""Calls compiled code from Python: contexts, arenas, slots, and exceptions.
 
 Reads: numpy arrays and scalars. Writes: results, and written arguments in place. Leaves: no memory without an owner.
 """

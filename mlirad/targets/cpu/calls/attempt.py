@@ -1,7 +1,7 @@
-"""A plan that is tried: the walk over its steps, its registers, and how it ends.
+"""The attempt to run a plan: the walk over its steps, its registers, and how it ends.
 
-Reads: a plan, and what the call passes. Writes: the frame of `mlirad.attempt`. Leaves: what each step does, to
-subclasses.
+Reads: a plan, and the arguments of the call. Writes: the frame of `mlirad.attempt`. Leaves: to subclasses, what each
+step does.
 """
 
 from __future__ import annotations

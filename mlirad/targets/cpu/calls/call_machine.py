@@ -1,12 +1,12 @@
 """The code behind a kernel's call: LLVM IR that runs call plans, called by CPython's vectorcall protocol.
 
-Reads: a kernel's table of plans, and what the call passes. Writes: LLVM IR text. Leaves: to the slow path, the
+Reads: a kernel's table of plans, and the arguments of the call. Writes: LLVM IR text. Leaves: to the slow path, the
 kernel's `__call__`, each call that fits no plan.
 
-It is made once per process, for all kernels: a plan is data, a list of steps over registers that hold Python objects.
-The first registers are the arguments of the call; a step that finds or makes an object pushes it. Nothing that a plan
-does before its step RUN can be seen from outside, so that any mismatch may start anew with the next plan; after it
-there are only results and exceptions.
+It is made once per process, for all kernels. A plan is data: a list of steps over registers that hold Python objects.
+The first registers are the arguments of the call; a step that finds or makes an object pushes it. Before its step RUN a
+plan has no visible effect, so after any mismatch the next plan is tried. After RUN there are only results and
+exceptions.
 """
 
 from __future__ import annotations

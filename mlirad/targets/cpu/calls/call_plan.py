@@ -1,7 +1,7 @@
 """Call plans as `call_machine` reads them: the steps of a call as numbers in memory, and a kernel's table of plans.
 
-Reads: recipes, and a compiled function. Writes: memory that the machine reads, and owns what that refers to. Leaves:
-nothing of a plan that is in no table and of which no call is under way.
+Reads: recipes, and a compiled function. Writes: memory that the machine reads, and owns what it refers to. Leaves:
+nothing of a plan that is in no table and in no running call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What all of the code is written with. Reads: nothing. Writes: LLVM IR, phrase by phrase. Leaves: nothing."""
+"""Writes the phrases that all of the code consists of. Reads: nothing. Writes: LLVM IR, phrase by phrase. Leaves: nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the code behind calls relies on in CPython and NumPy: where their objects keep what, and their C API.
+"""What the code behind calls relies on in CPython and NumPy: the layout of their objects, and their C API.
 
-Reads: probe objects. Writes: nothing. Leaves: None where anything is not as it is expected; then calls go the slow way.
+Reads: probe objects. Writes: nothing. Gives: None if anything is not as expected; then all calls take the slow path.
 """
 
 from __future__ import annotations

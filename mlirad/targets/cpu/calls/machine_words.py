@@ -1,4 +1,4 @@
-"""What the code behind calls and the data that it reads agree on: places in memory, and functions that it calls.
+"""What the code behind calls shares with the data that it reads: offsets in memory, and functions that it calls.
 
 Reads: nothing. Writes: nothing. Leaves: numbers.
 """

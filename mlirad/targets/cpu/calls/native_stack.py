@@ -1,6 +1,6 @@
-"""How far a thread's stack reaches down: compiled functions that call themselves stop in time.
+"""The limit of a thread's stack, so that recursive compiled functions stop in time.
 
-Reads: the C library's thread attributes. Writes: nothing. Leaves: an address for each thread, found out once.
+Reads: the C library's thread attributes. Writes: nothing. Gives: an address for each thread, found once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _known = _Known()
 
 
 def stack_bottom() -> int | None:
-    """The lowest address that compiled code may let the current thread's stack reach; None where nobody knows."""
+    """The lowest address that compiled code may let the current thread's stack reach; None if it is unknown."""
     if not _known.is_known:
         _known.bottom, _known.is_known = _find(), True
     return _known.bottom

@@ -1,8 +1,8 @@
 """Reads: arith on scalars and vectors. Writes: total instructions: nothing traps or makes poison. Leaves: no arith op.
 
-Where arith leaves a result open, it is: x / 0 = x, x % 0 = 0, MIN / -1 = MIN (the lowering above selects what NumPy
-says); shifts by the width or more give 0, or the sign; a float out of an integer's range gives what C compilers give on
-x86-64, and so NumPy there: the smallest number of the instruction's width (32 bits, or 64), cut to the integer's.
+Results that arith leaves undefined: x / 0 = x, x % 0 = 0, MIN / -1 = MIN (an earlier lowering selects NumPy's result).
+Shifts by the width or more give 0, or the sign. A float out of an integer's range gives what C compilers, and so NumPy,
+give on x86-64: the smallest number of the instruction's width (32 or 64 bits), truncated to the integer's width.
 """
 
 from __future__ import annotations

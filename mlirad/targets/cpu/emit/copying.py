@@ -1,5 +1,5 @@
-"""Reads: memref.copy, linalg.fill of zeros. Writes: loops over the axes that are strided, and what moves or clears a
-block of memory at once. Leaves: neither of them."""
+"""Reads: memref.copy, linalg.fill of zeros. Writes: loops over the strided axes, and calls that move or clear a
+block of memory at once. Leaves: neither op."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _is_identity(value: SSAValue) -> bool:
 
 
 def _block_axis(value: MemRef) -> int:
-    """The first axis from which on `value` is one block of memory, as far as its literal sizes and strides tell."""
+    """The first axis from which on `value` is one block of memory, by its literal sizes and strides."""
     expected, axis = 1, len(value.sizes)
     while axis > 0 and value.strides[axis - 1] == str(expected):
         axis -= 1

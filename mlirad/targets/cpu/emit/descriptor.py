@@ -1,4 +1,4 @@
-"""Memrefs in registers: what is static is held here in Python, the rest by name.
+"""Memrefs in registers: static sizes and strides are held in Python, dynamic ones as names of LLVM values.
 
 Reads: memref types and SSA names. Writes: descriptors, their dynamic parts, and typed addresses. Leaves: nothing.
 """

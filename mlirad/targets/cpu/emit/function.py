@@ -1,6 +1,7 @@
-"""The walk: one function of MLIR to one function's lines of LLVM IR.
+"""The walk over one function: from MLIR to lines of LLVM IR.
 
-Reads: ops, through a table (op class -> rule). Writes: lines. Leaves: no op unvisited. Depth costs no Python stack.
+Reads: ops, through a table (op class -> rule). Writes: lines. Leaves: no op unvisited. It does not recurse, so nesting
+may be of any depth.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class Polling:
     charges: the work of a trip of the loops that charge at each. strips: of the loops that are cut, a strip's trips.
     moves: what moves as much memory as only the run knows, and charges for it.
 
-    work: of the function's body, as far as no loop charges for it. is_called: whether other functions here call it.
+    work: of the function's body, what no loop charges for. is_called: whether other functions here call it.
     """
 
     charges: dict[Operation, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Lines of LLVM IR. What is computed already is not computed again, and what a loop does not change goes before it.
+"""Lines of LLVM IR, with common subexpressions eliminated and loop-invariant ones moved before their loop.
 
 Reads: nothing. Writes: lines. Leaves: what they mean.
 """
@@ -24,7 +24,7 @@ class _Loop:
 
 
 class Lines:
-    """Lines at the end of which more are put. A line that is a list stands for the lines in it."""
+    """Lines to which more are appended. A line that is a list represents the lines in it."""
 
     def __init__(self) -> None:
         self.lines: list[str | list[str]] = []
@@ -73,7 +73,7 @@ class Lines:
         return name
 
     def varies(self, word: str) -> bool:
-        """Whether a word is made anew in each trip of the innermost loop."""
+        """Whether a word is computed again in each trip of the innermost loop."""
         return self._varies(self._births.get(word, 0))
 
     def _varies(self, born: int) -> bool:

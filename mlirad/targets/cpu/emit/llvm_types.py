@@ -1,4 +1,4 @@
-"""MLIR's types and constants in LLVM's words.
+"""MLIR's types and constants as LLVM's.
 
 Reads: attributes. Writes: LLVM type names, literals, intrinsic suffixes. Leaves: nothing.
 """

@@ -1,8 +1,8 @@
 """Reads: scf.parallel of one dimension. Writes: a function of the blocks [lo, hi), and its call through `parallel_for`.
 Leaves: no scf.parallel.
 
-The values that the region takes from around it become parameters of the same names. Tasks find them in a struct on
-the stack of the thread that calls, which waits for them.
+Captured values become parameters of the same names. Tasks find them in a struct on the stack of the calling thread,
+which waits for the tasks.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Where a long call looks whether a signal (Ctrl-C) waits: often enough, at next to no cost.
+"""Polling for signals (Ctrl-C) in long calls: often enough, at almost no cost.
 
 Reads: a function of stage `loops`. Writes: which loops are watched, and their charges. Leaves: a loop whose trip count
 is known to be small as it is.
 
-Work is counted in operations, roughly. A call has a budget of them, in a register; watched loops charge for their
-trips, and where the budget is used up, the runtime looks at the clock, and at times for signals (`mlirad.poll`). A loop
-that has another watched one in it, or much work in a trip, and a `while`, charge at each trip; so does a copy of as
-many elements as only the run knows. Any other loop is cut into strips of many trips, with a charge between two of them,
-so that LLVM finds in the inner loop what it would find without.
+Work is counted in operations, roughly. A call has a budget of operations, in a register, and watched loops charge for
+their trips. When the budget is used up, the runtime reads the clock and sometimes checks for signals (`mlirad.poll`).
+A `while`, and a loop with a watched loop in it or with much work in a trip, charge at each trip; so does a copy whose
+length is known only at run time. Any other loop is cut into strips of many trips with a charge between them, so that
+LLVM sees the same inner loop as without polling.
 
-In what threads share it is the same, but that they ask the pool (`parallel_poll`), which tells all of them when to
-leave.
+Loops shared by threads do the same, except that they ask the pool (`parallel_poll`), which tells all of them when to
+stop.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def plan(function: func.FuncOp, ops: Sequence[Operation], called: set[str], defi
 
 
 def _loop(made: Polling, op: scf.ForOp | scf.WhileOp, trip: int, has_watched: bool) -> tuple[int, bool]:
-    """The work of a loop that nobody has charged for when it is over, and whether it is watched, or one in it."""
+    """The work of a loop that is not charged when it ends, and whether it, or a loop in it, is watched."""
     if isinstance(op, scf.ForOp):
         trips, step = _most_trips(op), constant_int(op.step)
         if trips is not None and trips * trip <= SMALL:
@@ -166,9 +166,9 @@ def charge(e: FunctionEmitter, work: int | str) -> None:
     e.line(f"store i64 {left}, ptr {_SLOT}, align 8")
     e.line(f"br i1 {e.assign(f'icmp sgt i64 {left}, 0')}, label %{go}, label %{due}, !prof !0")
     e.label(due)
-    anew = e.assign(f"call i64 {_poll(e)}")
-    e.line(f"store i64 {anew}, ptr {_SLOT}, align 8")
-    e.leave_unless(e.assign(f"icmp ne i64 {anew}, 0"), INTERRUPTED)
+    budget = e.assign(f"call i64 {_poll(e)}")
+    e.line(f"store i64 {budget}, ptr {_SLOT}, align 8")
+    e.leave_unless(e.assign(f"icmp ne i64 {budget}, 0"), INTERRUPTED)
     e.branch(go)
     e.label(go)
 

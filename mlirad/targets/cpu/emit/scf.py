@@ -161,7 +161,7 @@ class _Strip:
         return "0", self.trips, [phi.name for phi in self.phis]
 
     def index(self, counter: str) -> str:
-        """The loop's counter, of that of a strip, which begins at 0: so LLVM sees how many trips there are."""
+        """The loop's counter, from the strip's counter, which begins at 0: so LLVM sees how many trips there are."""
         return self.e.assign(f"add nsw {self.type} {self.counter.name}, {counter}")
 
     def end(self, carried: Sequence[str]) -> list[Phi]:
