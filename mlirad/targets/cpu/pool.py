@@ -1,4 +1,4 @@
-"""The thread pool that shares the blocks of parallel loops: what compiled code calls as `parallel_for`; see pool_code.py.
+"""The threads that run the blocks of parallel loops: what compiled code calls as `parallel_for`. See pool_code.py.
 
 Reads: the number of threads (`mlirad.threads`). Writes: the addresses of `parallel_for` and `parallel_poll`, made once
 in a process. Leaves: no thread at the end of the process, or across a fork.

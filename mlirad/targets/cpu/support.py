@@ -1,4 +1,4 @@
-"""What the cpu target does not support. Reads: the module of stage `optimized`. Writes: nothing. Leaves: TargetErrors."""
+"""What the target cpu does not take. Reads: the module of stage `optimized`. Writes: nothing. Leaves: TargetErrors."""
 
 from __future__ import annotations
 

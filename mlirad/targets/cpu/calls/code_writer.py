@@ -1,4 +1,4 @@
-"""Writes the phrases that all of the code consists of. Reads: nothing. Writes: LLVM IR, phrase by phrase. Leaves: nothing."""
+"""Writes the phrases of all of the code. Reads: nothing. Writes: LLVM IR, phrase by phrase. Leaves: nothing."""
 
 from __future__ import annotations
 
