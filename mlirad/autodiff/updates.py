@@ -1,6 +1,6 @@
-"""Writes of elements and slices: what a write overwrites, and the write that undoes it.
+"""Writes of elements and slices: where they write, and the read that has the value they overwrite.
 
-Reads: an update, and the array before or after it. Writes: the read or write that undoes it. Leaves: the update.
+Reads: updates of arrays. Writes: nothing.
 """
 
 from __future__ import annotations
@@ -9,16 +9,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from mlirad.dialect.core.expr import Expr, emit
-from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.ops.indexing import (
-    ElementUpdateOp,
-    ExtractOp,
-    ExtractSliceOp,
-    InsertOp,
-    InsertSliceOp,
-    SliceUpdateOp,
-)
+from mlirad.dialect.ops.indexing import ElementUpdateOp, ExtractOp, ExtractSliceOp, SliceUpdateOp
 
 UpdateOp = ElementUpdateOp | SliceUpdateOp
 READS = ExtractOp | ExtractSliceOp
@@ -32,28 +23,6 @@ def indices_of(write: UpdateOp) -> Sequence[SSAValue]:
 def places_of(op: Operation) -> Sequence[SSAValue]:
     """Where an op reads or writes the array, of a slice also how much of it."""
     return indices_of(op) if isinstance(op, ElementUpdateOp | SliceUpdateOp) else op.operands[1:]
-
-
-def overwritten(write: UpdateOp, array: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
-    """What stands in `array` at the place of the write."""
-    if isinstance(write, ElementUpdateOp):
-        return emit(ExtractOp, array, *indices).value
-    return write.read(Expr(array), Expr(write.value), [Expr(index) for index in indices]).value
-
-
-def taken_back(write: UpdateOp, old: SSAValue, array: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
-    """The array as it was before the write."""
-    if isinstance(write, ElementUpdateOp):
-        return emit(InsertOp, old, array, *indices).value
-    return emit(InsertSliceOp, old, array, *indices, sizes=write.sizes, strides=write.strides).value
-
-
-def read_again(op: Operation, array: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
-    """What `op` reads, or writes, at its place in the array."""
-    if isinstance(op, ElementUpdateOp | SliceUpdateOp):
-        return overwritten(op, array, indices)
-    assert isinstance(op, NdOp)
-    return op.rebuild(Expr(array), *(Expr(index) for index in indices)).value
 
 
 def equal_read(write: UpdateOp) -> SSAValue | None:

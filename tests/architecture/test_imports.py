@@ -196,6 +196,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "frontend": ("program", "values", "numpy", "join", "interpreter", ""),
     "frontend/interpreter": ("", "statements", "calls", "loops"),
     "autodiff": ("", "tape"),
+    "autodiff/tape": ("decision", ""),
     "lowering": ("", "clean_up", "to_linalg", "to_buffers", "to_loops"),
 }
 FILES_IN_A_FOLDER, METHODS_OF_A_CLASS = 20, 60

@@ -1,13 +1,13 @@
-"""The forward values as the reverse sweep has them: visible, loaded from a tape, recomputed, or read again of an array.
+"""Recovers forward values in the reverse sweep: loads, counts, recomputes, reads and re-reads them as was decided.
 
-Reads: a decision. Writes: loads and recomputations at the heads of reverse blocks, before the block takes writes back;
-what needs an array that is at hand only later comes as soon as it is.
+Reads: a decision. Writes: loads and recomputations at the heads of reverse blocks, before the block undoes writes. What
+needs an array that is live only later comes as soon as it is.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
@@ -16,13 +16,24 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.autodiff.carries import Carry, Loop, add_yields, block_of
-from mlirad.autodiff.sizes import size_value, unknown_axes
-from mlirad.autodiff.tape.decide import Decision
-from mlirad.autodiff.tape.recover import Recovery, Way
-from mlirad.autodiff.tape.shelves import Shelves, location_of
-from mlirad.autodiff.updates import read_again
+from mlirad.autodiff.tape.accesses import read_same_place
+from mlirad.autodiff.tape.decision.forward_values import ForwardValue, defining_block
+from mlirad.autodiff.tape.decision.plans import (
+    Count,
+    FromLaterTrip,
+    Load,
+    Plan,
+    ReadFinal,
+    Recompute,
+    Reread,
+    TapeEntry,
+    Unstored,
+)
+from mlirad.autodiff.tape.store import Tapes, location_of, read_entry
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, building, located
+from mlirad.dialect.core.expr import Expr, building, emit, insert, located
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.indexing import ExtractOp
 from mlirad.dialect.ops.request import RECOVERED, ReplayOp
 
 
@@ -36,24 +47,24 @@ class Point:
 
 @dataclass
 class Sweep:
-    """The forward values as the reverse sweep has them, made in the reverse block of their own block.
+    """The forward values that are recovered so far, each in the reverse block of its own block.
 
-    heads: the arrays that values looked at are read of, where they stand in it from the head of the block on.
+    heads: for values that are re-read at the head of a block, or before it, the array that holds them there.
     """
 
-    recovery: Recovery
-    shelves: Shelves
-    decision: Decision
+    entry: Block
+    plans: Mapping[ForwardValue, Plan]
+    tapes: Tapes
     replays: Mapping[Block, ReplayOp]
-    made: dict[SSAValue, SSAValue] = field(default_factory=dict)
+    recovered: dict[ForwardValue, SSAValue] = field(default_factory=dict)
     heads: dict[SSAValue, SSAValue] = field(default_factory=dict)
     counts: dict[Block, Counter[str]] = field(default_factory=dict)
-    _points: dict[SSAValue, Point] = field(default_factory=dict)
+    _points: dict[ForwardValue, Point] = field(default_factory=dict)
     _begun: dict[Block, Operation] = field(default_factory=dict)
 
-    def put(self, value: SSAValue, made: SSAValue, point: Point) -> None:
-        """From this point on, `made` stands for the value."""
-        self.made[value] = made
+    def put(self, value: SSAValue, recovered: SSAValue, point: Point) -> None:
+        """From this point on, `recovered` stands for the value."""
+        self.recovered[value] = recovered
         self._points[value] = point
 
     def begin(self, first: SSAValue) -> None:
@@ -63,42 +74,43 @@ class Sweep:
         self._begun.setdefault(block, first.owner)
 
     def carry(self) -> None:
-        """Let reverse loops carry from trip to trip what a forward loop has yielded for arguments that are stored."""
-        of_loop: dict[Operation, dict[SSAValue, Carry]] = {}
-        for value, carry in self.decision.carried.items():
-            reverse = self.replays[block_of(value)].parent_op()
-            assert reverse is not None
-            of_loop.setdefault(reverse, {})[value] = carry
+        """Let reverse loops carry, from trip to trip, the stored arguments that forward loops yielded."""
+        of_loop: dict[Operation, dict[ForwardValue, Carry]] = {}
+        for value, plan in self.plans.items():
+            if isinstance(plan, FromLaterTrip):
+                reverse = self.replays[defining_block(value)].parent_op()
+                assert reverse is not None
+                of_loop.setdefault(reverse, {})[value] = plan.carry
         for reverse, carried in of_loop.items():
             assert isinstance(reverse, scf.ForOp)
             args, _ = Loop(reverse).add([carry.result for carry in carried.values()])
-            self.made.update(zip(carried, args, strict=True))
+            self.recovered.update(zip(carried, args, strict=True))
             add_yields(Loop(reverse).body, [self.value(carry.arg) for carry in carried.values()])
-            for value, arg in zip(carried, args, strict=True):
-                arg.name_hint = value.name_hint
-                self.count(block_of(value), "carried")
+            for (value, carry), arg in zip(carried.items(), args, strict=True):
+                arg.name_hint = carry.yielded.name_hint
+                self.count(defining_block(value), "carried")
 
-    def value(self, value: SSAValue) -> SSAValue:
+    def value(self, value: ForwardValue) -> SSAValue:
         """What stands for a forward value in the reverse block of its block."""
         pending = [value]
         while pending:
             top = pending[-1]
-            if self.recovery.is_visible(top) or top in self.made:
+            if self._is_recovered(top):
                 pending.pop()
-            elif top in self.decision.stored:
-                self.made[top] = self._load(top)
+                continue
+            plan = self.plans[top]
+            missing = [operand for operand in plan.operands if not self._is_recovered(operand)]
+            if missing:
+                pending.extend(missing)
             else:
-                way = self.recovery.way(top)
-                assert way is not None, "what cannot be recomputed is stored"
-                missing = [v for v in way.operands if not self.recovery.is_visible(v) and v not in self.made]
-                if missing:
-                    pending.extend(missing)
-                else:
-                    self.made[top] = self._recompute(top, way)
-        return self.made.get(value, value)
+                self.recovered[top] = self._load(top, plan.entry) if isinstance(plan, Load) else self._make(top, plan)
+        return self.recovered[value] if value in self.recovered else self.tapes.value(value)
+
+    def _is_recovered(self, value: ForwardValue) -> bool:
+        return defining_block(value) is self.entry or value in self.recovered
 
     def count(self, block: Block, how: str, number: int = 1) -> None:
-        """Note how a value of a forward block is had again."""
+        """Note how a value of a forward block is recovered."""
         self.counts.setdefault(block, Counter())[how] += number
 
     def describe(self) -> None:
@@ -113,33 +125,29 @@ class Sweep:
         for op, counts in of_loop.items():
             op.attributes[RECOVERED] = DictionaryAttr({how: IntegerAttr(n, 64) for how, n in sorted(counts.items())})
 
-    def _kind(self, value: SSAValue, way: Way) -> str | None:
-        """How a value is had that is not loaded; None for arithmetic on counters, which costs nothing."""
-        if way.look is not None:
-            return "read_again"
-        if way.cost == 0:
-            return None
-        array = way.operands[0] if way.operands else None
-        is_kept = array is not None and types.is_tensor(array.type) and not types.is_tensor(value.type)
-        is_other = isinstance(value.owner, Operation) and array not in value.owner.operands
-        return "read_final" if is_kept and is_other else "recomputed"
-
-    def _recompute(self, value: SSAValue, way: Way) -> SSAValue:
-        if (kind := self._kind(value, way)) is not None:
-            self.count(block_of(value), kind)
-        operands = [self.made.get(operand, operand) for operand in way.operands]
-        replay = self.replays[block_of(value)]
-        point = self._point(value, way)
+    def _make(self, value: ForwardValue, plan: Unstored) -> SSAValue:
+        assert isinstance(value, SSAValue)
+        if (how := _name_of(plan, value)) is not None:
+            self.count(block_of(value), how)
+        operands = [self.recovered.get(operand, operand) for operand in plan.operands]
+        point = self._point(value, plan)
         with building(InsertPoint.before(point.before)), located(location_of(value)):
-            if way.look is None:
-                return way.build(operands, replay.counter)
-            array = self.heads[value]
-            return array if way.look.access is None else read_again(way.look.read, array, operands)
+            match plan:
+                case Count(by=by):
+                    return _count(operands, by, self.replays[block_of(value)].counter)
+                case Recompute(op=op):
+                    return _recompute(op, operands)
+                case ReadFinal():
+                    return emit(ExtractOp, *operands).value
+                case Reread(op=op):
+                    return self.heads[value] if op is None else read_same_place(op, self.heads[value], operands)
+                case FromLaterTrip():
+                    raise AssertionError("what a reverse loop carries is recovered by `carry`")
 
-    def _point(self, value: SSAValue, way: Way) -> Point:
-        """Where a value is made: at the head of its reverse block, or where the last of its operands is."""
+    def _point(self, value: SSAValue, plan: Unstored) -> Point:
+        """Where a value is recovered: at the head of its reverse block, or where the last of its operands is."""
         block = block_of(value)
-        late = [self._points[v] for v in way.operands if v in self._points and block_of(v) is block]
+        late = [self._points[each] for each in plan.operands if each in self._points and block_of(each) is block]
         if not late:
             return self._head(block)
         self._points[value] = max(late, key=lambda point: point.level)
@@ -150,30 +158,45 @@ class Sweep:
         assert replay.parent is not None
         return Point(0, self._begun.get(replay.parent, replay))
 
-    def _load(self, value: SSAValue) -> SSAValue:
-        shelf = self.shelves[value]
-        if shelf.slots is None:
-            return shelf.tape
-        block = block_of(value)
+    def _load(self, value: ForwardValue, entry: TapeEntry) -> SSAValue:
+        stored, nest = self.tapes.stored(entry), entry.tape.nest
+        if nest is None:
+            return stored
+        block = defining_block(value)
         self.count(block, "stored")
-        self.count(
-            block, "stored_bytes", types.itemsize(value.type) * (shelf.width if types.is_tensor(value.type) else 1)
-        )
-        counters = [self.replays[loop.body].counter for loop in shelf.slots.loops]
-        base = None if shelf.slots.base is None else self._base(shelf.slots.base)
-        sizes = [Expr(self._size(value, axis)) for axis in unknown_axes(value)]
-        with building(InsertPoint.before(self._head(block_of(value)).before)), located(location_of(value)):
-            slot = shelf.slots.number([counter for counter in counters if counter is not None], base)
-            return shelf.read(slot, value.type, sizes)
+        width = entry.tape.width if types.is_tensor(value.type) else 1
+        self.count(block, "stored_bytes", types.itemsize(value.type) * width)
+        base = None if nest.base is None else self.value(nest.base)
+        sizes = [Expr(self.value(size)) for size in entry.sizes]
+        counters = [self.replays[loop.body].counter for loop in nest.loops]
+        location = location_of(self.tapes.value(value))
+        with building(InsertPoint.before(self._head(block).before)), located(location):
+            rows = self.tapes.rows.of(nest, entry.tape.path)
+            row = rows.number([counter for counter in counters if counter is not None], base)
+            return read_entry(entry, stored, row, value.type, sizes)
 
-    def _base(self, base: SSAValue) -> SSAValue:
-        """What the slots of a nest begin with is a forward value like any other, and there is no way but storing it."""
-        self.decision.stored[base] = None
-        return self.value(base)
 
-    def _size(self, array: SSAValue, axis: int) -> SSAValue:
-        """A size of a stored array: a forward value like any other too, mostly arithmetic on counters."""
-        size = size_value(array, axis)
-        if not self.recovery.is_counted(size) and size not in self.made:
-            self.decision.stored[size] = None
-        return self.value(size)
+def _name_of(plan: Unstored, value: SSAValue) -> str | None:
+    """How a value that is not loaded is recovered, in a word; None for arithmetic on counters, which costs nothing."""
+    match plan:
+        case Reread():
+            return "re_read"
+        case ReadFinal():
+            return "read_final"
+        case Recompute(op=op, operands=(array, *_)) if plan.cost > 0:
+            is_moved = types.is_tensor(array.type) and array not in op.operands
+            return "read_final" if is_moved and not types.is_tensor(value.type) else "recomputed"
+    return None if plan.cost == 0 else "recomputed"
+
+
+def _count(operands: Sequence[SSAValue], by: int, counter: SSAValue | None) -> SSAValue:
+    assert counter is not None, "a loop's body has a counter"
+    moved = Expr(counter) if by == 1 else Expr(counter) * by
+    return (Expr(operands[0]) + moved).value if operands else moved.value
+
+
+def _recompute(op: Operation, operands: Sequence[SSAValue]) -> SSAValue:
+    """The op once more, on the operands as the reverse sweep has them."""
+    if isinstance(op, NdOp):
+        return op.recomputed(*operands).value
+    return insert(op.clone(dict(zip(op.operands, operands, strict=True)))).results[0]

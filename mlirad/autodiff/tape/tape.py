@@ -2,11 +2,13 @@
 
 Reads: functions with residual markers. Writes: recomputations in the reverse sweep, tapes where that would cost more.
 Leaves: no marker except `ad.turn`; ordinary loops over ordinary arrays, which can be differentiated again.
+
+First `decide` gives each value a recovery plan, and changes nothing. Then `Tapes`, `Sweep` and `Undo` emit the plans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -16,10 +18,10 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.autodiff.naming import erase_dead
-from mlirad.autodiff.tape.decide import Decide
-from mlirad.autodiff.tape.history import Histories
-from mlirad.autodiff.tape.recover import Recovery
-from mlirad.autodiff.tape.shelves import Shelves
+from mlirad.autodiff.tape.decision.decide import decide
+from mlirad.autodiff.tape.decision.forward_values import Overwritten
+from mlirad.autodiff.tape.decision.plans import Decision
+from mlirad.autodiff.tape.store import Tapes
 from mlirad.autodiff.tape.sweep import Sweep
 from mlirad.autodiff.tape.undo import Undo
 from mlirad.dialect.ops.request import RecordOp, ReplayOp, ResidualOp
@@ -88,6 +90,26 @@ def has_markers(function: func.FuncOp) -> bool:
 def close(entry: Block) -> None:
     """Eliminate the residual markers of the function whose block is `entry`."""
     erase_dead(entry, None)
+    markers = find_markers(entry)
+    emit(markers, decide(entry, markers.reverse_blocks, markers.needed))
+
+
+@dataclass(frozen=True)
+class Markers:
+    """The markers of one function, whose own block is `entry`.
+
+    needed: the forward value that each residual stands for. reverse_blocks: the replay of each forward block that is
+    recorded, and of the blocks around it.
+    """
+
+    entry: Block
+    records: Mapping[int, RecordOp]
+    replays: Sequence[ReplayOp]
+    needed: Mapping[ResidualOp, SSAValue]
+    reverse_blocks: Mapping[Block, ReplayOp]
+
+
+def find_markers(entry: Block) -> Markers:
     records: dict[int, RecordOp] = {}
     replays: list[ReplayOp] = []
     residuals: list[ResidualOp] = []
@@ -100,42 +122,49 @@ def close(entry: Block) -> None:
             case ResidualOp():
                 residuals.append(op)
     needed = {residual: _meaning(residual, records) for residual in residuals}
-    recovery, pairs = Recovery(entry), _pairs(entry, records, replays)
-    decide = Decide(recovery, Histories(entry), pairs, needed)
-    decision = decide()
-    shelves = Shelves(entry)
-    shelves.keep(value for value in decision.stored if not recovery.is_visible(value))
-    sweep = Sweep(recovery, shelves, decision, pairs)
+    return Markers(entry, records, replays, needed, _reverse_blocks(entry, records, replays))
+
+
+def emit(markers: Markers, decision: Decision) -> None:
+    """Replace each residual by the value that is recovered as was decided, and erase the markers."""
+    tapes = Tapes()
+    for value in decision.plans:
+        if isinstance(value, Overwritten):
+            tapes.value(value)
+    for plan in decision.tapes:
+        tapes.emit(plan)
+    sweep = Sweep(markers.entry, decision.plans, tapes, markers.reverse_blocks)
     sweep.carry()
-    Undo(sweep, decide, decision)()
-    for residual, value in needed.items():
+    Undo(sweep, decision.undoing)()
+    for residual, value in markers.needed.items():
         residual.result.replace_all_uses_with(sweep.value(value))
         residual.detach()
         residual.erase()
     sweep.describe()
-    for marker in (*reversed(replays), *records.values()):
+    for marker in (*reversed(markers.replays), *markers.records.values()):
         marker.detach()
         marker.erase()
 
 
-def _meaning(residual: ResidualOp, records: dict[int, RecordOp]) -> SSAValue:
+def _meaning(residual: ResidualOp, records: Mapping[int, RecordOp]) -> SSAValue:
     """The forward value that a residual stands for."""
     replay = residual.trip.owner
     assert isinstance(replay, ReplayOp)
     return records[replay.block.value.data].values[residual.number.value.data]
 
 
-def _pairs(entry: Block, records: dict[int, RecordOp], replays: Sequence[ReplayOp]) -> dict[Block, ReplayOp]:
-    """The replay of each forward block that is recorded, and of the blocks around it."""
-    pairs: dict[Block, ReplayOp] = {}
+def _reverse_blocks(
+    entry: Block, records: Mapping[int, RecordOp], replays: Sequence[ReplayOp]
+) -> dict[Block, ReplayOp]:
+    reverse_blocks: dict[Block, ReplayOp] = {}
     for replay in replays:
         record = records.get(replay.block.value.data)
         block = record.parent if record is not None else None
-        found: ReplayOp | None = replay
+        around: ReplayOp | None = replay
         while block is not None and block is not entry:
-            assert found is not None, "a replay stands in the replay of the block around its own"
-            pairs[block] = found
-            outer = found.outer.owner if found.outer is not None else None
-            found = outer if isinstance(outer, ReplayOp) else None
+            assert around is not None, "a replay is in the replay of the block around its own"
+            reverse_blocks[block] = around
+            outer = around.outer.owner if around.outer is not None else None
+            around = outer if isinstance(outer, ReplayOp) else None
             block = block.parent_block()
-    return pairs
+    return reverse_blocks

@@ -1,29 +1,30 @@
-"""Takes writes back: threads arrays through the reverse sweep, beside their cotangents, from what they are in the end
-to what they were at the beginning, and reads values again where they stand.
+"""Undoes writes: threads arrays through the reverse sweep, beside their cotangents, from their final versions back to
+the first, and re-reads values from the live versions.
 
-Reads: a decision. Writes: the reverse sweep of its histories. Leaves: the values looked at, each at its point.
-Writes are taken back as early as they can be: at the head of a reverse block, but for those that come before a loop or
-branch in which others are, or in which the array is read.
+Reads: a decision. Writes: the reverse sweep of its histories. Leaves: the values that are re-read, each at its point.
+Writes are undone as early as possible: at the head of a reverse block, but for those that the forward sweep does ahead
+of a loop or branch in which others are undone, or in which the array is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.autodiff.carries import Loop, RegionOp, add_results, add_yields, block_of, branches, yields
-from mlirad.autodiff.tape.decide import Decide, Decision, reverse_of
-from mlirad.autodiff.tape.history import History, Look
+from mlirad.autodiff.tape.accesses import read_same_place, undo_write
+from mlirad.autodiff.tape.decision.in_time import reverse_of
+from mlirad.autodiff.tape.decision.plans import Undoing
 from mlirad.autodiff.tape.sweep import Point, Sweep
-from mlirad.autodiff.updates import UpdateOp, places_of, read_again, taken_back
+from mlirad.autodiff.updates import UpdateOp, places_of
 from mlirad.dialect.core.expr import building, located
 
-Hand = dict[SSAValue, SSAValue]
-"""Forward versions, and what stands for each in the reverse sweep."""
+LiveVersions = dict[SSAValue, SSAValue]
+"""The forward versions of arrays that are live, and what stands for each in the reverse sweep."""
 
 
 @dataclass
@@ -31,48 +32,31 @@ class Undo:
     """The walk over the reverse sweep of one function."""
 
     sweep: Sweep
-    decide: Decide
-    decision: Decision
-    _used: dict[History, None] = field(default_factory=dict)
-    _at_head: dict[Block, list[Look]] = field(default_factory=dict)
-    _through: dict[Operation, list[Look]] = field(default_factory=dict)
-    _in_place: dict[SSAValue, Look] = field(default_factory=dict)
+    undoing: Undoing
 
     def __call__(self) -> None:
-        for look in self.decision.looks.values():
-            self._used[self.decide.histories.history(look)] = None
-            if look.through is not None:
-                self._through.setdefault(look.through, []).append(look)
-            elif self.decide.is_at_head(look):
-                self._at_head.setdefault(block_of(look.value), []).append(look)
-            else:
-                self._in_place[look.value] = look
-        finals: dict[RegionOp, Hand] = {}
-        for history in self._used:
-            finals.setdefault(history.root, {}).update((final, final) for final in history.finals)
-        for root, hand in finals.items():
-            self._region(root, hand)
+        for root, finals in self.undoing.finals.items():
+            self._region(root, {final: final for final in finals})
 
-    def _region(self, op: RegionOp, hand: Hand) -> Operation | None:
+    def _region(self, op: RegionOp, live: LiveVersions) -> Operation | None:
         """Walk through a loop or branch; gives its reverse, if it has one."""
-        slots = [k for k in self.decide.histories.walked.slots.get(op, ()) if op.results[k] in hand]
-        given = {k: hand.pop(op.results[k]) for k in slots}
-        for look in self._through.get(op, ()):
-            self.sweep.heads[look.value] = hand[look.version]
+        threaded = [k for k in self.undoing.threaded.get(op, ()) if op.results[k] in live]
+        given = {k: live.pop(op.results[k]) for k in threaded}
+        for value, version in self.undoing.through.get(op, ()):
+            self.sweep.heads[value] = live[version]
         reverse = reverse_of(op, self.sweep.replays)
         if isinstance(op, scf.IfOp):
-            self._branch(op, reverse, given, hand)
+            self._branch(op, reverse, given, live)
         else:
-            self._loop(op, reverse, given, hand)
+            self._loop(op, reverse, given, live)
         return reverse
 
     def _is_changed(self, op: RegionOp) -> bool:
         """Whether the arrays after the op are others than those before it."""
-        changes = op in self.decide.histories.walked.exchanging
-        return changes or any(op.is_ancestor(write) for write in self.decision.undone)
+        return op in self.undoing.exchanging or any(op.is_ancestor(write) for write in self.undoing.undone)
 
     def _loop(
-        self, op: scf.ForOp | scf.WhileOp, reverse: Operation | None, given: dict[int, SSAValue], hand: Hand
+        self, op: scf.ForOp | scf.WhileOp, reverse: Operation | None, given: dict[int, SSAValue], live: LiveVersions
     ) -> None:
         loop, carries = Loop(op), Loop(op).carries
         threaded = [k for k in given if reverse is not None and self._is_changed(op)]
@@ -88,10 +72,10 @@ class Undo:
             ends = self._block(loop.body, {carries[k].yielded: inside[k] for k in given})
             if threaded:
                 add_yields(Loop(reverse).body, [ends[carries[k].arg] for k in threaded])  # type: ignore[arg-type]
-        hand.update((carries[k].init, after[k]) for k in given)
+        live.update((carries[k].init, after[k]) for k in given)
 
-    def _branch(self, op: scf.IfOp, reverse: Operation | None, given: dict[int, SSAValue], hand: Hand) -> None:
-        restored = self.decide.histories.walked.restored.get(op, ())
+    def _branch(self, op: scf.IfOp, reverse: Operation | None, given: dict[int, SSAValue], live: LiveVersions) -> None:
+        restored = self.undoing.restored.get(op, ())
         ends = [self._block(block, {yields(block)[k]: x for k, x in given.items()}) for block in branches(op)]
         restored = [version for version in restored if all(version in end for end in ends)]
         changed = [version for version in restored if ends[0][version] is not ends[1][version]]
@@ -104,56 +88,55 @@ class Undo:
             results = add_results(reverse, changed)
             for version, result in zip(changed, results, strict=True):
                 result.name_hint = version.name_hint
-            hand.update(zip(changed, results, strict=True))
-        hand.update((version, ends[0][version]) for version in restored if version not in changed)
+            live.update(zip(changed, results, strict=True))
+        live.update((version, ends[0][version]) for version in restored if version not in changed)
 
-    def _block(self, block: Block, hand: Hand) -> Hand:
-        """Walk through a block at whose end the versions in `hand` are at hand; gives those at its beginning."""
+    def _block(self, block: Block, live: LiveVersions) -> LiveVersions:
+        """Walk through a block at whose end the versions in `live` are live; gives those at its beginning."""
         replay = self.sweep.replays.get(block)
-        for look in self._at_head.get(block, ()):
-            assert look.token.head is not None
-            self.sweep.heads[look.value] = hand[look.token.head]
+        for value, version in self.undoing.at_head.get(block, ()):
+            self.sweep.heads[value] = live[version]
         point = None if replay is None else Point(1, replay)
-        self._note(hand, point)
+        self._note(live, point)
         for op in reversed(list(block.ops)):
             if isinstance(op, RegionOp):
-                if op in self._through or any(result in hand for result in op.results):
-                    reverse = self._region(op, hand)
+                if op in self.undoing.through or any(result in live for result in op.results):
+                    reverse = self._region(op, live)
                     if reverse is not None:
                         assert point is not None and reverse.next_op is not None
                         point = Point(point.level + 1, reverse.next_op)
-                    self._note(hand, point)
-            elif isinstance(op, UpdateOp) and op.result in hand:
-                self._take_back(op, hand, point)
-            elif op.results and (look := self._in_place.get(op.results[0])) is not None:
-                if look.read is op and look.access is not None:
-                    self._read(look, hand[look.version], point)
-        return hand
+                    self._note(live, point)
+            elif isinstance(op, UpdateOp) and op.result in live:
+                self._undo(op, live, point)
+            elif op.results and (plan := self.undoing.in_place.get(op.results[0])) is not None:
+                if plan.op is op:
+                    self._read(op.results[0], op, live[plan.version], point)
+        return live
 
-    def _note(self, hand: Hand, point: Point | None) -> None:
-        """Whole arrays that are looked at."""
-        for version, array in hand.items():
-            if version in self._in_place and version not in self.sweep.made:
+    def _note(self, live: LiveVersions, point: Point | None) -> None:
+        """Whole arrays that are re-read."""
+        for version, array in live.items():
+            if version in self.undoing.in_place and version not in self.sweep.recovered:
                 assert point is not None
                 self.sweep.put(version, array, point)
 
-    def _take_back(self, write: UpdateOp, hand: Hand, point: Point | None) -> None:
-        array = hand.pop(write.result)
-        look = self._in_place.get(write.value)
-        if look is not None and look.read is write:
-            self._read(look, array, point)
-        if write in self.decision.undone:
-            old = self.sweep.value(self.decision.undone[write])
-            self.sweep.count(block_of(write.result), "taken_back")
-            array = self._emit(write, point, lambda indices: taken_back(write, old, array, indices))
-        hand[write.t] = array
+    def _undo(self, write: UpdateOp, live: LiveVersions, point: Point | None) -> None:
+        array = live.pop(write.result)
+        plan = self.undoing.in_place.get(write.value)
+        if plan is not None and plan.op is write:
+            self._read(write.value, write, array, point)
+        if write in self.undoing.undone:
+            old = self.sweep.value(self.undoing.undone[write])
+            self.sweep.count(block_of(write.result), "undone")
+            array = self._emit(write, point, lambda indices: undo_write(write, old, array, indices))
+        live[write.t] = array
         self._note({write.t: array}, point)
 
-    def _read(self, look: Look, array: SSAValue, point: Point | None) -> None:
+    def _read(self, value: SSAValue, op: Operation, array: SSAValue, point: Point | None) -> None:
         assert point is not None
-        value = self._emit(look.read, point, lambda indices: read_again(look.read, array, indices))
-        self.sweep.count(block_of(look.value), "read_again")
-        self.sweep.put(look.value, value, point)
+        recovered = self._emit(op, point, lambda indices: read_same_place(op, array, indices))
+        self.sweep.count(block_of(value), "re_read")
+        self.sweep.put(value, recovered, point)
 
     def _emit(self, op: Operation, point: Point | None, build: Callable[[Sequence[SSAValue]], SSAValue]) -> SSAValue:
         indices = [self.sweep.value(index) for index in places_of(op)]

@@ -15,7 +15,7 @@
 // CHECK-NOT:         nd.extract %[[x]][
 // CHECK:             scf.yield %{{.*}}, %[[before]] : tensor<8xf64>, tensor<8xf64>
 // What the pass decided is said on the reverse loop: two of three reads are made again, the third one is what was stored.
-// CHECK:           } {ad.recovered = {read_again = 2 : i64, recomputed = 1 : i64, stored = 1 : i64, stored_bytes = 8 : i64, taken_back = 1 : i64}}
+// CHECK:           } {ad.recovered = {re_read = 2 : i64, recomputed = 1 : i64, stored = 1 : i64, stored_bytes = 8 : i64, undone = 1 : i64}}
 func.func private @f(%a: tensor<8xf64>) -> f64 {
   %zero = nd.constant {value = 0 : i64} : i64
   %one = nd.constant {value = 1 : i64} : i64

@@ -8,7 +8,7 @@ from math import inf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlirad.autodiff.tape.cut import Network
+from mlirad.autodiff.tape.decision.cut import Network
 
 NODES = range(4)
 names = st.sampled_from(["s", *NODES, "t"])

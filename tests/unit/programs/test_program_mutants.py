@@ -23,8 +23,8 @@ from mlirad.autodiff.adjoint import Adjoint
 from mlirad.autodiff.carries import Loop, branches
 from mlirad.autodiff.naming import Naming
 from mlirad.autodiff.tangent import Tangent
-from mlirad.autodiff.tape import recover
-from mlirad.autodiff.tape.slots import Slots
+from mlirad.autodiff.tape import sweep
+from mlirad.autodiff.tape.rows import Rows
 from mlirad.contract.captures import Guard
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply
@@ -358,8 +358,8 @@ def the_cotangent_of_an_overwritten_slice_stays(patch: Patch) -> None:
     _keeps_the_cotangent(patch, InsertSliceOp)
 
 
-def a_tape_of_two_loops_has_slots_for_one(patch: Patch) -> None:
-    patch.setattr(Slots, "_scaled", lambda self, slot, counters: slot)
+def a_tape_of_two_loops_has_rows_for_one(patch: Patch) -> None:
+    patch.setattr(Rows, "_scaled", lambda self, row, counters: row)
 
 
 def a_reverse_loop_reads_forwards(patch: Patch) -> None:
@@ -409,16 +409,12 @@ def the_tangents_of_a_loop_begin_as_zeros(patch: Patch) -> None:
 
 
 def a_rebuilt_counter_is_one_ahead(patch: Patch) -> None:
-    right = recover._induction
+    right = sweep._count
 
-    def wrong(value: Any) -> Any:
-        way = right(value)
-        if way is None:
-            return None
-        build = way.build
-        return dataclasses.replace(way, build=lambda operands, counter: (Expr(build(operands, counter)) + 1).value)
+    def wrong(*arguments: Any) -> Any:
+        return (Expr(right(*arguments)) + 1).value
 
-    patch.setattr(recover, "_induction", wrong)
+    patch.setattr(sweep, "_count", wrong)
 
 
 @dataclass(frozen=True)
@@ -477,7 +473,7 @@ MUTANTS = [
             a_difference_has_one_sign,
             the_cotangent_of_an_overwritten_element_stays,
             the_cotangent_of_an_overwritten_slice_stays,
-            a_tape_of_two_loops_has_slots_for_one,
+            a_tape_of_two_loops_has_rows_for_one,
             a_reverse_loop_reads_forwards,
             a_reverse_loop_makes_a_trip_less,
             the_branches_of_a_reverse_if_are_swapped,

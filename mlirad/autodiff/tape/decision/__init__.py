@@ -1,0 +1,1 @@
+"""Decides how the reverse sweep recovers each forward value. Reads the IR, emits nothing."""

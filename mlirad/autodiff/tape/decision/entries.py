@@ -1,0 +1,124 @@
+"""Gives stored values tape entries, and stores what else is needed to find and read an entry.
+
+Reads: the forward sweep. Writes: nothing. The numbers of one block and type share a tape, side by side in a row. Each
+array has its own tape: it must be copied before it is overwritten, and fills a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirad.autodiff.sizes import size_source
+from mlirad.autodiff.tape.decision.forward_values import ForwardValue, Overwritten, Size, bounds_of, defining_block
+from mlirad.autodiff.tape.decision.nests import Nests, path_to
+from mlirad.autodiff.tape.decision.plans import Load, Plan, Reread, TapeEntry, TapePlan
+from mlirad.autodiff.tape.decision.recovery import Recovery
+from mlirad.dialect.core import types
+
+
+@dataclass
+class Entries:
+    """The tapes of one function. plans: of the values that are not stored; gets a `Load` for each that is."""
+
+    recovery: Recovery
+    plans: dict[ForwardValue, Plan]
+    tapes: list[TapePlan] = field(default_factory=list)
+    _nests: Nests = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._nests = Nests(self.recovery.entry)
+
+    def store(self, values: Iterable[ForwardValue]) -> None:
+        """Give values tape entries, on as few tapes as possible."""
+        order = {op: number for number, op in enumerate(self.recovery.entry.walk())}
+        groups: dict[object, list[ForwardValue]] = {}
+        for value in sorted(values, key=lambda each: _place(each, order)):
+            is_alone = types.is_tensor(value.type)
+            groups.setdefault(value if is_alone else (defining_block(value), value.type), []).append(value)
+        pending = [self._tape(group) for group in groups.values()]
+        self.tapes += pending
+        while pending:
+            pending += self._what_entries_need(pending.pop(0))
+
+    def _tape(self, values: Sequence[ForwardValue]) -> TapePlan:
+        path = path_to(defining_block(values[0]), self.recovery.entry)
+        nest = self._nests.of(path)
+        bounds: tuple[int, ...] = ()
+        if nest is not None:
+            bounds = tuple(bound for bound in bounds_of(values[0]) if bound is not None)
+            assert len(bounds) == len(types.shape(values[0].type)), "storing what has no bound costs infinitely much"
+        width = prod(bounds) if types.is_tensor(values[0].type) else len(values)
+        tape = TapePlan(tuple(values), path, nest, width, bounds)
+        for offset, value in enumerate(values):
+            sizes = _sizes(value) if nest is not None else ()
+            self.plans[value] = Load(TapeEntry(tape, offset, sizes))
+        return tape
+
+    def _what_entries_need(self, tape: TapePlan) -> list[TapePlan]:
+        """The tapes of the number that rows are counted from, and of sizes, if they are to be stored.
+
+        Each is a forward value like any other, but a tape is read at the head of a reverse block: what is re-read may
+        come later.
+        """
+        wanted: list[ForwardValue] = [] if tape.nest is None or tape.nest.base is None else [tape.nest.base]
+        for value in tape.values:
+            plan = self.plans[value]
+            assert isinstance(plan, Load)
+            wanted += plan.entry.sizes
+        return [self._tape([value]) for value in wanted if not self._is_recovered_early(value)]
+
+    def _is_recovered_early(self, value: ForwardValue) -> bool:
+        """Whether a value is visible or is recovered at the head of its reverse block; plans it if it only counts."""
+        if self.recovery.is_visible(value):
+            return True
+        if isinstance(value, SSAValue) and value not in self.plans and self.recovery.is_counted(value):
+            self._count(value)
+        pending = [value]
+        while pending:
+            each = pending.pop()
+            if not self.recovery.is_visible(each):
+                plan = self.plans.get(each)
+                if plan is None or isinstance(plan, Reread):
+                    return False
+                pending += plan.operands
+        return True
+
+    def _count(self, value: SSAValue) -> None:
+        """Plan a value that is arithmetic on counters, and what it is computed from."""
+        pending = [value]
+        while pending:
+            each = pending.pop()
+            if each not in self.plans and not self.recovery.is_visible(each):
+                plan = self.recovery.plan(each)
+                assert plan is not None, "what is counted can be recomputed"
+                self.plans[each] = plan
+                pending += plan.operands
+
+
+def _sizes(array: ForwardValue) -> tuple[ForwardValue, ...]:
+    """The unknown sizes of a stored value."""
+    return tuple(_size(array, axis) for axis, size in enumerate(types.shape(array.type)) if size < 0)
+
+
+def _size(array: ForwardValue, axis: int) -> ForwardValue:
+    """A size of a stored array: an SSA value, or what becomes one where the size is first known."""
+    if isinstance(array, Overwritten):
+        return Size(array, axis, array.block)
+    assert isinstance(array, SSAValue)
+    source = size_source(array, axis)
+    return source if isinstance(source, SSAValue) else Size(array, axis, defining_block(source[0]))
+
+
+def _place(value: ForwardValue, order: dict[Operation, int]) -> tuple[float, int]:
+    """Where a value is defined. A block's arguments come with the op of the block, which is before its ops."""
+    if isinstance(value, Overwritten):
+        return order[value.write] - 0.5, 0
+    assert isinstance(value, SSAValue)
+    owner = value.owner
+    op = owner.parent_op() if isinstance(owner, Block) else owner
+    assert op is not None
+    return order[op], getattr(value, "index", 0)

@@ -1,0 +1,107 @@
+"""The forward values that the reverse sweep needs: SSA values, and three kinds that are emitted only if needed.
+
+Reads: the forward sweep. Writes: nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from mlirad.autodiff.carries import Loop, block_of
+from mlirad.autodiff.updates import UpdateOp
+from mlirad.dialect.bounds import size_bounds
+from mlirad.dialect.core import types
+from mlirad.dialect.core.attributes import ints
+from mlirad.dialect.ops.indexing import ElementUpdateOp
+
+
+@dataclass(frozen=True)
+class Overwritten:
+    """The element or slice that a write overwrites, as it is before the write."""
+
+    write: UpdateOp
+
+    @property
+    def type(self) -> Attribute:
+        return self.write.value.type
+
+    @property
+    def block(self) -> Block:
+        return block_of(self.write.result)
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of `array` along an axis, where the size is no SSA value yet. It will be defined in `block`."""
+
+    array: SSAValue | Overwritten
+    axis: int
+    block: Block
+
+    @property
+    def type(self) -> Attribute:
+        return types.I64
+
+
+@dataclass(frozen=True)
+class Base:
+    """How many trips `loop` made before its current execution. `block` is the body of the next loop around it."""
+
+    loop: Loop
+    block: Block
+
+    @property
+    def type(self) -> Attribute:
+        return types.I64
+
+
+ForwardValue = SSAValue | Overwritten | Size | Base
+
+
+def defining_block(value: ForwardValue) -> Block:
+    """The block that a value is, or will be, defined in."""
+    return block_of(value) if isinstance(value, SSAValue) else value.block
+
+
+def op_of(value: ForwardValue) -> Operation | None:
+    """The op that a value is, or will be, defined by or next to; None for a block's argument."""
+    match value:
+        case Overwritten(write=write):
+            return write
+        case Size(array=array):
+            return op_of(array)
+        case Base(loop=loop):
+            return loop.op
+    return value.owner if isinstance(value.owner, Operation) else None
+
+
+def bounds_of(value: ForwardValue) -> list[int | None]:
+    """An upper bound for the size of every axis; None where there is none."""
+    if isinstance(value, SSAValue):
+        return size_bounds(value)
+    if isinstance(value, Overwritten) and not isinstance(value.write, ElementUpdateOp):
+        strides = ints(value.write.strides)
+        return [
+            _smaller(length, None if whole is None else -(-whole // abs(stride))) if size < 0 else size
+            for size, length, whole, stride in zip(
+                types.shape(value.type),
+                size_bounds(value.write.value),
+                size_bounds(value.write.t),
+                strides,
+                strict=True,
+            )
+        ]
+    return []
+
+
+def elements_of(value: ForwardValue) -> int | None:
+    """How many elements a value can have; None if there is no bound."""
+    bounds = [bound for bound in bounds_of(value) if bound is not None]
+    return prod(bounds) if len(bounds) == len(types.shape(value.type)) else None
+
+
+def _smaller(one: int | None, other: int | None) -> int | None:
+    return min((bound for bound in (one, other) if bound is not None), default=None)

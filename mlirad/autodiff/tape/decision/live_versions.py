@@ -1,0 +1,190 @@
+"""Which versions of arrays are live where, while the reverse sweep undoes the writes of a nest of loops one by one.
+
+Reads: the forward sweep. Writes: nothing. Gives: what can be re-read of live versions, and which arrays the reverse
+sweep takes through which loops and branches.
+
+The walk goes backwards over a block, from the versions that are live at its end. Undoing a write makes the version
+live that the write overwrote:
+
+    %b = nd.insert %v, %a[%i]      // %b is live after it, %a before it
+
+A loop whose body leads from what it yields back to its arguments turns its results into its initial values. It may
+exchange the arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirad.autodiff.carries import Loop, RegionOp, block_of, yields
+from mlirad.autodiff.final import Access, read_of, write_of
+from mlirad.autodiff.updates import UpdateOp
+from mlirad.dialect.core import types
+
+Numbers = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a version became live in its block: from the version `head` at the block's end, by undoing writes.
+
+    head: None if it is not known which version at the end it comes from.
+    """
+
+    head: SSAValue | None
+    undone: tuple[UpdateOp, ...] = ()
+
+    def after(self, *writes: UpdateOp) -> Origin:
+        return replace(self, undone=(*self.undone, *writes))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A forward value that can be re-read from `version`, which is live where the walk comes to the value.
+
+    access: which elements it is; None: it is the whole array. read: the op that reads or writes them.
+    origin: of the version. through: the op of the version's block that contains the reader, if it is not in that block.
+    """
+
+    value: SSAValue
+    version: SSAValue
+    access: Access | None
+    read: Operation
+    origin: Origin
+    through: Operation | None = None
+
+
+@dataclass
+class Findings:
+    """What the walk over a region finds. threaded: for each loop or branch, the results that the walk goes through.
+
+    restored: for each branch, the versions from before it that both sides lead back to. exchanging: the loops that
+    permute their arrays.
+    """
+
+    threaded: dict[Operation, Numbers] = field(default_factory=dict)
+    exchanging: set[Operation] = field(default_factory=set)
+    restored: dict[Operation, tuple[SSAValue, ...]] = field(default_factory=dict)
+    writes: list[UpdateOp] = field(default_factory=list)
+    readings: dict[SSAValue, Reading] = field(default_factory=dict)
+
+    def add(self, other: Findings) -> None:
+        self.threaded.update(other.threaded)
+        self.exchanging |= other.exchanging
+        self.restored.update(other.restored)
+        self.writes += other.writes
+        self.readings.update(other.readings)
+
+
+LiveVersions = dict[SSAValue, Origin]
+
+
+@dataclass
+class Walk:
+    """The walk backwards. A loop is walked once for each set of live results."""
+
+    _loops: dict[tuple[Operation, Numbers], tuple[Findings, LiveVersions]] = field(default_factory=dict)
+
+    def region(self, op: RegionOp, threaded: Numbers) -> tuple[Findings, dict[SSAValue, int | None]]:
+        """Walk through a loop or branch whose results `threaded` are live.
+
+        Gives the versions that are live before it, and the result each comes from; None: not known.
+        """
+        if isinstance(op, scf.IfOp):
+            return self._branch(op, threaded)
+        return self._loop(op, threaded)
+
+    def _loop(self, op: scf.ForOp | scf.WhileOp, threaded: Numbers) -> tuple[Findings, dict[SSAValue, int | None]]:
+        carries = Loop(op).carries
+        while True:
+            findings, live = self._once(op, threaded)
+            good = tuple(k for k in threaded if carries[k].arg in live)
+            if good == threaded:
+                break
+            threaded = good
+        here = Findings({op: threaded} if threaded else {})
+        here.add(findings)
+        came: dict[SSAValue, int | None] = {}
+        for k in threaded:
+            is_kept = live[carries[k].arg].head is carries[k].yielded
+            came[carries[k].init] = k if is_kept else None
+            if not is_kept:
+                here.exchanging.add(op)
+        return here, came
+
+    def _once(self, op: scf.ForOp | scf.WhileOp, threaded: Numbers) -> tuple[Findings, LiveVersions]:
+        if (op, threaded) not in self._loops:
+            carries = Loop(op).carries
+            live = {carries[k].yielded: Origin(carries[k].yielded) for k in threaded}
+            self._loops[op, threaded] = self.block(Loop(op).body, live)
+        return self._loops[op, threaded]
+
+    def _branch(self, op: scf.IfOp, threaded: Numbers) -> tuple[Findings, dict[SSAValue, int | None]]:
+        here = Findings({op: threaded})
+        ends: list[tuple[LiveVersions, dict[SSAValue, int]]] = []
+        for region in op.regions:
+            block = region.block
+            heads = {yields(block)[k]: k for k in threaded}
+            findings, live = self.block(block, {head: Origin(head) for head in heads})
+            here.add(findings)
+            ends.append((live, heads))
+        came: dict[SSAValue, int | None] = {}
+        for version in ends[0][0]:
+            if version in ends[1][0] and not op.is_ancestor(block_of(version)):
+                origins = {heads.get(live[version].head) for live, heads in ends}  # type: ignore[arg-type]
+                came[version] = origins.pop() if len(origins) == 1 else None
+        here.restored[op] = tuple(came)
+        return here, came
+
+    def block(self, block: Block, live: LiveVersions) -> tuple[Findings, LiveVersions]:
+        """Walk through a block at whose end the versions in `live` are live."""
+        findings, live = Findings(), dict(live)
+        for version, origin in live.items():
+            _add_whole(findings, version, origin, block)
+        for op in reversed(list(block.ops)):
+            if isinstance(op, RegionOp):
+                self._pass(op, live, findings)
+            elif isinstance(op, UpdateOp) and op.result in live:
+                origin = live.pop(op.result)
+                access = write_of(op)
+                if block_of(op.value) is block and access is not None and types.is_static(op.value.type):
+                    findings.readings.setdefault(op.value, Reading(op.value, op.result, access, op, origin))
+                findings.writes.append(op)
+                live[op.t] = origin.after(op)
+                _add_whole(findings, op.t, live[op.t], block)
+            else:
+                _read(findings, op, live, None)
+        return findings, live
+
+    def _pass(self, op: RegionOp, live: LiveVersions, findings: Findings) -> None:
+        threaded = tuple(k for k, result in enumerate(op.results) if result in live)
+        origins_of = {k: live.pop(op.results[k]) for k in threaded}
+        for inner in op.walk():
+            if inner is not op:
+                _read(findings, inner, live, op)
+        if not threaded:
+            return
+        inside, came = self.region(op, threaded)
+        findings.add(inside)
+        for version, k in came.items():
+            live[version] = Origin(None) if k is None else origins_of[k].after(*inside.writes)
+            if op.parent is not None:
+                _add_whole(findings, version, live[version], op.parent)
+
+
+def _add_whole(findings: Findings, version: SSAValue, origin: Origin, block: Block) -> None:
+    """Add the whole array, if its version belongs to the block."""
+    if block_of(version) is block:
+        owner = version.owner
+        read = owner if isinstance(owner, Operation) else block.first_op
+        assert read is not None
+        findings.readings.setdefault(version, Reading(version, version, None, read, origin))
+
+
+def _read(findings: Findings, op: Operation, live: LiveVersions, through: Operation | None) -> None:
+    access = read_of(op)
+    if access is not None and (origin := live.get(op.operands[0])) is not None:
+        findings.readings[op.results[0]] = Reading(op.results[0], op.operands[0], access, op, origin, through)

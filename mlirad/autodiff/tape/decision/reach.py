@@ -1,0 +1,111 @@
+"""Which forward values the reverse sweep may need, directly or to recover others, if some of them are stored.
+
+Reads: the forward sweep. Writes: nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import SSAValue
+
+from mlirad.autodiff.final import write_of
+from mlirad.autodiff.tape.decision.forward_values import ForwardValue, Overwritten
+from mlirad.autodiff.tape.decision.histories import Histories
+from mlirad.autodiff.tape.decision.live_versions import Reading
+from mlirad.autodiff.tape.decision.plans import Reread
+from mlirad.autodiff.tape.decision.recovery import Recovery
+from mlirad.autodiff.updates import UpdateOp, equal_read, indices_of
+
+MANY_WRITES = 32
+"""A history with more writes is ignored: comparing the writes with the reads costs more than it may save."""
+
+
+@dataclass
+class Reached:
+    """What may be needed. users: for each value those recovered from it. readings: what is re-read.
+
+    undone: the writes that are undone for that, each with the value that it overwrote.
+    """
+
+    users: dict[ForwardValue, list[SSAValue]] = field(default_factory=dict)
+    readings: dict[SSAValue, Reading] = field(default_factory=dict)
+    undone: dict[UpdateOp, ForwardValue] = field(default_factory=dict)
+
+
+@dataclass
+class Reach:
+    """Goes from the values that the reverse sweep names (`needed`) to what they are recovered from."""
+
+    recovery: Recovery
+    histories: Histories
+    needed: Sequence[SSAValue]
+    _overwritten: dict[UpdateOp, ForwardValue] = field(default_factory=dict)
+    _later_writes: dict[SSAValue, list[UpdateOp]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        readings = self.recovery.readings
+        for history in dict.fromkeys(self.histories.of.values()):
+            if len(history.writes) <= MANY_WRITES:
+                readings.update((reading.value, reading) for reading in history.readings)
+                equal = {write: equal_read(write) for write in history.writes}
+                self._overwritten.update((write, value) for write, value in equal.items() if value is not None)
+        for value in self._overwritten.values():
+            if isinstance(value, SSAValue):
+                readings.pop(value, None)  # it is stored: undoing its write needs it
+
+    def reach(self, stored: Iterable[ForwardValue]) -> Reached:
+        """All that may be needed, if `stored` is."""
+        reached, is_stored = Reached(), set(stored)
+        pending: list[ForwardValue] = list(self.needed)
+        seen = set(pending)
+        reached.users.update((value, []) for value in pending)
+        while pending:
+            value = pending.pop()
+            if not isinstance(value, SSAValue) or self.recovery.is_visible(value) or value in is_stored:
+                continue
+            if self.recovery.plan(value) is None:
+                continue
+            if (reading := self.reading(value)) is not None:
+                reached.readings[value] = reading
+                reached.undone.update((write, self._what_is_overwritten(write)) for write in self.later_writes(reading))
+            for operand in self.operands(value):
+                reached.users.setdefault(operand, []).append(value)
+                if operand not in seen:
+                    seen.add(operand)
+                    pending.append(operand)
+        return reached
+
+    def reading(self, value: SSAValue) -> Reading | None:
+        """The reading that a value's plan is to do; None for any other plan."""
+        return self.recovery.readings[value] if isinstance(self.recovery.plan(value), Reread) else None
+
+    def operands(self, value: SSAValue) -> Sequence[ForwardValue]:
+        """What a value is recovered from."""
+        plan = self.recovery.plan(value)
+        assert plan is not None
+        if (reading := self.reading(value)) is None:
+            return plan.operands
+        undone = [
+            each
+            for write in self.later_writes(reading)
+            for each in (self._what_is_overwritten(write), *indices_of(write))
+        ]
+        return (*plan.operands, *self.histories.history(reading).finals, *undone)
+
+    def later_writes(self, reading: Reading) -> list[UpdateOp]:
+        """The writes that may come after the version that is read, and touch what is read of it."""
+        if reading.value not in self._later_writes:
+            writes = self.histories.history(reading).writes
+            self._later_writes[reading.value] = [write for write in writes if not self._keeps(write, reading)]
+        return self._later_writes[reading.value]
+
+    def _keeps(self, write: UpdateOp, reading: Reading) -> bool:
+        access = write_of(write)
+        if access is None or reading.access is None:
+            return False
+        return self.recovery.final.keeps(access, reading.access, reading.version)
+
+    def _what_is_overwritten(self, write: UpdateOp) -> ForwardValue:
+        return self._overwritten.setdefault(write, Overwritten(write))
