@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
-from mlirad.frontend.values.layout import strides_of
+from mlirad.frontend.values.numpy_strides import strides_of
 from mlirad.frontend.values.views import New, View
 from mlirad.signature import ArrayLeaf
 
@@ -25,7 +25,7 @@ class Alias:
 
 
 @dataclass(frozen=True)
-class Place:
+class MemorySpan:
     """Where the elements of an array lie, in elements: `start` is the first one's place."""
 
     start: int
@@ -33,16 +33,16 @@ class Place:
     strides: tuple[int, ...]
 
 
-def view_within(base: ArrayLeaf, base_place: Place, leaf: ArrayLeaf, place: Place) -> View | None:
+def view_within(base: ArrayLeaf, base_span: MemorySpan, leaf: ArrayLeaf, span: MemorySpan) -> View | None:
     """The array `leaf` as a view of `base`, no two elements of which are one."""
     view = View.of(base.shape, base.dtype, strides_of(base), base.readonly)
-    found = _sliced(view, base_place, place) or _through_line(view, base_place, place)
+    found = _sliced(view, base_span, span) or _through_line(view, base_span, span)
     if found is None:
         return None
     return dataclasses.replace(found, strides=strides_of(leaf), readonly=leaf.readonly)
 
 
-def _sliced(view: View, base: Place, part: Place) -> View | None:
+def _sliced(view: View, base: MemorySpan, part: MemorySpan) -> View | None:
     """A part of which each axis runs along one axis of the base."""
     first = _coordinates(base, part.start)
     if first is None:
@@ -68,7 +68,7 @@ def _sliced(view: View, base: Place, part: Place) -> View | None:
     return view.affine(axes, first, sizes, strides)
 
 
-def _coordinates(array: Place, place: int) -> list[int] | None:
+def _coordinates(array: MemorySpan, place: int) -> list[int] | None:
     """The index of the element at a place; None if there is none."""
     rest = place - array.start
     rest -= sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True) if stride < 0)
@@ -83,7 +83,7 @@ def _coordinates(array: Place, place: int) -> list[int] | None:
     return found if rest == 0 else None
 
 
-def _through_line(view: View, base: Place, part: Place) -> View | None:
+def _through_line(view: View, base: MemorySpan, part: MemorySpan) -> View | None:
     """A part of a base whose elements lie along one line, at equal distances: of that line in another shape."""
     axes = [axis for axis in range(len(base.shape)) if base.shape[axis] > 1]
     axes.sort(key=lambda axis: -abs(base.strides[axis]))
@@ -101,8 +101,10 @@ def _through_line(view: View, base: Place, part: Place) -> View | None:
     ordered = view.affine(axes, starts, base.shape, strides)
     count = prod(base.shape)
     line = ordered.reshaped((count,), (1,))
-    wanted = Place((part.start - low) // unit, part.shape, tuple(s // unit for s in _used(part.shape, part.strides)))
-    found = _sliced(line, Place(0, (count,), (1,)), wanted)
+    wanted = MemorySpan(
+        (part.start - low) // unit, part.shape, tuple(s // unit for s in _used(part.shape, part.strides))
+    )
+    found = _sliced(line, MemorySpan(0, (count,), (1,)), wanted)
     return found if found is not None else _folded(line, count, wanted)
 
 
@@ -111,7 +113,7 @@ def _used(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
     return [stride if size > 1 else 0 for size, stride in zip(shape, strides, strict=True)]
 
 
-def _folded(line: View, count: int, part: Place) -> View | None:
+def _folded(line: View, count: int, part: MemorySpan) -> View | None:
     """A part of a line that is a slice of a stretch of it, folded into several axes."""
     lengths = sorted({abs(stride) for stride in part.strides if stride}, reverse=True)
     if not lengths or any(long % short for long, short in pairwise(lengths)):
@@ -126,7 +128,7 @@ def _folded(line: View, count: int, part: Place) -> View | None:
         shape = (rows, *(inner if lengths[-1] > 1 else inner[:-1]))
         strides = tuple(lengths if lengths[-1] == 1 else [*lengths, 1])
         folded = line.affine((0,), (first,), (stop - first,)).reshaped(shape, strides)
-        found = _sliced(folded, Place(first, shape, strides), part)
+        found = _sliced(folded, MemorySpan(first, shape, strides), part)
         if found is not None:
             return found
     return None

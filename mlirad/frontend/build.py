@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, Integ
 from xdsl.ir import Block, Region
 
 from mlirad import tree
-from mlirad.contract.captures import Capture, Found
+from mlirad.contract.captures import Capture, Findings
 from mlirad.contract.interface import Interface, Reliance
 from mlirad.contract.results import (
     ArgumentAlias,
@@ -35,15 +35,15 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, insert, located
 from mlirad.errors import CompileError, UnsupportedSyntaxError
 from mlirad.frontend import parts  # noqa: F401  (they fill the tables of the dispatcher)
-from mlirad.frontend.abandoned import drop_abandoned_uses
+from mlirad.frontend.abandoned_uses import drop_abandoned_uses
 from mlirad.frontend.aliases import Alias
 from mlirad.frontend.changed_containers import CallersContainers
 from mlirad.frontend.donation import paired
-from mlirad.frontend.interpreter import dispatch, python_objects, storage
-from mlirad.frontend.interpreter.calls import outline, transforms
+from mlirad.frontend.interpreter import dispatch, outside_objects, storage
+from mlirad.frontend.interpreter.calls import derivative_requests, outline
 from mlirad.frontend.interpreter.calls.construction import is_made_of_its_items
+from mlirad.frontend.interpreter.calls.derivative_requests import PulledBack
 from mlirad.frontend.interpreter.calls.recursion import INLINED
-from mlirad.frontend.interpreter.calls.transforms import PulledBack
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import NeedList
 from mlirad.frontend.join.frames import Why
@@ -54,10 +54,10 @@ from mlirad.frontend.program import libraries, prelude
 from mlirad.frontend.program.purity import SetCopy
 from mlirad.frontend.returned_arrays import SHAPE_OF_RESULT, ReturnedArrays
 from mlirad.frontend.returned_lists import list_result
-from mlirad.frontend.values import known
-from mlirad.frontend.values.layout import strides_of
+from mlirad.frontend.values import known_facts
+from mlirad.frontend.values.masked_selection import HINT, Selected
+from mlirad.frontend.values.numpy_strides import strides_of
 from mlirad.frontend.values.poison import Poison, PoisonUsed
-from mlirad.frontend.values.selection import HINT, Selected
 from mlirad.frontend.values.sizes import require_static
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
@@ -109,15 +109,17 @@ def build(
     Raises CompileError where it is refused, and NeedStaticLeaves where the values of some leaves must be known.
     """
     function = plain(function)
-    found: Found = Found({capture.path: capture for capture in captures})
+    findings = Findings({capture.path: capture for capture in captures})
     unrolled: dict[Hashable, Why] = {}
     with _recursion_limit.changed():
         while True:
             try:
-                return Build(function, signature, boundscheck, found, unrolled, aliases or {}, together, donated).run()
+                return Build(
+                    function, signature, boundscheck, findings, unrolled, aliases or {}, together, donated
+                ).run()
             except Restart:
                 # What has been found is kept, so that every round finds more.
-                found = found.again()
+                findings = findings.again()
             except NeedStatic as need:
                 loops = {origin[1] for origin in need.origins if isinstance(origin, tuple) and origin[0] == "loop"}
                 loops |= {origin for origin in need.origins if isinstance(origin, tuple) and origin[0] == INLINED}
@@ -129,7 +131,7 @@ def build(
                     raise _called_like(need, _from_data(need)) from None
                 if loops - set(unrolled):
                     unrolled |= dict.fromkeys(loops, Why(f"{need.what} depends on it", refusal))
-                    found = found.again()
+                    findings = findings.again()
                     continue
                 asked = NeedStaticLeaves(frozenset(leaves), str(need), _place(need))
                 raise _called_like(need, asked) from None
@@ -178,7 +180,7 @@ class Build:
     function: Any
     signature: Signature
     boundscheck: bool
-    found: Found
+    findings: Findings
     unrolled: dict[Hashable, Why]
     aliases: Mapping[int, Alias] = field(default_factory=dict)
     together: Sequence[Sequence[int]] = ()
@@ -188,18 +190,18 @@ class Build:
 
     def run(self) -> Built:
         name = re.sub(r"\W", "_", name_of(self.function)).strip("_") or "main"
-        self.context = Context(self.found, self.unrolled, self.boundscheck, frozenset({name}))
+        self.context = Context(self.findings, self.unrolled, self.boundscheck, frozenset({name}))
         context = self.context
         context.location = place = definition_of(self.function)
         context.state = State(frames={0: {}})
         block = self.block = Block()
-        with building(block), located(place), known.scope():
+        with building(block), located(place), known_facts.scope():
             args, kwargs = self.arguments(block)
             for name_of_parameter, value in zip(parameters_of(self.function), args, strict=False):
                 name_variable(context.state, name_of_parameter, value)
             try:
                 value: Value | None = context.use(
-                    dispatch.call(context, python_objects.object_value(context, self.function, None), args, kwargs)
+                    dispatch.call(context, outside_objects.object_value(context, self.function, None), args, kwargs)
                 )
             except Bottom:
                 value = None  # it certainly raises; what it would return does not matter, but what it wrote does
@@ -220,8 +222,8 @@ class Build:
         module = self.module(name, block, written_keys, gifts)
         traced = tuple(key for key in self.keys if key >= 0)
         passed = tuple(-1 - key for key in self.keys if key < 0)
-        captures = tuple(self.found.captures.values())
-        guards = tuple(self.found.guards.values())
+        captures = tuple(self.findings.captures.values())
+        guards = tuple(self.findings.guards.values())
         return Built(
             name,
             traced,
@@ -236,7 +238,7 @@ class Build:
             changes,
             guards,
             module,
-            Reliance(tuple(self.found.used), tuple(self.found.unkeyed)),
+            Reliance(tuple(self.findings.used), tuple(self.findings.unkeyed)),
         )
 
     def module(self, name: str, block: Block, written: dict[int, int], donated: dict[int, int]) -> ModuleOp:
@@ -264,7 +266,7 @@ class Build:
         """The arguments as values, and the captures found so far."""
         self.keys: list[int] = []
         values = [self.leaf(block, number) for number in range(len(self.signature.leaves))]
-        captures = list(self.found.captures.values())
+        captures = list(self.findings.captures.values())
         for number, capture in enumerate(captures):
             self.capture(block, number, capture)
         self.bind_aliases(values, captures)
@@ -285,7 +287,7 @@ class Build:
             leaf = capture.leaf
             argument = block.insert_arg(types.tensor(leaf.shape, types.from_dtype(leaf.dtype)), len(block.args))
             self.keys.append(-1 - number)
-            python_objects.hidden_argument(self.context, capture, Expr(argument))
+            outside_objects.hidden_argument(self.context, capture, Expr(argument))
 
     def bind_aliases(self, values: list[Value], captures: Sequence[Capture]) -> None:
         """The arguments that are views of other ones, once those are bound."""
@@ -324,7 +326,7 @@ class Build:
             array = Ref((Alternative(cell, view),))
             context.state.frames[0][f"$argument {number}"] = array
             return array
-        return python_objects.object_value(context, leaf.value, None)
+        return outside_objects.object_value(context, leaf.value, None)
 
     def value_of(self, structure: tree.Structure, leaves: Iterator[Value]) -> Value:
         if isinstance(structure, tree.Leaf):
@@ -408,7 +410,7 @@ class Build:
                 value = names[f"$argument {number}"]
                 assert isinstance(value, Ref)
                 found.append((ArgumentAlias(number), value))
-        for number, capture in enumerate(self.found.captures.values()):
+        for number, capture in enumerate(self.findings.captures.values()):
             value = names[capture.name]
             assert isinstance(value, Ref)
             found.append((CaptureAlias(number), value))
@@ -426,7 +428,7 @@ class Build:
             if key in self.aliases:
                 continue  # it is written with its base
             original = self.block.args[self.keys.index(key)]
-            name = f"$argument {key}" if key >= 0 else list(self.found.captures.values())[-1 - key].name
+            name = f"$argument {key}" if key >= 0 else list(self.findings.captures.values())[-1 - key].name
             if (name, 0) not in self.context.reached_by_writes:
                 continue
             readonly = array.alternatives[0].view.readonly
@@ -473,7 +475,7 @@ class Build:
         with building(block):
             rebuilt = outline.rebuilt(context, request.result, iter([Expr(argument) for argument in block.args[1:]]))
             structure, all_leaves = self.flattened(rebuilt)
-            out = transforms.call_pullback(context, Pullback(Expr(block.args[0]), request), [rebuilt])
+            out = derivative_requests.call_pullback(context, Pullback(Expr(block.args[0]), request), [rebuilt])
             out_structure, out_leaves = self.flattened(out)
             results = self.result_leaves(out_leaves)
             insert(func.ReturnOp(*(result.value for result in self.results)))

@@ -29,7 +29,7 @@ class CallersContainers:
         """A container of the caller."""
         owner = Owner(f"the caller's {kind.__name__}", container=number)
         made = self.context.new_object(Entry(kind, keys, tuple(items), owner))
-        if number in self.context.found.changed:
+        if number in self.context.findings.changed:
             # What it began with is kept too, under the names that it has at the end.
             self.context.state.frames[0][f"{_NAME}{number}"] = Tuple((made, Tuple(tuple(items))))
             self.kept.append(number)
@@ -67,7 +67,7 @@ class CallersContainers:
         return tuple(changes), values
 
     def _keys(self, number: int) -> tuple:
-        return self.context.found.changed[number]
+        return self.context.findings.changed[number]
 
     def _require_new(self, item: Value) -> None:
         for value in inside(item):

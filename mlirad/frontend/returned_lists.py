@@ -11,7 +11,7 @@ from mlirad import tree
 from mlirad.contract.results import ArrayResult, ListResult, RunTime, ScalarResult
 from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.interpreter.grown_lists import buffers_of, count_of
-from mlirad.frontend.join.elements import ArrayElement, Element, NumberElement
+from mlirad.frontend.join.list_elements import ArrayElement, Element, NumberElement
 from mlirad.frontend.values.values import Entry
 
 

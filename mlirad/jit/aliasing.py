@@ -25,7 +25,7 @@ _MAX_WORK = 100_000
 
 
 @dataclass(frozen=True)
-class Shared:
+class Overlap:
     """`part` lies in `base` (numbers of inputs), from element `offset` on; strides in elements. It is a key."""
 
     part: int
@@ -82,7 +82,7 @@ def shared_groups(values: Sequence[Any], written: Sequence[int]) -> list[list[in
     return [sorted(group) for group in merged]
 
 
-def views_of_one(values: Sequence[Any], group: Sequence[int], *, is_sure: bool = True) -> tuple[Shared, ...] | int:
+def views_of_one(values: Sequence[Any], group: Sequence[int], *, is_sure: bool = True) -> tuple[Overlap, ...] | int:
     """The arrays of a group as views of one of them; or, where there is no such, the number of one that is none.
 
     is_sure: False tells, without the compiler, what they are if they are views at all.
@@ -100,7 +100,7 @@ def views_of_one(values: Sequence[Any], group: Sequence[int], *, is_sure: bool =
     return failed
 
 
-def _placed(part: int, array: np.ndarray, base: int, whole: np.ndarray) -> Shared | None:
+def _placed(part: int, array: np.ndarray, base: int, whole: np.ndarray) -> Overlap | None:
     size = whole.itemsize
     distance = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
     strides = [_strides(each) for each in (array, whole)]
@@ -109,7 +109,7 @@ def _placed(part: int, array: np.ndarray, base: int, whole: np.ndarray) -> Share
     if (array.flags.writeable and not whole.flags.writeable) or not is_without_overlap(whole):
         return None
     own, wholes = (tuple(stride // size for stride in each) for each in strides)
-    return Shared(part, base, distance // size, own, wholes)
+    return Overlap(part, base, distance // size, own, wholes)
 
 
 def _strides(array: np.ndarray) -> list[int]:
@@ -117,16 +117,16 @@ def _strides(array: np.ndarray) -> list[int]:
     return [stride if size > 1 else 0 for stride, size in zip(array.strides, array.shape, strict=True)]
 
 
-def view_of_shared(shared: Shared, values: Sequence[Any]) -> Alias | None:
+def view_of_shared(shared: Overlap, values: Sequence[Any]) -> Alias | None:
     """`part` as a view of `base`. The alias speaks of inputs by their numbers."""
-    from mlirad.frontend.aliases import Alias, Place, view_within
+    from mlirad.frontend.aliases import Alias, MemorySpan, view_within
 
     part, base = values[shared.part], values[shared.base]
     view = view_within(
         _leaf(base),
-        Place(0, base.shape, shared.base_strides),
+        MemorySpan(0, base.shape, shared.base_strides),
         _leaf(part),
-        Place(shared.offset, part.shape, shared.part_strides),
+        MemorySpan(shared.offset, part.shape, shared.part_strides),
     )
     return None if view is None else Alias(shared.base, view)
 

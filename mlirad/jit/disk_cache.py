@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from mlirad.contract.captures import UNREACHABLE, Capture, Guard, Presence, keys_of
-from mlirad.contract.captures import Path as Place
+from mlirad.contract.captures import Path as CapturePath
 from mlirad.contract.interface import Interface, Reliance
 from mlirad.dialect_version import DIALECT_VERSION
 from mlirad.jit.portable import NotPortable, Objects, key_of
@@ -240,7 +240,7 @@ def _plain_dict(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else value
 
 
-def _encoded_place(objects: Objects, place: Place) -> Any:
+def _encoded_place(objects: Objects, place: CapturePath) -> Any:
     with objects.closed():
         return objects.encode(place)
 
@@ -271,7 +271,7 @@ def _holds(asked: Guard | Capture) -> bool:
         return False
 
 
-def _found(objects: Objects, path: Place, keys: Any, wanted: Any) -> Guard | None:
+def _found(objects: Objects, path: CapturePath, keys: Any, wanted: Any) -> Guard | None:
     """The guard, if what is found at its path is what the entry says."""
     presence = next((each for each in Presence if objects.encode(each) == wanted), None)
     if presence is not None:
@@ -283,7 +283,7 @@ def _found(objects: Objects, path: Place, keys: Any, wanted: Any) -> Guard | Non
         value = path.fetch()
         found = value if keys is None else type(value)
         if objects.encode(found) == wanted and (keys is None or objects.encode(keys_of(value)) == keys):
-            code = value.__code__ if isinstance(value, FunctionType) and path == Place(value, "") else None
+            code = value.__code__ if isinstance(value, FunctionType) and path == CapturePath(value, "") else None
             return Guard(path, found, None if keys is None else keys_of(value), code)
     return None
 

@@ -51,7 +51,7 @@ def dtypes_of(leaves: Sequence[ResultLeaf], written: Sequence[int] = ()) -> dict
     return found
 
 
-Made = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any]], Any]
+Maker = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[Any]], Any]
 
 
 class Returned:
@@ -69,7 +69,7 @@ class Returned:
         return made[0] if self._structure is tree.LEAF else tree.unflatten(self._structure, made)
 
 
-def _maker(leaf: ResultLeaf) -> Made:
+def _maker(leaf: ResultLeaf) -> Maker:
     match leaf:
         case ArrayResult() | ResidualsResult():
             return lambda results, arguments, captured, made: results[leaf.index]

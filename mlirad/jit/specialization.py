@@ -20,7 +20,7 @@ from mlirad.contract.interface import Interface
 from mlirad.contract.results import ResidualsResult
 from mlirad.errors import DEVIATIONS
 from mlirad.jit import arguments
-from mlirad.jit.aliasing import Shared, overlapping, shared_groups, view_of_shared, views_of_one
+from mlirad.jit.aliasing import Overlap, overlapping, shared_groups, view_of_shared, views_of_one
 from mlirad.jit.arguments import Input
 from mlirad.jit.containers import change, containers_of
 from mlirad.jit.results import Pullback, Returned, dtypes_of
@@ -225,8 +225,8 @@ class Specialization:
             assert made is not None
         return self._know(pattern, made)
 
-    def _pattern(self, groups: Sequence[Sequence[int]], values: Sequence[Any], is_sure: bool) -> tuple[Shared, ...]:
-        shared: list[Shared] = []
+    def _pattern(self, groups: Sequence[Sequence[int]], values: Sequence[Any], is_sure: bool) -> tuple[Overlap, ...]:
+        shared: list[Overlap] = []
         for group in groups:
             found = None if self.is_aliased else views_of_one(values, group, is_sure=is_sure)
             if not isinstance(found, tuple):
@@ -234,7 +234,7 @@ class Specialization:
             shared += found
         return tuple(shared)
 
-    def _told(self, pattern: Sequence[Shared]) -> list[Any]:
+    def _told(self, pattern: Sequence[Overlap]) -> list[Any]:
         """A pattern as JSON that says the same in every process; nothing where it is of captured arrays, whose numbers
         depend on what was compiled before."""
         keys = [(self.inputs[each.part].key, self.inputs[each.base].key) for each in pattern]
@@ -245,7 +245,7 @@ class Specialization:
             for pair, each in zip(keys, pattern, strict=True)
         ]
 
-    def _known_for(self, pattern: tuple[Shared, ...], leaves: Sequence[Any]) -> Specialization | None:
+    def _known_for(self, pattern: tuple[Overlap, ...], leaves: Sequence[Any]) -> Specialization | None:
         with self._lock:
             known = self._aliased.get(pattern)
             if known is None:
@@ -253,7 +253,7 @@ class Specialization:
             self._aliased.move_to_end(pattern)
             return next((each for each in known if each.fits(leaves)), None)
 
-    def _know(self, pattern: tuple[Shared, ...], made: Specialization) -> Specialization:
+    def _know(self, pattern: tuple[Overlap, ...], made: Specialization) -> Specialization:
         with self._lock:
             known = self._aliased.setdefault(pattern, [])
             known[:] = [made, *(each for each in known if each.guards_hold())][:MAX_ALIASED]

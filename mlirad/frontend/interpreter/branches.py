@@ -15,16 +15,16 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building
 from mlirad.frontend.interpreter import grown_lists
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.join.appended import Appended
-from mlirad.frontend.join.columns import Columns, discard, emit_if
+from mlirad.frontend.join.append_counts import AppendCounts
 from mlirad.frontend.join.frames import RESULT, Frame
-from mlirad.frontend.join.leaves import leaves_between
+from mlirad.frontend.join.join_columns import Columns, discard, emit_if
 from mlirad.frontend.join.merge import Merge, Naming, PlaceNaming
 from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.join.steering import Bottom
+from mlirad.frontend.join.value_pairs import value_pairs
 from mlirad.frontend.join.widening import leaves_of
 from mlirad.frontend.program.scope import Names
-from mlirad.frontend.values import known
+from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.state import State, trim
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Value
@@ -56,9 +56,9 @@ def run_in(context: Context, block: Block, state: State, body: Callable[[], Outc
     """Run `body` from `state`, its ops in `block`. What it says of itself is visible outside of the block."""
     context.state = state
     active, appended = len(context.active), context.appended
-    context.appended = Appended()
+    context.appended = AppendCounts()
     try:
-        with known.scope():
+        with known_facts.scope():
             with building(block):
                 outcome = body()
             return replace(outcome, appended=context.appended.outside(block))
@@ -141,10 +141,10 @@ def join(
 def note_chosen(chosen: Chosen, merge: Merge, state: State) -> None:
     """Note which values of a state the branches have chosen."""
     made = dict(leaves_of(state))
-    for leaf in leaves_between(merge):
-        value = made.get(leaf.place)
-        if value is not None and value is not leaf.before and value is not leaf.after:
-            chosen[id(value)] = value, leaf.before, leaf.after
+    for pair in value_pairs(merge):
+        value = made.get(pair.place)
+        if value is not None and value is not pair.before and value is not pair.after:
+            chosen[id(value)] = value, pair.before, pair.after
 
 
 def relabelled(context: Context, outcome: Outcome, labels: dict[Exit, Exit], live: Names | None = None) -> Outcome:

@@ -10,13 +10,13 @@ from types import FunctionType
 import numpy as np
 
 from mlirad.errors import DTypeError
-from mlirad.frontend.interpreter import python_objects, storage
+from mlirad.frontend.interpreter import outside_objects, storage
 from mlirad.frontend.interpreter.context import Context, Keywords
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.program import purity
+from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.nep50 import agreed
 from mlirad.frontend.values.numpys_errors import numpys_refusal
-from mlirad.frontend.values.selection import Selected
 from mlirad.frontend.values.traced import Traced, stand_in
 from mlirad.frontend.values.values import Closure, Lazy, Object, Ref, Static, Tuple, Value
 
@@ -49,7 +49,7 @@ def builtin_type(context: Context, args: tuple[Value, ...], kwargs: Keywords) ->
     kind = class_of(context, value)
     if kind is None:
         raise context.refusal(f"type() of {kind_of(value)} is not compiled")
-    return python_objects.object_value(context, kind, None)
+    return outside_objects.object_value(context, kind, None)
 
 
 def class_of(context: Context, value: Value) -> type | None:
@@ -90,7 +90,7 @@ def is_there(context: Context, value: Value, name: str) -> bool:
     """Whether a value has an attribute."""
     value = context.use(value)
     if isinstance(value, Static):
-        return python_objects.has_attribute(context, value, name)
+        return outside_objects.has_attribute(context, value, name)
     if isinstance(value, Ref):
         return hasattr(np.ndarray, name)
     if isinstance(value, Object):

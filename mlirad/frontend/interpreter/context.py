@@ -13,12 +13,12 @@ from typing import Any
 from xdsl.dialects import func
 from xdsl.ir import Block, Operation
 
-from mlirad.contract.captures import Found
+from mlirad.contract.captures import Findings
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, insertion_point, swap_location
 from mlirad.dialect.ops.check import check
 from mlirad.errors import CompileError, UnsupportedSyntaxError
-from mlirad.frontend.join.appended import Appended
+from mlirad.frontend.join.append_counts import AppendCounts
 from mlirad.frontend.join.fillings import Fillings
 from mlirad.frontend.join.frames import Frame, Why
 from mlirad.frontend.join.merge import contents_of
@@ -72,14 +72,14 @@ class Context:
 
     def __init__(
         self,
-        found: Found,
+        findings: Findings,
         unrolled: dict[Hashable, Why],
         boundscheck: bool,
         reserved: frozenset[str],
     ):
         self.state = State()
         self._numbers = count(1)  # its own, as some come to stand in the IR: the same program is the same IR
-        self.found = found
+        self.findings = findings
         self.unrolled = unrolled
         self.headers: dict[Hashable, Any] = {}  # what loops carried when they were last met (loops.py)
         self.marks: dict[Hashable, dict[Hashable, Any]] = {}  # origins of what loops carry (origins.py)
@@ -87,7 +87,7 @@ class Context:
         self.crowded: set[Hashable] = set()  # loops in which names have had three arrays in common (collapse.py)
         self.covered: set[int] = set()  # lists that have room for what is appended here (filled_lists.py)
         self.doubling: set[int] = set()  # of these, those whose arrays are enlarged when they are full
-        self.appended = Appended()
+        self.appended = AppendCounts()
         self.chosen: Chosen | None = None  # while a loop is searched for what it carries
         self.through_ifs = False  # pair what ifs join by where it stands
         self.has_swapped = False  # whether that would have been something else

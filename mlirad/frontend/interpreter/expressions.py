@@ -14,13 +14,13 @@ import numpy as np
 
 from mlirad.errors import UnsupportedSyntaxError
 from mlirad.frontend.interpreter import (
-    access,
-    attributes,
+    attribute_access,
     branches,
     comparisons,
     conditions,
     dispatch,
     indices,
+    item_access,
     iteration,
     special_methods,
     storage,
@@ -295,7 +295,7 @@ def closure(context: Context, node: ast.Lambda | ast.FunctionDef) -> Closure:
 
 @visits(ast.Attribute)
 def visit_attribute(context: Context, node: ast.Attribute) -> Value:
-    return attributes.attribute(context, dispatch.expression(context, node.value), node.attr)
+    return attribute_access.attribute(context, dispatch.expression(context, node.value), node.attr)
 
 
 @visits(ast.Subscript)
@@ -303,7 +303,7 @@ def visit_subscript(context: Context, node: ast.Subscript) -> Value:
     base, index = context.evaluate_all(
         [lambda: dispatch.expression(context, node.value), lambda: index_of(context, node.slice)]
     )
-    return access.get_item(context, base, index)
+    return item_access.get_item(context, base, index)
 
 
 def index_of(context: Context, node: ast.expr) -> Value:

@@ -24,8 +24,17 @@ from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.ops.movement import broadcast, reshape
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.join.elements import ArrayElement, Element, Group, Leaf, NumberElement, element_of, joined, leaves
-from mlirad.frontend.values import known, nep50, sizes
+from mlirad.frontend.join.list_elements import (
+    ArrayElement,
+    Element,
+    Group,
+    LeafElement,
+    NumberElement,
+    element_of,
+    joined,
+    leaves,
+)
+from mlirad.frontend.values import known_facts, nep50, sizes
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
 from mlirad.frontend.values.values import Buffer, Entry, Growth, Object, Ref, Static, Tuple, Value
@@ -246,7 +255,7 @@ def with_more_room(entry: Entry) -> Entry:
     full, kept = Block(), Block()
     (room, *_) = sizes.shape_of(arrays[0])
     assert isinstance(room, sizes.Dim)
-    with building(full), known.scope():
+    with building(full), known_facts.scope():
         larger = sizes.Dim(room.expr * 2 + 8)
         made = [sizes.filled(0, (larger, *each.shape[1:]), each.element) for each in arrays]
         made = [insert_slice(old, new, _start(new)) for new, old in zip(made, arrays, strict=True)]
@@ -322,7 +331,7 @@ def _start(array: Expr, row: Expr | None = None) -> list[Expr]:
     return [zero if row is None else row, *[zero] * (len(array.shape) - 1)]
 
 
-def _row(array: Expr, row: Expr, leaf: Leaf) -> Expr:
+def _row(array: Expr, row: Expr, leaf: LeafElement) -> Expr:
     if not leaf.shape:
         return emit(ExtractOp, array, row)
     part = extract_slice(array, _start(array, row), [1, *leaf.shape])

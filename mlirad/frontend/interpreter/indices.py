@@ -17,9 +17,9 @@ from mlirad.errors import StaticIndexError, StaticOverflowError, StaticZeroDivis
 from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.selectors import renumbered, selected_start
-from mlirad.frontend.numpy.result_layout import Asked, strides_as
-from mlirad.frontend.values import layout
-from mlirad.frontend.values.indexing import compose
+from mlirad.frontend.numpy.result_strides import Asked, strides_as
+from mlirad.frontend.values import numpy_strides
+from mlirad.frontend.values.basic_indexing import compose
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.state import reached
 from mlirad.frontend.values.traced import require_static
@@ -53,7 +53,7 @@ def certain_error(context: Context, error: Exception) -> Exception:
 
 
 def elementwise_strides(*operands: Value) -> tuple[int, ...] | None:
-    return layout.elementwise([layout.view_of_all(value) for value in operands if isinstance(value, Ref)])
+    return numpy_strides.elementwise([numpy_strides.view_of_all(value) for value in operands if isinstance(value, Ref)])
 
 
 def laid_out(
@@ -95,7 +95,7 @@ def viewed(context: Context, array: Ref, function: Callable[..., Any], *args: An
         raise context.refusal(f"this view of an array is not compiled with these arguments: {error}") from None
     views = [function(alternative.view, *args, **kwargs) for alternative in array.alternatives]
     if all(view is None for view in views):
-        unknown = any(layout.is_unknown(alternative.view) for alternative in array.alternatives)
+        unknown = any(numpy_strides.is_unknown(alternative.view) for alternative in array.alternatives)
         if unknown and is_seen(context, array):
             raise context.refusal("whether this is a view depends on how the array lies in memory", ".copy() it first")
         return None
@@ -130,7 +130,7 @@ def distinct(array: Ref) -> Ref:
             for starts in zip(*(view.params for view in chosen), strict=True)
         )
         known = all(view.strides == chosen[0].strides for view in chosen)
-        strides = chosen[0].strides if known else layout.unknown_strides(chosen[0].shape)
+        strides = chosen[0].strides if known else numpy_strides.unknown_strides(chosen[0].shape)
         readonly = any(view.readonly for view in chosen)
         view = dataclasses.replace(chosen[0], params=params, strides=strides, readonly=readonly)
         made.append(Alternative(array.alternatives[positions[0]].cell, view))

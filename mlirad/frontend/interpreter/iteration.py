@@ -21,8 +21,8 @@ from mlirad.frontend.interpreter.grown_lists import as_value
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.numpy.python_integers import converted, require_fit
 from mlirad.frontend.program import prelude
-from mlirad.frontend.values.selection import Selected
-from mlirad.frontend.values.selection import refusal as selection_refusal
+from mlirad.frontend.values.masked_selection import Selected
+from mlirad.frontend.values.masked_selection import refusal as selection_refusal
 from mlirad.frontend.values.traced import NeedStatic, Traced, in_type, origins_of, visible
 from mlirad.frontend.values.values import SIMPLE, Entry, Lazy, Object, Ref, Static, Tuple, Value, inside, is_none
 from mlirad.frontend.values.views import View

@@ -12,7 +12,7 @@ from mlirad.dialect.ops.check import check
 from mlirad.frontend.interpreter import dispatch, grown_lists, indices, iteration
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import _UNLIKE, as_value, origins_of
-from mlirad.frontend.join.elements import ArrayElement, NumberElement, element_of, element_of_list, joined, leaves
+from mlirad.frontend.join.list_elements import ArrayElement, NumberElement, element_of, element_of_list, joined, leaves
 from mlirad.frontend.program import prelude
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Growth, Lazy, Object, Ref, Static, Value

@@ -13,11 +13,11 @@ from types import FunctionType
 import numpy as np
 
 from mlirad.errors import DTypeError
-from mlirad.frontend.interpreter import attributes, dispatch, python_objects, storage
+from mlirad.frontend.interpreter import attribute_access, dispatch, outside_objects, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.program import purity
-from mlirad.frontend.values.selection import Selected
+from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value
 
@@ -73,9 +73,9 @@ def special(context: Context, value: Value, name: str, *args: Value) -> Value | 
         return None
     is_from_around = isinstance(value, Static)
     method = (
-        attributes.attribute(context, value, name)
+        attribute_access.attribute(context, value, name)
         if is_from_around
-        else python_objects.attribute_of_class(context, value, kind, name)
+        else outside_objects.attribute_of_class(context, value, kind, name)
     )
     return dispatch.call(context, method, args, {})
 

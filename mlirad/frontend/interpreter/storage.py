@@ -21,10 +21,10 @@ from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.join.steering import Restart
 from mlirad.frontend.join.value_names import name
 from mlirad.frontend.program import purity
-from mlirad.frontend.values import known, views
+from mlirad.frontend.values import known_facts, views
 from mlirad.frontend.values.assignment import assignable
+from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.poison import PoisonUsed
-from mlirad.frontend.values.selection import Selected
 from mlirad.frontend.values.traced import Traced, of_array, require_static
 from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Value, inside, is_same
 
@@ -51,8 +51,8 @@ def change(context: Context, value: Object, entry: Entry) -> None:
             return  # `d["x"] += y` has changed the array that d["x"] is, and not the dict
     context.changes_copies |= owner is not None
     if owner is not None and owner.of is None and owner.container is not None and not owner.is_shared:
-        if owner.container not in context.found.changed:
-            context.found.changed[owner.container] = old.keys
+        if owner.container not in context.findings.changed:
+            context.findings.changed[owner.container] = old.keys
             raise Restart("a list, dict or dataclass of the caller is changed")
     elif owner is not None and (owner.of is None or owner.is_shared):
         copy = "list(x)" if old.kind is list else "dict(x)" if old.kind is dict else "dataclasses.replace(x)"
@@ -98,7 +98,7 @@ def write(context: Context, array: Ref, new: Expr) -> None:
             continue  # it has been checked that it is not this one
         # An scf.if and not a select of tensors: it is done in place.
         taken, kept = Block(), Block()
-        with building(taken), known.scope():
+        with building(taken), known_facts.scope():
             insert(YieldOp(views.put(alternative.view, old, new).value))
         with building(kept):
             insert(YieldOp(old.value))

@@ -6,7 +6,7 @@ Reads: scopes and the state. Writes: the frames of the state. Leaves: values.
 from __future__ import annotations
 
 from mlirad.dialect.ops.check import check
-from mlirad.frontend.interpreter import python_objects
+from mlirad.frontend.interpreter import outside_objects
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.frames import Frame
 from mlirad.frontend.join.value_names import name_variable
@@ -70,7 +70,7 @@ def lookup(context: Context, name: str) -> Value:
         if name in frame.scope.local:
             return bound(context, frame, name)
         number = frame.parent
-    return python_objects.global_value(context, name)
+    return outside_objects.global_value(context, name)
 
 
 def bound(context: Context, frame: Frame, name: str) -> Value:

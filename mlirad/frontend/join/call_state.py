@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from xdsl.ir import Block, SSAValue
 
 from mlirad.dialect.core.expr import Expr
-from mlirad.frontend.join.header import Skeleton
+from mlirad.frontend.join.loop_header import Skeleton
 from mlirad.frontend.values.origins import state_with_origins
 from mlirad.frontend.values.sizes import shape_of
 from mlirad.frontend.values.state import State

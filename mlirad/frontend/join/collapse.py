@@ -15,7 +15,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr
 from mlirad.dialect.ops.movement import reshape
 from mlirad.frontend.join.selectors import renumbered, selected, selected_start
-from mlirad.frontend.values import layout, views
+from mlirad.frontend.values import numpy_strides, views
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.values import Alternative, Ref, Value, inside, with_leaves
 from mlirad.frontend.values.views import View
@@ -60,7 +60,7 @@ def _collapsed(array: Ref, seen: Counter[int], store: dict[int, Expr], fresh: Ca
     for alternative in chosen:
         del store[alternative.cell]
     known = all(a.view.strides == chosen[0].view.strides for a in chosen)
-    strides = chosen[0].view.strides if known else layout.unknown_strides(array.shape)
+    strides = chosen[0].view.strides if known else numpy_strides.unknown_strides(array.shape)
     return _with_one(array, private, Alternative(number, View.of(array.shape, array.dtype, strides)))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.core.expr import Expr
-from mlirad.frontend.values import layout, sizes
+from mlirad.frontend.values import numpy_strides, sizes
 from mlirad.frontend.values.sizes import TRACED
 from mlirad.frontend.values.values import Alternative, Ref, Value, parts_of
 from mlirad.frontend.values.views import WHOLE, Affine, Reshape, Start, View, safe_params
@@ -52,7 +52,7 @@ def _alike(x: View, y: View) -> tuple[View, View] | None:
             return None
         codes.append((one[0] if one == other else TRACED, stride))
     step = Affine(first.base, tuple(code for code, _ in codes), tuple(stride for _, stride in codes), first.axes)
-    strides = x.strides if x.strides == y.strides else layout.unknown_strides(step.pattern)
+    strides = x.strides if x.strides == y.strides else numpy_strides.unknown_strides(step.pattern)
     return _with_step(x, step, strides), _with_step(y, step, strides)
 
 

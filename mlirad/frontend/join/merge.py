@@ -18,16 +18,16 @@ from xdsl.ir import Block, SSAValue
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building
-from mlirad.frontend.join.columns import Columns, Operand
-from mlirad.frontend.join.elements import Element, common_element
+from mlirad.frontend.join.join_columns import Columns, Operand
 from mlirad.frontend.join.joined_views import fillers, one_kind
+from mlirad.frontend.join.list_elements import Element, common_element
 from mlirad.frontend.join.numbers import join_numbers, number_dtype
 from mlirad.frontend.join.selectors import renumbered, selected
 from mlirad.frontend.join.widening import Widening
-from mlirad.frontend.values import known, views
+from mlirad.frontend.values import known_facts, views
+from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.nep50 import Either, Several
 from mlirad.frontend.values.poison import Poison
-from mlirad.frontend.values.selection import Selected
 from mlirad.frontend.values.sizes import is_static
 from mlirad.frontend.values.state import Live, Place, State
 from mlirad.frontend.values.traced import Traced
@@ -92,7 +92,7 @@ class Naming:
         """Places of a smaller rank are paired first."""
         return 0
 
-    def number(self, slot: Hashable, left: int | None, right: int | None) -> int:
+    def number(self, key: Hashable, left: int | None, right: int | None) -> int:
         if left is not None and (right is None or left == right):
             return left
         return right if left is None and right is not None else self.fresh()
@@ -395,9 +395,9 @@ class Merge:
         assert self.fill is not None and self.left is not None and self.right is not None
         by = left.growth or right.growth
         growth = Growth(element, self.naming.fresh(), by and by.loop, by is not None and by.may_unroll)
-        with building(self.columns.left), known.scope():
+        with building(self.columns.left), known_facts.scope():
             left = self.fill(self.left, left, growth)
-        with building(self.columns.right), known.scope():
+        with building(self.columns.right), known_facts.scope():
             right = self.fill(self.right, right, growth)
         return left, right
 
@@ -452,9 +452,9 @@ class Merge:
                 return Object(number)
             return self.poison(place, "may be either of two lists here", hint="swap their items instead")
         if isinstance(a, Pullback) and isinstance(b, Pullback) and a.request is b.request:
-            slot = (place, "residuals")
+            key = (place, "residuals")
             return dataclasses.replace(
-                a, residuals=self.columns.request(slot, a.residuals.type, a.residuals, b.residuals)
+                a, residuals=self.columns.request(key, a.residuals.type, a.residuals, b.residuals)
             )
         if isinstance(a, Buffer) and isinstance(b, Buffer) and a.contents.type == b.contents.type:
             return Buffer(self.columns.request((place, "buffer"), a.contents.type, a.contents, b.contents))
@@ -478,14 +478,14 @@ class Merge:
         assert value is not None
         pairing = (self.cells.left, self.objects.left) if a is not None else (self.cells.right, self.objects.right)
         value = without_snapshots(value)
-        slots = count()
+        numbers = count()
         safe = fillers(value)
 
         def column(ssa: SSAValue) -> SSAValue:
-            expr, slot = Expr(ssa), (place, "only", next(slots))
+            expr, key = Expr(ssa), (place, "only", next(numbers))
             filler = safe.get(ssa, 0)
             left, right = (expr, None) if a is not None else (None, expr)
-            return self.columns.request(slot, ssa.type, left, right, filler, share=ssa not in safe).value
+            return self.columns.request(key, ssa.type, left, right, filler, share=ssa not in safe).value
 
         return Renaming(column, pairing[0].__getitem__, pairing[1].__getitem__).value(value)
 
@@ -571,7 +571,7 @@ class Merge:
                 self.selectors[key] = renumbered(ref.selector, positions)
         return self.selectors[key]
 
-    def view(self, slot: Hashable, a: View | None, b: View | None) -> View:
+    def view(self, key: Hashable, a: View | None, b: View | None) -> View:
         """One view for two of the same steps; where it is not taken its starts must still be in range."""
         present = a if a is not None else b
         assert present is not None
@@ -583,7 +583,7 @@ class Merge:
                 assert static is not None
                 params.append(static)
             else:
-                params.append(self.columns.request((slot, index), types.I64, x, y, filler=safe, share=False))
+                params.append(self.columns.request((key, index), types.I64, x, y, filler=safe, share=False))
         origins = present.origins | (b.origins if b is not None else frozenset())
         if not present.is_static and any(isinstance(x, Expr) and self.columns.is_column(x) for x in params):
             origins |= self.origins

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from xdsl.ir import Block, SSAValue
 
 from mlirad.dialect.core.expr import Expr
-from mlirad.frontend.join.columns import Columns
-from mlirad.frontend.join.header import Header, Pass, cells_in, kind_in_loop, names_of
-from mlirad.frontend.join.leaves import Leaf, leaves_between
+from mlirad.frontend.join.join_columns import Columns
+from mlirad.frontend.join.loop_header import Header, Pass, cells_in, kind_in_loop, names_of
 from mlirad.frontend.join.merge import Merge
+from mlirad.frontend.join.value_pairs import ValuePair, value_pairs
 from mlirad.frontend.join.widening import leaves_of
 from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.values import Maybe, Renaming, Tuple, Value, with_parts
@@ -39,7 +39,7 @@ class Moves:
     header: Header
     made: Pass
     merged: Header
-    targets: dict[Place, list[Leaf]] = field(default_factory=dict)
+    targets: dict[Place, list[ValuePair]] = field(default_factory=dict)
     # The cells that are known to be written in an iteration, or made in it.
     _afterwards: set[int] = field(default_factory=set)
     _known: dict[int, frozenset[Place] | None] = field(default_factory=dict)
@@ -47,14 +47,14 @@ class Moves:
     def __post_init__(self) -> None:
         assert self.merged.merge is not None
         self.merge = self.merged.merge
-        for leaf in leaves_between(self.merge):
-            places = self._from(leaf.after)
+        for pair in value_pairs(self.merge):
+            places = self._from(pair.after)
             # Names for one of several arrays are followed where they do not become names for ever more of them.
             if places is None or (len(places) > 1 and not self.header.naming.through_ifs):
                 continue
-            if len(others := places - {leaf.place}) <= 1:
-                (source,) = others or (leaf.place,)
-                self.targets.setdefault(source, []).append(leaf)
+            if len(others := places - {pair.place}) <= 1:
+                (source,) = others or (pair.place,)
+                self.targets.setdefault(source, []).append(pair)
 
     def _from(self, value: Value) -> frozenset[Place] | None:
         """Where a value has been at the start of the iteration: in several places if it is chosen by an if; None: it
@@ -75,7 +75,7 @@ class Moves:
     @property
     def sources(self) -> dict[Place, Place]:
         """Where each place that is moved to takes its value from."""
-        return {leaf.place: source for source, leaves in self.targets.items() for leaf in leaves}
+        return {pair.place: source for source, pairs in self.targets.items() for pair in pairs}
 
     def followed(self, alone: Callable[[State], Merge]) -> State | None:
         """What an iteration leaves that begins with what each source becomes; None: what this one has left.
@@ -84,34 +84,34 @@ class Moves:
         """
         back, kinds, before = self.merge.right, self.merged.kinds(), self.header.kinds()
         waiting = deque(source for source in self.targets if source in kinds and kinds[source] != before.get(source))
-        if back is None or not any(leaf.place != source for source in waiting for leaf in self.targets[source]):
+        if back is None or not any(pair.place != source for source in waiting for pair in self.targets[source]):
             return None
         stand_ins = _StandIns(self.made.block)
         values = {place: stand_ins.value(value, self.merged.columns) for place, value in leaves_of(self.merged.state)}
         store = self._store(back, stand_ins)
         if store is None:
             return None
-        known = [(source, leaves) for source, leaves in self.targets.items() if source in values]
-        moved = {leaf.own: values[source] for source, leaves in known for leaf in leaves}
-        pairs = self._pairs(alone(self._replaced(back, moved, store)))
+        known = [(source, pairs) for source, pairs in self.targets.items() if source in values]
+        moved = {pair.own: values[source] for source, pairs in known for pair in pairs}
+        met = self._pairs(alone(self._replaced(back, moved, store)))
         rounds: Counter[Place] = Counter()
         while waiting:
             source = waiting.popleft()
-            for leaf in self.targets.get(source, ()):
-                moved[leaf.own] = value = values[source]
-                if leaf.place == source or rounds[leaf.place] == ROUNDS:
+            for pair in self.targets.get(source, ()):
+                moved[pair.own] = value = values[source]
+                if pair.place == source or rounds[pair.place] == ROUNDS:
                     continue
-                rounds[leaf.place] += 1
-                paired = pairs.of(leaf, value)
+                rounds[pair.place] += 1
+                paired = met.of(pair, value)
                 cells = {*cells_in(value), *(right for _, right, _ in paired)}
                 merge = alone(State(store={cell: store[cell] for cell in cells}))
-                made = merge.alone(leaf.walked, leaf.place, leaf.before, value, paired)
+                made = merge.alone(pair.walked, pair.place, pair.before, value, paired)
                 kind = kind_in_loop(made, merge.store, names_of(merge.columns))
-                if kind != kinds[leaf.place]:
-                    kinds[leaf.place], values[leaf.place] = kind, stand_ins.value(made, merge.columns)
+                if kind != kinds[pair.place]:
+                    kinds[pair.place], values[pair.place] = kind, stand_ins.value(made, merge.columns)
                     own = {cell for cell in cells_in(made) if cell not in self._afterwards}
                     store |= {cell: stand_ins.expr(merge.store[cell], merge.columns) for cell in own}
-                    waiting.append(leaf.place)
+                    waiting.append(pair.place)
         return self._replaced(back, moved, store)
 
     def _store(self, back: State, stand_ins: _StandIns) -> dict[int, Expr] | None:
@@ -132,11 +132,11 @@ class Moves:
     def _pairs(self, merge: Merge) -> _Pairs:
         """How the cells of a merge are paired."""
         merge.pair(merge.places())
-        pairs = _Pairs(merge.paired_at)
+        met = _Pairs(merge.paired_at)
         for number, (left, right) in merge.cells.sides.items():
             if left is not None and right is not None:
-                pairs.left[left] = pairs.right[right] = left, right, number
-        return pairs
+                met.left[left] = met.right[right] = left, right, number
+        return met
 
     def _replaced(self, back: State, moved: Mapping[Place, Value], store: Mapping[int, Expr]) -> State:
         """The state after an iteration, with its cells and objects called what they are in the merged state."""
@@ -174,11 +174,11 @@ class _Pairs:
     left: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     right: dict[int, tuple[int, int, int]] = field(default_factory=dict)
 
-    def of(self, leaf: Leaf, after: Value) -> set[tuple[int, int, int]]:
+    def of(self, pair: ValuePair, after: Value) -> set[tuple[int, int, int]]:
         """The pairs of other places that concern one place."""
-        found = {self.left[cell] for cell in cells_in(leaf.before) if cell in self.left}
+        found = {self.left[cell] for cell in cells_in(pair.before) if cell in self.left}
         found |= {self.right[cell] for cell in cells_in(after) if cell in self.right}
-        return {pair for pair in found if self.places.get(pair[2]) != leaf.walked}
+        return {cells for cells in found if self.places.get(cells[2]) != pair.walked}
 
 
 @dataclass(eq=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from mlirad.dialect.core.expr import Expr
-from mlirad.frontend.join.appended import Appended
+from mlirad.frontend.join.append_counts import AppendCounts
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.values import Value
 
@@ -33,7 +33,7 @@ class Outcome:
 
     states: dict[Exit, State]
     code: Expr | None = None
-    appended: Appended = field(default_factory=Appended)
+    appended: AppendCounts = field(default_factory=AppendCounts)
 
     def operand(self) -> Expr | int | None:
         if self.code is not None:

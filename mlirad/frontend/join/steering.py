@@ -24,7 +24,7 @@ NeedStatic and PoisonUsed belong to values (sizes.py, nep50.py), as operators on
 
 from __future__ import annotations
 
-from mlirad.frontend.join.elements import Element
+from mlirad.frontend.join.list_elements import Element
 from mlirad.frontend.join.recursions import Site
 from mlirad.frontend.values.poison import Poison
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from mlirad.frontend.join.columns import Column, hint_of
-from mlirad.frontend.join.header import Loop
+from mlirad.frontend.join.join_columns import Column, hint_of
+from mlirad.frontend.join.loop_header import Loop
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.values import Maybe, Object, Ref, Traced, Tuple, Value
 
@@ -43,10 +43,10 @@ def name_variable(state: State, variable: str, value: Value) -> None:
             name_variable(state, f"{variable}.{key}", item)
 
 
-def name_carried(values: Sequence[SSAValue], slots: Sequence[Any], columns: Sequence[Column]) -> None:
+def name_carried(values: Sequence[SSAValue], keys: Sequence[Any], columns: Sequence[Column]) -> None:
     """Name what a loop carries: by the variable that it is, else by what it was before the loop, or is after a trip."""
-    for value, slot, column in zip(values, slots, columns, strict=True):
-        name(value, _variable_of(slot) or hint_of(column))
+    for value, key, column in zip(values, keys, columns, strict=True):
+        name(value, _variable_of(key) or hint_of(column))
 
 
 def name_index(loop: Loop, index: SSAValue) -> None:
@@ -55,9 +55,9 @@ def name_index(loop: Loop, index: SSAValue) -> None:
         name(index, loop.node.target.id)
 
 
-def _variable_of(slot: Any) -> str | None:
-    """The variable that a slot of a loop's header is about, if it is a number's: ((frame, number, name), "value")."""
-    if isinstance(slot, tuple) and slot[1:] == ("value",) and isinstance(place := slot[0], tuple):
+def _variable_of(key: Any) -> str | None:
+    """The variable that a key of a loop's header is about, if it is a number's: ((frame, number, name), "value")."""
+    if isinstance(key, tuple) and key[1:] == ("value",) and isinstance(place := key[0], tuple):
         if len(place) == 3 and place[0] == "frame" and not str(place[2]).startswith("$"):
             return str(place[2])
     return None

@@ -20,24 +20,24 @@ import numpy as np
 from mlirad.dialect.core.registry import spelled
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import (
-    masked,
+    numpy_choice,
     numpy_creation,
     numpy_elementwise,
     numpy_gather,
     numpy_products,
     numpy_reductions,
     numpy_scalars,
-    numpy_selection,
     numpy_shapes,
     operators,
+    selection_functions,
     ufunc_methods,
     view_functions,
 )
 from mlirad.frontend.program import hints, purity
 from mlirad.frontend.program.hidden_state import CALLABLES, hint_of
+from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.python_operators import Meanings, install
-from mlirad.frontend.values.selection import Selected
 from mlirad.frontend.values.traced import Traced, as_traced, is_static, of_array, shape_of, visible, visible_shape
 from mlirad.frontend.values.traced import as_operand as _operand
 
@@ -63,7 +63,7 @@ def call(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = 
     if made is None:
         raise unsupported(function)
     if any(isinstance(arg, Selected) for arg in (*args, *kwargs.values())):
-        return masked.call(function, made, args, kwargs, spelling(function))
+        return selection_functions.call(function, made, args, kwargs, spelling(function))
     if is_static((list(args), dict(kwargs))) and function not in _MADE:
         with numpys_refusal(), np.errstate(all="ignore"):
             return _as_constants(evaluated(function, args, kwargs))
@@ -74,12 +74,12 @@ def call(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = 
 def binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
     """The Python operator of a ufunc (np.add: +), one operand being traced or selected at least."""
     of_selections = isinstance(left, Selected) or isinstance(right, Selected)
-    return (masked if of_selections else operators).binary(ufunc, left, right)
+    return (selection_functions if of_selections else operators).binary(ufunc, left, right)
 
 
 def unary(ufunc: np.ufunc, x: Any) -> Any:
     """Python's -x, +x, ~x and abs(x), x being traced or selected."""
-    return masked.unary(ufunc, x) if isinstance(x, Selected) else operators.unary(ufunc, x)
+    return selection_functions.unary(ufunc, x) if isinstance(x, Selected) else operators.unary(ufunc, x)
 
 
 def evaluated(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -273,11 +273,11 @@ _FUNCTIONS: Mapping[Any, Implementation] = {
     np.count_nonzero: numpy_reductions.count_nonzero,
     np.argmax: numpy_reductions.argmax,
     np.argmin: numpy_reductions.argmin,
-    np.where: numpy_selection.where,
+    np.where: numpy_choice.where,
     np.take: numpy_gather.take,
     np.take_along_axis: numpy_gather.take_along_axis,
     np.ix_: numpy_gather.ix_,
-    np.clip: numpy_selection.clip,
+    np.clip: numpy_choice.clip,
     np.matmul: numpy_products.matmul,
     np.dot: numpy_products.dot,
     np.inner: numpy_products.inner,
@@ -324,7 +324,7 @@ def _methods() -> dict[str, Implementation]:
         "all": numpy_reductions.all_,
         "argmax": numpy_reductions.argmax,
         "argmin": numpy_reductions.argmin,
-        "clip": numpy_selection.clip,
+        "clip": numpy_choice.clip,
         "dot": numpy_products.dot,
         "trace": numpy_products.trace,
         "repeat": numpy_shapes.repeat,

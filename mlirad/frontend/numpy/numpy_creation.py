@@ -20,7 +20,7 @@ from mlirad.dialect.ops.movement import broadcast
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend.values import nep50
 from mlirad.frontend.values.assignment import as_array_of, assignable
-from mlirad.frontend.values.indexing import compose
+from mlirad.frontend.values.basic_indexing import compose
 from mlirad.frontend.values.nep50 import dtype_of
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.poison import PoisonUsed

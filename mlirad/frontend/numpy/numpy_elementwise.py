@@ -20,7 +20,7 @@ from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.elementwise import ElementwiseOp
 from mlirad.errors import DTypeError, StaticOverflowError, UnsupportedSyntaxError
 from mlirad.frontend.numpy.numpy_power import power
-from mlirad.frontend.numpy.undecided import settled
+from mlirad.frontend.numpy.undecided_numbers import settled
 from mlirad.frontend.values import nep50
 from mlirad.frontend.values.sizes import Shape, broadcast_shapes, filled
 from mlirad.frontend.values.traced import (

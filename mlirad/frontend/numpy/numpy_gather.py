@@ -18,7 +18,7 @@ from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import StaticIndexError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import numpy_elementwise
 from mlirad.frontend.values import shapes, sizes
-from mlirad.frontend.values.advanced import Arrays, as_array
+from mlirad.frontend.values.index_arrays import IndexArrays, as_array
 from mlirad.frontend.values.traced import DATA, Traced, as_operand, as_traced, cast, require_static
 
 
@@ -34,7 +34,7 @@ def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Traced:
     own = sizes.require_static(index.shape, "the shape of an operand of np.take")
     if mode != "raise":
         index = _in_range(index, shape[place], mode)
-    read = _gathered(x, Arrays((_in_shape(index, own or (1,)),), (place,), (place,), place))
+    read = _gathered(x, IndexArrays((_in_shape(index, own or (1,)),), (place,), (place,), place))
     whole = (*shape[:place], *own, *shape[place + 1 :])
     return Traced(reshape(read, types.of_shape(whole, read.element)), origins=frozenset({DATA}))
 
@@ -83,7 +83,7 @@ def _in_range(index: np.ndarray | Traced, size: int, mode: Any) -> np.ndarray | 
     raise StaticValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
 
 
-def _gathered(x: Traced, arrays: Arrays) -> Any:
+def _gathered(x: Traced, arrays: IndexArrays) -> Any:
     operands, attributes = arrays.operands(x.shape)
     return emit(GatherOp, x.contents, *operands, **attributes)
 
@@ -102,7 +102,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Traced:
     (place,) = shapes.normalize_axes(axis, x.ndim)
     axes = tuple(range(x.ndim))
     values = tuple(index if axis == place else _counted_along(axis, shape) for axis in axes)
-    return Traced(_gathered(x, Arrays(values, axes, axes, 0)), origins=frozenset({DATA}))
+    return Traced(_gathered(x, IndexArrays(values, axes, axes, 0)), origins=frozenset({DATA}))
 
 
 def _counted_along(axis: int, shape: tuple[int, ...]) -> Traced:

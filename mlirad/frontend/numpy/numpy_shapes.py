@@ -19,7 +19,7 @@ from mlirad.frontend.numpy import view_functions
 from mlirad.frontend.numpy.numpy_creation import filled
 from mlirad.frontend.numpy.view_functions import ViewFunction
 from mlirad.frontend.values import nep50, shapes, sizes
-from mlirad.frontend.values.indexing import compose
+from mlirad.frontend.values.basic_indexing import compose
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.traced import Traced, as_traced, cast, is_static, require_static
 from mlirad.frontend.values.views import View, c_strides, get, put

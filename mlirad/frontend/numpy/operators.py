@@ -19,7 +19,7 @@ from mlirad.frontend.numpy import numpy_elementwise, python_comparisons, python_
 from mlirad.frontend.numpy.numpy_elementwise import BITWISE, COMPARISONS
 from mlirad.frontend.numpy.numpy_power import power
 from mlirad.frontend.numpy.numpy_products import matmul
-from mlirad.frontend.numpy.undecided import applied, as_held, kinds_made, may_be_python
+from mlirad.frontend.numpy.undecided_numbers import applied, as_held, kinds_made, may_be_python
 from mlirad.frontend.values import nep50
 from mlirad.frontend.values.nep50 import Either
 from mlirad.frontend.values.traced import Number, Traced, as_operand, in_type, is_python_number, origins_of, python_kind

@@ -13,7 +13,7 @@ import numpy as np
 
 from mlirad.frontend.numpy import numpy_elementwise, numpy_reductions
 from mlirad.frontend.numpy.numpy_creation import as_array
-from mlirad.frontend.values.indexing import compose
+from mlirad.frontend.values.basic_indexing import compose
 from mlirad.frontend.values.traced import Traced, as_traced, require_static
 from mlirad.frontend.values.views import View, get
 

@@ -24,7 +24,7 @@ from mlirad.dialect.ops.division import FloorDivOp
 from mlirad.dialect.ops.elementwise import AddOp, MulOp, NegOp, SubOp
 from mlirad.dialect.ops.indexing import WrapIndexOp
 from mlirad.dialect.ops.movement import DimOp, size_of
-from mlirad.frontend.values.known import is_recent, recall, remember
+from mlirad.frontend.values.known_facts import is_recent, recall, remember
 from mlirad.xdsl_support.effects import has_no_effect
 
 Int = int | Expr

@@ -23,7 +23,7 @@ from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.poison import Poison, PoisonUsed
 from mlirad.signature import PYTHON_DTYPES, weak_kind
 
-Found = TypeVar("Found", bound=Hashable)
+Answer = TypeVar("Answer", bound=Hashable)
 LARGEST_EXACT = 2**53
 """Integers up to this are floats exactly."""
 MOST_VALUES = 4
@@ -141,12 +141,12 @@ def meanings(operands: Sequence[StandIn]) -> Iterator[Chosen]:
     return product(*(x.meanings if isinstance(x, Undecided) else (x,) for x in operands))
 
 
-def agreed(operands: Sequence[StandIn], answer: Callable[[Chosen], Found]) -> Found:
+def agreed(operands: Sequence[StandIn], answer: Callable[[Chosen], Answer]) -> Answer:
     """What `answer` gives for dtypes and Python's kinds, whichever each operand is of. Raises PoisonUsed."""
     undecided = next((operand for operand in operands if isinstance(operand, Undecided)), None)
     if undecided is None:
         return answer(tuple(operands))  # type: ignore[arg-type]
-    found: set[Found] = set()
+    found: set[Answer] = set()
     refused: list[CompileError] = []
     for chosen in meanings(operands):
         try:

@@ -2,9 +2,9 @@
 
 Reads: values, states. Writes: nothing. Leaves: them with other origins.
 
-What a loop carries has one origin during a pass over the body: the Mark of its slot. After the pass the marks in the
-origins of a slot say on which slots it depends, so that the origins of all slots follow at once: in a chain of numbers,
-each made of the one before, they would otherwise move on by one number in each pass.
+What a loop carries has one origin during a pass over the body: the Mark of its key in the loop's header. After the
+pass the marks in the origins of a key say on which keys it depends, so that the origins of all keys follow at once: in
+a chain of numbers, each made of the one before, they would otherwise move on by one number in each pass.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Origins = frozenset[Hashable]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Mark:
-    """What a loop carries in one slot, as an origin."""
+    """What a loop carries under one key, as an origin."""
 
-    slot: Hashable
+    key: Hashable
 
 
 def with_origins(value: Value, change: Callable[[Origins], Origins]) -> Value:
@@ -46,7 +46,7 @@ def state_with_origins(state: State, change: Callable[[Origins], Origins]) -> St
 
 
 def resolved(origins: Origins, known: Mapping[Mark, Origins]) -> Origins:
-    """The origins with what is known of its slot for each mark, and for the marks in that."""
+    """The origins with what is known of its key for each mark, and for the marks in that."""
     if not any(isinstance(origin, Mark) and origin in known for origin in origins):
         return origins
     found: set[Hashable] = set()
@@ -61,7 +61,7 @@ def resolved(origins: Origins, known: Mapping[Mark, Origins]) -> Origins:
 
 
 def dependent(doubtful: Collection[Mark], known: Mapping[Mark, Origins], apart_from: Origins) -> set[Mark]:
-    """Which of the slots depend on anything else than one another. apart_from: origins that do not count."""
+    """Which of the keys depend on anything else than one another. apart_from: origins that do not count."""
     readers: dict[Hashable, list[Mark]] = {mark: [] for mark in doubtful}
     waiting: list[Mark] = []
     for mark in doubtful:

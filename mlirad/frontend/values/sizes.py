@@ -22,7 +22,7 @@ from mlirad.dialect.ops.indexing import extract_slice
 from mlirad.dialect.ops.movement import DimOp, broadcast, reshape, size_of
 from mlirad.errors import ShapeError
 from mlirad.frontend.values import affine
-from mlirad.frontend.values.known import recall, remember
+from mlirad.frontend.values.known_facts import recall, remember
 from mlirad.frontend.values.shapes import broadcast_shapes as broadcast_static
 
 # What a type, and a pattern, has for a size that only the run knows.

@@ -16,8 +16,8 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.core.expr import Expr
+from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.poison import Poison
-from mlirad.frontend.values.selection import Selected
 from mlirad.frontend.values.sizes import Pattern, Shape
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.views import View
@@ -231,9 +231,9 @@ class Owner:
 
 @dataclass(frozen=True)
 class Growth:
-    """That a list is kept in arrays. element: what its elements have in common (elements.py). number: of the arrays;
-    other ones, of another capacity, have another. loop: the loop that has filled it (None: it is of unlike lengths on
-    the branches of an if); may_unroll: whether it may be unrolled, so that the list is one of values.
+    """That a list is kept in arrays. element: what its elements have in common (list_elements.py). number: of the
+    arrays; other ones, of another capacity, have another. loop: the loop that has filled it (None: it is of unlike
+    lengths on the branches of an if); may_unroll: whether it may be unrolled, so that the list is one of values.
     """
 
     element: Any

@@ -10,7 +10,7 @@ import numpy as np
 import mlirad
 from mlirad.frontend.aliases import Alias
 from mlirad.frontend.build import build
-from mlirad.frontend.values.layout import strides_of
+from mlirad.frontend.values.numpy_strides import strides_of
 from mlirad.frontend.values.views import View
 from mlirad.signature import signature_of
 

@@ -11,7 +11,7 @@ from straight_line import evaluate
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError, DTypeError, StaticIndexError, StaticValueError
 from mlirad.frontend.numpy import view_functions
-from mlirad.frontend.values.indexing import compose, is_basic
+from mlirad.frontend.values.basic_indexing import compose, is_basic
 from mlirad.frontend.values.traced import NeedStatic, Traced
 from mlirad.frontend.values.views import Affine, Reshape, View, get, put, safe_params
 

@@ -27,7 +27,7 @@ import pytest
 import mlirad
 from mlirad import cli
 from mlirad.contract.captures import Guard
-from mlirad.contract.captures import Path as Place
+from mlirad.contract.captures import Path as CapturePath
 from mlirad.frontend import build as frontend
 from mlirad.jit import compilation, disk_cache, store
 from mlirad.jit.portable import NotPortable, Objects
@@ -839,7 +839,7 @@ def f(x, kind):
 def test_a_property_that_raises_is_not_asked_in_vain(session) -> None:
     """What other entries of a function rely on may be gone, and asking for it may raise anything."""
     space = session.run(PROPERTY)
-    guard = Guard(Place(space["f"], "c", (("attribute", "a"),)), 2.0)
+    guard = Guard(CapturePath(space["f"], "c", (("attribute", "a"),)), 2.0)
     objects = Objects()
     objects.encode(space["f"])
     assert disk_cache._found(objects, guard.path, None, objects.encode(2.0)) is not None

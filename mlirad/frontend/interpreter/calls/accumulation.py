@@ -21,17 +21,17 @@ from mlirad.dialect.ops.gather import ScatterAddOp
 from mlirad.dialect.ops.indexing import ExtractOp, InsertOp
 from mlirad.dialect.ops.movement import broadcast, reshape
 from mlirad.errors import DTypeError
-from mlirad.frontend.interpreter import fancy, indices, storage
+from mlirad.frontend.interpreter import indices, items_by_arrays, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.numpy import numpy_elementwise, view_functions
-from mlirad.frontend.numpy.masked import changed_in_place, elementwise
 from mlirad.frontend.numpy.numpy_elementwise import truths
+from mlirad.frontend.numpy.selection_functions import changed_in_place, elementwise
 from mlirad.frontend.values import nep50, sizes
-from mlirad.frontend.values.advanced import Arrays
 from mlirad.frontend.values.assignment import as_array_of, assignable
-from mlirad.frontend.values.indexing import is_basic
-from mlirad.frontend.values.selection import put, select
+from mlirad.frontend.values.basic_indexing import is_basic
+from mlirad.frontend.values.index_arrays import IndexArrays
+from mlirad.frontend.values.masked_selection import put, select
 from mlirad.frontend.values.sizes import Shape
 from mlirad.frontend.values.traced import DATA, Traced, as_operand, in_type, shape_of, stand_in
 from mlirad.frontend.values.values import Ref, Static, Value
@@ -58,7 +58,7 @@ def ufunc_at(context: Context, ufunc: np.ufunc, args: Sequence[Value]) -> Value:
         part = indices.part(context, array, position)
         storage.assign_array(context, part, numpy_elementwise.call(ufunc, context.read(part), operand), ufunc)
         return Static(None)
-    index = fancy.advanced_index(context, array, position)
+    index = items_by_arrays.array_index(context, array, position)
     part = indices.part(context, array, index.basic)
     contents = context.read(part).contents
     if index.mask is not None:
@@ -72,9 +72,11 @@ def ufunc_at(context: Context, ufunc: np.ufunc, args: Sequence[Value]) -> Value:
     return Static(None)
 
 
-def accumulated(context: Context, ufunc: np.ufunc, contents: Expr, arrays: Arrays, operand: Any, shape: Shape) -> Expr:
+def accumulated(
+    context: Context, ufunc: np.ufunc, contents: Expr, arrays: IndexArrays, operand: Any, shape: Shape
+) -> Expr:
     """The contents of an array of that shape after `ufunc.at`."""
-    operands, attributes = fancy.index_operands(context, arrays, shape)
+    operands, attributes = items_by_arrays.index_operands(context, arrays, shape)
     whole = arrays.result_shape(shape)
     dtype = types.to_dtype(contents.element)
     loop = nep50.loop_dtypes(ufunc, [dtype, stand_in(operand)])
@@ -120,7 +122,7 @@ def put_items(context: Context, a: Value, ind: Value, v: Value, mode: Value = _R
     position: Any = [index]
     if isinstance(index, Traced):
         position = Traced(reshape(index.expr, types.tensor((count,), index.expr.element)))
-    fancy.set_advanced_item(context, flat, position, operand)
+    items_by_arrays.set_item_by_arrays(context, flat, position, operand)
     return Static(None)
 
 
@@ -129,7 +131,7 @@ def _chosen(mask: Any, new: Expr, old: Traced) -> Expr:
     return where(truths(as_operand(mask), expr.shape), new, expr)
 
 
-def _places(arrays: Arrays, operands: Sequence[Expr], shape: tuple[int, ...]) -> list[Expr]:
+def _places(arrays: IndexArrays, operands: Sequence[Expr], shape: tuple[int, ...]) -> list[Expr]:
     """For each axis of an array of that shape, where the elements stand that the index arrays say, in order."""
     whole = sizes.require_static(arrays.result_shape(shape), "the shape of index arrays")
     rank = len(arrays.shape)

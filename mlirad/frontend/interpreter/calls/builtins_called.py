@@ -13,7 +13,7 @@ from typing import Any
 from mlirad.dialect.ops.check import check
 from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import (
-    attributes,
+    attribute_access,
     classes,
     comparisons,
     dispatch,
@@ -28,7 +28,7 @@ from mlirad.frontend.interpreter.calls.operator_calls import OPERATORS
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.program import prelude
-from mlirad.frontend.values.selection import Selected
+from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value
 from mlirad.requests import checkpointed
@@ -207,7 +207,7 @@ def builtin_getattr(context: Context, args: tuple[Value, ...], _kwargs: Keywords
     name = classes.name_of_attribute(context, args[1])
     if len(args) == 3 and not classes.is_there(context, args[0], name):
         return args[2]
-    return attributes.attribute(context, args[0], name)
+    return attribute_access.attribute(context, args[0], name)
 
 
 def builtin_hasattr(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:

@@ -39,7 +39,7 @@ _COPIES = f"{COPY}of all "
 
 
 @dataclass(frozen=True, eq=False)
-class Passed:
+class Mutables:
     """The arrays and containers in the arguments of a call, in one order.
 
     arrays, objects: the caller's. active: the objects as they are passed, which are the caller's or copies of those.
@@ -55,10 +55,10 @@ class Passed:
         return Tuple((Tuple(self.arrays), Tuple(self.objects), Tuple(self.active)))
 
     @staticmethod
-    def of(value: Value) -> Passed:
+    def of(value: Value) -> Mutables:
         assert isinstance(value, Tuple)
         arrays, objects, active = (part.items for part in value.items if isinstance(part, Tuple))
-        return Passed(arrays, objects, active)  # type: ignore[arg-type]
+        return Mutables(arrays, objects, active)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Changes:
 
     state: what the caller's state becomes, the arguments being its last operand. arrays: the new contents of arrays
     that were passed. replaced: arrays that were passed and written, and are other cells in `state`. entries: the new
-    items of objects. All three are by their number in Passed. operands: what the function's arguments are outside.
+    items of objects. All three are by their number in Mutables. operands: what the function's arguments are outside.
     results: the values inside that are further results of the function.
     """
 
@@ -108,7 +108,7 @@ def changes_of_call(
         if any(isinstance(copy, Poison) for copy in part.items):
             why = f"which of the caller's lists or arrays is changed in {function} depends on a loop"
             raise context.refusal(why, "give the loop a copy under a name of its own: ys = list(xs), or y = x.copy()")
-    inner, passed = Passed.of(Tuple((*held.items, Tuple(())))), Passed.of(after.temps[-1])
+    inner, passed = Mutables.of(Tuple((*held.items, Tuple(())))), Mutables.of(after.temps[-1])
     arrays = {
         number: contents
         for number, (copy, start) in enumerate(zip(inner.arrays, starts, strict=True))
@@ -120,7 +120,7 @@ def changes_of_call(
         return None
     replaced = frozenset(outwards.replaced.intersection(arrays))
     arrays = {number: contents for number, contents in arrays.items() if number not in replaced}
-    require_apart(context, before, Passed.of(before.temps[-1]).arrays, passed.arrays, function)
+    require_apart(context, before, Mutables.of(before.temps[-1]).arrays, passed.arrays, function)
     frames = {
         number: {
             name: outwards.value(value)
@@ -157,7 +157,11 @@ def whole(context: Context, array: Ref) -> Expr:
 
 
 def changed_copies(
-    context: Context, inner: Passed, passed: Passed, outwards: _Outwards, operands: Mapping[SSAValue, SSAValue]
+    context: Context,
+    inner: Mutables,
+    passed: Mutables,
+    outwards: _Outwards,
+    operands: Mapping[SSAValue, SSAValue],
 ) -> dict[int, Entry]:
     """The items, in the caller's terms, of the containers whose copies have others than they began with."""
     found: dict[int, Entry] = {}
@@ -182,7 +186,7 @@ def changed_copies(
     return found
 
 
-def _outer_of(value: Value, passed: Passed) -> Value:
+def _outer_of(value: Value, passed: Mutables) -> Value:
     """An item as it is passed, with the caller's own containers in it."""
     own = {each.number: mine for each, mine in zip(passed.active, passed.objects, strict=True)}
     return own.get(value.number, value) if isinstance(value, Object) else value
@@ -208,13 +212,13 @@ def take_over(context: Context, changes: Changes, results: Sequence[Expr]) -> No
     renaming = Renaming(ssa=lambda value: given.get(value, value))
     context.state = changes.state.renamed(lambda value: given.get(value, value))
     for number in changes.replaced:
-        storage.note_write(context, cells_of(Passed.of(context.state.temps[-1]).arrays[number]))
+        storage.note_write(context, cells_of(Mutables.of(context.state.temps[-1]).arrays[number]))
     for number, contents in changes.arrays.items():
-        array = Passed.of(context.state.temps[-1]).arrays[number]
+        array = Mutables.of(context.state.temps[-1]).arrays[number]
         storage.require_writable(context, array)
         storage.write(context, array, renaming.expr(contents))
     for number, entry in changes.entries.items():
-        target = Passed.of(context.state.temps[-1]).objects[number]
+        target = Mutables.of(context.state.temps[-1]).objects[number]
         items = tuple(renaming.value(item) for item in entry.items)
         storage.change(context, target, dataclasses.replace(entry, items=items))
     context.pop()
@@ -227,7 +231,7 @@ class _Outwards:
     that, for the caller too (`replaced`: its number).
     """
 
-    def __init__(self, inner: Passed, passed: Passed):
+    def __init__(self, inner: Mutables, passed: Mutables):
         pairs = zip(inner.objects, passed.objects, strict=True)
         self._objects = {copy.number: own for copy, own in pairs}
         self._arrays: dict[int, Ref] = {}

@@ -15,14 +15,14 @@ from typing import Any
 
 from mlirad.contract.captures import Path
 from mlirad.errors import DTypeError
-from mlirad.frontend.interpreter import dispatch, expressions, iteration, python_objects, storage
+from mlirad.frontend.interpreter import dispatch, expressions, iteration, outside_objects, storage
 from mlirad.frontend.interpreter.calls import (
     builtins_called,
     calls_of_numpy,
     construction,
+    derivative_requests,
     inlining,
     methods,
-    transforms,
 )
 from mlirad.frontend.interpreter.calls.construction import is_users
 from mlirad.frontend.interpreter.context import Context
@@ -100,14 +100,14 @@ def call(context: Context, function: Value, args: Sequence[Value], kwargs: dict[
                 context, function.function, (*function.args, *args), {**dict(function.keywords), **kwargs}
             )
         case Transformed():
-            return transforms.call_transformed(context, function, args, kwargs)
+            return derivative_requests.call_transformed(context, function, args, kwargs)
         case Pullback():
-            return transforms.call_pullback(context, function, args)
+            return derivative_requests.call_pullback(context, function, args)
         case Object() if (
             inspect.getattr_static(kind := storage.entry_of(context, function).kind, "__call__", None) is not None
         ):
             return dispatch.call(
-                context, python_objects.attribute_of_class(context, function, kind, "__call__"), args, kwargs
+                context, outside_objects.attribute_of_class(context, function, kind, "__call__"), args, kwargs
             )
     raise DTypeError(f"{kind_of(function)} is not callable", context.location)
 
@@ -116,10 +116,10 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
     callee = plain(function.value)
     if isinstance(callee, Request):
         return dispatch.call(
-            context, Transformed(python_objects.object_value(context, callee.function, None), callee), args, kwargs
+            context, Transformed(outside_objects.object_value(context, callee.function, None), callee), args, kwargs
         )
     if (transform := transform_of(callee)) is not None:
-        return transforms.make_transformed(context, transform, args, kwargs)
+        return derivative_requests.make_transformed(context, transform, args, kwargs)
     if callee is partial and args:
         return Partial(args[0], tuple(args[1:]), tuple(kwargs.items()))
     if callee is reduce and not kwargs:
@@ -144,7 +144,7 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
         return inlining.inline_function(context, callee, args, kwargs)
     special = inspect.getattr_static(type(callee), "__call__", None)
     if isinstance(special, FunctionType) and type(callee).__module__.split(".")[0] not in _OWN:
-        python_objects.guard(context, Path(type(callee), "", (("attribute", "__call__"),)), special)
+        outside_objects.guard(context, Path(type(callee), "", (("attribute", "__call__"),)), special)
         return inlining.inline_function(context, special, (function, *args), kwargs)
     if isinstance(callee, type) and dataclasses.is_dataclass(callee):
         return construction.construct(context, callee, args, kwargs)
@@ -160,19 +160,19 @@ def partial_of(context: Context, value: partial, path: Path | None) -> Partial:
     path = path or Path(value, "")
     inner = {name: path.then("attribute", name) for name in ("func", "args", "keywords")}
     args = (
-        python_objects.object_value(context, x, python_objects.step(inner["args"], "item", i))
+        outside_objects.object_value(context, x, outside_objects.step(inner["args"], "item", i))
         for i, x in enumerate(value.args)
     )
     named = (
-        (k, python_objects.object_value(context, x, python_objects.step(inner["keywords"], "item", k)))
+        (k, outside_objects.object_value(context, x, outside_objects.step(inner["keywords"], "item", k)))
         for k, x in value.keywords.items()
     )
-    return Partial(python_objects.object_value(context, value.func, inner["func"]), tuple(args), tuple(named))
+    return Partial(outside_objects.object_value(context, value.func, inner["func"]), tuple(args), tuple(named))
 
 
 def call_cached(context: Context, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
     """A call of what functools.cache has made. Its callers share one result, so that it may not be written."""
-    wrapped = python_objects.object_value(
+    wrapped = outside_objects.object_value(
         context, function.__wrapped__, Path(function, "", (("attribute", "__wrapped__"),))
     )
     result = dispatch.call(context, wrapped, args, kwargs)

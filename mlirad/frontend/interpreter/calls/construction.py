@@ -14,7 +14,7 @@ from typing import Any
 
 from mlirad.contract.captures import Path, is_in_settled
 from mlirad.errors import DTypeError
-from mlirad.frontend.interpreter import dispatch, python_objects
+from mlirad.frontend.interpreter import dispatch, outside_objects
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.program import purity
 from mlirad.frontend.program.libraries import is_of_library
@@ -32,12 +32,12 @@ def construct_plain(context: Context, kind: type, args: Sequence[Value], kwargs:
     """An object of a plain class: its attributes are what the code of `__init__` assigns."""
     if (why := why_not_plain(kind)) is not None:
         raise context.refusal(f"{kind.__name__} {why}", _OUTSIDE)
-    context.found.used[kind] = None
+    context.findings.used[kind] = None
     made = context.new_object(Entry(kind, (), ()))
     if isinstance(purity.class_attribute(kind, "__init__"), FunctionType):
         context.push(made)
         returned = dispatch.call(
-            context, python_objects.attribute_of_class(context, made, kind, "__init__"), args, kwargs
+            context, outside_objects.attribute_of_class(context, made, kind, "__init__"), args, kwargs
         )
         made = context.pop()
         if not isinstance(returned, Static) or returned.value is not None:
@@ -54,7 +54,7 @@ def construct(context: Context, kind: type, args: Sequence[Value], kwargs: dict[
     """A dataclass."""
     if not has_plain_constructor(kind) or _has_pseudo_fields(kind):
         raise context.refusal(f"{kind.__name__} runs code of its own when it is made", "make it outside")
-    context.found.used[kind] = None
+    context.findings.used[kind] = None
     fields = dataclasses.fields(kind)
     positional = [field.name for field in fields if field.init and not field.kw_only]
     given = given_fields(context, kind, positional, {field.name for field in fields if field.init}, args, kwargs)
@@ -74,7 +74,7 @@ def construct(context: Context, kind: type, args: Sequence[Value], kwargs: dict[
     made = context.new_object(Entry(kind, keys, tuple(found[key] for key in keys)))
     if hasattr(kind, "__post_init__"):
         context.push(made)
-        dispatch.call(context, python_objects.attribute_of_class(context, made, kind, "__post_init__"), (), {})
+        dispatch.call(context, outside_objects.attribute_of_class(context, made, kind, "__post_init__"), (), {})
         made = context.pop()
     return made
 
@@ -98,11 +98,11 @@ def default_of_field(context: Context, kind: type, field: dataclasses.Field[Any]
     """The default of a field, made by its factory if it has one."""
     path = Path(kind, "", (*_FIELDS, ("item", field.name)))
     if field.default is not dataclasses.MISSING:
-        return python_objects.object_value(context, field.default, path.then("attribute", "default"))
+        return outside_objects.object_value(context, field.default, path.then("attribute", "default"))
     if field.default_factory is not dataclasses.MISSING:
         return dispatch.call(
             context,
-            python_objects.object_value(context, field.default_factory, path.then("attribute", "default_factory")),
+            outside_objects.object_value(context, field.default_factory, path.then("attribute", "default_factory")),
             (),
             {},
         )
@@ -116,7 +116,7 @@ def construct_named(context: Context, kind: type, args: Sequence[Value], kwargs:
     """A named tuple."""
     if "_tuple_new" not in getattr(kind.__new__, "__globals__", ()):
         raise context.refusal(f"{kind.__name__} runs code of its own when it is made", "make it outside")
-    context.found.used[kind] = None
+    context.findings.used[kind] = None
     names: Sequence[str] = kind._fields  # type: ignore[attr-defined]
     defaults: dict[str, Any] = kind._field_defaults  # type: ignore[attr-defined]
     given = given_fields(context, kind, names, set(names), args, kwargs)
@@ -125,7 +125,7 @@ def construct_named(context: Context, kind: type, args: Sequence[Value], kwargs:
             if name not in defaults:
                 raise DTypeError(f"{kind.__name__}() is missing the argument {name!r}", context.location)
             path = Path(kind, "", (("attribute", "_field_defaults"), ("item", name)))
-            given[name] = python_objects.object_value(context, defaults[name], path)
+            given[name] = outside_objects.object_value(context, defaults[name], path)
     return Tuple(tuple(given[name] for name in names), kind)
 
 

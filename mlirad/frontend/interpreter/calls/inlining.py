@@ -11,7 +11,7 @@ from types import FunctionType
 
 from mlirad.contract.captures import Path
 from mlirad.errors import CompileError, DTypeError
-from mlirad.frontend.interpreter import iteration, python_objects
+from mlirad.frontend.interpreter import iteration, outside_objects
 from mlirad.frontend.interpreter.calls import recursion
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.recursions import Site
@@ -24,7 +24,7 @@ from mlirad.frontend.values.values import Closure, Entry, Tuple, Value
 
 def inline_function(context: Context, function: FunctionType, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
     source = source_of(function)
-    python_objects.guard_code(context, function, source.code)
+    outside_objects.guard_code(context, function, source.code)
     return inline(context, source.node, source, None, args, kwargs, lambda name: default(context, function, name))
 
 
@@ -36,7 +36,7 @@ def default(context: Context, function: FunctionType, name: str) -> Value | None
     split = len(names) - len(function.__defaults__ or ())
     if name in names[split:] or name in (function.__kwdefaults__ or {}):
         path = Path(function, "", (("default", name),))
-        return python_objects.object_value(context, default_of(function, name), path)
+        return outside_objects.object_value(context, default_of(function, name), path)
     return None
 
 

@@ -17,7 +17,7 @@ from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.numpy import numpy_calls, view_functions
 from mlirad.frontend.numpy.out_arguments import method_with_out_named
 from mlirad.frontend.program import hints, prelude
-from mlirad.frontend.values.selection import Selected
+from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value
 

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mlirad.frontend.interpreter import access, comparisons, dispatch, expressions, iteration, storage
+from mlirad.frontend.interpreter import comparisons, dispatch, expressions, item_access, iteration, storage
 from mlirad.frontend.interpreter.calls import methods
 from mlirad.frontend.interpreter.comparisons import COMPARE
 from mlirad.frontend.interpreter.context import Context
@@ -77,7 +77,7 @@ def _table() -> dict[Any, Handler]:
         operator.truth: _taking(1, lambda context, x: dispatch.call(context, Static(bool), (x,), {})),
         operator.index: _taking(1, lambda context, x: storage.result(context, iteration.integer(context, x))),
         operator.contains: _taking(2, lambda context, a, b: comparisons.compare(context, ast.In(), b, a)),
-        operator.getitem: _taking(2, lambda context, a, b: access.get_item(context, a, b)),
+        operator.getitem: _taking(2, lambda context, a, b: item_access.get_item(context, a, b)),
         operator.setitem: _taking(3, _set_item),
         operator.concat: _taking(2, _concat),
         operator.iconcat: _taking(2, _iconcat),

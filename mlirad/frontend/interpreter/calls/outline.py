@@ -20,14 +20,14 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, insert
 from mlirad.frontend.interpreter import dispatch, storage
 from mlirad.frontend.interpreter.calls import call_changes, recursion, separate_copies
-from mlirad.frontend.interpreter.calls.call_changes import Changes, Passed
-from mlirad.frontend.interpreter.calls.separate_copies import Shared
+from mlirad.frontend.interpreter.calls.call_changes import Changes, Mutables
+from mlirad.frontend.interpreter.calls.separate_copies import SharedArgument
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import buffers_of, is_short, list_in_arrays
-from mlirad.frontend.join.columns import discard
+from mlirad.frontend.join.join_columns import discard
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.join.steering import Bottom
-from mlirad.frontend.values import known, layout, sizes
+from mlirad.frontend.values import known_facts, numpy_strides, sizes
 from mlirad.frontend.values.state import reached
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import (
@@ -48,7 +48,7 @@ from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class MadeObject:
     """A list, dict or dataclass in a plain result."""
 
     kind: type
@@ -66,7 +66,7 @@ class InArrays:
 
 
 # A result without its heap.
-Plain = Made | InArrays | Tuple | Ref | Traced | Static
+Plain = MadeObject | InArrays | Tuple | Ref | Traced | Static
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +161,7 @@ def copy_of(context: Context, leaf: Ref | Traced, expr: Expr) -> Value:
     """A copy of an argument, which is to the function what the argument is: as to its layout too."""
     if isinstance(leaf, Traced):
         return like(context, leaf, expr)
-    made = context.new_array(expr, layout.strides_of_all(leaf), leaf.shape)
+    made = context.new_array(expr, numpy_strides.strides_of_all(leaf), leaf.shape)
     (alternative,) = made.alternatives
     readonly = all(each.view.readonly for each in leaf.alternatives)
     view = dataclasses.replace(alternative.view, readonly=readonly)
@@ -197,14 +197,14 @@ def outline(
     ]
     active = [each for _, arg in given for each in objects_in(context, arg)]
     arrays = [leaf for leaf in traced if isinstance(leaf, Ref)]
-    context.push(Passed(tuple(arrays), tuple(objects), tuple(active)).value)
+    context.push(Mutables(tuple(arrays), tuple(objects), tuple(active)).value)
     saved, before = context.state, context.state.fork()
     shared = separate_copies.shared_among(context, function, named)
     memory, used, writes = dict(context.memory), context.captures_used, context.writes
     context.captures_used = set()
     context.state, active = context.state.fork(), len(context.active)
     try:
-        with building(block), known.scope():
+        with building(block), known_facts.scope():
             result, leaves, copies = traced_call(context, function, args, kwargs, block, shared)
             starts = [arg for arg, leaf in zip(block.args, traced, strict=True) if isinstance(leaf, Ref)]
             changes = call_changes.changes_of_call(
@@ -284,7 +284,7 @@ def traced_call(
     args: Sequence[Value],
     kwargs: dict[str, Value],
     block: Block,
-    shared: Sequence[Shared],
+    shared: Sequence[SharedArgument],
 ) -> tuple[Any, list[Expr], str]:
     """The result of a call on the arguments of `block`, the contents of its leaves, and where its copies are."""
     arguments = iter(block.args)
@@ -329,7 +329,7 @@ def plain_result(context: Context, value: Value) -> Any:
             assert isinstance(length, Static | Traced)
             return InArrays(grown.growth, (length, *map(Traced, buffers_of(grown))))
         entry = storage.entry_of(context, value)
-        return Made(entry.kind, entry.keys, tuple(plain_result(context, item) for item in entry.items))
+        return MadeObject(entry.kind, entry.keys, tuple(plain_result(context, item) for item in entry.items))
     if isinstance(value, Ref | Traced | Static):
         return value
     raise context.refusal(f"a function that is differentiated returns {kind_of(value)}", "return arrays and numbers")
@@ -337,7 +337,7 @@ def plain_result(context: Context, value: Value) -> Any:
 
 def result_leaves(context: Context, value: Any, with_static: bool = False) -> Iterator[Any]:
     """The arrays and traced numbers of a plain result, and what is static in it too if asked for."""
-    if isinstance(value, Made | Tuple):
+    if isinstance(value, MadeObject | Tuple):
         for item in value.items:
             yield from result_leaves(context, item, with_static)
     elif isinstance(value, InArrays):
@@ -349,7 +349,7 @@ def result_leaves(context: Context, value: Any, with_static: bool = False) -> It
 
 def rebuilt(context: Context, value: Any, results: Iterator[Expr], *, is_row_major: bool = False) -> Value:
     """A plain result in the caller's state, its leaves made of `results`, with the layouts that they have in it."""
-    if isinstance(value, Made | Tuple):
+    if isinstance(value, MadeObject | Tuple):
         items = tuple(rebuilt(context, item, results, is_row_major=is_row_major) for item in value.items)
         if isinstance(value, Tuple):
             return Tuple(items, value.kind)
@@ -361,7 +361,7 @@ def rebuilt(context: Context, value: Any, results: Iterator[Expr], *, is_row_maj
         arrays = [each.expr for each in arrays if isinstance(each, Traced)]
         return context.new_object(list_in_arrays(own(context, value.growth), length, arrays))
     if isinstance(value, Ref):
-        return like(context, value, next(results), None if is_row_major else layout.strides_of_all(value))
+        return like(context, value, next(results), None if is_row_major else numpy_strides.strides_of_all(value))
     return like(context, value, next(results)) if isinstance(value, Traced) else value
 
 

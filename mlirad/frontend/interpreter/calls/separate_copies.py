@@ -28,7 +28,7 @@ COPY = "$copy "
 
 
 @dataclass(frozen=True, eq=False)
-class Shared:
+class SharedArgument:
     """An array that is passed (`index` among all of them), and what it shares memory with: other arguments or what is
     around the function, and captures (their names in frame 0), which count when the function turns out to use them."""
 
@@ -40,7 +40,7 @@ class Shared:
     captures: tuple[str, ...]
 
 
-def shared_among(context: Context, function: Value, leaves: Sequence[tuple[str, Value]]) -> list[Shared]:
+def shared_among(context: Context, function: Value, leaves: Sequence[tuple[str, Value]]) -> list[SharedArgument]:
     """The arrays among `leaves`, each with the name of the argument it is in, that share memory with others."""
     arrays = [(name, leaf, memory_of(context, cells_of(leaf))) for name, leaf in leaves if isinstance(leaf, Ref)]
     if not arrays:
@@ -52,7 +52,7 @@ def shared_among(context: Context, function: Value, leaves: Sequence[tuple[str, 
         for name, value in context.state.frames.get(0, {}).items()
         if name.startswith(CAPTURE) and isinstance(value, Ref)
     ]
-    found: list[Shared] = []
+    found: list[SharedArgument] = []
     for index, (argument, array, memory) in enumerate(arrays):
         others = [
             f"its {name}" if name != argument else "another array in it"
@@ -63,7 +63,7 @@ def shared_among(context: Context, function: Value, leaves: Sequence[tuple[str, 
             others.append("an array of the code around it that it uses")
         met = [n for n, other, its_memory in captures if memory & its_memory or may_meet(array, other)]
         if others or met:
-            found.append(Shared(index, argument, array, memory, tuple(others), tuple(met)))
+            found.append(SharedArgument(index, argument, array, memory, tuple(others), tuple(met)))
     return found
 
 
@@ -80,9 +80,13 @@ def memory_of(context: Context, cells: set[int]) -> Memory:
     return found
 
 
-def kept(context: Context, shared: Sequence[Shared], copies: Sequence[Ref]) -> list[tuple[Shared, str, SSAValue]]:
+KeptCopy = tuple[SharedArgument, str, SSAValue]
+"""The argument that was copied, the name that keeps the copy alive, and the copy's contents."""
+
+
+def kept(context: Context, shared: Sequence[SharedArgument], copies: Sequence[Ref]) -> list[KeptCopy]:
     """Keep the copies of arrays that share memory alive, to see at the end whether they are written."""
-    found: list[tuple[Shared, str, SSAValue]] = []
+    found: list[KeptCopy] = []
     for each in shared:
         copy = copies[each.index]
         name = f"{COPY}{context.fresh()}"
@@ -93,7 +97,7 @@ def kept(context: Context, shared: Sequence[Shared], copies: Sequence[Ref]) -> l
     return found
 
 
-def require_unwritten(context: Context, kept: Sequence[tuple[Shared, str, SSAValue]], function: str) -> None:
+def require_unwritten(context: Context, kept: Sequence[KeptCopy], function: str) -> None:
     """Raises DifferentiationError where a copy is written of an array that shares memory with one that is used."""
     for each, name, value in kept:
         others = [

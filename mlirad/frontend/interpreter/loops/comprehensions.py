@@ -24,8 +24,8 @@ from mlirad.frontend.interpreter.calls import inlining
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import visits
 from mlirad.frontend.interpreter.statements import assigning
-from mlirad.frontend.join.elements import NumberElement, element_of, leaves
-from mlirad.frontend.values import known
+from mlirad.frontend.join.list_elements import NumberElement, element_of, leaves
+from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import NeedStatic, Traced
 from mlirad.frontend.values.values import Entry, Lazy, Object, Static, Tuple, Value, inside
@@ -82,7 +82,7 @@ def listed_by(context: Context, node: Listing) -> Tuple | Object:
 
     if not isinstance(length, Traced):
         try:
-            with known.trial():
+            with known_facts.trial():
                 return Tuple(unrolled_items(context, node, context.pop(), length > MANY))
         except _NeedsLoop:
             iterable = begin_again()
@@ -91,7 +91,7 @@ def listed_by(context: Context, node: Listing) -> Tuple | Object:
     if any(isinstance(each, ast.NamedExpr) for each in ast.walk(node)):
         raise context.refusal(":= inside a comprehension is not compiled", "write a loop")
     try:
-        with known.trial():
+        with known_facts.trial():
             filled = inlining.run_comprehension(context, as_function(node), iterable)
     except (CompileError, NeedStatic, PoisonUsed):
         # Elements of several types are values of their own, where they can be counted.

@@ -24,14 +24,14 @@ from mlirad.frontend.interpreter import grown_lists
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import NeedList
 from mlirad.frontend.interpreter.loops.unrolling import UNROLL_LIMIT
-from mlirad.frontend.join.appended import Appended, Bound
-from mlirad.frontend.join.elements import Element, joined
+from mlirad.frontend.join.append_counts import AppendBound, AppendCounts
 from mlirad.frontend.join.fillings import Filling, Fillings
-from mlirad.frontend.join.header import Loop, Pass
+from mlirad.frontend.join.list_elements import Element, joined
+from mlirad.frontend.join.loop_header import Loop, Pass
 from mlirad.frontend.join.merge import Merge
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Grows, Unbounded
-from mlirad.frontend.values import affine, known
+from mlirad.frontend.values import affine, known_facts
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, Traced, origins_of
@@ -57,7 +57,7 @@ def filling(context: Context, loop: Loop, search: Callable[[], Outcome]) -> Outc
     for _ in range(TRIES):
         try:
             # What is found out in a try that is given up may be made of values that are gone.
-            with known.scope():
+            with known_facts.scope():
                 made = [filled(context, loop, number, element) for number, element in wanted.items()]
                 context.fillings = Fillings(made)
                 context.doubling.update(each.number for each in made if each.place in unbounded)
@@ -101,13 +101,13 @@ def filled(context: Context, loop: Loop, number: int, element: Element) -> Filli
     return Filling(number, growth.number, capacity, count.expr if isinstance(count, Traced) else count, first)
 
 
-def fill(context: Context, fillings: Fillings, appended: Appended) -> dict[int, Bound]:
+def fill(context: Context, fillings: Fillings, appended: AppendCounts) -> dict[int, AppendBound]:
     """Give the arrays their capacity. appended: by the loop. Returns the lengths that are known afterwards."""
-    lengths: dict[int, Bound] = {}
+    lengths: dict[int, AppendBound] = {}
     for each in () if fillings.done else fillings.lists:
         bound = appended.of(each.number)
         if each.number in context.doubling:
-            bound = Bound(ROOM, False)
+            bound = AppendBound(ROOM, False)
         if bound.most is None:
             raise Unbounded(each.place)
         later = _results_from(each.first)
@@ -117,7 +117,7 @@ def fill(context: Context, fillings: Fillings, appended: Appended) -> dict[int, 
                 raise Unbounded(each.place)
             total = affine.add(each.start, most)
             each.capacity.value.replace_all_uses_with(affine.as_expr(total).value)
-        lengths[each.number] = Bound(total, bound.is_exact)
+        lengths[each.number] = AppendBound(total, bound.is_exact)
     fillings.done = True
     return lengths
 
@@ -127,9 +127,9 @@ def after_filling(context: Context, loop: Loop, made: Pass, outcome: Outcome) ->
     own = {each.number for each in context.fillings.lists}
     trips = loop.length.expr if isinstance(loop.length, Traced) else loop.length
     bounds = {number: bound.times(trips, loop.leaves) for number, bound in made.appended.bounds.items()}
-    lengths = fill(context, context.fillings, Appended(bounds))
+    lengths = fill(context, context.fillings, AppendCounts(bounds))
     others = {number: bound for number, bound in bounds.items() if number not in own}
-    context.appended = context.appended.then(Appended(others))
+    context.appended = context.appended.then(AppendCounts(others))
     state = outcome.states.get(Exit.NEXT)
     if state is not None:
         origins = loop.length.origins if isinstance(loop.length, Traced) else frozenset()
@@ -137,7 +137,7 @@ def after_filling(context: Context, loop: Loop, made: Pass, outcome: Outcome) ->
     return outcome
 
 
-def with_lengths(state: State, lengths: dict[int, Bound], origins: frozenset, own: Hashable) -> None:
+def with_lengths(state: State, lengths: dict[int, AppendBound], origins: frozenset, own: Hashable) -> None:
     """Replace the lengths that a loop has counted by those that are known.
 
     origins: where the number of trips comes from. own: the loop as an origin, on which they do not depend.

@@ -18,14 +18,14 @@ from mlirad.frontend.interpreter import branches
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.loops import filled_lists, loop_ops, unrolling
 from mlirad.frontend.join.collapse import collapsed
-from mlirad.frontend.join.columns import Columns
-from mlirad.frontend.join.header import Header, Loop, LoopNaming, Pass, Skeleton
+from mlirad.frontend.join.join_columns import Columns
+from mlirad.frontend.join.loop_header import Header, Loop, LoopNaming, Pass, Skeleton
 from mlirad.frontend.join.merge import Merge
 from mlirad.frontend.join.moves import Moves
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Grows, NoFixpoint, NotConfirmed, NotEntered
 from mlirad.frontend.join.widening import Widening, leaves_of
-from mlirad.frontend.values import known
+from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.origins import dependent, resolved
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.state import Place, State
@@ -198,7 +198,7 @@ def merged_header(context: Context, search: Search, header: Header, made: Pass, 
 
 def state_after(context: Context, loop: Loop, made: Pass) -> State:
     """The state after an iteration."""
-    with building(made.block), known.scope():
+    with building(made.block), known_facts.scope():
         # Two arrays that names have in common may take turns. Three have come together, and a fourth would follow.
         most = 1 if loop.key in context.crowded else 2
         state, is_crowded = collapsed(made.outcome.states[Exit.NEXT], context.fresh, most)

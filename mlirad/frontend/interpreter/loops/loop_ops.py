@@ -19,13 +19,13 @@ from mlirad.frontend.interpreter import branches, conditions, dispatch
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.loops import unrolling
 from mlirad.frontend.join import value_names
-from mlirad.frontend.join.columns import discard
-from mlirad.frontend.join.header import INDEX, Header, Loop, Pass
+from mlirad.frontend.join.join_columns import discard
+from mlirad.frontend.join.loop_header import INDEX, Header, Loop, Pass
 from mlirad.frontend.join.merge import describe_state
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Bottom, NotEntered
 from mlirad.frontend.join.widening import given
-from mlirad.frontend.values import affine, known
+from mlirad.frontend.values import affine, known_facts
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Static
 
@@ -57,7 +57,7 @@ def one_pass(context: Context, loop: Loop, header: Header) -> Pass:
         return branches.relabelled(context, outcome, {Exit.CONTINUE: Exit.NEXT}, unrolling.header_live(context, loop))
 
     carried = block.args[len(leading) :]
-    value_names.name_carried(carried, header.slots(), list(header.columns.columns.values()))
+    value_names.name_carried(carried, header.column_keys(), list(header.columns.columns.values()))
     state = header.bound_to(carried)
     start = given(state)
     outcome = branches.run_in(context, block, state, run)
@@ -65,7 +65,7 @@ def one_pass(context: Context, loop: Loop, header: Header) -> Pass:
     if Exit.NEXT not in outcome.states:
         return Pass(block, outcome, start, exits, appended=outcome.appended)
     code = outcome.operand()
-    with building(block), known.scope():
+    with building(block), known_facts.scope():
         joined = branches.relabelled(
             context, outcome, dict.fromkeys(exits, Exit.NEXT), unrolling.header_live(context, loop)
         )
@@ -107,7 +107,7 @@ def plain_while_pass(context: Context, loop: Loop, header: Header) -> Pass | Non
         return value
 
     for carried in (before.args, block.args):
-        value_names.name_carried(carried, header.slots(), list(header.columns.columns.values()))
+        value_names.name_carried(carried, header.column_keys(), list(header.columns.columns.values()))
     state = header.bound_to(before.args)
     expected = describe_state(state, identity)
     outcome = branches.run_in(context, before, state, test)
@@ -165,12 +165,12 @@ def emit(context: Context, loop: Loop, header: Header, merged: Header, made: Pas
     outer, columns = context.current_block, merged.columns
     inits: list[SSAValue] = []
     yields: list[SSAValue] = []
-    arguments = made.block.args[len(made.block.args) - len(header.slots()) :]
-    for slot, argument in zip(header.slots(), arguments, strict=True):
-        column = columns.columns[slot]
+    arguments = made.block.args[len(made.block.args) - len(header.column_keys()) :]
+    for key, argument in zip(header.column_keys(), arguments, strict=True):
+        column = columns.columns[key]
         inits.append(columns.value_of(column, column.left, outer))
         yields.append(argument if column.right is None else columns.value_of(column, column.right, made.block))
-    in_order = [columns.columns[slot] for slot in header.slots()]
+    in_order = [columns.columns[key] for key in header.column_keys()]
     if made.before is not None:
         assert made.condition is not None
         with building(made.before):
@@ -179,7 +179,7 @@ def emit(context: Context, loop: Loop, header: Header, merged: Header, made: Pas
             insert(YieldOp(*yields))
         op = _marked(insert(WhileOp(inits, header.types(), [made.before], [made.block])), loop)
         for values in (made.before.args, made.block.args, op.results):
-            value_names.name_carried(values, header.slots(), in_order)
+            value_names.name_carried(values, header.column_keys(), in_order)
         context.state = header.after(op.results)
         return unrolling.exhausted(context, loop)
     zero = constant(0, types.I64)
@@ -193,7 +193,7 @@ def emit(context: Context, loop: Loop, header: Header, merged: Header, made: Pas
         op = _marked(insert(ForOp(zero.value, trips.value, one.value, inits, Region([made.block]))), loop)
         value_names.name_index(loop, made.block.args[0])
         for values in (made.block.args[1:], op.results):
-            value_names.name_carried(values, header.slots(), in_order)
+            value_names.name_carried(values, header.column_keys(), in_order)
         # A number of trips known here is not 0.
         context.state = header.after(op.results, None if isinstance(length, Traced) else columns)
         if isinstance(length, int):  # and the numbers are what the body makes of them
@@ -228,11 +228,11 @@ def emit_leaving(
     result_types = [argument.type for argument in made.block.args]
     op = _marked(insert(WhileOp([*counters, zero.value, *inits], result_types, [before], [made.block])), loop)
     results = op.results[len(counters) + 1 :]
-    in_order = [header.columns.columns[slot] for slot in header.slots()]
+    in_order = [header.columns.columns[key] for key in header.column_keys()]
     for values in (before.args, made.block.args, op.results):
         if counters:
             value_names.name_index(loop, values[0])
-        value_names.name_carried(values[len(counters) + 1 :], header.slots(), in_order)
+        value_names.name_carried(values[len(counters) + 1 :], header.column_keys(), in_order)
     exits = set(made.exits)
     code = Expr(op.results[len(counters)])
     if trips is not None:

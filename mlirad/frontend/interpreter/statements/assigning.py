@@ -13,8 +13,8 @@ from mlirad.errors import ShapeError
 from mlirad.frontend.interpreter import (
     dispatch,
     expressions,
-    fancy,
     indices,
+    items_by_arrays,
     iteration,
     list_items,
     special_methods,
@@ -24,7 +24,7 @@ from mlirad.frontend.interpreter import (
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.program import purity
-from mlirad.frontend.values.indexing import is_basic
+from mlirad.frontend.values.basic_indexing import is_basic
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value
 
@@ -93,7 +93,7 @@ def set_array_item(context: Context, array: Ref, index: Value, value: Value) -> 
     position = indices.index_operand(context, index)
     operand = storage.operand(context, value)
     if not is_basic(position):
-        fancy.set_advanced_item(context, array, position, operand)
+        items_by_arrays.set_item_by_arrays(context, array, position, operand)
         return
     part = indices.part(context, array, position)
     storage.require_writable(context, part)

@@ -12,11 +12,11 @@ import dataclasses
 import numpy as np
 
 from mlirad.frontend.interpreter import (
-    access,
-    attributes,
+    attribute_access,
     dispatch,
     expressions,
     indices,
+    item_access,
     iteration,
     special_methods,
     storage,
@@ -26,10 +26,10 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.expressions import BINARY, UFUNCS
 from mlirad.frontend.interpreter.special_methods import BINARY as SPECIAL
 from mlirad.frontend.interpreter.statements import assigning
-from mlirad.frontend.numpy.masked import changed_in_place
+from mlirad.frontend.numpy.selection_functions import changed_in_place
 from mlirad.frontend.program import prelude
-from mlirad.frontend.values.indexing import is_basic
-from mlirad.frontend.values.selection import Selected
+from mlirad.frontend.values.basic_indexing import is_basic
+from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Object, Ref, Static, Value
 
@@ -43,7 +43,7 @@ def augmented(context: Context, node: ast.AugAssign) -> None:
         return
     if isinstance(target, ast.Attribute):
         context.push(dispatch.expression(context, target.value))
-        context.push(attributes.attribute(context, context.top(), target.attr))
+        context.push(attribute_access.attribute(context, context.top(), target.attr))
         right = dispatch.expression(context, node.value)
         current = context.pop()
         context.push(in_place(context, node.op, current, right))
@@ -55,7 +55,7 @@ def augmented(context: Context, node: ast.AugAssign) -> None:
     )
     context.push(base, index)
     with context.at(target):
-        context.push(access.get_item(context, base, index))
+        context.push(item_access.get_item(context, base, index))
     right = dispatch.expression(context, node.value)
     current = context.pop()
     if isinstance(current, Selected):

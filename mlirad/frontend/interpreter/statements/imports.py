@@ -12,7 +12,7 @@ import sys
 from types import ModuleType
 
 from mlirad.contract.captures import Path, is_settled
-from mlirad.frontend.interpreter import attributes, python_objects, variables
+from mlirad.frontend.interpreter import attribute_access, outside_objects, variables
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.values import Value
 
@@ -44,7 +44,7 @@ def import_names(context: Context, node: ast.ImportFrom) -> None:
         variables.bind(
             context,
             alias.asname or alias.name,
-            attributes.attribute(context, module_value(context, module), alias.name),
+            attribute_access.attribute(context, module_value(context, module), alias.name),
         )
 
 
@@ -62,4 +62,4 @@ def imported(context: Context, name: str) -> ModuleType:
 
 def module_value(context: Context, module: ModuleType) -> Value:
     # A module stays what it is. What is read of it is guarded, unless its attributes are settled.
-    return python_objects.object_value(context, module, None if is_settled(module) else Path(module, ""))
+    return outside_objects.object_value(context, module, None if is_settled(module) else Path(module, ""))

@@ -27,10 +27,10 @@ def class_statement(context: Context, node: ast.ClassDef) -> None:
     body = code_of(context, node, context.frame.source.code)
     bases = tuple(map(partial(base_class, context), node.bases))
     key = context.frame.source.function, body, bases
-    kind = context.found.classes.get(key)
+    kind = context.findings.classes.get(key)
     if kind is None:
-        kind = context.found.classes[key] = made_class(context, node, body, bases)
-    context.found.unkeyed.append(f"the class {node.name}, which the function makes")
+        kind = context.findings.classes[key] = made_class(context, node, body, bases)
+    context.findings.unkeyed.append(f"the class {node.name}, which the function makes")
     variables.bind(context, node.name, Static(kind))
 
 

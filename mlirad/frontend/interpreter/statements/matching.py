@@ -14,7 +14,7 @@ import numpy as np
 
 from mlirad.dialect.core.expr import apply
 from mlirad.frontend.interpreter import (
-    attributes,
+    attribute_access,
     branches,
     classes,
     comparisons,
@@ -208,7 +208,7 @@ def matches_class(context: Context, pattern: ast.MatchClass, value: Value, bindi
         if not all(classes.is_there(context, value, name) for name in pattern_names):
             return False
         if len(pattern_names) == len(inner_patterns):
-            found = [attributes.attribute(context, value, name) for name in pattern_names]
+            found = [attribute_access.attribute(context, value, name) for name in pattern_names]
             pairs += list(zip(inner_patterns, found, strict=True))
     if len(pattern.patterns) > len(names):
         message = f"{kind.__name__}() accepts {len(names)} positional sub-patterns ({len(pattern.patterns)} given)"

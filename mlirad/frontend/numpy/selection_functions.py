@@ -20,16 +20,16 @@ from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import DTypeError
 from mlirad.frontend.numpy import (
+    numpy_choice,
     numpy_creation,
     numpy_elementwise,
     numpy_reductions,
     numpy_scalars,
-    numpy_selection,
     operators,
 )
 from mlirad.frontend.values import nep50, shapes, sizes
 from mlirad.frontend.values.assignment import assignable, check_in_place
-from mlirad.frontend.values.selection import Selected, is_same_value, refusal, transposed
+from mlirad.frontend.values.masked_selection import Selected, is_same_value, refusal, transposed
 from mlirad.frontend.values.traced import Number, Traced, as_operand, require_static, shape_of, visible
 
 
@@ -300,8 +300,8 @@ _REDUCTIONS: Mapping[Any, Callable[..., Any]] = {
 }
 
 _ELEMENTWISE = (
-    numpy_selection.where,
-    numpy_selection.clip,
+    numpy_choice.where,
+    numpy_choice.clip,
     numpy_creation.astype,
     numpy_creation.copy,
     numpy_creation.duplicate,

@@ -9,12 +9,12 @@ import builtins
 import operator
 from collections.abc import Callable
 
-from mlirad.frontend.interpreter import fancy, indices, iteration, list_items, special_methods, storage
+from mlirad.frontend.interpreter import indices, items_by_arrays, iteration, list_items, special_methods, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import is_integer
-from mlirad.frontend.values.indexing import is_basic
-from mlirad.frontend.values.selection import Selected
-from mlirad.frontend.values.selection import refusal as selection_refusal
+from mlirad.frontend.values.basic_indexing import is_basic
+from mlirad.frontend.values.masked_selection import Selected
+from mlirad.frontend.values.masked_selection import refusal as selection_refusal
 from mlirad.frontend.values.traced import DATA, Traced, require_static
 from mlirad.frontend.values.values import Lazy, Object, Ref, Static, Tuple, Value
 
@@ -82,7 +82,7 @@ def sequence_item(
 def array_item(context: Context, array: Ref, index: Value) -> Value:
     position = indices.index_operand(context, index)
     if not is_basic(position):
-        return fancy.advanced_item(context, array, position)
+        return items_by_arrays.item_by_arrays(context, array, position)
     part = indices.part(context, array, position)
     entries = position if isinstance(position, tuple) else (position,)
     if part.shape == () and not any(entry is Ellipsis for entry in entries):

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.frontend.interpreter import indices, python_objects, storage
+from mlirad.frontend.interpreter import indices, outside_objects, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.numpy import view_functions
 from mlirad.frontend.program.hints import did_you_mean
-from mlirad.frontend.values.selection import HINT, Selected, transposed
+from mlirad.frontend.values.masked_selection import HINT, Selected, transposed
 from mlirad.frontend.values.traced import Traced, visible, visible_shape
 from mlirad.frontend.values.values import Bound, Closure, Lazy, Object, Pullback, Ref, Static, Transformed, Tuple, Value
 
@@ -35,7 +35,7 @@ def attribute(context: Context, value: Value, name: str) -> Value:
             if entry.kind not in (list, dict):
                 if name in entry.keys:
                     return entry.items[entry.keys.index(name)]
-                return python_objects.attribute_of_class(context, value, entry.kind, name)
+                return outside_objects.attribute_of_class(context, value, entry.kind, name)
             if not hasattr(entry.kind, name):
                 raise context.refusal(f"a {entry.kind.__name__} has no attribute {name!r}")
             return Bound(value, name)
@@ -44,10 +44,10 @@ def attribute(context: Context, value: Value, name: str) -> Value:
             if name in fields:
                 return value.items[fields.index(name)]
             if value.kind is not tuple and name not in dir(tuple):
-                return python_objects.attribute_of_class(context, value, value.kind, name)
+                return outside_objects.attribute_of_class(context, value, value.kind, name)
             return Bound(value, name)
         case Static():
-            return python_objects.attribute_of_object(context, value, name)
+            return outside_objects.attribute_of_object(context, value, name)
         case Lazy() | Closure() | Bound() | Transformed() | Pullback():
             raise context.refusal(f"attribute {name!r} of {kind_of(value)} is not compiled")
     raise context.refusal(f"attribute {name!r} of {kind_of(value)} is not compiled")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from xdsl.ir import Block
 
 from mlirad.dialect.core.expr import Expr
-from mlirad.frontend.join.columns import is_inside
+from mlirad.frontend.join.join_columns import is_inside
 from mlirad.frontend.values import affine
 
 # For so many elements there may be room in vain.
@@ -19,7 +19,7 @@ SPARE = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Bound:
+class AppendBound:
     """most: how many are appended at most; None: that is not known. is_exact: whether it is so many always.
 
     A bound that is not exact is either a small number, or no more than the iterations that are run: an array that is
@@ -30,69 +30,69 @@ class Bound:
     is_exact: bool = True
 
     @staticmethod
-    def loose(most: affine.Int | None) -> Bound:
+    def loose(most: affine.Int | None) -> AppendBound:
         """A bound of code that may not be run, or not to its end."""
-        return Bound(most if isinstance(most, int) and most <= SPARE else None, False)
+        return AppendBound(most if isinstance(most, int) and most <= SPARE else None, False)
 
-    def plus(self, other: Bound) -> Bound:
+    def plus(self, other: AppendBound) -> AppendBound:
         most = None if self.most is None or other.most is None else affine.add(self.most, other.most)
-        return Bound(most, self.is_exact and other.is_exact)
+        return AppendBound(most, self.is_exact and other.is_exact)
 
-    def times(self, trips: affine.Int | None, leaves: bool = False) -> Bound:
+    def times(self, trips: affine.Int | None, leaves: bool = False) -> AppendBound:
         """The bound of all iterations of a loop. trips: how many there are at most; leaves: there may be fewer."""
         if isinstance(self.most, int) and not self.most:
             return self
         most = None if trips is None or self.most is None else affine.multiply(self.most, trips)
-        return Bound.loose(most) if leaves else Bound(most, self.is_exact)
+        return AppendBound.loose(most) if leaves else AppendBound(most, self.is_exact)
 
-    def outside(self, block: Block) -> Bound:
+    def outside(self, block: Block) -> AppendBound:
         """The bound by what is visible before a block, at the insertion point; what is known in the block is still
         known."""
         if not isinstance(self.most, Expr) or not is_inside(self.most.value, block):
             return self
         moved = affine.recomputed(self.most, lambda value: not is_inside(value, block))
-        return Bound.loose(affine.upper_bound(self.most)) if moved is None else Bound(moved, self.is_exact)
+        return AppendBound.loose(affine.upper_bound(self.most)) if moved is None else AppendBound(moved, self.is_exact)
 
-    def either(self, other: Bound) -> Bound:
+    def either(self, other: AppendBound) -> AppendBound:
         if self.most is None or other.most is None:
-            return Bound(None, False)
+            return AppendBound(None, False)
         if affine.difference(self.most, other.most) == 0:
-            return Bound(self.most, self.is_exact and other.is_exact)
+            return AppendBound(self.most, self.is_exact and other.is_exact)
         numbers = [most for most in (self.most, other.most) if isinstance(most, int)]
-        return Bound.loose(max(numbers) if len(numbers) == 2 else None)
+        return AppendBound.loose(max(numbers) if len(numbers) == 2 else None)
 
 
 @dataclass(frozen=True)
-class Appended:
+class AppendCounts:
     """The bounds of the lists, by the number of their arrays.
 
     One is never changed: to give up what has been tried is to return to an earlier one.
     """
 
-    bounds: Mapping[int, Bound] = field(default_factory=dict)
+    bounds: Mapping[int, AppendBound] = field(default_factory=dict)
 
-    def of(self, number: int) -> Bound:
-        return self.bounds.get(number, Bound())
+    def of(self, number: int) -> AppendBound:
+        return self.bounds.get(number, AppendBound())
 
-    def plus(self, number: int, bound: Bound = Bound(1)) -> Appended:
-        return Appended({**self.bounds, number: self.of(number).plus(bound)})
+    def plus(self, number: int, bound: AppendBound = AppendBound(1)) -> AppendCounts:
+        return AppendCounts({**self.bounds, number: self.of(number).plus(bound)})
 
-    def shorter(self, number: int) -> Appended:
+    def shorter(self, number: int) -> AppendCounts:
         """An element is taken away: how many there are is not what has been appended."""
-        return Appended({**self.bounds, number: replace(self.of(number), is_exact=False)})
+        return AppendCounts({**self.bounds, number: replace(self.of(number), is_exact=False)})
 
-    def outside(self, block: Block) -> Appended:
-        return Appended({number: bound.outside(block) for number, bound in self.bounds.items()})
+    def outside(self, block: Block) -> AppendCounts:
+        return AppendCounts({number: bound.outside(block) for number, bound in self.bounds.items()})
 
-    def then(self, code: Appended) -> Appended:
+    def then(self, code: AppendCounts) -> AppendCounts:
         """Code follows that appends as much."""
         result = self
         for number, bound in code.bounds.items():
             result = result.plus(number, bound)
         return result
 
-    def either(self, other: Appended) -> Appended:
+    def either(self, other: AppendCounts) -> AppendCounts:
         """What one of two pieces of code appends."""
-        return Appended(
+        return AppendCounts(
             {number: self.of(number).either(other.of(number)) for number in {**self.bounds, **other.bounds}}
         )

@@ -42,8 +42,8 @@ class Group:
     parts: tuple[Element, ...]
 
 
-Leaf = NumberElement | ArrayElement
-Element = Leaf | Group
+LeafElement = NumberElement | ArrayElement
+Element = LeafElement | Group
 EntryOf = Callable[[Object], Entry]
 
 
@@ -117,7 +117,7 @@ def common_element(left: Entry, right: Entry, left_of: EntryOf, right_of: EntryO
     return found[0] if len(found) == 1 else joined(found[0], found[1])  # type: ignore[arg-type]
 
 
-def leaves(element: Element) -> Iterator[Leaf]:
+def leaves(element: Element) -> Iterator[LeafElement]:
     if isinstance(element, Group):
         for part in element.parts:
             yield from leaves(part)

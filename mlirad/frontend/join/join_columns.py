@@ -21,14 +21,14 @@ from mlirad.frontend.values.nep50 import LARGEST_EXACT
 
 # A value of one side: an expression of that side, a number, or None where that side does not care.
 Operand = Expr | int | float | bool | None
-Slot = Hashable
+ColumnKey = Hashable
 
 _NO_FLOAT = "the integer {0} joins a float here, and no float is equal to it"
 
 
 @dataclass
 class Column:
-    """What one slot is on each side. `filler`: a number that is in range where a side does not care."""
+    """What is under one key on each side. `filler`: a number that is in range where a side does not care."""
 
     type: Attribute
     left: Operand
@@ -59,11 +59,11 @@ class Columns:
     right: Block
     is_loop: bool = False
     scratch: Block = field(default_factory=Block)
-    columns: dict[Slot, Column] = field(default_factory=dict)
+    columns: dict[ColumnKey, Column] = field(default_factory=dict)
     open: dict[Attribute, list[Column]] = field(default_factory=dict)
 
     def request(
-        self, slot: Slot, type: Attribute, left: Operand, right: Operand, filler: int = 0, share: bool = True
+        self, key: ColumnKey, type: Attribute, left: Operand, right: Operand, filler: int = 0, share: bool = True
     ) -> Expr:
         """The value that is `left` if control comes from the left side, and `right` if it comes from the right.
 
@@ -80,8 +80,8 @@ class Columns:
             return shared
         placeholder = self.scratch.insert_arg(type, len(self.scratch.args))
         # The branches of an if are merged once for each exit, and a place may stand in several.
-        slot = slot if self.is_loop else (len(self.columns), slot)
-        self.columns[slot] = column = Column(type, left, right, placeholder, filler)
+        key = key if self.is_loop else (len(self.columns), key)
+        self.columns[key] = column = Column(type, left, right, placeholder, filler)
         if share and (left is None or right is None):
             self.open.setdefault(type, []).append(column)
         return Expr(placeholder)

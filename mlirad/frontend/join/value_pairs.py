@@ -1,4 +1,4 @@
-"""The values that hold no others, where two states are merged.
+"""Pairs of values that are merged with each other, where two states are.
 
 Reads: a merge. Writes: nothing. Leaves: pairs of values and their places.
 """
@@ -17,7 +17,7 @@ _MOVED = Static | Traced | Ref
 
 
 @dataclass(frozen=True, eq=False)
-class Leaf:
+class ValuePair:
     """What stands in one place of a merged state on both sides: before a loop and after an iteration, or in branches.
 
     walked: the place, reached from a name. own: the place in the second state.
@@ -30,10 +30,10 @@ class Leaf:
     after: Value
 
 
-def leaves_between(merge: Merge) -> Iterator[Leaf]:
+def value_pairs(merge: Merge) -> Iterator[ValuePair]:
     """The places of two merged states that both have a value, down to the values that hold no others."""
     for place, a, b in merge.places():
-        yield from _leaves(place, place, place, a, b)
+        yield from _pairs_in(place, place, place, a, b)
     for number, (left, right) in merge.objects.sides.items():
         walked = merge.walked.get((left, right))
         if left is None or right is None or walked is None or merge.left is None or merge.right is None:
@@ -42,14 +42,14 @@ def leaves_between(merge: Merge) -> Iterator[Leaf]:
         if (old.kind, old.keys, old.growth) == (new.kind, new.keys, None):
             for index, (a, b) in enumerate(zip(old.items, new.items, strict=True)):
                 own = ("item", right, index)
-                yield from _leaves(("item", number, index), (*walked, "item", index), own, a, b)
+                yield from _pairs_in(("item", number, index), (*walked, "item", index), own, a, b)
 
 
-def _leaves(place: Place, walked: Place, own: Place, a: Value | None, b: Value | None) -> Iterator[Leaf]:
+def _pairs_in(place: Place, walked: Place, own: Place, a: Value | None, b: Value | None) -> Iterator[ValuePair]:
     a = a.value if isinstance(a, Maybe) else a
     b = b.value if isinstance(b, Maybe) else b
     if isinstance(a, _MOVED) and isinstance(b, _MOVED):
-        yield Leaf(place, walked, own, a, b)
+        yield ValuePair(place, walked, own, a, b)
     elif isinstance(a, Tuple) and isinstance(b, Tuple) and (a.kind, len(a.items)) == (b.kind, len(b.items)):
         for index, (x, y) in enumerate(zip(a.items, b.items, strict=True)):
-            yield from _leaves((*place, index), (*walked, index), (*own, index), x, y)
+            yield from _pairs_in((*place, index), (*walked, index), (*own, index), x, y)

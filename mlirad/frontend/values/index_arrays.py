@@ -1,7 +1,7 @@
 """Indices with arrays in them, taken apart: a view by what is basic in them, and arrays that index axes of that view.
 
 Reads: an index and the shape of the array that it indexes. Writes: checks of bounds, and index arrays as NumPy
-broadcasts them. Leaves: an Advanced, and the operands of the ops that gather and scatter.
+broadcasts them. Leaves: an ArrayIndex, and the operands of the ops that gather and scatter.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WHOLE = slice(None)
 
 
 @dataclass(frozen=True)
-class Arrays:
+class IndexArrays:
     """Index arrays: `values[k]` indexes axis `axes[k]` of a view, which is axis `named[k]` of the array itself.
 
     at: in front of which of the view's other axes the axes of the index arrays stand in the result.
@@ -86,12 +86,12 @@ def _checked(value: np.ndarray | Traced, axis: int, size: Size, whole: Shape, bo
 
 
 @dataclass(frozen=True)
-class Advanced:
+class ArrayIndex:
     """basic: the index without its arrays, which stand as `:` in it. Either index arrays, or one mask known at run time
     only (bool), whose axes in the view begin at number `start`, and in the result at `at`."""
 
     basic: tuple[Any, ...]
-    arrays: Arrays | None
+    arrays: IndexArrays | None
     mask: Traced | None = None
     start: int = 0
     at: int = 0
@@ -126,7 +126,7 @@ def as_array(entry: Any) -> np.ndarray | Traced | None:
     return entry
 
 
-def taken_apart(index: Any, shape: Shape) -> Advanced:
+def split_index(index: Any, shape: Shape) -> ArrayIndex:
     """An index that has arrays in it, for an array of that shape. Raises StaticIndexError for what does not fit."""
     entries = list(index) if isinstance(index, tuple) else [index]
     found = [as_array(entry) for entry in entries]
@@ -187,9 +187,9 @@ class _Reading:
         self.named: list[int] = []
         self.mask: Traced | None = None
         self.start = 0
-        self.runs: list[int] = []  # of each run of advanced entries, how many other axes of the view come before it
+        self.runs: list[int] = []  # of each run of entries with arrays, how many other axes of the view come before it
 
-    def run(self, entries: Sequence[Any]) -> Advanced:
+    def run(self, entries: Sequence[Any]) -> ArrayIndex:
         was_advanced = False
         for entry in entries:
             is_advanced = not (entry is None or entry is Ellipsis or isinstance(entry, slice))
@@ -207,8 +207,8 @@ class _Reading:
             )
         arrays = None
         if self.mask is None:
-            arrays = Arrays(tuple(self.values), tuple(self.axes), tuple(self.named), at)
-        return Advanced(tuple(self.basic), arrays, self.mask, self.start, at)
+            arrays = IndexArrays(tuple(self.values), tuple(self.axes), tuple(self.named), at)
+        return ArrayIndex(tuple(self.basic), arrays, self.mask, self.start, at)
 
     def _basic(self, entry: Any, is_int: bool) -> None:
         self.basic.append(entry)

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from mlirad.frontend.values import nep50
-from mlirad.frontend.values.layout import Strides, is_c_contiguous, is_unknown, unknown_strides
+from mlirad.frontend.values.numpy_strides import Strides, is_c_contiguous, is_unknown, unknown_strides
 from mlirad.frontend.values.sizes import Shape, Size
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Value

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from xdsl.ir import Attribute, Block, SSAValue
 
 from mlirad.dialect.core.expr import Expr
-from mlirad.frontend.join.appended import Appended
-from mlirad.frontend.join.columns import Columns, discard
+from mlirad.frontend.join.append_counts import AppendCounts
+from mlirad.frontend.join.join_columns import Columns, discard
 from mlirad.frontend.join.merge import Merge, Naming, Pair, describe_state
 from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.join.widening import Given, leaves_of, with_own_values
 from mlirad.frontend.program.scope import Names, assigned, may_leave, uses
+from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.origins import Mark, Origins, resolved, state_with_origins, with_origins
-from mlirad.frontend.values.selection import Selected
 from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import (
@@ -37,7 +37,7 @@ from mlirad.frontend.values.values import (
     with_parts,
 )
 
-# The slot that marks the number of the iteration.
+# The key that marks the number of the iteration.
 INDEX = "index"
 
 
@@ -74,12 +74,12 @@ class Loop:
 
 @dataclass
 class LoopNaming(Naming):
-    """Numbers of the merged cells and objects of one loop's header: the same slot has the same number in every pass.
+    """Numbers of the merged cells and objects of one loop's header: the same key has the same number in every pass.
 
     by_identity: pair what was one thing before the loop first (the order of an if), and not by where it stands.
     through_ifs: in an if in the loop, too, pair by where things stand.
     kept: cells that some variable refers to all the time, and that were not written when that was first seen: they
-    stay what they are, whatever else refers to them. marks: of slots, and of the number of the iteration ("index").
+    stay what they are, whatever else refers to them. marks: of keys, and of the number of the iteration ("index").
     """
 
     used: Names = frozenset()
@@ -92,19 +92,19 @@ class LoopNaming(Naming):
     kept: frozenset[int] = frozenset()
     marks: dict[Hashable, Mark] = field(default_factory=dict)
 
-    def mark(self, slot: Hashable) -> Mark:
-        return self.marks.setdefault(slot, Mark(slot))
+    def mark(self, key: Hashable) -> Mark:
+        return self.marks.setdefault(key, Mark(key))
 
     def rank(self, place: Place) -> int:
         if place[0] != "frame" or place[1] != self.frame:
             return 2
         return 1 if place[2] in self.changed else 0 if place[2] in self.used else 2
 
-    def number(self, slot: Hashable, left: int | None, right: int | None) -> int:
-        if left is not None and slot == ("cell", "same", left):
+    def number(self, key: Hashable, left: int | None, right: int | None) -> int:
+        if left is not None and key == ("cell", "same", left):
             return left  # for the loops around, too, it is what it was
-        number = self.numbers.setdefault((self.by_identity, slot), 0) or self.fresh()
-        self.numbers[self.by_identity, slot] = number
+        number = self.numbers.setdefault((self.by_identity, key), 0) or self.fresh()
+        self.numbers[self.by_identity, key] = number
         return number
 
     def same(self, left: Collection[int], right: Collection[int]) -> list[tuple[int, int]]:
@@ -175,13 +175,13 @@ class Header:
     @staticmethod
     def of(state: State, columns: Columns, naming: LoopNaming, key: Hashable) -> Header:
         """key: of the loop."""
-        slots = {column.placeholder: slot for slot, column in columns.columns.items()}
+        keys = {column.placeholder: key for key, column in columns.columns.items()}
         origins: dict[Mark, Origins] = {naming.mark(INDEX): frozenset({("loop", key)})}
 
         def marked(leaf: Value) -> Value:
-            if not isinstance(leaf, Traced) or leaf.expr.value not in slots:
+            if not isinstance(leaf, Traced) or leaf.expr.value not in keys:
                 return leaf
-            mark = naming.mark(slots[leaf.expr.value])
+            mark = naming.mark(keys[leaf.expr.value])
             origins[mark] = origins.get(mark, frozenset()) | leaf.origins
             return dataclasses.replace(leaf, origins=frozenset({mark}))
 
@@ -225,7 +225,7 @@ class Header:
     def _name_of(self) -> Callable[[SSAValue], Hashable]:
         return names_of(self.columns)
 
-    def slots(self) -> list[Hashable]:
+    def column_keys(self) -> list[Hashable]:
         return list(self.columns.columns)
 
     def types(self) -> list[Attribute]:
@@ -243,8 +243,8 @@ class Header:
         state = state_with_origins(self.bound_to(results), lambda origins: resolved(origins, self.origins))
         if last is None:
             return state
-        pairs = zip(self.slots(), results, strict=True)
-        chosen = {result: last.columns[slot].right for slot, result in pairs}
+        pairs = zip(self.column_keys(), results, strict=True)
+        chosen = {result: last.columns[key].right for key, result in pairs}
 
         def known(leaf: Value) -> Value:
             if not isinstance(leaf, Ref) or leaf.selector is None:
@@ -258,12 +258,12 @@ class Header:
 
 
 def names_of(columns: Columns) -> Callable[[SSAValue], Hashable]:
-    """How values are called in descriptions: placeholders by their slots, which are the same in every pass."""
-    names = {column.placeholder: slot for slot, column in columns.columns.items()}
+    """How values are called in descriptions: placeholders by their keys, which are the same in every pass."""
+    names = {column.placeholder: key for key, column in columns.columns.items()}
 
     def name(value: SSAValue) -> Hashable:
-        slot = names.get(value)
-        return ("column", slot, str(value.type)) if slot is not None else value
+        key = names.get(value)
+        return ("column", key, str(value.type)) if key is not None else value
 
     return name
 
@@ -315,7 +315,7 @@ class Pass:
     code: Expr | int | None = None
     before: Block | None = None
     condition: Expr | None = None
-    appended: Appended = field(default_factory=Appended)
+    appended: AppendCounts = field(default_factory=AppendCounts)
     chosen: Chosen = field(default_factory=dict)
     has_swapped: bool = False
 

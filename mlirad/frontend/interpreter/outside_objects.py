@@ -1,6 +1,6 @@
 """Objects from around the function: names, attributes and items that the compiled code does not make itself.
 
-Reads: Python objects, through captures.Found. Writes: nothing but hidden arguments. Leaves: values, captures, guards.
+Reads: Python objects. Writes: nothing but hidden arguments. Leaves: values; captures and guards, in captures.Findings.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mlirad.frontend.join.value_names import name
 from mlirad.frontend.numpy import numpy_calls
 from mlirad.frontend.program import purity
 from mlirad.frontend.program.hints import did_you_mean
-from mlirad.frontend.values.layout import strides_of
+from mlirad.frontend.values.numpy_strides import strides_of
 from mlirad.frontend.values.traced import of_array
 from mlirad.frontend.values.values import Alternative, Bound, Entry, Owner, Ref, Static, Tuple, Value
 from mlirad.frontend.values.views import View
@@ -63,7 +63,7 @@ def global_value(context: Context, name: str) -> Value:
     except NameError as error:
         alike = did_you_mean(name, [*context.frame.scope.local, *function.__globals__, *dir(builtins)])
         raise context.refusal(str(error), alike or "define it before the function is compiled") from None
-    return object_value(context, value, context.found.root(function, name))
+    return object_value(context, value, context.findings.root(function, name))
 
 
 def object_value(context: Context, value: Any, path: Path | None) -> Value:
@@ -89,7 +89,7 @@ def object_value(context: Context, value: Any, path: Path | None) -> Value:
 def guard(context: Context, path: Path | None, value: Any) -> None:
     """Let the code be right only while this is found there."""
     if path is not None and (path.name or path.steps):  # an object itself stays what it is
-        context.found.guards.setdefault(path, Guard(path, value))
+        context.findings.guards.setdefault(path, Guard(path, value))
 
 
 def guard_code(context: Context, function: FunctionType, code: CodeType) -> None:
@@ -97,9 +97,9 @@ def guard_code(context: Context, function: FunctionType, code: CodeType) -> None
     if is_in_settled(function.__module__):
         return
     path = Path(function, "")
-    if context.found.guards.setdefault(path, Guard(path, function, code=code)).code is not code:
+    if context.findings.guards.setdefault(path, Guard(path, function, code=code)).code is not code:
         raise Restart(f"{function.__name__} is changed while it is compiled")
-    context.found.used[function] = None
+    context.findings.used[function] = None
 
 
 def method(context: Context, value: MethodType, path: Path | None) -> Value:
@@ -115,7 +115,7 @@ def step(path: Path | None, kind: str, key: Hashable) -> Path | None:
 
 def guard_keys(context: Context, value: Any, path: Path | None) -> None:
     if path is not None:  # also of an object itself
-        context.found.guards.setdefault(path, Guard(path, type(value), keys_of(value)))
+        context.findings.guards.setdefault(path, Guard(path, type(value), keys_of(value)))
 
 
 def container(context: Context, value: Any, path: Path | None) -> Value:
@@ -134,7 +134,7 @@ def container(context: Context, value: Any, path: Path | None) -> Value:
 
 def captured(context: Context, array: np.ndarray, path: Path) -> Ref:
     """An array around the function: a hidden argument."""
-    capture = context.found.captures.get(path)
+    capture = context.findings.captures.get(path)
     if capture is not None and capture.name in context.state.frames[0]:
         known = context.state.frames[0][capture.name]
         assert isinstance(known, Ref)
@@ -146,7 +146,7 @@ def captured(context: Context, array: np.ndarray, path: Path) -> Ref:
         except TypeError as error:
             raise DTypeError(str(error), context.location) from None
         assert isinstance(leaf, ArrayLeaf)
-        context.found.capture(path, leaf)
+        context.findings.capture(path, leaf)
     # Every state must have it from the beginning, or a join would take it for an array of one side.
     raise Restart(f"the array {path} is captured")
 
@@ -218,7 +218,7 @@ def has_attribute(context: Context, owner: Static, name: str) -> bool:
 def tell(context: Context, owner: Static, name: str) -> None:
     """Note an attribute that no guard is asked about."""
     if not _is_told(owner):
-        context.found.unkeyed.append(f"the attribute {name!r} of a {type(owner.value).__name__}")
+        context.findings.unkeyed.append(f"the attribute {name!r} of a {type(owner.value).__name__}")
 
 
 def attribute_of_class(context: Context, value: Value, kind: type, name: str) -> Value:

@@ -21,7 +21,7 @@ from mlirad.dialect.ops.request import ForwardOp, JvpOp, PullbackOp, RequestOp, 
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
 from mlirad.frontend.interpreter import dispatch, iteration, storage
 from mlirad.frontend.interpreter.calls import outline, recursion
-from mlirad.frontend.interpreter.calls.outline import InArrays, Made, Outlined, name_of_value
+from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outlined, name_of_value
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import buffers_of, list_in_arrays
 from mlirad.frontend.join.merge import kind_of
@@ -284,7 +284,7 @@ def tangents(context: Context, function: Value, args: Sequence[Value], kwargs: d
 
 def tangent_of(context: Context, result: Any, out: Value, tangents: Iterator[Expr]) -> Value:
     """The tangent of a plain result, which is `out` here: of floats from `tangents`, of everything else zero."""
-    if isinstance(result, Made | Tuple):
+    if isinstance(result, MadeObject | Tuple):
         values = out.items if isinstance(out, Tuple) else context.as_is(out).items  # type: ignore[arg-type]
         pairs = zip(result.items, values, strict=True)
         items = tuple(tangent_of(context, part, value, tangents) for part, value in pairs)
@@ -364,7 +364,7 @@ def require_no_list(context: Context, result: Any, name: str) -> None:
         message = f"vjp of {name} needs a cotangent for each element of a list that a loop fills"
         hint = "return np.array(xs), or return the list as aux (has_aux=True)"
         raise DifferentiationError(message, context.returned.get(name, context.location), hint)
-    for item in result.items if isinstance(result, Made | Tuple) else ():
+    for item in result.items if isinstance(result, MadeObject | Tuple) else ():
         require_no_list(context, item, name)
 
 
