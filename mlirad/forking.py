@@ -1,10 +1,10 @@
-"""Forks while other threads are at work: no compilation is cut in two by one, and no lock is left held.
+"""Forks while other threads work: a fork interrupts no compilation, and leaves no lock held.
 
-Reads: nothing. Writes: nothing. Leaves: a forked child in which everything can be used. The parent's threads do not
-exist in it, so that what they were at would stay as it was: a module half imported, a lock held for ever.
+Reads: nothing. Writes: nothing. Leaves: a forked child in which everything can be used. The parent's other threads do
+not exist in it, so what they were doing would remain unfinished: a module half imported, a lock held for ever.
 
-All locks here are the interpreter's own, in `with` statements: those are the only thing that Ctrl-C cannot interrupt
-between taking a lock and being sure to give it back.
+All locks here are the interpreter's own, in `with` statements: only there Ctrl-C cannot interrupt between taking a lock
+and making sure that it is released.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def whole() -> threading.RLock:
 def _before() -> None:
     own = whole()
     _own.taken = []
-    # Who forks in the middle of what is whole waits for nobody: another thread that forks may be waiting for it.
+    # A thread that forks in the middle of what is whole does not wait: another thread that forks may be waiting for it.
     if not _has(own):
         _take(_gate)
         for each in list(_locks_of_threads):

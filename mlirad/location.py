@@ -1,4 +1,4 @@
-"""Where in the user's source something stands. Imports nothing of the compiler."""
+"""Places in the user's source. Imports nothing of the compiler."""
 
 from __future__ import annotations
 

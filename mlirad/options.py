@@ -35,14 +35,14 @@ class Options:
 
     @property
     def for_target(self) -> dict[str, Any]:
-        """What the target is told, which refuses what it has no notion of."""
+        """The options for the target, which refuses unknown ones."""
         return {name: leaf.value for name, leaf in self.of_target} | ({"parallel": True} if self.parallel else {})
 
 
 OWN_OPTIONS = tuple(name for name in Options.__dataclass_fields__ if name != "of_target")
 """The options that `jit` has whatever the target is."""
 SHARED_OPTIONS = frozenset({"parallel"})
-"""Those that a target may declare too, and is told."""
+"""Options that a target may declare, too, and then receives."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Functions of NumPy and math that have been replaced by others, as tests and tools do.
 
-Reads: the namespaces of these modules, now and when mlirad was imported. Writes: nothing. Leaves: a refusal: the rules
-of the compiler are written with these functions, and it knows NumPy's functions by what stands under their names.
+Reads: the namespaces of these modules, now and when mlirad was imported. Writes: nothing. Gives: a refusal, because the
+compiler's rules use these functions, and it finds NumPy's functions by their names.
 """
 
 from __future__ import annotations

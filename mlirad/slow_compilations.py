@@ -1,4 +1,4 @@
-"""A compilation that takes long says what it is unrolling: on stderr, once.
+"""Reports on stderr, once, what a slow compilation is unrolling.
 
 Reads: the clock, and what the frontend notes of loops. Writes: stderr. Leaves: no thread behind.
 """

@@ -10,13 +10,13 @@ import operator
 
 from mlirad.options import MOST_THREADS, Environment
 
-_count = ctypes.c_int64(0)  # 0 as long as nobody has asked; compiled code reads it at its address
+_count = ctypes.c_int64(0)  # 0 until it is needed; compiled code reads it at its address
 
 
 def set_num_threads(n: int) -> None:
     """Let n threads, with the one that calls, share the work of each call of kernels with `parallel=True`.
 
-    It is the number of the whole process, from the next call on, until it is set anew; calls of other threads that are
+    It is the number of the whole process, from the next call on, until it is set again; calls of other threads that are
     under way may take it up at once. Forked processes inherit it, others begin with MLIRAD_NUM_THREADS, or with as many
     as they may use processors. Results do not depend on it, to the bit. With 1 no thread is woken.
 

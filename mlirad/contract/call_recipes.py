@@ -1,11 +1,11 @@
-"""How calls may go without Python: what a call looks like, step by step, for a target that can follow it.
+"""Recipes of calls without Python: the steps of a call, for a target that can run them.
 
-Reads: nothing. Writes: nothing. Leaves: `Recipe`, which jit makes of a specialisation and a target's artifact takes.
+Reads: nothing. Writes: nothing. Gives: `Recipe`, which jit makes of a specialisation and a target's artifact takes.
 
-The steps work on registers that hold Python objects. The first ones are the arguments of the call, then come those
-that steps push, in order. Compiled code takes and gives 64-bit slots, as `PassedValue` tells.
+The steps work on registers that hold Python objects: first the arguments of the call, then what the steps push, in
+order. Compiled code takes and returns 64-bit slots, as `PassedValue` describes.
 
-A target whose code is called otherwise has nothing to do with this: its artifacts are no `PlannedCalls`.
+A target whose code is called in another way does not use this: its artifacts are not `PlannedCalls`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a target keeps on disk the code that it needs besides a compiled module: jit gives it this function.
+"""The function by which a target keeps code on disk that it needs besides compiled modules; jit provides it.
 
 Reads: a name, and a function that makes the code. Writes: new code to disk. Leaves: the code.
 """

@@ -1,4 +1,4 @@
-"""How compiled code is called, and when it is right: all that a run needs to know besides the code. Does without xDSL.
+"""How compiled code is called, and when it may be used: all that a run needs besides the code. Needs no xDSL.
 
 Reads: nothing. Writes: nothing. Leaves: an Interface.
 """

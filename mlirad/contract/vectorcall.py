@@ -1,10 +1,10 @@
-"""Room in objects for the address of native code that calls of them go to: CPython's vectorcall protocol (PEP 590).
+"""Room in objects for the address of the native code that runs their calls: CPython's vectorcall protocol (PEP 590).
 
-Reads: nothing. Writes: a base class. Leaves: interpreters that know nothing of it; there the class is an empty one.
+Reads: nothing. Writes: a base class; on interpreters without the protocol it is empty. Leaves: all other classes.
 
-A class of Python's cannot have such room: in its slots are objects, which are counted and searched. So its base is a
-class as C would make it. A class that derives from it is called as before, until a target says otherwise; an instance
-too, until there is an address.
+A Python class cannot have such room: its slots hold objects, which are reference-counted and traversed. So the base
+class is made as a C extension makes one. A derived class is called as before, until a target sets it up; and so is an
+instance, until it has an address.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How large a size that only the run knows can be: what memory is planned by.
+"""Upper bounds of sizes that are known only at run time, by which memory is planned.
 
-Reads: scf and nd. Writes: nothing. Gives: intervals of i64 values, and upper bounds of sizes, that hold wherever no
-check on the way has failed.
+Reads: scf and nd. Writes: nothing. Gives: intervals of i64 values, and upper bounds of sizes, which hold if no earlier
+check has failed.
 """
 
 from __future__ import annotations

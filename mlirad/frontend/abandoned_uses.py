@@ -2,8 +2,8 @@
 
 Reads: a finished module. Writes: ops outside of it, which lose their operands. Leaves: values that it alone uses.
 
-A loop is interpreted several times, and any part of an attempt may end it: ops that have been built by then are never
-inserted, but are uses of the values that the next attempt keeps. Passes would take these values for needed.
+A loop is interpreted several times, and any part of an attempt may abandon it. Ops that were built by then are never
+inserted, but they use values that the next attempt keeps. Passes would treat these values as needed.
 """
 
 from __future__ import annotations

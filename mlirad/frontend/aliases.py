@@ -34,7 +34,7 @@ class MemorySpan:
 
 
 def view_within(base: ArrayLeaf, base_span: MemorySpan, leaf: ArrayLeaf, span: MemorySpan) -> View | None:
-    """The array `leaf` as a view of `base`, no two elements of which are one."""
+    """The array `leaf` as a view of `base` in which no element occurs twice."""
     view = View.of(base.shape, base.dtype, strides_of(base), base.readonly)
     found = _sliced(view, base_span, span) or _through_line(view, base_span, span)
     if found is None:
@@ -43,7 +43,7 @@ def view_within(base: ArrayLeaf, base_span: MemorySpan, leaf: ArrayLeaf, span: M
 
 
 def _sliced(view: View, base: MemorySpan, part: MemorySpan) -> View | None:
-    """A part of which each axis runs along one axis of the base."""
+    """A part, each axis of which runs along one axis of the base."""
     first = _coordinates(base, part.start)
     if first is None:
         return None

@@ -419,7 +419,7 @@ class Build:
     def written(self, raises: bool) -> tuple[dict[int, int], dict[int, int]]:
         """The arrays of the caller that the function changes, each with the result that is its final content.
 
-        raises: it certainly raises; what it has changed by then, as far as it is known.
+        raises: it certainly raises; then those that it is known to have changed before.
         """
         arguments: dict[int, int] = {}
         captures: dict[int, int] = {}

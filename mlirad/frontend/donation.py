@@ -1,4 +1,4 @@
-"""Which result takes the memory of which donated argument.
+"""Pairs donated arguments with the results that take their memory.
 
 Reads: the leaves of the arguments, and what the results are to the caller. Writes: nothing. Leaves: donated arrays that
 no result fits, and those that a result is, or is a view of, to the caller.

@@ -68,7 +68,7 @@ class ReturnedArrays:
         return self._chosen(array)
 
     def _chosen(self, array: Ref) -> ResultLeaf:
-        """One of several arrays, as the program runs; the last option is a copy of what is nobody else's."""
+        """One of several arrays, as the program runs; the last option is a copy that nothing else refers to."""
         options: list[Array] = []
         conditions: list[Expr | None] = []
         needs_new = False

@@ -1,7 +1,7 @@
 """Arrays of a call that share memory.
 
 Reads: the arrays that compiled code is called with. Writes: nothing. Gives: which of them overlap, and which is a view
-of which other one.
+of another one.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ Fetch = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Input:
-    """One argument of compiled code: a leaf of the call's arguments, or a captured array that is fetched anew.
+    """One argument of compiled code: a leaf of the call's arguments, or a captured array that is fetched at each call.
 
     leaf: the leaf's number, or None; then `fetch` gives the array. key: what the frontend calls it (the leaf's number,
     or -1 - that of the capture). name: what messages call it. is_written: the code writes it.

@@ -2,9 +2,9 @@
 
 Reads: the thresholds of Python's collector. Writes: the first of them, for that time. Leaves: them as they were.
 
-A compilation makes some hundred thousand objects that refer to one another and outlive every collection, so that
-Python's collector looks through them, and through all that the program holds, again and again for nothing: a tenth of
-the time in a small process, more in a large one.
+A compilation makes some hundred thousand objects that refer to one another and survive every collection. So Python's
+collector would scan them, and everything else in the program, again and again: a tenth of the time in a small process,
+more in a large one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the code of a specialisation comes from: the cache on disk, or a compilation.
+"""Gets the code of a specialisation: from the cache on disk, or by compiling it.
 
 Reads: a function, a signature, the leaves of a call. Writes: what was compiled, to disk. Gives: specialisations.
 """

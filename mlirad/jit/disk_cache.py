@@ -1,10 +1,10 @@
 """Compiled code kept on disk, on two levels.
 
 A specialisation is found by what the user wrote: source, signature, options, versions and processor lead to a few
-entries, each with the guards that it holds under, a description of its interface, and the name of its object code.
-Object code is found by the LLVM IR that it is compiled from. On a hit neither xDSL nor the frontend is imported.
+entries, each with the guards that must hold, a description of its interface, and the name of its object code. Object
+code is found by the LLVM IR that it is compiled from. On a hit neither xDSL nor the frontend is imported.
 
-Reads and writes: a Store. Leaves: interfaces and object code. What cannot be told to another process is not kept.
+Reads and writes: a Store. Leaves: interfaces and object code. What means nothing in another process is not kept.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class DiskCache:
                 artifact = None if code is None else self._load(entry["object"], code)
                 if artifact is not None:
                     return Hit(known[0], artifact, known[1])
-            self.store.drop(name)  # its code has gone, or it says what no entry of ours says
+            self.store.drop(name)  # its code has gone, or its content is not ours
         return None
 
     def keep(
@@ -201,7 +201,7 @@ class DiskCache:
 def _written(
     objects: Objects, interface: Interface, reliance: Reliance, static: Mapping[int, StaticLeaf]
 ) -> dict[str, Any]:
-    """The entry, but for its object code. Its guards stand in an order in which each function is met before it is
+    """The entry without its object code. Its guards are in an order in which each function is met before it is
     looked into."""
     if not reliance.is_told:
         raise NotPortable("it relies on what cannot be told")
@@ -221,7 +221,7 @@ def _written(
                 raise NotPortable("a function is not where another process would find it")
         described = [objects.encode(_plain_dict(getattr(interface, name))) for name in _FIELDS]
         for each in described:
-            objects.decode(each)  # or it could not be read again
+            objects.decode(each)  # or it could not be decoded later
         known = objects.encode({number: leaf.value for number, leaf in static.items()})
     return {"static": known, "guards": guards, "interface": described, "sharing": objects.sharing()}
 

@@ -1,9 +1,9 @@
-"""From a specialisation to the recipe by which its calls go without Python.
+"""From a specialisation to the recipe by which it is called without Python.
 
-Reads: what was built, its guards and captures, the compiled function's slots. Writes: nothing. Leaves: None for what
-the slow path alone does: strided arguments, arguments that share memory, results that are views or pullbacks.
+Reads: what was built, its guards and captures, the compiled function's slots. Writes: nothing. Gives: a recipe, or None
+for what only the slow path does: strided arguments, arguments that share memory, results that are views or pullbacks.
 
-Every check that the slow path makes at a call is here again, or stricter; what does not fit goes the slow path.
+The recipe makes every check of the slow path, or a stricter one; a call that does not fit takes the slow path.
 """
 
 from __future__ import annotations

@@ -151,10 +151,10 @@ class Kernel(NativelyCallable):
     def last_memory(self) -> int | None:
         """The most bytes that the last call, of any thread, needed at one time besides its arguments and results.
 
-        They are those of temporary arrays, of what a derivative keeps for its reverse sweep, of the same in every call
-        under way of a function that calls itself (not of the native stack), and of results whose size is only known
-        when they are computed. What was asked for is counted: a first call may hold more for the moment in which an
-        array that grows moves, and the memory stays reserved for later calls. None before the first call.
+        Counted are temporary arrays, what a derivative keeps for its reverse sweep, both in every active call of a
+        recursive function (without the native stack), and results whose size is only known when they are computed.
+        Requested bytes are counted: a first call may hold more while a growing array moves, and the memory stays
+        reserved for later calls. None before the first call.
         """
         last = self._last
         if last is None or self._plans is None or self._plans.hits == self._hits_before:
@@ -292,7 +292,7 @@ _SENT = f".{Kernel.as_sent.attrname}"
 
 
 def _of_main(function: FunctionType, options: Options, texts: Mapping[str, Sequence[str]] | None = None) -> Kernel:
-    """The kernel of `__main__` that was pickled: that of this process, if the function was found by its name."""
+    """The kernel of `__main__` that was pickled: this process's own one, if the function was found by its name."""
     _receive(texts)
     name = function.__qualname__.removesuffix(_SENT)
     found = requests.found(function.__module__, name)

@@ -1,7 +1,7 @@
-"""Values as JSON that says the same in every process, and back; functions and classes by number and by content.
+"""Values as JSON that means the same in every process, and back; functions and classes by number and by content.
 
-Reads: Python values. Writes: nothing. Leaves: JSON, of which nothing is ever run: what it mentions is found again among
-the functions and classes that the caller has. Raises NotPortable for an object that is nothing but itself.
+Reads: Python values. Writes: nothing. Gives: JSON. It is never executed: the functions and classes that it mentions
+are looked up among those that the caller has. Raises NotPortable for an object that only has an identity.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def _global(module: str, name: str) -> Any:
 
 
 def _records() -> dict[str, Any]:
-    """The classes of which the description of a specialisation is made: of signatures, results, requests, pytrees."""
+    """The classes that descriptions of specialisations consist of: signatures, results, requests, pytrees."""
     modules = (results, signature, tree, requests)
     found = [each for module in modules for each in vars(module).values() if isinstance(each, type)]
     return {each.__name__: each for each in (*found, Capture) if dataclasses.is_dataclass(each)}

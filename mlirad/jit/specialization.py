@@ -31,7 +31,7 @@ from mlirad.targets.target import Artifact
 if TYPE_CHECKING:
     from mlirad.frontend.aliases import Alias
 
-    # Compiles the function again, for arguments of which some are views of others; without the views, looks for its
+    # Compiles the function again, for arguments some of which are views of others; without the views, looks for its
     # code on disk. The last argument names the case there.
     Remake = Callable[
         [Mapping[int, Alias] | None, Sequence[Capture], Sequence[Any], Sequence[Any]], "Specialization | None"

@@ -1,8 +1,8 @@
-"""Entries on disk: bytes under a name, each sealed by a checksum. What is damaged, foreign or unreadable is no entry.
+"""Entries on disk: bytes under a name, each sealed by a checksum. A damaged or unreadable file is not an entry.
 
 Reads and writes: one directory, which other processes use at the same time; none that other users may write. Leaves:
-whole entries, or none: an entry is written beside its place and then moved there. No error of the file system gets out:
-the worst is a missing entry.
+whole entries, or none: an entry is written to a temporary file and then renamed. No error of the file system is raised:
+the worst result is a missing entry.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAGIC = b"mlirad entry 1\n\0"
 _SEAL_BYTES = 32
 _SUFFIX, _PARTIAL = ".entry", ".partial"
 _NAME = re.compile(r"[0-9a-f]{32,64}(-[0-9]+)?")
-_STALE = 3600.0  # seconds after which nobody is writing a partial file any more
+_STALE = 3600.0  # seconds after which a partial file is abandoned
 LIMIT = 256 << 20
 """Bytes that the entries may take together; the least recently used go first."""
 
@@ -69,7 +69,7 @@ class Store:
         self.root = root
         self.limit = limit
         self._lock = threading.Lock()
-        self._size: int | None = None  # of all entries, as far as this process knows
+        self._size: int | None = None  # of all entries that this process knows
         self._has_warned = False
 
     def refusal(self) -> str | None:
@@ -132,7 +132,7 @@ class Store:
         _remove(self._path(name))
 
     def census(self) -> Census:
-        """What there is."""
+        """All entries."""
         sizes = [status.st_size for _, status in self._files()]
         return Census(len(sizes), sum(sizes))
 

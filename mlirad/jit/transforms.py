@@ -157,7 +157,7 @@ def grad(
     argnums (grad_position is the same): the positional argument, or the arguments, to differentiate with respect to;
     an int gives one gradient, a tuple a tuple. A gradient has its argument's shape, dtype and pytree structure.
     has_aux: the function returns (value, aux), and the result is (gradients, aux).
-    options: as those of `jit`; without them, the options of the function, if it is jitted, but for donate_argnums.
+    options: as those of `jit`; without them, the options of the function, if it is jitted, except donate_argnums.
 
     Raises, when called, mlirad.DifferentiationError (a TypeError), at the place in the source, for a value that is not
     one float and for an argument that is not of floats. What the function writes in the caller's arrays, lists, dicts

@@ -72,7 +72,7 @@ class Interpreter:
 
     def _block(self, block: Block, arguments: Sequence[Value], outer: Environment) -> tuple[Value, ...]:
         """Run a block and give the operands of its terminator."""
-        # One flat environment per call: SSA values are unique, and a loop's body writes its own anew each trip.
+        # One flat environment per call: SSA values are unique, and a loop's body writes its own again in each trip.
         outer.update(zip(map(id, block.args), arguments, strict=True))
         for op in block.ops:
             operands = [outer[id(operand)] for operand in op.operands]

@@ -1,4 +1,4 @@
-"""What the class of an op tells of its effects. Most passes ask it of every op, and xDSL asks each op's traits in turn.
+"""What the class of an op says about its effects. Most passes ask this for every op, and xDSL searches the op's traits.
 
 Reads: classes of ops. Writes: nothing. Leaves: the questions that depend on the op itself to the passes.
 """

@@ -1,4 +1,4 @@
-"""What a function answers of a type, kept with the type: xDSL's attributes never change, and to hash one is slow.
+"""A function's result for a type, cached on the type: xDSL's attributes never change, and hashing one is slow.
 
 Reads: attributes. Writes: entries of an attribute's `__dict__`, which xDSL neither compares nor prints.
 Leaves: classes.

@@ -1,8 +1,8 @@
 """IR values with NumPy's operators: the layer in which derivative rules and loops are written.
 
-An `Expr` stands for an SSA value; using an operator or a NumPy function on it emits the op that the function spells, at
-the current insertion point (`building`) and with the current location (`located`). There is no promotion and no
-broadcasting here but for numbers and scalars: mixing element types is a DTypeError.
+An `Expr` represents an SSA value; using an operator or a NumPy function on it emits the op that the function spells, at
+the current insertion point (`building`) and with the current location (`located`). There is no promotion, and
+broadcasting only of numbers and scalars: mixing element types is a DTypeError.
 """
 
 from __future__ import annotations

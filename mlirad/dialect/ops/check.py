@@ -1,6 +1,6 @@
-"""Checks: ops with an effect, which leave the kernel with an exception where they fail.
+"""Checks: ops with an effect, which leave the kernel with an exception if they fail.
 
-An access consumes the result of its check, nothing moves over one, and a reverse sweep never repeats one.
+An access consumes the result of its check, no op moves past a check, and a reverse sweep never repeats one.
 """
 
 from __future__ import annotations

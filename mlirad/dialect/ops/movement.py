@@ -99,7 +99,7 @@ def broadcast(x: Expr, dims: Sequence[int], shape: Sequence[int], sizes: Sequenc
 
 
 def broadcast_like(x: Expr, dims: Sequence[int], like: Expr) -> Expr:
-    """x broadcast to the shape of `like`, of which nothing else is read."""
+    """x broadcast to the shape of `like`, whose elements are not read."""
     return broadcast(x, dims, like.shape, [] if x.type == like.type else unknown_dims(like))
 
 

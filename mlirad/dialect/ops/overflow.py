@@ -1,7 +1,7 @@
 """Whether 64 bits hold the result of Python's int arithmetic: predicates, which a check with OverflowError consumes.
 
-Each is a few instructions, and against a constant one comparison. What can be proved of them, `mlirad-eliminate-checks`
-proves; the rest is a branch that is always predicted.
+Each is a few instructions; with a constant operand, one comparison. `mlirad-eliminate-checks` removes those that it
+proves; the others are branches that the processor predicts.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class AddFitsOp(FitsOp):
 
 @op()
 class SubFitsOp(FitsOp):
-    """x - y fits: x and y have the same sign, or the difference has that of x."""
+    """x - y fits: x and y have the same sign, or the difference has the sign of x."""
 
     name = "nd.sub_fits"
     EXACT: ClassVar = operator.sub
@@ -131,7 +131,7 @@ class MulFitsOp(FitsOp):
 
 @op()
 class FloorDivFitsOp(FitsOp):
-    """x // y fits: always, but for the smallest integer by -1. (That y is not 0 is for another check.)"""
+    """x // y fits: always, except the smallest integer by -1. (That y is not 0 is for another check.)"""
 
     name = "nd.floordiv_fits"
 
@@ -157,7 +157,7 @@ def _known(value: SSAValue) -> int | None:
 
 
 def _within(x: SSAValue, low: int, high: int) -> SSAValue:
-    """low <= x <= high, of bounds one of which at least an i64 can reach."""
+    """low <= x <= high, where an i64 can reach at least one of the bounds."""
     if low <= LOWEST:
         return number(1, types.I1) if high >= HIGHEST else compare("sle", x, number(high, i64))
     if high >= HIGHEST:

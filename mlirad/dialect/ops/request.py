@@ -1,10 +1,10 @@
-"""The `ad` dialect: requests for derivatives, the markers that stand between adjoint and tape, and the tape's own ops.
+"""The `ad` dialect: requests for derivatives, the markers between adjoint and tape, and the tape's own ops.
 
 Requests name a function and are expanded innermost first: `ad.vjp`, `ad.jvp`, and `ad.forward` with `ad.pullback`.
 `wrt` numbers the function's arguments, `outs` those of its results that have a cotangent or tangent.
 
-Markers: `ad.record` lists what a forward block lends to its reverse block, `ad.replay` pairs the two blocks and holds
-the reverse counter, `ad.residual` is one of the lent values. `ad.turn` stands where a forward sweep ends.
+Markers: `ad.record` lists the values that a forward block offers to its reverse block, `ad.replay` pairs the two blocks
+and holds the reverse counter, `ad.residual` is one of these values. `ad.turn` marks the end of a forward sweep.
 """
 
 from __future__ import annotations
@@ -289,7 +289,7 @@ class ReplayOp(IRDLOperation):
     """This block undoes forward block number `block`: its trip number `counter`, if it is a loop's body, inside the
     trip `outer` of the forward block around it (absent where that is the function's own block).
 
-    It stays where nothing names a value of the block: the tape may have writes to take back there."""
+    It stays even if no value of the block is used: the tape may have writes to undo there."""
 
     name = "ad.replay"
     block = prop_def(IntegerAttr.constr(i64))

@@ -124,7 +124,7 @@ class GrowOp(PureOp):
 
 
 def new_tape(type: Attribute, slot: int, *size: Expr) -> Expr:
-    """An ad.tape of which each trip fills `slot` elements. size: where its length is unknown."""
+    """An ad.tape; each trip fills `slot` of its elements. size: where its length is unknown."""
     made = emit(TapeOp, *size, result_type=type)
     made.value.owner.attributes[SLOT] = IntegerAttr(slot, i64)
     return made

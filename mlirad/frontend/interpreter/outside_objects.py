@@ -67,7 +67,7 @@ def global_value(context: Context, name: str) -> Value:
 
 
 def object_value(context: Context, value: Any, path: Path | None) -> Value:
-    """A Python object as a value; `path`: where it was found (None: nobody changes it)."""
+    """A Python object as a value; `path`: where it was found (None: it cannot change)."""
     if isinstance(value, np.ndarray):
         return storage.result(context, of_array(value)) if path is None else captured(context, value, path)
     if isinstance(value, MethodType):

@@ -150,7 +150,7 @@ def described(context: Context, value: Value) -> str:
 
 
 def changing(context: Context, value: Any) -> UnsupportedSyntaxError:
-    """The refusal of an object of which it is not known whether it is still the same at the next call."""
+    """The refusal of an object that may be another one at the next call."""
     kind = type(value).__name__
     if isinstance(value, Iterator):
         return context.refusal(f"an iterator ({kind}) is used up by the first call", "make a list of it outside")

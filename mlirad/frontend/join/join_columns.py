@@ -96,7 +96,7 @@ class Columns:
         return operand
 
     def _complement(self, type: Attribute, left: Operand, right: Operand) -> Expr | None:
-        """A column of this type of which the other side does not care about the half that this one needs."""
+        """A column of this type; the other side does not use the half that this one needs."""
         for column in self.open.get(type, ()):
             if left is None and column.right is None:
                 column.right = right

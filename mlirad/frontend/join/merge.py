@@ -250,7 +250,7 @@ class Merge:
 
     @staticmethod
     def is_unbound(place: Place, value: Value | None, state: State | None) -> bool:
-        """Whether a side has no value because the name is not bound there (and not because nobody asks)."""
+        """Whether a side has no value because the name is not bound there (and not because it is not needed)."""
         return value is None and state is not None and state.is_live(place)
 
     @staticmethod

@@ -121,7 +121,7 @@ def attribute(x: Traced, name: str) -> Any:
 
 
 def implementation(function: Any) -> Implementation | None:
-    """What compiles a function on traced values: a method of ours is its own."""
+    """What compiles a function on traced values: our own methods compile themselves."""
     if function in _FUNCTIONS:
         return _FUNCTIONS[function]
     if isinstance(function, np.ufunc):

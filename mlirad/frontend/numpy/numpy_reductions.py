@@ -122,8 +122,8 @@ def _deviations(a: Any, axis: Any, ddof: Any, keepdims: bool, function: Any) -> 
 
 
 def of_several(distance: Expr, count: float | Expr) -> Expr:
-    """The distances of so many numbers to their mean. That of one number is 0 (nan if it is not finite) whatever the
-    number is: it has no derivative, which the square root's would make 0 times infinity."""
+    """The distances of so many numbers to their mean. For one number it is 0 (nan if the number is not finite): a
+    constant, as the derivative of the square root would be 0 times infinity."""
     if isinstance(count, float) and count != 1.0:
         return distance
     shape = shape_of(distance)

@@ -120,7 +120,7 @@ def aligned(operand: Traced | Number, model: Selected) -> Traced | Number:
 
 
 def _axes(x: Selected, axis: Any) -> tuple[tuple[int, ...], bool]:
-    """The axes of the values that are reduced, and whether that of the mask is among them."""
+    """The axes of the values that are reduced, and whether the mask's axis is among them."""
     require_static(axis, "the axis of a reduction")
     axes = shapes.normalize_axes(axis, x.ndim)
     count = x.mask.ndim - 1

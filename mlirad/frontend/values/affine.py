@@ -140,7 +140,7 @@ def remember_iteration(number: Expr, length: Int) -> None:
 
 
 def remember_size(size: Int, largest: int | None) -> None:
-    """`size` is that of an array, of at most `largest` elements."""
+    """`size` is an array's, of at most `largest` elements."""
     if isinstance(size, Expr):
         remember(("size", size.value), (0, _ITERATIONS if largest is None else largest))
 

@@ -31,7 +31,7 @@ def assignable(
 
     casts_scalars: whether NumPy's scalars are cast as arrays are, and not checked as Python's numbers are.
 
-    in_place: the ufunc of an augmented assignment, of which `value` is the result; then the value's shape must not be
+    in_place: the ufunc of an augmented assignment, whose result is `value`; then the value's shape must not be
     larger, and its dtype must be of the same kind. Raises what NumPy raises.
     """
     operand = as_operand(value, dtype)  # of lists, NumPy makes no array of another dtype on the way

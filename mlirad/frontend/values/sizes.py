@@ -172,7 +172,7 @@ def filled(number: Any, shape: Sequence[Size], element: Attribute) -> Expr:
 
 
 def fitted(x: Expr, shape: Sequence[Size]) -> Expr:
-    """x, of which it is known that it has this shape, in the type of the shape."""
+    """x, which is known to have this shape, in the type of the shape."""
     if x.shape == pattern(shape):
         return x
     zero = constant(0, types.I64)

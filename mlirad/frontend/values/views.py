@@ -97,7 +97,7 @@ class Affine:
         )
 
     def get(self, contents: Expr, params: Sequence[Start], shape: Shape) -> Expr:
-        """The view's elements, of the base's: a scalar for the shape (). `shape`: that of the slice."""
+        """The view's elements, of the base's: a scalar for the shape (). `shape`: the slice's."""
         starts = params[: len(self.base)]
         if not self.kept:
             element = emit(ExtractOp, contents, *_exprs(starts))

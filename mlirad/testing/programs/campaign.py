@@ -44,7 +44,7 @@ def way(how: str) -> Natively:
 
 @dataclass
 class Summary:
-    """What a campaign found. Reasons of refusals and features are counted by program, failures are told in full."""
+    """What a campaign found. Reasons of refusals and features are counted by program, failures are kept in full."""
 
     programs: int = 0
     compiled: int = 0
@@ -134,7 +134,7 @@ def _work(keys: Sequence[Key], how: str, derivatives: bool, pipe: Connection) ->
 
 
 def run(keys: Sequence[Key], how: str, log: Path | None = None, derivatives: bool = True) -> Summary:
-    """Judge programs in another process; one that crashes it or hangs is a failure, and the rest goes on anew."""
+    """Judge programs in another process. One that crashes or hangs is a failure; the rest goes on in a new process."""
     summary = Summary()
     done = set(_read(log, summary)) if log is not None else set()
     left = [key for key in keys if key not in done]

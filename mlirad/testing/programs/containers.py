@@ -47,7 +47,7 @@ def _make(writer: Writer, holder: str) -> None:
 
 
 def _change(writer: Writer, name: str, kind: Several) -> None:
-    """One item changed in place, bound anew, or taken out; or the whole made again."""
+    """One item changed in place, replaced, or removed; or the whole container made again."""
     rng, expressions = writer.rng, writer.expressions
     number = rng.randrange(len(kind.items))
     place, item = kind.path(name, number), kind.items[number]

@@ -1,7 +1,7 @@
 """What a program's text is about: its control flow, its writes, its views, its functions.
 
-Reads: source text. Writes: nothing. Leaves: names of features; what the text does not tell (derivatives, layouts of
-arguments) is told by the judge and the program.
+Reads: source text. Writes: nothing. Leaves: names of features; what the text does not say (derivatives, layouts of
+arguments) the judge and the program add.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LOOPS = (ast.For, ast.While)
 
 
 def features_of(source: str) -> set[str]:
-    """The features of the functions in a text, but for those of `program.py`, which every program has."""
+    """The features of the functions in a text, except those of `program.py`, which every program has."""
     found: set[str] = set()
     for function in ast.parse(source).body:
         if isinstance(function, ast.FunctionDef) and function.name not in COMMON:

@@ -1,6 +1,6 @@
 """Cuts a program down while it stays wrong in the same way.
 
-Reads: a program, and what is wrong. Writes: nothing. Leaves: a program of which nothing more can be taken away.
+Reads: a program, and what is wrong. Writes: nothing. Leaves: a program from which nothing more can be removed.
 """
 
 from __future__ import annotations

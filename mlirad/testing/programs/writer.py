@@ -93,7 +93,7 @@ class Writer:
         return [n for n, k in self.expressions.scope.items() if k == kind and n not in self.frozen]
 
     def targets(self) -> list[tuple[str, Kind]]:
-        """Places that may be bound anew: names, and items of lists, dicts and dataclasses."""
+        """Places that may be bound again: names, and items of lists, dicts and dataclasses."""
         found: list[tuple[str, Kind]] = []
         for name, kind in self.expressions.scope.items():
             if isinstance(kind, Several):
@@ -127,7 +127,7 @@ class Writer:
         return [(name, shape) for name, shape in self.expressions.arrays() if len(shape) == 2]
 
     def updatable(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Arrays of which `x += 1` is right: not the items of tuples, nor what belongs to a loop."""
+        """Arrays for which `x += 1` is right: not the items of tuples, nor what belongs to a loop."""
         places = [(place, kind) for place, kind in self.targets() if isinstance(kind, Array)]
         return [(place, kind.shape) for place, kind in places if kind.dtype == "float64"]
 

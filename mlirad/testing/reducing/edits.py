@@ -219,7 +219,7 @@ class DropArgument:
 
 @dataclass(frozen=True)
 class DropCarry:
-    """Drops one of the values that go round a loop or come out of a branch."""
+    """Drops one of the values that a loop carries or a branch yields."""
 
     number: int
     carry: int

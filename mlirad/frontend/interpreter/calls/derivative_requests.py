@@ -48,7 +48,7 @@ class PulledBack:
 
 
 _OPTIONS = ("argnums", "has_aux", "grad_position")
-"""Of `grad` and `value_and_grad`, but for those of compilations."""
+"""The options of `grad` and `value_and_grad`, without those of compilations."""
 
 
 def make_transformed(context: Context, transform: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:

@@ -250,7 +250,7 @@ def as_function(context: Context, site: Site, traced: frozenset[str]) -> Value:
 
 
 def pass_over(context: Context, site: Site, seen: Seen, block: Block) -> Ended:
-    """Interpret the function's body, as far as is known what it leaves."""
+    """Interpret the function's body, with what is known about its results."""
     with building(block):
         context.state = seen.entered(block.args)
     count = len(site.bound)
@@ -270,7 +270,7 @@ def pass_over(context: Context, site: Site, seen: Seen, block: Block) -> Ended:
         context.location = start
         discard(block)
         if any(known.ended is None and known.function != site.function for known in context.calling.known):
-            raise  # it does not return as far as is known of the functions around it
+            raise  # it does not return, by what is known about the functions around it
         hint = "let it return on one path without a call of itself"
         raise context.refusal(f"{site.name} calls itself and never returns", hint) from None
     except BaseException:

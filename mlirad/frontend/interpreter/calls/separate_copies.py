@@ -125,7 +125,7 @@ def cells_of(array: Ref) -> set[int]:
 
 
 def may_meet(a: Ref, b: Ref) -> bool:
-    """Whether two arrays may have an element in common, as far as cells and views say."""
+    """Whether two arrays may have an element in common, by their cells and views."""
     return any(x.cell == y.cell and not are_apart(x.view, y.view) for x in a.alternatives for y in b.alternatives)
 
 

@@ -118,7 +118,7 @@ def in_place(context: Context, op: ast.operator, current: Value, right: Value) -
 
 
 def is_numpys(value: Value, op: ast.operator) -> bool:
-    """Whether the operator beside a list is NumPy's, also in place: of an array, and of NumPy's numbers but for `*`."""
+    """Whether the operator beside a list is NumPy's, also in place: an array's, and a NumPy number's except `*`."""
     if isinstance(value, Ref | Selected):
         return True
     if isinstance(op, ast.Mult):
