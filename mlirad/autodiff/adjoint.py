@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation
 
-from mlirad.autodiff import calls, regions
-from mlirad.autodiff.calls import Recorded
+from mlirad.autodiff import call_adjoint, regions
+from mlirad.autodiff.call_adjoint import Recorded
 from mlirad.autodiff.cancel_clears import mark_clear
 from mlirad.autodiff.cotangents import Cotangents, Reverse
 from mlirad.autodiff.naming import Mirror
@@ -53,7 +53,7 @@ class Adjoint(Reverse):
             case scf.IfOp():
                 regions.reverse_if(self, op, cotangents, at)
             case func.CallOp() if self.recorded is not None and op in self.recorded.sites:
-                calls.reverse_call(self, op, self.recorded, cotangents, at)
+                call_adjoint.reverse_call(self, op, self.recorded, cotangents, at)
             case _:
                 raise DifferentiationError(f"{op.name} has no derivative", types.from_location(op.location))
 

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirad.autodiff.activity import Activity, Dependence, activity, dependent
 from mlirad.autodiff.carries import terminator
-from mlirad.autodiff.functions import free_name
+from mlirad.autodiff.private_functions import free_name
 from mlirad.dialect.core import types
 from mlirad.xdsl_support.traversal import find
 

@@ -24,8 +24,8 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from mlirad.autodiff.carries import Loop, LoopOp, block_of, terminator, yields
 from mlirad.autodiff.cotangents import Reverse
-from mlirad.autodiff.functions import add_function
 from mlirad.autodiff.naming import Mirror
+from mlirad.autodiff.private_functions import add_function
 from mlirad.dialect.core import types
 from mlirad.dialect.core.control import for_loop, while_loop
 from mlirad.dialect.core.expr import Expr, apply, building, constant, emit, insert, located, where

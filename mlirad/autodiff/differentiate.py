@@ -19,6 +19,7 @@ from xdsl.traits import SymbolTable
 
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.adjoint import Adjoint
+from mlirad.autodiff.call_adjoint import Recorded, record
 from mlirad.autodiff.callees import (
     FLOATS,
     INTEGERS,
@@ -31,12 +32,11 @@ from mlirad.autodiff.callees import (
     returned_by,
     set_written,
 )
-from mlirad.autodiff.calls import Recorded, record
 from mlirad.autodiff.carries import count_trips, terminator
 from mlirad.autodiff.cotangents import Cotangents
-from mlirad.autodiff.functions import free_name
 from mlirad.autodiff.naming import Mirror, hint_cotangent
 from mlirad.autodiff.needed import needed
+from mlirad.autodiff.private_functions import free_name
 from mlirad.autodiff.records import RECORDED, recorded_attribute
 from mlirad.autodiff.tangent import Tangent
 from mlirad.dialect.core import types

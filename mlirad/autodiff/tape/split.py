@@ -28,7 +28,7 @@ from xdsl.rewriter import InsertPoint
 from mlirad.autodiff.callees import define, set_written
 from mlirad.autodiff.carries import block_of, terminator
 from mlirad.autodiff.differentiate import JOINED
-from mlirad.autodiff.functions import add_function
+from mlirad.autodiff.private_functions import add_function
 from mlirad.autodiff.records import RECORDED, read_record, write_record
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building, insert, located

@@ -2,7 +2,7 @@
 
 Reads and writes: tensor, autodiff and optimized stages, in place. Leaves: the checks that may fail, in their order, and
 those comparisons, maxima and minima of i64 scalars whose outcome is unknown. No read that a loop's writes cannot
-touch stays in the loop (apart.py).
+touch stays in the loop (hoist_reads.py).
 
 One walk in program order collects facts. A loop's variable lies between 0 and its bound, and an index that has passed
 a check between 0 and the size. In a branch, and after a check, the condition holds. A counter grows by what its loop
@@ -45,9 +45,9 @@ from mlirad.dialect.ops.indexing import WrapIndexOp
 from mlirad.dialect.ops.movement import DimOp
 from mlirad.dialect.ops.overflow import HIGHEST, LOWEST, AddFitsOp, FitsOp, MulFitsOp, SubFitsOp
 from mlirad.lowering.carries import Carries, is_structured
-from mlirad.lowering.clean_up.apart import move_reads_out
-from mlirad.lowering.clean_up.growth import Growth, growth
+from mlirad.lowering.clean_up.hoist_reads import hoist_reads
 from mlirad.lowering.clean_up.ranges import Interval, Ranges, Sum
+from mlirad.lowering.clean_up.trip_change import TripChange, trip_change
 from mlirad.lowering.rewriting import constant_int, in_place_of, replace, terminator
 from mlirad.xdsl_support.traversal import ops_of
 
@@ -305,15 +305,15 @@ class _Walk:
         highest = min(max(self.ranges.interval_of(last).high, 0), HIGHEST)
         self.ranges.add_atom(variable, Interval(0, highest), above=(last,))
         for number, (arg, init) in enumerate(zip(op.body.block.args[1:], op.iter_args, strict=True)):
-            each = growth(terminator(op.body.block).operands[number], arg)
+            each = trip_change(terminator(op.body.block).operands[number], arg)
             if each is not None:
                 self._counter(arg, init, each, Interval(0, highest), self.sum_of(variable))
                 trips = Interval(0, min(highest + 1, HIGHEST))
                 self._counter(op.results[number], init, each, trips, None)
         self.visit(op.body.block, last)
-        move_reads_out(op, self.ranges)
+        hoist_reads(op, self.ranges)
 
-    def _counter(self, value: SSAValue, init: SSAValue, each: Growth, trips: Interval, number: Sum | None) -> None:
+    def _counter(self, value: SSAValue, init: SSAValue, each: TripChange, trips: Interval, number: Sum | None) -> None:
         """The value of a carry after so many trips (`number` of them, if it is given), each of which adds something."""
         start = self.ranges.interval(init)
         low, high = start.low + min(0, trips.high * each.net.low), start.high + max(0, trips.high * each.net.high)
@@ -346,7 +346,7 @@ class _Walk:
         self.visit(before)
         facts = self.facts(terminator(before).operands[0], True)
         for number, (init, arg) in enumerate(zip(op.arguments, body.args, strict=True)):
-            each = growth(terminator(body).operands[number], arg)
+            each = trip_change(terminator(body).operands[number], arg)
             interval = None if each is None else self._while_counter(arg, self.ranges.interval(init), each, facts)
             if interval is not None:
                 self.ranges.add_atom(arg, interval)
@@ -356,7 +356,7 @@ class _Walk:
             facts = self.facts(terminator(before).operands[0], True)
         self.visit(body, *facts)
 
-    def _while_counter(self, arg: SSAValue, start: Interval, each: Growth, facts: list[Sum]) -> Interval | None:
+    def _while_counter(self, arg: SSAValue, start: Interval, each: TripChange, facts: list[Sum]) -> Interval | None:
         """Where a counter lies that changes so in a trip, in which the facts hold of it; None if it may wrap."""
         least, most = LOWEST, HIGHEST
         for fact in facts:

@@ -38,14 +38,14 @@ class Spare:
 
 
 @dataclass(frozen=True)
-class Passed:
+class BranchMemory:
     """Memory that an `if` passes on, as extra result `number`."""
 
     op: scf.IfOp
     number: int
 
 
-Token = SSAValue | Spare | Passed
+Token = SSAValue | Spare | BranchMemory
 
 
 class Unbalanced(Exception):
@@ -53,14 +53,14 @@ class Unbalanced(Exception):
 
 
 @dataclass
-class Pool:
+class FreeMemory:
     """The memory that is free at a point of the body: what has died, and the loop's spares from `used` on."""
 
     dead: dict[Kind, list[Token]] = field(default_factory=lambda: defaultdict(list))
     used: dict[Kind, int] = field(default_factory=lambda: defaultdict(int))
 
-    def copy(self) -> Pool:
-        copy = Pool()
+    def copy(self) -> FreeMemory:
+        copy = FreeMemory()
         copy.dead.update({kind: list(tokens) for kind, tokens in self.dead.items()})
         copy.used.update(self.used)
         return copy
@@ -77,17 +77,17 @@ class Pool:
 
 
 @dataclass
-class Plan:
+class LoopRewrite:
     """What is to change in a loop, found out before anything is changed.
 
-    fills: operand `index` of an op is memory to be taken from a pool. passed: what the two branches of an `if`
+    fills: operand `index` of an op is memory to be taken from what is free. passed: what the two branches of an `if`
     pass on, inner ones first. end: what is free at the end of the body.
     """
 
     fills: list[tuple[Operation, int, Token]] = field(default_factory=list)
-    passed: dict[Passed, tuple[Token, Token, Kind]] = field(default_factory=dict)
+    passed: dict[BranchMemory, tuple[Token, Token, Kind]] = field(default_factory=dict)
     spares: dict[Kind, int] = field(default_factory=lambda: defaultdict(int))
-    end: Pool = field(default_factory=Pool)
+    end: FreeMemory = field(default_factory=FreeMemory)
 
 
 def carry_spare_buffers(webs: Webs) -> None:
@@ -101,10 +101,10 @@ def carry_spare_buffers(webs: Webs) -> None:
             escaping = {memory for memory in made if id(webs.of(memory)) in webs_carried}
             if escaping:
                 try:
-                    plan = Rotation(loop, escaping, webs).plan
+                    rewrite = Rotation(loop, escaping, webs).rewrite
                 except Unbalanced:
                     continue
-                _apply(plan, loop, webs)
+                _apply(rewrite, loop, webs)
 
 
 def kind_of(value: SSAValue) -> Kind:
@@ -117,22 +117,22 @@ class Rotation:
     """A walk through a loop's body that tracks which buffers are free."""
 
     def __init__(self, loop: scf.ForOp | scf.WhileOp, escaping: set[SSAValue], webs: Webs) -> None:
-        self.plan = Plan()
+        self.rewrite = LoopRewrite()
         self._escaping = escaping
         self._kinds = {kind_of(memory) for memory in escaping}
         self._webs = webs
         # Tensors that own one of the buffers that the loop carries.
         self._owners: set[SSAValue] = set()
         body = loop.regions[-1].block
-        pool = Pool()
-        self._block(body, [arg for arg in body.args if is_tensor(arg)], pool)
-        for kind, used in pool.used.items():
-            if len(pool.dead[kind]) < used:
+        free = FreeMemory()
+        self._block(body, [arg for arg in body.args if is_tensor(arg)], free)
+        for kind, used in free.used.items():
+            if len(free.dead[kind]) < used:
                 raise Unbalanced
-            self.plan.spares[kind] = used
-        self.plan.end = pool
+            self.rewrite.spares[kind] = used
+        self.rewrite.end = free
 
-    def _block(self, block: Block, owners: Sequence[SSAValue], pool: Pool) -> None:
+    def _block(self, block: Block, owners: Sequence[SSAValue], free: FreeMemory) -> None:
         dying: dict[Operation, list[SSAValue]] = defaultdict(list)
 
         def enter(value: SSAValue) -> None:
@@ -141,7 +141,7 @@ class Rotation:
             self._owners.add(value)
             last = self._last_use(value, block)
             if last is None:
-                pool.dead[kind_of(value)].append(value)
+                free.dead[kind_of(value)].append(value)
             elif not _is_taken(value, last):
                 dying[last].append(value)
 
@@ -150,19 +150,19 @@ class Rotation:
         for op in block.ops:
             for index, operand in enumerate(op.operands):
                 if operand in self._escaping and not isinstance(op, tensor.DimOp):
-                    self.plan.fills.append((op, index, pool.take(kind_of(operand))))
+                    self.rewrite.fills.append((op, index, free.take(kind_of(operand))))
             ending = dying.pop(op, [])
             if isinstance(op, scf.IfOp) and op.false_region.blocks:
-                self._branches(op, ending, pool)
+                self._branches(op, ending, free)
                 ending = []
             for result in self._new_owners(op):
                 enter(result)
             for value in ending:
-                pool.dead[kind_of(value)].append(value)
+                free.dead[kind_of(value)].append(value)
 
-    def _branches(self, op: scf.IfOp, owners: Sequence[SSAValue], pool: Pool) -> None:
+    def _branches(self, op: scf.IfOp, owners: Sequence[SSAValue], free: FreeMemory) -> None:
         """Owners whose last use is in the `if` live on in its branches, and die there or are yielded."""
-        first, second = pool.copy(), pool.copy()
+        first, second = free.copy(), free.copy()
         self._block(op.true_region.block, owners, first)
         self._block(op.false_region.block, owners, second)
         number = 0
@@ -175,13 +175,13 @@ class Rotation:
                 raise Unbalanced
             common = [token for token in ones if token in others]
             ones, others = ([t for t in tokens if t not in common] for tokens in (ones, others))
-            pool.used[kind] = used
-            pool.dead[kind] = common
+            free.used[kind] = used
+            free.dead[kind] = common
             for one, other in zip(ones, others, strict=True):
-                passed = Passed(op, number)
+                passed = BranchMemory(op, number)
                 number += 1
-                pool.dead[kind].append(passed)
-                self.plan.passed[passed] = (one, other, kind)
+                free.dead[kind].append(passed)
+                self.rewrite.passed[passed] = (one, other, kind)
 
     def _new_owners(self, op: Operation) -> Iterator[SSAValue]:
         """The results that own a buffer that one of the operands owned."""
@@ -248,9 +248,9 @@ def _is_passed_on(op: Operation) -> bool:
     return type(op) in VIEWS and not isinstance(op, tensor.ExtractSliceOp) and _is_taken(op.operands[0], op)
 
 
-def _apply(plan: Plan, loop: scf.ForOp | scf.WhileOp, webs: Webs) -> None:
+def _apply(rewrite: LoopRewrite, loop: scf.ForOp | scf.WhileOp, webs: Webs) -> None:
     memory: dict[Token, SSAValue] = {}
-    models = {kind_of(op.operands[index]): op.operands[index] for op, index, _ in plan.fills}
+    models = {kind_of(op.operands[index]): op.operands[index] for op, index, _ in rewrite.fills}
 
     def found(token: Token, like: SSAValue) -> SSAValue:
         """The memory of a token, in the shape of `like` and from now on of its web."""
@@ -260,11 +260,11 @@ def _apply(plan: Plan, loop: scf.ForOp | scf.WhileOp, webs: Webs) -> None:
         webs.join(value, like)
         return value
 
-    for kind, count in plan.spares.items():
+    for kind, count in rewrite.spares.items():
         for number in range(count):
             memory[Spare(kind, number)] = _carry(loop, models[kind], webs)
-    needed = _needed(plan)
-    for passed, (one, other, kind) in plan.passed.items():
+    needed = _needed(rewrite)
+    for passed, (one, other, kind) in rewrite.passed.items():
         if passed in needed:
             op, type = passed.op, models[kind].type
             result = OpResult(type, op, len(op.results))
@@ -277,10 +277,10 @@ def _apply(plan: Plan, loop: scf.ForOp | scf.WhileOp, webs: Webs) -> None:
             memory[passed] = result
     end = terminator(loop.regions[-1].block)
     with in_place_of(end):
-        for kind, count in plan.spares.items():
-            free = [found(token, models[kind]) for token in plan.end.dead[kind][:count]]
+        for kind, count in rewrite.spares.items():
+            free = [found(token, models[kind]) for token in rewrite.end.dead[kind][:count]]
             end.operands = [*end.operands, *free]
-    for op, index, token in plan.fills:
+    for op, index, token in rewrite.fills:
         empty = op.operands[index]
         with in_place_of(op):
             op.operands[index] = found(token, empty)
@@ -288,18 +288,18 @@ def _apply(plan: Plan, loop: scf.ForOp | scf.WhileOp, webs: Webs) -> None:
             webs.forget(empty)
 
 
-def _needed(plan: Plan) -> set[Token]:
+def _needed(rewrite: LoopRewrite) -> set[Token]:
     """What the memory that is taken and carried is made of."""
     needed: set[Token] = set()
-    pending = [token for _, _, token in plan.fills]
-    for kind, count in plan.spares.items():
-        pending += plan.end.dead[kind][:count]
+    pending = [token for _, _, token in rewrite.fills]
+    for kind, count in rewrite.spares.items():
+        pending += rewrite.end.dead[kind][:count]
     while pending:
         token = pending.pop()
         if token not in needed:
             needed.add(token)
-            if isinstance(token, Passed):
-                pending += plan.passed[token][:2]
+            if isinstance(token, BranchMemory):
+                pending += rewrite.passed[token][:2]
     return needed
 
 

@@ -18,7 +18,7 @@ from mlirad.dialect.core.expr import building, insert, located
 from mlirad.dialect.core.op import Dims
 from mlirad.dialect.ops.elementwise import number
 from mlirad.lowering.known import number_of
-from mlirad.lowering.to_linalg.fusion import Member, Plan, is_uniform, maker_in
+from mlirad.lowering.to_linalg.fusion import FusionPlan, Member, is_uniform, maker_in
 
 
 @dataclass
@@ -29,7 +29,7 @@ class FusedBody:
     """
 
     root: Member
-    plan: Plan
+    plan: FusionPlan
     values: Mapping[SSAValue, SSAValue]
     block: Block = field(default_factory=Block)
     inputs: list[tuple[SSAValue, Dims]] = field(default_factory=list)

@@ -80,11 +80,11 @@ class Member:
         return self.reduces and any(len(read) < self.loops for read in self.answer.maps[:-1])
 
 
-Plan = dict[Operation, Member | Generic | Upstream]
+FusionPlan = dict[Operation, Member | Generic | Upstream]
 """What each nd op in a block becomes: a Generic is one on scalars."""
 
 
-def maker_in(plan: Plan, value: SSAValue, root: Member) -> Member | None:
+def maker_in(plan: FusionPlan, value: SSAValue, root: Member) -> Member | None:
     """What computes an array in the loops of a root, if anything does."""
     owner: Any = value.owner
     maker = plan.get(owner)
@@ -97,9 +97,9 @@ class Fusion:
 
     fuse: bool
 
-    def plan(self, block: Block) -> Plan:
+    def plan(self, block: Block) -> FusionPlan:
         """What to make of a block's ops; composed ones are replaced by their parts."""
-        made: Plan = {}
+        made: FusionPlan = {}
         op = block.first_op
         while op is not None:
             if isinstance(op, NdOp):
@@ -190,7 +190,7 @@ def _covers(reads: Iterable[Dims], loops: int) -> bool:
 class _Groups:
     """The groups of one block."""
 
-    plan: Plan
+    plan: FusionPlan
     lifetimes: Lifetimes
 
     def place(self, member: Member) -> None:

@@ -31,7 +31,7 @@ from mlirad.lowering.rewriting import erase, in_place_of, is_removable
 from mlirad.lowering.size_bounds import bound_at, keep_bound, set_bound
 from mlirad.lowering.tensor_memory import is_consumed
 from mlirad.lowering.to_linalg.fused_body import FusedBody
-from mlirad.lowering.to_linalg.fusion import Fusion, Member, Plan
+from mlirad.lowering.to_linalg.fusion import Fusion, FusionPlan, Member
 
 _OURS = ("nd", "ad")
 
@@ -92,7 +92,7 @@ class _Lowering:
     values: dict[SSAValue, SSAValue] = field(default_factory=dict)
     fills: list[tuple[SSAValue, FillOp]] = field(default_factory=list)
 
-    def op(self, op: Operation, plan: Plan) -> None:
+    def op(self, op: Operation, plan: FusionPlan) -> None:
         """Emit, at the insertion point, what op is upstream; nothing, if others compute it."""
         with located(op.location):
             if isinstance(op, NdOp):
@@ -108,7 +108,7 @@ class _Lowering:
                 new.name_hint = old.name_hint
             self.values[old] = new
 
-    def _upstream(self, op: NdOp, plan: Plan) -> Sequence[SSAValue]:
+    def _upstream(self, op: NdOp, plan: FusionPlan) -> Sequence[SSAValue]:
         answer = plan[op]
         if isinstance(answer, Member):
             return [self._generic(answer, plan)] if answer.is_root else ()
@@ -125,7 +125,7 @@ class _Lowering:
                 self.fills.append((old, new.owner))
         return results
 
-    def _generic(self, root: Member, plan: Plan) -> SSAValue:
+    def _generic(self, root: Member, plan: FusionPlan) -> SSAValue:
         """One `linalg.generic` into a new tensor; of a full reduction, the element of one of rank 0."""
         result = types.signless(root.result.type)
         element, shape = types.element_type(result), types.shape(result)

@@ -20,10 +20,10 @@ from xdsl.passes import ModulePass
 from mlirad.lowering.loop_body import Body, body_of
 from mlirad.lowering.loop_builder import Constants, LoopBuilder, top_of
 from mlirad.lowering.rewriting import erase
-from mlirad.lowering.to_loops.contraction import Contraction, ContractionEmitter, match_contraction
 from mlirad.lowering.to_loops.loop_nest import Nest, nest_of, simplify
-from mlirad.lowering.to_loops.loop_plan import plan_of
+from mlirad.lowering.to_loops.loop_schedule import schedule_of
 from mlirad.lowering.to_loops.parallel_nest import cut_of, in_blocks
+from mlirad.lowering.to_loops.register_tiles import Contraction, ContractionEmitter, match_contraction
 from mlirad.lowering.to_loops.repeated_nests import share_repeated
 from mlirad.lowering.to_loops.shared_tiles import SharedTiles
 from mlirad.lowering.to_loops.vectorize import NestEmitter
@@ -119,7 +119,7 @@ def lower(op: Operation, builder: LoopBuilder, vector_bytes: int, parallel: bool
             if product is not None:
                 ContractionEmitter(product, nest, vector_bytes, builder, shared).emit()
             else:
-                NestEmitter(nest, plan_of(nest, body, vector_bytes), body, builder).emit()
+                NestEmitter(nest, schedule_of(nest, body, vector_bytes), body, builder).emit()
 
         cut = cut_of(nest, body, product, builder) if parallel else None
         if cut is None:

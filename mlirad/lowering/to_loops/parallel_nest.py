@@ -20,10 +20,10 @@ from xdsl.ir import Operation
 
 from mlirad.lowering.loop_body import Body
 from mlirad.lowering.loop_builder import Index, LoopBuilder
-from mlirad.lowering.to_loops.contraction import BLOCK_ROWS, Contraction
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand
-from mlirad.lowering.to_loops.loop_plan import TILE, order_of
-from mlirad.lowering.to_loops.partial_results import MOST_BLOCKS, make_partials, partials_of
+from mlirad.lowering.to_loops.loop_schedule import TILE, order_of
+from mlirad.lowering.to_loops.partial_results import MOST_BLOCKS, make_partials, partial_results_of
+from mlirad.lowering.to_loops.register_tiles import BLOCK_ROWS, Contraction
 
 BLOCK = 1 << 20
 """The work of a block: some 100 microseconds, which are many times what it takes to wake a thread.
@@ -71,7 +71,7 @@ def _partial_cut(nest: Nest, body: Body, point: int, builder: LoopBuilder) -> Cu
     if not reduced:
         return None
     d = max(reduced, key=lambda d: _known(nest.sizes[d]))
-    if _is_shorter(nest, d, TILE) or partials_of(nest, body, d) is None:
+    if _is_shorter(nest, d, TILE) or partial_results_of(nest, body, d) is None:
         return None
     found = _cut(nest, d, point, _LINE if len(nest.live) == 1 else 1, builder)
     if found is None:

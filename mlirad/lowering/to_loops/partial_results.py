@@ -30,7 +30,7 @@ Emit = Callable[[Nest, Body], None]
 
 
 @dataclass(frozen=True)
-class Partial:
+class PartialResult:
     """Output number `output` of a nest, which lacks the dimension that is cut. axes: the dimensions that it has."""
 
     output: int
@@ -39,9 +39,9 @@ class Partial:
     memory: MemRefType
 
 
-def partials_of(nest: Nest, body: Body, d: int) -> list[Partial] | None:
+def partial_results_of(nest: Nest, body: Body, d: int) -> list[PartialResult] | None:
     """The outputs that lack d; None if the blocks of one cannot be combined, or need too much memory."""
-    found: list[Partial] = []
+    found: list[PartialResult] = []
     for number, out in enumerate(nest.outputs):
         if d in out.dimensions:
             continue
@@ -50,19 +50,19 @@ def partials_of(nest: Nest, body: Body, d: int) -> list[Partial] | None:
         sizes = [size for axis in axes if isinstance(size := nest.sizes[axis], int)]
         if combiner is None or len(sizes) < len(axes) or not isinstance(out.element, AnyFloat | IntegerType):
             return None
-        found.append(Partial(number, combiner, axes, MemRefType(out.element, [MOST_BLOCKS, *sizes])))
+        found.append(PartialResult(number, combiner, axes, MemRefType(out.element, [MOST_BLOCKS, *sizes])))
     total = sum(prod(each.memory.get_shape()) * itemsize(each.memory.element_type) for each in found)
     return found if total <= _MOST_BYTES else None
 
 
 @dataclass(frozen=True)
-class Partials:
+class PartialResults:
     """The memory for the results of the blocks, of `step` points along d."""
 
     nest: Nest
     d: int
     step: Index
-    listed: list[Partial]
+    listed: list[PartialResult]
     memory: list[SSAValue]
     builder: LoopBuilder
     emit: Emit
@@ -102,18 +102,18 @@ class Partials:
         return replace(self.nest, sizes=tuple(kept), inputs=(read,), outputs=(written,), body=body, starts={})
 
 
-def make_partials(nest: Nest, body: Body, d: int, step: Index, builder: LoopBuilder, emit: Emit) -> Partials:
+def make_partials(nest: Nest, body: Body, d: int, step: Index, builder: LoopBuilder, emit: Emit) -> PartialResults:
     """Memory for the blocks' results, before they run."""
-    listed = partials_of(nest, body, d)
+    listed = partial_results_of(nest, body, d)
     assert listed is not None
     memory = scratch(builder, *[each.memory for each in listed])
-    return Partials(nest, d, step, listed, memory, builder, emit)
+    return PartialResults(nest, d, step, listed, memory, builder, emit)
 
 
 def _plain(axes: tuple[int, ...]) -> tuple[Linear, ...]:
     return tuple(Linear(((axis, 1),)) for axis in axes)
 
 
-def _strides(partial: Partial) -> tuple[int, ...]:
+def _strides(partial: PartialResult) -> tuple[int, ...]:
     sizes = partial.memory.get_shape()
     return tuple(prod(sizes[axis + 1 :]) for axis in range(len(sizes)))

@@ -15,7 +15,7 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.lowering.rewriting import erase
-from mlirad.lowering.to_loops.leaves import Callee, define
+from mlirad.lowering.to_loops.leaf_functions import Callee, define
 from mlirad.lowering.to_loops.shared_tiles import is_product
 
 MANY = 8

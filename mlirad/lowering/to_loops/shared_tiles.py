@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.dialect.core.upstream import segments
 from mlirad.lowering.loop_builder import Index, LoopBuilder, integers, memref_of
-from mlirad.lowering.to_loops.leaves import Callee, define
+from mlirad.lowering.to_loops.leaf_functions import Callee, define
 from mlirad.lowering.to_loops.loop_nest import Linear, Operand, known_layout
 
 MANY = 12

@@ -1,6 +1,7 @@
-"""Builds the loops of a planned nest: vectors with a masked last step, and accumulators in registers.
+"""Builds the loops of a nest by its schedule: vectors with a masked last step, and accumulators in registers.
 
-Reads: nests and plans. Writes: scf, memref, vector and the body's ops. Leaves: the linalg op, which the caller erases.
+Reads: nests and schedules. Writes: scf, memref, vector and the body's ops. Leaves: the linalg op, which the caller
+erases.
 
 A sum's order is fixed by the sizes alone: `unroll` vectors of partial sums, then a balanced tree. Long sums restart
 their partial sums now and then, so that rounding errors grow slowly. Partial sums of float32 are added up in float64.
@@ -16,7 +17,7 @@ from xdsl.ir import SSAValue
 from mlirad.lowering.loop_body import Body, Combiner, evaluate, index_lanes, select
 from mlirad.lowering.loop_builder import Index, LoopBuilder, tree, vector_of
 from mlirad.lowering.to_loops.loop_nest import Nest, Operand
-from mlirad.lowering.to_loops.loop_plan import TILE, Plan
+from mlirad.lowering.to_loops.loop_schedule import TILE, Schedule
 
 _BLOCK, _NARROW_BLOCK = 256, 64
 """Steps after which partial sums restart; those of float32 do so earlier."""
@@ -30,9 +31,9 @@ Inner = Callable[[Values], Values]
 class NestEmitter:
     """Builds one nest. `subscripts` holds the dimensions whose loops are open."""
 
-    def __init__(self, nest: Nest, plan: Plan, body: Body, builder: LoopBuilder):
+    def __init__(self, nest: Nest, schedule: Schedule, body: Body, builder: LoopBuilder):
         self.nest = nest
-        self.plan = plan
+        self.schedule = schedule
         self.body = body
         self.builder = builder
         self.subscripts: dict[int, Index] = {d: 0 for d in range(len(nest.sizes)) if d not in nest.live}
@@ -40,14 +41,14 @@ class NestEmitter:
         self.bounds: dict[int, tuple[Index, Index]] = {d: (0, size) for d, size in enumerate(nest.sizes)}
 
     def emit(self) -> None:
-        plan = self.plan
+        schedule = self.schedule
         self._hoist()
-        outer = [d for d in plan.order if d not in plan.reduced and d != plan.vector]
-        if plan.strip is not None:
-            self._strips([d for d in outer if d not in plan.strip], *plan.strip)
-        elif not plan.accumulated:
+        outer = [d for d in schedule.order if d not in schedule.reduced and d != schedule.vector]
+        if schedule.strip is not None:
+            self._strips([d for d in outer if d not in schedule.strip], *schedule.strip)
+        elif not schedule.accumulated:
             self._loops(outer, (), lambda _: self._along(1, lambda _, mask: self._point((), mask)))
-        elif plan.vector in plan.reduced:
+        elif schedule.vector in schedule.reduced:
             self._loops(outer, (), lambda _: self._fold())
         else:
             self._loops(outer, (), lambda _: self._columns())
@@ -60,7 +61,7 @@ class NestEmitter:
         def body(index: Index, values: Values) -> Values:
             subscripts, hoisted = dict(self.subscripts), dict(self.hoisted)
             self.subscripts[d] = index
-            if d != self.plan.vector:
+            if d != self.schedule.vector:
                 self._hoist()
             results = inner(values)
             self.subscripts, self.hoisted = subscripts, hoisted
@@ -77,7 +78,7 @@ class NestEmitter:
 
     def _along(self, unroll: int, inner: Callable[[int, SSAValue | None], object]) -> Values:
         """Runs `inner(unroll, no mask)` along the vector dimension while it fits, then `inner(1, mask)` to the end."""
-        plan, builder, v = self.plan, self.builder, self.plan.vector
+        schedule, builder, v = self.schedule, self.builder, self.schedule.vector
 
         def call(count: int, mask: SSAValue | None) -> Values:
             inner(count, mask)
@@ -86,16 +87,16 @@ class NestEmitter:
         if v is None:
             return call(1, None)
         size = self.nest.sizes[v]
-        main = 0 if plan.is_masked else builder.round_down(size, unroll * plan.lanes)
-        self._loop(v, 0, main, unroll * plan.lanes, (), lambda _: call(unroll, None))
-        self._loop(v, main, size, plan.lanes, (), lambda _: call(1, self._mask()))
+        main = 0 if schedule.is_masked else builder.round_down(size, unroll * schedule.lanes)
+        self._loop(v, 0, main, unroll * schedule.lanes, (), lambda _: call(unroll, None))
+        self._loop(v, main, size, schedule.lanes, (), lambda _: call(1, self._mask()))
         return ()
 
     def _mask(self) -> SSAValue | None:
         """The lanes before the end of the vector dimension."""
-        v = self.plan.vector
+        v = self.schedule.vector
         assert v is not None
-        return self.builder.mask(self.builder.subtract(self.nest.sizes[v], self.subscripts[v]), self.plan.lanes)
+        return self.builder.mask(self.builder.subtract(self.nest.sizes[v], self.subscripts[v]), self.schedule.lanes)
 
     def _strips(self, outer: Sequence[int], along: int, across: int) -> None:
         """Loops of a transposition: a short strip leaves the other dimension's cache lines for the next strip."""
@@ -120,22 +121,22 @@ class NestEmitter:
 
         A strip is read row by row, as memory likes it; between strips the results are in memory.
         """
-        plan, builder = self.plan, self.builder
-        rows = plan.reduced[0]
+        schedule, builder = self.schedule, self.builder
+        rows = schedule.reduced[0]
         size = self.nest.sizes[rows]
-        if plan.vector is None or (isinstance(size, int) and size <= 2 * TILE):
-            return self._along(plan.unroll, self._accumulate)
+        if schedule.vector is None or (isinstance(size, int) and size <= 2 * TILE):
+            return self._along(schedule.unroll, self._accumulate)
 
         accumulate = self._accumulate
-        if None not in plan.combiners and self._is_narrow:
-            columns = self.nest.sizes[plan.vector]
-            if len(plan.reduced) == 1 and isinstance(columns, int) and columns <= _FEW_COLUMNS:
-                return self._along(plan.unroll, self._accumulate_blocks)
+        if None not in schedule.combiners and self._is_narrow:
+            columns = self.nest.sizes[schedule.vector]
+            if len(schedule.reduced) == 1 and isinstance(columns, int) and columns <= _FEW_COLUMNS:
+                return self._along(schedule.unroll, self._accumulate_blocks)
             accumulate = self._accumulate_apart
 
         def strip(start: Index, _: Values) -> Values:
             self.bounds[rows] = start, builder.minimum(builder.add(start, TILE), size)
-            return self._along(plan.unroll, accumulate)
+            return self._along(schedule.unroll, accumulate)
 
         return builder.loop(0, size, TILE, (), strip)
 
@@ -153,7 +154,7 @@ class NestEmitter:
 
     def _accumulate_blocks(self, unroll: int, mask: SSAValue | None) -> None:
         """The same of long columns, by way of the partial results of blocks of rows."""
-        (rows,) = self.plan.reduced
+        (rows,) = self.schedule.reduced
         size, block = self.nest.sizes[rows], self._block
 
         def total(before: Values, start: Index | None) -> Values:
@@ -168,21 +169,21 @@ class NestEmitter:
 
     def _update(self, unroll: int, mask: SSAValue | None, total: Callable[[Values, Index | None], Values]) -> None:
         """Puts in the place of the accumulated outputs what `total` makes of them."""
-        v, count = self.plan.vector, len(self.plan.accumulated)
+        v, count = self.schedule.vector, len(self.schedule.accumulated)
         start = None if v is None else self.subscripts[v]
         before: list[SSAValue] = []
         for u in range(unroll):
             self._move(start, u)
-            before += [self._read(self.nest.outputs[i], mask) for i in self.plan.accumulated]
+            before += [self._read(self.nest.outputs[i], mask) for i in self.schedule.accumulated]
         totals = total(before, start)
         for u in range(unroll):
             self._move(start, u)
-            for i, each in zip(self.plan.accumulated, totals[u * count : (u + 1) * count], strict=True):
+            for i, each in zip(self.schedule.accumulated, totals[u * count : (u + 1) * count], strict=True):
                 self._write(each, self.nest.outputs[i], mask)
 
     def _reduce(self, unroll: int, mask: SSAValue | None, start: Index | None, totals: Values) -> Values:
         """The loops over the reduced dimensions, for the `unroll` vectors from `start` on."""
-        count = len(self.plan.accumulated)
+        count = len(self.schedule.accumulated)
 
         def each(values: Values) -> Values:
             results: list[SSAValue] = []
@@ -191,35 +192,35 @@ class NestEmitter:
                 results += self._point(values[u * count : (u + 1) * count], mask)
             return results
 
-        return self._loops(self.plan.reduced, totals, each)
+        return self._loops(self.schedule.reduced, totals, each)
 
     def _move(self, start: Index | None, step: int) -> None:
         """Sets the vector dimension's subscript `step` vectors after `start`."""
-        if start is not None and self.plan.vector is not None:
-            self.subscripts[self.plan.vector] = self.builder.add(start, step * self.plan.lanes)
+        if start is not None and self.schedule.vector is not None:
+            self.subscripts[self.schedule.vector] = self.builder.add(start, step * self.schedule.lanes)
 
     def _fold(self) -> Values:
         """Reduces along the vector dimension: lanes and unrolled vectors hold partial results."""
-        plan, builder = self.plan, self.builder
-        outer = [d for d in plan.order if d in plan.reduced and d != plan.vector]
-        before = [self._read(self.nest.outputs[i], None) for i in plan.accumulated]
-        start = self._neutral(plan.unroll)
+        schedule, builder = self.schedule, self.builder
+        outer = [d for d in schedule.order if d in schedule.reduced and d != schedule.vector]
+        before = [self._read(self.nest.outputs[i], None) for i in schedule.accumulated]
+        start = self._neutral(schedule.unroll)
         parts = self._loops(outer, start, lambda values: self._fold_row(values, is_inner=bool(outer)))
-        for number, (i, combiner) in enumerate(zip(plan.accumulated, self._combiners, strict=True)):
-            total = tree(parts[number :: len(plan.accumulated)], lambda a, b, c=combiner: c.apply(builder, a, b))
+        for number, (i, combiner) in enumerate(zip(schedule.accumulated, self._combiners, strict=True)):
+            total = tree(parts[number :: len(schedule.accumulated)], lambda a, b, c=combiner: c.apply(builder, a, b))
             total = builder.fold_lanes(total, lambda a, b, c=combiner: c.apply(builder, a, b))
             self._write(combiner.apply(builder, before[number], total), self.nest.outputs[i], None)
         return ()
 
     @property
     def _combiners(self) -> list[Combiner]:
-        combiners = [combiner for combiner in self.plan.combiners if combiner is not None]
-        assert len(combiners) == len(self.plan.accumulated)
+        combiners = [combiner for combiner in self.schedule.combiners if combiner is not None]
+        assert len(combiners) == len(self.schedule.accumulated)
         return combiners
 
     def _neutral(self, unroll: int) -> list[SSAValue]:
         """The accumulators before anything is accumulated, those of one vector together."""
-        return [c.neutral(self.builder, self.plan.lanes) for c in self._combiners] * unroll
+        return [c.neutral(self.builder, self.schedule.lanes) for c in self._combiners] * unroll
 
     @property
     def _is_narrow(self) -> bool:
@@ -233,7 +234,7 @@ class NestEmitter:
 
     def _sums(self, unroll: int) -> list[SSAValue]:
         """What the partial results of blocks are added to, before there is one."""
-        return [c.widened.neutral(self.builder, self.plan.lanes) for c in self._combiners] * unroll
+        return [c.widened.neutral(self.builder, self.schedule.lanes) for c in self._combiners] * unroll
 
     def _gather_parts(self, sums: Values, parts: Values) -> Values:
         """The sums with the partial results of a block."""
@@ -246,7 +247,7 @@ class NestEmitter:
 
     def _narrowed(self, sums: Values) -> list[SSAValue]:
         """The sums as wide as the accumulators."""
-        types = [vector_of(combiner.element, self.plan.lanes) for combiner in self._combiners]
+        types = [vector_of(combiner.element, self.schedule.lanes) for combiner in self._combiners]
         wanted = (types[number % len(types)] for number in range(len(sums)))
         return [
             whole if whole.type == type else self.builder.op(arith.TruncFOp, [whole], type)
@@ -255,43 +256,43 @@ class NestEmitter:
 
     def _fold_row(self, values: Values, *, is_inner: bool) -> Values:
         """Along the vector dimension once: whole vectors, then one under a mask."""
-        plan, builder, v = self.plan, self.builder, self.plan.vector
+        schedule, builder, v = self.schedule, self.builder, self.schedule.vector
         assert v is not None
-        size, step = self.nest.sizes[v], plan.unroll * plan.lanes
+        size, step = self.nest.sizes[v], schedule.unroll * schedule.lanes
         block = step * self._block
-        main = size if plan.is_masked else builder.round_down(size, step)
+        main = size if schedule.is_masked else builder.round_down(size, step)
         is_rounded = any(combiner.is_rounded for combiner in self._combiners)
         if is_rounded and (not isinstance(size, int) or size > 2 * block):
 
             def run(start: Index, sums: Values) -> Values:
                 end = builder.minimum(builder.add(start, block), main)
-                return self._gather_parts(sums, self._sweep(start, end, self._neutral(plan.unroll)))
+                return self._gather_parts(sums, self._sweep(start, end, self._neutral(schedule.unroll)))
 
-            sums = builder.loop(0, main, block, self._sums(plan.unroll), run)
+            sums = builder.loop(0, main, block, self._sums(schedule.unroll), run)
             values = self._join(values, self._narrowed(sums))
         elif is_rounded and is_inner and isinstance(size, int) and size >= 8 * step:
-            values = self._join(values, self._sweep(0, main, self._neutral(plan.unroll)))
+            values = self._join(values, self._sweep(0, main, self._neutral(schedule.unroll)))
         else:
             values = self._sweep(0, main, values)
-        return self._loop(v, main, size, plan.lanes, values, self._last)
+        return self._loop(v, main, size, schedule.lanes, values, self._last)
 
     def _sweep(self, start: Index, end: Index, values: Values) -> Values:
         """Unrolled full vectors from `start` to `end`, a multiple of them; or single ones to any end, under masks."""
-        plan, v = self.plan, self.plan.vector
+        schedule, v = self.schedule, self.schedule.vector
         assert v is not None
-        count = len(plan.accumulated)
-        if plan.is_masked:
-            return self._loop(v, start, end, plan.lanes, values, self._last)
+        count = len(schedule.accumulated)
+        if schedule.is_masked:
+            return self._loop(v, start, end, schedule.lanes, values, self._last)
 
         def each(values: Values) -> Values:
             first = self.subscripts[v]
             results: list[SSAValue] = []
-            for u in range(plan.unroll):
+            for u in range(schedule.unroll):
                 self._move(first, u)
                 results += self._point(values[u * count : (u + 1) * count], None)
             return results
 
-        return self._loop(v, start, end, plan.unroll * plan.lanes, values, each)
+        return self._loop(v, start, end, schedule.unroll * schedule.lanes, values, each)
 
     def _join(self, values: Values, parts: Values) -> Values:
         combiners = self._combiners * (len(values) // len(self._combiners))
@@ -299,7 +300,7 @@ class NestEmitter:
 
     def _last(self, values: Values) -> Values:
         """One vector, lanes past the end left as they were, into the first accumulators."""
-        mask, count = self._mask(), len(self.plan.accumulated)
+        mask, count = self._mask(), len(self.schedule.accumulated)
         results = self._point(values[:count], mask)
         if mask is not None:
             results = [select(self.builder, mask, *pair) for pair in zip(results, values[:count], strict=True)]
@@ -309,9 +310,9 @@ class NestEmitter:
 
     def _point(self, accumulators: Values, mask: SSAValue | None) -> Values:
         """The body at one point, or at a vector of them. Stores what is not accumulated; returns the accumulators."""
-        plan, nest, builder = self.plan, self.nest, self.builder
-        lanes = None if plan.vector is None else plan.lanes
-        held = dict(zip(plan.accumulated, accumulators, strict=True))
+        schedule, nest, builder = self.schedule, self.nest, self.builder
+        lanes = None if schedule.vector is None else schedule.lanes
+        held = dict(zip(schedule.accumulated, accumulators, strict=True))
         arguments = [self._input(i, mask) for i in range(len(nest.inputs))]
         for i, out in enumerate(nest.outputs):
             argument = self.body.block.args[len(nest.inputs) + i]
@@ -321,24 +322,24 @@ class NestEmitter:
                 arguments.append(self._read(out, mask))
             else:
                 arguments.append(argument)
-        if plan.is_fused and lanes is not None:
+        if schedule.is_fused and lanes is not None:
             wide = [a if a.type == arguments[2].type else builder.splat(a, lanes) for a in arguments[:2]]
             return [builder.op(vector.FMAOp, [*wide, arguments[2]], arguments[2].type)]
         results = evaluate(builder, self.body.block, arguments, self._index, lanes)
         for i, out in enumerate(nest.outputs):
             if i not in held:
                 self._write(results[i], out, mask)
-        return [self._like(results[i], held[i]) for i in plan.accumulated]
+        return [self._like(results[i], held[i]) for i in schedule.accumulated]
 
     def _like(self, value: SSAValue, accumulator: SSAValue) -> SSAValue:
         """The value as wide as the accumulator that it replaces."""
-        return value if value.type == accumulator.type else self.builder.splat(value, self.plan.lanes)
+        return value if value.type == accumulator.type else self.builder.splat(value, self.schedule.lanes)
 
     def _index(self, d: int) -> SSAValue:
         """linalg.index: a vector along the vector dimension."""
         place = self.builder.add(self.subscripts[d], self.nest.starts.get(d, 0))
         subscript = self.builder.value(place)
-        return index_lanes(self.builder, subscript, self.plan.lanes) if d == self.plan.vector else subscript
+        return index_lanes(self.builder, subscript, self.schedule.lanes) if d == self.schedule.vector else subscript
 
     def _place(self, operand: Operand) -> list[Index]:
         builder = self.builder
@@ -352,7 +353,7 @@ class NestEmitter:
 
     def _hoist(self) -> None:
         """Reads the inputs whose place is known: an input never changes under an op that reads it."""
-        v = self.plan.vector
+        v = self.schedule.vector
         for i, operand in enumerate(self.nest.inputs):
             is_read = operand.is_memref and self.body.block.args[i].uses.get_length() > 0 and i not in self.hoisted
             if is_read and v not in operand.dimensions and operand.dimensions <= self.subscripts.keys():
@@ -370,19 +371,19 @@ class NestEmitter:
 
     def _read(self, operand: Operand, mask: SSAValue | None) -> SSAValue:
         """An element, a vector of neighbours, or a vector gathered element by element."""
-        v = self.plan.vector
+        v = self.schedule.vector
         if v is None or v not in operand.dimensions:
             return self.builder.load(operand.value, self._place(operand))
         if operand.is_unit(v):
-            return self.builder.load(operand.value, self._place(operand), self.plan.lanes, mask)
+            return self.builder.load(operand.value, self._place(operand), self.schedule.lanes, mask)
         return self._gather(operand, v, is_masked=mask is not None)
 
     def _gather(self, operand: Operand, v: int, *, is_masked: bool) -> SSAValue:
         """Lanes read one by one; those past the end read the last element again."""
         builder, first = self.builder, self.subscripts[v]
         last = builder.subtract(self.nest.sizes[v], 1)
-        value = builder.number(0, vector_of(operand.element, self.plan.lanes))
-        for lane in range(self.plan.lanes):
+        value = builder.number(0, vector_of(operand.element, self.schedule.lanes))
+        for lane in range(self.schedule.lanes):
             place = builder.add(first, lane)
             self.subscripts[v] = builder.minimum(place, last) if is_masked and lane else place
             value = builder.put(builder.load(operand.value, self._place(operand)), value, lane)
@@ -390,7 +391,7 @@ class NestEmitter:
         return value
 
     def _write(self, value: SSAValue, operand: Operand, mask: SSAValue | None) -> None:
-        v = self.plan.vector
-        if v is not None and v in operand.dimensions and value.type != vector_of(operand.element, self.plan.lanes):
-            value = self.builder.splat(value, self.plan.lanes)
+        v = self.schedule.vector
+        if v is not None and v in operand.dimensions and value.type != vector_of(operand.element, self.schedule.lanes):
+            value = self.builder.splat(value, self.schedule.lanes)
         self.builder.store(value, operand.value, self._place(operand), mask if v in operand.dimensions else None)

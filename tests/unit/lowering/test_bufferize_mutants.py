@@ -17,7 +17,7 @@ from mlirad.lowering.to_buffers import borrow_slices, last_use, place_results, s
 from mlirad.lowering.to_buffers.buffer_webs import Web, Webs
 from mlirad.lowering.to_buffers.last_use import LastUses
 from mlirad.lowering.to_buffers.plan_arena import Arena, Lives
-from mlirad.lowering.to_buffers.spare_buffers import Pool
+from mlirad.lowering.to_buffers.spare_buffers import FreeMemory
 
 Patch = pytest.MonkeyPatch
 
@@ -86,14 +86,14 @@ def spares_what_is_alive(patch: Patch) -> None:
 
 
 def gives_one_spare_twice(patch: Patch) -> None:
-    right = Pool.take
+    right = FreeMemory.take
 
-    def wrong(self: Pool, kind: Any) -> Any:
+    def wrong(self: FreeMemory, kind: Any) -> Any:
         token = right(self, kind)
         self.dead[kind].append(token)
         return token
 
-    patch.setattr(Pool, "take", wrong)
+    patch.setattr(FreeMemory, "take", wrong)
 
 
 def forgets_what_spares_join(patch: Patch) -> None:

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
 from xdsl.dialects.linalg.ops import FillOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from mlirad.lowering.to_loops.leaves import WORK
+from mlirad.lowering.to_loops.leaf_functions import WORK
 
 SHORT = 20_000
 """The most operations of a short call: some ten microseconds. While it runs it keeps the interpreter's lock, whose

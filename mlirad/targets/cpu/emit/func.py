@@ -98,7 +98,7 @@ def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attribut
     """Add a function's body, and its entry point if it is public."""
     is_public = op.sym_visibility is None or op.sym_visibility.data == "public"
     ops, block = ops_in(op), op.body.block
-    e = FunctionEmitter(module, polling.plan(op, ops, called, set(module.functions)))
+    e = FunctionEmitter(module, polling.polling_of(op, ops, called, set(module.functions)))
     _find_releasing_loops(e, op, ops)
     find_vectorized_loops(e, op, ops)
     scopes = _arena_scopes(e, ops)

@@ -24,7 +24,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.lowering.clean_up.ranges import Interval
 from mlirad.lowering.rewriting import constant_int
-from mlirad.lowering.to_loops.leaves import WORK
+from mlirad.lowering.to_loops.leaf_functions import WORK
 from mlirad.targets.cpu.emit.duration import MOVES, elements_moved, work_of_move
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Polling
 from mlirad.targets.cpu.runtime import BUDGET, FIRST_BUDGET, INTERRUPTED, PARALLEL_POLL
@@ -43,7 +43,7 @@ _FEW = 64
 _WITH_WORK = frozenset({scf.ForOp, scf.WhileOp, func.CallOp, *MOVES})
 
 
-def plan(function: func.FuncOp, ops: Sequence[Operation], called: set[str], defined: set[str]) -> Polling:
+def polling_of(function: func.FuncOp, ops: Sequence[Operation], called: set[str], defined: set[str]) -> Polling:
     """How the loops of a function are watched. ops: all that are in it."""
     made = Polling(is_called=function.sym_name.data in called)
     work: Counter[Operation] = Counter()

@@ -1,6 +1,6 @@
 """How a nest becomes loops: which dimension fills vectors, which are reduced, how many accumulators there are.
 
-Reads: nests. Writes: plans. Leaves: the program.
+Reads: nests. Writes: schedules. Leaves: the program.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TILE = 16
 
 
 @dataclass(frozen=True)
-class Plan:
+class Schedule:
     """`vector` is the dimension whose neighbours fill `lanes`, None for scalar loops.
 
     `reduced` dimensions are those that the accumulated outputs lack. `strip` = (s, t): a scalar loop that walks along s
@@ -40,21 +40,21 @@ class Plan:
     strip: tuple[int, int] | None = None
 
 
-def plan_of(nest: Nest, body: Body, vector_bytes: int) -> Plan:
-    """Chooses; a nest with no better plan runs element by element, its outputs in memory."""
+def schedule_of(nest: Nest, body: Body, vector_bytes: int) -> Schedule:
+    """Chooses; a nest with no better schedule runs element by element, its outputs in memory."""
     live = frozenset(nest.live)
     accumulated = tuple(i for i, out in enumerate(nest.outputs) if not out.dimensions >= live)
     missing = {live - nest.outputs[i].dimensions for i in accumulated}
     order = order_of(nest)
     if len(missing) > 1 or not all(_has_plain_subscripts(out) for out in nest.outputs):
-        return Plan(nest.live)
+        return Schedule(nest.live)
     reduced_set = missing.pop() if missing else frozenset()
     reduced = tuple(d for d in nest.live if d in reduced_set)
     combiners = tuple(body.combiner(i, len(nest.inputs) + i) for i in accumulated)
-    plan = Plan(order, reduced, accumulated, combiners)
-    vector = _vector_dimension(nest, body, plan) if body.is_vectorizable else None
+    schedule = Schedule(order, reduced, accumulated, combiners)
+    vector = _vector_dimension(nest, body, schedule) if body.is_vectorizable else None
     if vector is None:
-        return Plan(order, reduced, accumulated, combiners, strip=_strip(nest, plan))
+        return Schedule(order, reduced, accumulated, combiners, strip=_strip(nest, schedule))
     size = nest.sizes[vector]
     lanes = min(_MAX_LANES, vector_bytes // body.bytes)
     unroll = 1 if not accumulated else 4 if body.cost <= 8 else 2 if body.cost <= 16 else 1
@@ -68,7 +68,7 @@ def plan_of(nest: Nest, body: Body, vector_bytes: int) -> Plan:
     fits = isinstance(size, int) and size % lanes == 0
     is_heavy = unroll == 1 and body.cost >= _HEAVY and all(_has_masks(op.element) for op in nest.operands)
     is_fused = bool(accumulated) and len(nest.inputs) == 2 and body.is_multiply_add
-    return Plan(order, reduced, accumulated, combiners, vector, lanes, unroll, is_heavy and not fits, is_fused)
+    return Schedule(order, reduced, accumulated, combiners, vector, lanes, unroll, is_heavy and not fits, is_fused)
 
 
 def order_of(nest: Nest) -> tuple[int, ...]:
@@ -89,34 +89,34 @@ def _has_masks(element: Attribute) -> bool:
     return not isinstance(element, IntegerType) or element.width.data >= 32
 
 
-def _vector_dimension(nest: Nest, body: Body, plan: Plan) -> int | None:
+def _vector_dimension(nest: Nest, body: Body, schedule: Schedule) -> int | None:
     """The best dimension to fill vectors along: no gathers, then long, then not reduced, then innermost."""
     best: tuple[tuple[int, ...], int] | None = None
-    for rank, d in enumerate(plan.order):
-        if d in plan.reduced and None in plan.combiners:
+    for rank, d in enumerate(schedule.order):
+        if d in schedule.reduced and None in schedule.combiners:
             continue
         if any(d in out.dimensions and not out.is_unit(d) for out in nest.outputs):
             continue
         gathers = sum(d in operand.dimensions and not operand.is_unit(d) for operand in nest.inputs)
-        if gathers and body.cost < _HEAVY and d not in plan.reduced:
+        if gathers and body.cost < _HEAVY and d not in schedule.reduced:
             continue
         size = nest.sizes[d]
         length = min(size, TILE) if isinstance(size, int) else TILE
-        score = (-gathers, length, d not in plan.reduced, rank)
+        score = (-gathers, length, d not in schedule.reduced, rank)
         if best is None or score > best[0]:
             best = score, d
     return best[1] if best else None
 
 
-def _strip(nest: Nest, plan: Plan) -> tuple[int, int] | None:
+def _strip(nest: Nest, schedule: Schedule) -> tuple[int, int] | None:
     """The two dimensions of a transposition: the output walks along the first, an input along the second."""
-    if plan.reduced or not nest.outputs:
+    if schedule.reduced or not nest.outputs:
         return None
-    along = next((d for d in plan.order if nest.outputs[0].is_unit(d)), None)
+    along = next((d for d in schedule.order if nest.outputs[0].is_unit(d)), None)
     if along is None or _is_short(nest, along):
         return None
     for operand in nest.inputs:
-        across = next((d for d in plan.order if d != along and operand.is_unit(d)), None)
+        across = next((d for d in schedule.order if d != along and operand.is_unit(d)), None)
         if along in operand.dimensions and across is not None and not _is_short(nest, across):
             return along, across
     return None

@@ -20,7 +20,7 @@ from mlirad.lowering.clean_up.ranges import Ranges, Sum
 from mlirad.lowering.rewriting import in_place_of, replace, terminator
 
 
-def move_reads_out(loop: scf.ForOp, ranges: Ranges) -> None:
+def hoist_reads(loop: scf.ForOp, ranges: Ranges) -> None:
     """Move every such read of the loop's own block; the walk that fills `ranges` has just left the loop."""
     block = loop.body.block
     for number, (arg, init) in enumerate(zip(block.args[1:], loop.iter_args, strict=True)):

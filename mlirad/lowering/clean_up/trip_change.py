@@ -24,7 +24,7 @@ _EFFORT = 64
 
 
 @dataclass(frozen=True)
-class Growth:
+class TripChange:
     """net: the change. reach: all the changes that are met on the way, 0 among them.
 
     is_checked: whether every addition on the way has a check, so that none wraps whatever the start.
@@ -34,26 +34,26 @@ class Growth:
     reach: Interval
     is_checked: bool = True
 
-    def then(self, step: int, is_checked: bool) -> Growth:
+    def then(self, step: int, is_checked: bool) -> TripChange:
         net = Interval(self.net.low + step, self.net.high + step)
-        return Growth(net, self.reach.hull(net), self.is_checked and is_checked)
+        return TripChange(net, self.reach.hull(net), self.is_checked and is_checked)
 
-    def either(self, other: Growth) -> Growth:
-        return Growth(self.net.hull(other.net), self.reach.hull(other.reach), self.is_checked and other.is_checked)
+    def either(self, other: TripChange) -> TripChange:
+        return TripChange(self.net.hull(other.net), self.reach.hull(other.reach), self.is_checked and other.is_checked)
 
-    def repeated(self, trips: Interval, each: Growth) -> Growth:
+    def repeated(self, trips: Interval, each: TripChange) -> TripChange:
         """This one, and then another one so many times."""
         ends = [count * end for count in (trips.low, trips.high) for end in (each.net.low, each.net.high)]
         total = Interval(min(ends), max(ends))
         net = Interval(self.net.low + total.low, self.net.high + total.high)
         met = Interval(min(net.low, self.net.low) + each.reach.low, max(net.high, self.net.high) + each.reach.high)
-        return Growth(net, self.reach.hull(met), self.is_checked and each.is_checked)
+        return TripChange(net, self.reach.hull(met), self.is_checked and each.is_checked)
 
 
-_NONE = Growth(Interval(0, 0), Interval(0, 0))
+_NONE = TripChange(Interval(0, 0), Interval(0, 0))
 
 
-def growth(yielded: SSAValue, carried: SSAValue) -> Growth | None:
+def trip_change(yielded: SSAValue, carried: SSAValue) -> TripChange | None:
     """What `yielded` is, less `carried`; None if that is not known."""
     return _Search(carried).of(yielded) if carried.type == types.I64 else None
 
@@ -61,9 +61,9 @@ def growth(yielded: SSAValue, carried: SSAValue) -> Growth | None:
 @dataclass
 class _Search:
     carried: SSAValue
-    known: dict[SSAValue, Growth | None] = field(default_factory=dict)
+    known: dict[SSAValue, TripChange | None] = field(default_factory=dict)
 
-    def of(self, value: SSAValue) -> Growth | None:
+    def of(self, value: SSAValue) -> TripChange | None:
         if value is self.carried:
             return _NONE
         if value not in self.known:
@@ -73,7 +73,7 @@ class _Search:
             self.known[value] = self._computed(value)
         return self.known[value]
 
-    def _computed(self, value: SSAValue) -> Growth | None:
+    def _computed(self, value: SSAValue) -> TripChange | None:
         match op := value.owner:
             case AddOp() | SubOp():
                 return self._sum(op)
@@ -86,7 +86,7 @@ class _Search:
                 return self._loop(op, op.results.index(value))  # type: ignore[arg-type]
         return None
 
-    def _sum(self, op: AddOp | SubOp) -> Growth | None:
+    def _sum(self, op: AddOp | SubOp) -> TripChange | None:
         step, before = constant_int(op.y), op.x
         if step is None and isinstance(op, AddOp):
             step, before = constant_int(op.x), op.y
@@ -95,13 +95,13 @@ class _Search:
             return None
         return start.then(step if isinstance(op, AddOp) else -step, _is_checked(op))
 
-    def _either(self, x: SSAValue, y: SSAValue) -> Growth | None:
+    def _either(self, x: SSAValue, y: SSAValue) -> TripChange | None:
         first, second = self.of(x), self.of(y)
         return None if first is None or second is None else first.either(second)
 
-    def _loop(self, op: scf.ForOp, number: int) -> Growth | None:
+    def _loop(self, op: scf.ForOp, number: int) -> TripChange | None:
         (args,), (yielded,) = Carries(op).args, Carries(op).yielded
-        start, each = self.of(op.iter_args[number]), growth(yielded[number], args[number])
+        start, each = self.of(op.iter_args[number]), trip_change(yielded[number], args[number])
         if start is None or each is None:
             return None
         trips = static_trips(op.lb, op.ub, op.step)
