@@ -65,6 +65,11 @@ def test_files_that_architecture_names_exist() -> None:
     assert not list(missing_files((ROOT / "ARCHITECTURE.md").read_text()))
 
 
+@pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.stem)
+def test_files_that_decisions_name_exist(path: Path) -> None:
+    assert not list(missing_files(path.read_text()))
+
+
 def test_the_tests_see_what_they_should() -> None:
     assert dead_links(ROOT / "README.md", "[a](docs/nowhere.md) [b](LICENSE) [c](https://x.org)") == ["docs/nowhere.md"]
     assert list(missing_files("`mlirad/gone.py` `op.py` `pipeline.py`")) == ["mlirad/gone.py"]
