@@ -33,7 +33,7 @@ class SourceLocation:
         return line.rstrip("\r\n") if line else None
 
     def caret_line(self, line: str) -> str:
-        """The line of carets that stands under `line`. (ast counts columns in UTF-8 bytes.)"""
+        """The line of carets under `line`. (ast counts columns in UTF-8 bytes.)"""
         data = line.encode()
         start = len(data[: self.col_offset].decode(errors="ignore"))
         width = 1

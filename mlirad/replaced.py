@@ -25,7 +25,7 @@ def _functions_of(module: ModuleType) -> dict[str, Any]:
     return {name: value for name, value in vars(module).items() if isinstance(value, _MATTERING)}
 
 
-# What was replaced before mlirad was imported stands under its name where NumPy has it from.
+# What was replaced before mlirad was imported is found under its name where NumPy has it from.
 _known = {
     np: {**_functions_of(np), **{name: each for name, each in _functions_of(core).items() if hasattr(np, name)}},
     np.linalg: _functions_of(np.linalg),

@@ -140,7 +140,7 @@ def _made(kind: type[Request], function: Any, *rest: Any) -> Request:
 
 
 def importable(function: Any) -> Any:
-    """What pickle is to be given for a function: the kernel, where that stands under the function's name."""
+    """What pickle is to be given for a function: the kernel, if that is found under the function's name."""
     if isinstance(function, FunctionType):
         there = found(function.__module__, function.__qualname__)
         if not isinstance(there, FunctionType) and getattr(there, "__mlirad_function__", None) is function:
@@ -149,7 +149,7 @@ def importable(function: Any) -> Any:
 
 
 def found(module: str, name: str) -> Any:
-    """What stands under a name with dots in a module; None if there is no such thing."""
+    """The object under a dotted name in a module; None if there is none."""
     there: Any = sys.modules.get(module)
     for part in name.split("."):
         there = getattr(there, part, None)

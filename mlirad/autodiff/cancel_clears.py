@@ -74,7 +74,7 @@ def mark_clear(g: Expr, cotangent: Any) -> None:
 
 
 def _added_back(clear: UpdateOp) -> UpdateOp | None:
-    """The addition of what stood where `clear` writes, if only additions, which nothing else sees, lie in between."""
+    """The addition of the element that `clear` clears, if all ops in between are additions that nothing else uses."""
     if not types.is_static(clear.value.type):
         return None  # that the lengths are equal would have to be proved
     array: SSAValue = clear.result

@@ -261,7 +261,7 @@ def loops_around(block: Block | None, outside: Block | None) -> list[Loop]:
 
 
 def _are_exclusive(one: Operation, other: Operation, within: Loop) -> bool:
-    """Whether a trip of `within` executes only one of the two: they stand in different branches of one of its ifs."""
+    """Whether a trip of `within` executes only one of the two: they are in different branches of one of its ifs."""
     ancestor = one.parent_op()
     while ancestor is not None and not ancestor.is_ancestor(other):
         ancestor = ancestor.parent_op()

@@ -24,7 +24,7 @@ from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 class Mirror:
     """A reverse block in the making: `forward` is the block that it undoes, `outer` the mirror around it.
 
-    The function's own block is its own mirror: what it names stands above.
+    The function's own block is its own mirror: its values are visible.
     """
 
     forward: Block

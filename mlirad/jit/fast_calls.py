@@ -86,7 +86,7 @@ class _Writer:
         self._top = 0  # the next register
         self._fetched: dict[Any, int] = {}
         self._arrays = 0
-        self._taken: dict[int, int] = {}  # the registers of the donated arrays that results stand in
+        self._taken: dict[int, int] = {}  # the registers of the donated arrays that hold results
         self._checks_overlap = bool(made.written) or bool(made.donated) or made.checks_copies
         self._inputs, self._outputs, self._returns, self._width = _places(arguments, returns)
         if len(self._inputs) != len(made.inputs):

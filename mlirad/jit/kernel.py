@@ -268,7 +268,7 @@ class Kernel(NativelyCallable):
         """The function of a kernel of `__main__`, under a name that pickle finds it by: `kernel.as_sent`.
 
         Under its own name there is the kernel. Picklers for processes with another `__main__` (cloudpickle, and so
-        joblib's) send functions that stand there by value, and this one as well.
+        joblib's) send functions of `__main__` by value, and this one as well.
         """
         function = self.__mlirad_function__
         made = requests.copied(function)

@@ -172,7 +172,7 @@ def _is_imported(value: object) -> bool:
 
 
 def _members_of(kind: type) -> list[tuple[str, list[str]]]:
-    """The names that a class defines, and the digests of the functions among what stands under them."""
+    """The names that a class defines, and the digests of the functions among their values."""
     members: list[tuple[str, list[str]]] = []
     for name, value in sorted(vars(kind).items()):
         parts = [getattr(value, part, None) for part in ("__func__", "fget", "fset", "fdel")]
@@ -181,7 +181,7 @@ def _members_of(kind: type) -> list[tuple[str, list[str]]]:
 
 
 def digest_of(function: FunctionType) -> str:
-    """Of a function's code, with where it stands. It says all that is compiled of its text."""
+    """The digest of a function's code, with its place. It covers everything that is compiled from its text."""
     try:
         # Version 2 of the format does not depend on who else refers to a constant.
         dumped = marshal.dumps(function.__code__, 2)
@@ -208,7 +208,7 @@ def key_of(data: Any) -> str:
 
 
 def is_settled_object(value: object) -> bool:
-    """Whether a value is what stands under its own name in a package that does not change."""
+    """Whether a value is found under its own name in a package that does not change."""
     module, name = _name_of(value)
     if not isinstance(module, str) or not isinstance(name, str) or module.split(".")[0] not in _SETTLED:
         return False

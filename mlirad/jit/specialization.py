@@ -79,7 +79,7 @@ class Specialization:
         self._returned = Returned(built.structure, built.results)
         self._takes_leaves = tuple(each.leaf for each in self.inputs) == tuple(range(len(self.signature.leaves)))
         self.written = [number for number, each in enumerate(self.inputs) if each.is_written]
-        # Donated arrays that results stand in. Only the code tells which, if its target takes any.
+        # Donated arrays that hold results. Only the code knows which, if its target takes any.
         taken = self.artifact.inputs_with_results(built.name)
         self.donated = [number for number, each in enumerate(self.inputs) if number in taken and not each.is_written]
         self._arrays = [

@@ -35,7 +35,7 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     are rounded otherwise than without.
 
     donate_argnums: positional arguments (an int, or several) whose arrays, those in containers too, the caller needs no
-    longer. A result of the same shape and dtype may then stand in the memory of one, and be that very array; after the
+    longer. A result of the same shape and dtype may then use the memory of one, and be that very array; after the
     call the content of donated arrays is unspecified. An array that cannot be used so, as it is read-only, not
     C-contiguous, shares memory with another argument or is returned itself, is left alone. A transform of a jitted
     function does not take the option over; `jit(grad(f), donate_argnums=0)` has it.

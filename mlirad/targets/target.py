@@ -47,7 +47,7 @@ class Artifact(ABC):
         """How many results the function `name` has."""
 
     def inputs_with_results(self, name: str) -> Collection[int]:
-        """The numbers of those values given to the function `name` in whose memory a result stands after a call."""
+        """The numbers of the values given to the function `name` whose memory holds a result after a call."""
         return ()
 
     @abstractmethod

@@ -17,7 +17,7 @@ _MOST_VERIFIED = 1000
 
 
 class _OperandAt(BeforeVariadicSingleAccessor):
-    """An operand that stands at a fixed place is read from there: to read them is most of what a compiler does, and the
+    """An operand at a fixed place is read from there: reading operands is most of what a compiler does, and the
     accessor of xDSL, which serves results, regions and successors too, takes several times as long."""
 
     def __get__(self, obj: Any, objtype: type | None = None) -> SSAValue:
@@ -35,7 +35,7 @@ _AT_ITS_PLACE = {VarIRConstruct.OPERAND: _OperandAt, VarIRConstruct.RESULT: _Res
 
 
 def read_places(cls: type[IRDLOperation]) -> None:
-    """Let what stands at a fixed place among a class's operands and results be read from there."""
+    """Let operands and results at fixed places be read from there."""
     for name, accessor in tuple(vars(cls).items()):
         if isinstance(accessor, BeforeVariadicSingleAccessor) and accessor.construct in _AT_ITS_PLACE:
             setattr(cls, name, _AT_ITS_PLACE[accessor.construct](accessor.construct, accessor.idx))
@@ -43,7 +43,7 @@ def read_places(cls: type[IRDLOperation]) -> None:
 
 def once_for_all_alike(verify: Callable[[Any], None]) -> Callable[[Any], None]:
     """The verifier of a class, which runs once for ops of the same types and attributes (the very objects, which the
-    table keeps alive): nothing else of such an op is looked at. Where ops stand, xDSL itself verifies."""
+    table keeps alive): nothing else of such an op is looked at. xDSL itself verifies where ops are."""
     seen: dict[tuple[int | str, ...], list[Attribute]] = {}
 
     def verify_(self: Any) -> None:

@@ -31,7 +31,7 @@ class Lexer(MLIRLexer):
 
 
 class PlacedParser(Parser):
-    """A parser whose ops know where they stand."""
+    """A parser whose ops know their place in the text."""
 
     def __init__(self, context: Context, text: str, name: str):
         super().__init__(context, "", name)

@@ -24,7 +24,7 @@ def ops_of(block: Block) -> list[Operation]:
 
 
 def ops_inside(op: Operation) -> list[Operation]:
-    """All ops in the regions of op, in program order: an op stands before those in its own regions."""
+    """All ops in the regions of op, in program order: an op comes before those in its own regions."""
     found: list[Operation] = []
     _collect(op, found)
     return found

@@ -218,7 +218,7 @@ def _from_float(x: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
 
 
 def as_dtype(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """`x.astype(dtype)`; and where NumPy's own answer depends on where an element stands, always the same one.
+    """`x.astype(dtype)`; where NumPy's result depends on an element's position, always the same one.
 
     That is so of floats beyond the range of uint32 alone, which go by way of int64 here.
     """

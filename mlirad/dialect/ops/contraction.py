@@ -31,7 +31,7 @@ def labels_of(spec: str) -> tuple[str, str, str]:
 class ContractOp(PureOp):
     """Einstein's sum of two operands: `"ij,jk->ik"` is the matrix product.
 
-    No label stands twice in one operand, and a label of one operand is in the other or in the result.
+    No label occurs twice in one operand, and a label of one operand is in the other or in the result.
     """
 
     name = "nd.contract"

@@ -255,7 +255,7 @@ class ScatterUpdateOp(IndexedOp):
 
 @op(overwrites=1, partial=(0, 1))
 class ScatterOp(ScatterUpdateOp):
-    """t with t[..., i, j, ...] = value; of a place that stands there more than once, the last value stays."""
+    """t with t[..., i, j, ...] = value; if a place occurs more than once, the last value stays."""
 
     name = "nd.scatter"
 
@@ -276,7 +276,7 @@ class ScatterOp(ScatterUpdateOp):
 
 
 def are_distinct(indices: Sequence[SSAValue]) -> bool:
-    """Whether it is known that no place stands in the index arrays more than once."""
+    """Whether it is known that no place occurs in the index arrays more than once."""
     known = [found for index in indices if (found := constant_indices(index)) is not None]
     if len(known) < len(indices):
         return False
@@ -286,7 +286,7 @@ def are_distinct(indices: Sequence[SSAValue]) -> bool:
 
 @op(overwrites=1)
 class ScatterAddOp(ScatterUpdateOp):
-    """t with t[..., i, j, ...] += value, as often as a place stands there."""
+    """t with t[..., i, j, ...] += value, as often as a place occurs."""
 
     name = "nd.scatter_add"
 
@@ -315,7 +315,7 @@ class KeepLastOp(IndexedOp):
     """The values that a scatter of them into an array like t would leave there, and 0 for those that it overwrites.
 
     A linear projection, and its own transpose: what makes the cotangent of a scatter's values right where places
-    stand in the index arrays more than once.
+    occur in the index arrays more than once.
     """
 
     name = "nd.keep_last"

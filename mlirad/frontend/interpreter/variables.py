@@ -1,4 +1,4 @@
-"""Names and frames: where a name is bound, and what it stands for.
+"""Names and frames: where a name is bound, and to what.
 
 Reads: scopes and the state. Writes: the frames of the state. Leaves: values.
 """

@@ -1,7 +1,7 @@
-"""Arrays that only one variable refers to become one array: without it a loop may find new ones in every pass.
+"""Makes one array of arrays that only one variable refers to: otherwise a loop may find new ones in every pass.
 
 Reads: a state. Writes: selects, at the end of the state's block. Leaves: a state in which no variable has two private
-alternatives (arrays that nothing else can see), and variables that choose alike do not have three in common.
+alternatives (arrays that nothing else can see), and variables with equal selectors do not have three in common.
 """
 
 from __future__ import annotations

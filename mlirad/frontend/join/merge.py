@@ -1,4 +1,4 @@
-"""Two states become one: what an if leaves, and what a loop carries.
+"""Merges two states: at the end of an if, and for what a loop carries.
 
 Reads: two trimmed states. Writes: conversions at the ends of the two blocks they come from, through `Columns`.
 Leaves: the merged state, made of placeholders of columns wherever the two sides differ. A merge never refuses: what

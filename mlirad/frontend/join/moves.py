@@ -1,13 +1,13 @@
-"""Moves: what a loop's body hands on from one place to another, as it is (`a, b = new, a`).
+"""Moves: values that a loop's body hands on unchanged from one place to another (`a, b = new, a`).
 
-Reads: the state that a pass over the body began with, the state that it left, and their merge. Writes: operands that
-stand in for values, in the block of the pass, which is dropped. Leaves: the state that the next pass will leave, as far
-as moves decide it.
+Reads: the state that a pass over the body began with, the state that it left, and their merge. Writes: operands in
+place of values, in the block of the pass, which is dropped. Gives: the state that the next pass will leave, if moves
+determine it.
 
-A pass shows one step of a chain: if `a` becomes one of two arrays, or a number of another type, then `b` becomes that
-one pass later. Which places are moved is seen by the identity of the values. So a chain is followed to its end at once:
-the values of its places are merged one after the other, each with what its source has become. The next pass begins with
-the result, and has to confirm it.
+A pass shows one step of a chain: if `a` becomes one of two arrays, or a number of another type, then `b` becomes the
+same one pass later. Moves are recognised by the identity of the values. So a chain is followed to its end at once: the
+values of its places are merged one after the other, each with what its source has become. The next pass begins with the
+result, and has to confirm it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Which number stands for two: their join.
+"""The join of two numbers: which one represents both.
 
-Reads: two numbers, static or traced. Writes: nothing. Leaves: the dtype that both become, and whose rules hold for it.
+Reads: two numbers, static or traced. Writes: nothing. Gives: the dtype that both become, and whose rules it follows.
 """
 
 from __future__ import annotations

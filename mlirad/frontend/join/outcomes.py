@@ -1,4 +1,4 @@
-"""How a block of statements ends: in which of several ways, with which state in each, and what ifs in it have chosen.
+"""How a block of statements ends: the possible ways, the state of each, and which branches its ifs have taken.
 
 Reads: nothing. Writes: nothing. Leaves: an Outcome for each block, which the statement around it merges or hands on.
 """

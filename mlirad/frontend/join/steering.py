@@ -1,4 +1,4 @@
-"""The exceptions by which the interpreter steers: what has been found out ends an attempt, or begins it again.
+"""The exceptions that steer the interpreter: a new finding ends an attempt, or restarts it.
 
 Reads: nothing. Writes: nothing. Leaves: exceptions.
 

@@ -1,4 +1,4 @@
-"""What values are called in dumps: as the user's variables that held them first.
+"""The names of values in dumps: those of the user's variables that held them first.
 
 Reads: the state. Writes: name hints of SSA values that have none. Leaves: nothing.
 """

@@ -1,4 +1,4 @@
-"""Pairs of values that are merged with each other, where two states are.
+"""The pairs of values that the merge of two states merges.
 
 Reads: a merge. Writes: nothing. Leaves: pairs of values and their places.
 """

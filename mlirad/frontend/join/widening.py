@@ -1,10 +1,11 @@
-"""Numbers that are static before a loop and vary in it, a whole group of them at once.
+"""Finds numbers that are static before a loop and vary in it, a whole group at once.
 
 Reads: the state that a pass began with. Writes: nothing. Leaves: the places where numbers are carried.
 
-A pass only shows the numbers that vary because of what is carried already: of a delay line `a, b, c = f(x), a, b` that
-begins with zeros, the first pass shows `a`, the next one `b`. So a trial pass carries every number that the body binds,
-and their origins (origins.py) tell which of them depend on one that does vary. Only these are carried.
+A pass only shows the numbers that vary because of values that are carried already: in a delay line
+`a, b, c = f(x), a, b` that begins with zeros, the first pass shows `a`, the next one `b`. So a trial pass carries every
+number that the body binds, and their origins (origins.py) show which of them depend on a number that varies. Only these
+are carried.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which code objects do the same: wherever they stand, and however a tool of tests has rewritten their asserts.
+"""Which code objects do the same, wherever they are, and even if a test tool has rewritten their asserts.
 
 Reads: code objects. Writes: nothing. Leaves: answers that do not depend on line numbers, file names or the positions of
 instructions: these change where a text is moved in its file, or a cell is run again.

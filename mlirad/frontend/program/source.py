@@ -1,8 +1,8 @@
 """From a function object to its ast.
 
 Reads: texts that the function may have been compiled from. Writes: nothing. Leaves: a Source whose nodes have the lines
-and columns of the text. What its text compiles to is the function's code: another text, though it stands under the same
-name and line, is none.
+and columns of the text. Its text compiles to the function's code: another text with the same
+name and line is not used.
 """
 
 from __future__ import annotations

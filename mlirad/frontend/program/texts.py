@@ -1,4 +1,4 @@
-"""Where the text may be that a function was compiled from. Whether it is that text, source.py finds out.
+"""Finds texts that a function may have been compiled from. source.py decides which one it is.
 
 Reads: linecache, files, the cells of IPython, what Python was started with. Writes: nothing; linecache may read a file
 again. Leaves: texts, and words for where there is none.

@@ -1,4 +1,4 @@
-"""Basic indexing: from what stands in `x[...]` to a view, with its bounds checked.
+"""Basic indexing: from the index in `x[...]` to a view, with its bounds checked.
 
 Reads: a View and an index of ints, slices, None and Ellipsis, static or traced. Writes: the checks, as nd ops.
 Leaves: a View.

@@ -2,8 +2,8 @@
 
 Reads: operands. Writes: nd ops, by the functions in Meanings. Leaves: what these give.
 
-What `x + y` and `np.sin(x)` compile to is written in files that import the values. numpy_calls.py, which stands above
-all of these, installs their functions here.
+What `x + y` and `np.sin(x)` compile to is written in files that import the values. numpy_calls.py, which imports all of
+these, installs their functions here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Sizes of arrays that only the run knows: what they are made of, which are equal, and how shapes broadcast.
+"""Sizes of arrays that are known only at run time: what they are made of, which are equal, and how shapes broadcast.
 
 Reads: shapes, i64 values. Writes: nd.dim, and the checks that sizes are equal where that is not known. Leaves: shapes,
-whose sizes are ints and Dims. What asks a Dim for a number gets a NeedStatic, so that code that knows of static shapes
-only never computes with it.
+whose sizes are ints and Dims. Asking a Dim for its number raises NeedStatic, so code for static shapes never computes
+with it.
 """
 
 from __future__ import annotations

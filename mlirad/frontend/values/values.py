@@ -1,7 +1,7 @@
 """What a Python expression evaluates to while a function is compiled.
 
 Reads: nothing of the program. Writes: nothing. Leaves: immutable values; what can change (contents of arrays, items of
-lists) stands in the state, under the cell's or the object's number.
+lists) is in the state, under the cell's or the object's number.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ def _offset(value: SSAValue) -> tuple[SSAValue, Any] | None:
 
 @rule(AddOp, MulOp)
 def number_last(op: AddOp | MulOp, x: SSAValue, y: SSAValue) -> Result:
-    """What is known stands on the right."""
+    """A known operand is on the right."""
     if known_number(x) is None or known_number(y) is not None:
         return None
     return op.rebuild(Expr(y), Expr(x))

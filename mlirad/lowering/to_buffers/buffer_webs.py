@@ -59,7 +59,7 @@ class Webs:
         self._walk(entry, None)
 
     def place_of(self, op: Operation) -> int:
-        """The number of an op; that of the op it stands before, if it is younger than this."""
+        """The number of an op; for an op inserted later, the number of the op after it."""
         while op not in self.place:
             following = op.next_op
             assert following is not None

@@ -117,7 +117,7 @@ class LastUses:
         self._loop_of[block] = loop
         op = block.last_op
         while op is not None:
-            # What a visit inserts stands around `op`, and is done with.
+            # What a visit inserts is next to `op`, and needs no visit.
             previous = op.prev_op
             visit = _VISITS.get(type(op))
             if visit is not None:

@@ -71,5 +71,5 @@ def _is_wise(memory: SSAValue, value: SSAValue, webs: Webs, written: dict[SSAVal
 
 
 def _is_new(web: Web) -> bool:
-    """Whether a web's memory is one buffer of its own, which the caller's memory may stand in for."""
+    """Whether a web's memory is one buffer of its own, which the caller's memory may replace."""
     return len(web.sources) == 1 and is_empty(web.sources[0])

@@ -70,7 +70,7 @@ class FusedBody:
     def _result(self, member: Member, place: Dims) -> SSAValue:
         """The element that a member computes, its loops being those of the group at `place`."""
         answer = member.answer
-        # What stands alone reads each operand: the product of an array with itself is one of two operands, too.
+        # An op that is not fused reads each operand: the product of an array with itself has two operands, too.
         element = self._element if len(self.root.group) > 1 else self._made
         elements = [
             element(operand, tuple([place[dim] for dim in read]))

@@ -152,7 +152,7 @@ def _define(module: ModuleOp, name: str, op: Operation) -> Operation:
                 known[operand] = copied.result
     made = op.clone(known)
     block.add_op(made)
-    # One array may stand at two places: what is read there are two arguments.
+    # One array may be read at two places: these are two arguments.
     made.operands = block.args
     define(module, name, block, op.location)
     return made

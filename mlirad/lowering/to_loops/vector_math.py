@@ -66,7 +66,7 @@ def _round(x: Lanes, scale: float, format: Format) -> tuple[Lanes, Bits]:
 
 
 def _power_of_two(exponent: Bits, x: Lanes, format: Format) -> Lanes:
-    """2^n for an n in the low bits; what stands above them is shifted out."""
+    """2^n for an n in the low bits; the bits above them are shifted out."""
     return ((exponent << format.mantissa) + format.one).floats(x.type)
 
 

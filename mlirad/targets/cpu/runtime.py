@@ -46,7 +46,7 @@ PARALLEL_POLL = "mlirad_parallel_poll"  # a symbol: what those who are at such a
 MAIN_THREAD = "mlirad_main_thread"  # a symbol: the identifier of the thread that Python handles signals in
 
 # The header of a block.
-_INDEX = 8  # its place in the table; its capacity stands before it
+_INDEX = 8  # its place in the table; its capacity is before it
 _MARKED = 16
 _ASKED = 24  # the bytes asked for
 _BEFORE = 32  # the bytes asked of the blocks before it
@@ -264,7 +264,7 @@ none:
 }}""",
         ("mlirad.block", "mlirad.drop", "realloc", "llvm.memset.p0.i64"),
     ),
-    # Count that a block is now asked for so many bytes, if that is more. The blocks after it stand after as many more.
+    # Count the bytes now requested from a block, if they are more. The counts of the blocks after it grow by as much.
     "mlirad.recount": _Part(
         f"""
 define internal void @mlirad.recount(ptr %ctx, ptr %block, i64 %bytes) noinline nounwind {{

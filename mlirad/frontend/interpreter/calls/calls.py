@@ -1,4 +1,4 @@
-"""Calls: what a value that is called stands for, and the part that this is for.
+"""Calls: finds what is called, and hands the call to the part for it.
 
 Reads: values. Writes: ops. Leaves: the value that the function returns, and what it has changed, in the state.
 """

@@ -84,7 +84,7 @@ class Context(_ContextStruct):
         self.arena = start + (-start % _ALIGNMENT)
 
     def trim(self) -> None:
-        """Free all blocks. Not during a call, nor while a result stands in one."""
+        """Free all blocks. Not during a call, nor while a result is in one."""
         if self.segments:
             table = (ctypes.c_void_p * self.capacity).from_address(self.segments)
             for block in table:
@@ -99,7 +99,7 @@ class Context(_ContextStruct):
 
 
 class _Lease:
-    """A context on loan. Results of unknown size stand in its blocks, and keep it; then it goes back to the pool."""
+    """A context on loan. Results of unknown size are in its blocks, and keep it; then it goes back to the pool."""
 
     __slots__ = ("context", "kept", "pool")
 

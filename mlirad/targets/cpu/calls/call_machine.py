@@ -27,7 +27,7 @@ _TYPES = {"p": P, "l": I64, "i": I32, "d": ir.DoubleType(), "v": VOID}
 
 
 def machine_text(table_offset: int) -> str:
-    """The IR. table_offset: where, in a kernel, the reference to its table stands."""
+    """The IR. table_offset: where a kernel holds the reference to its table."""
     module = ir.Module()
     constants = ir.GlobalVariable(module, P, CONSTANTS)
     constants.linkage = "external"

@@ -289,7 +289,7 @@ def _call_defined(e: FunctionEmitter, op: func.CallOp, callee: func.FuncOp) -> N
 
 
 def _give_back(e: FunctionEmitter, used: str, mark: str, arrays: Sequence[str]) -> None:
-    """The memory that a call has taken is free again, unless an array that it returns stands there."""
+    """The memory that a call has taken is free again, unless an array that it returns is in it."""
     kept = mark
     for pointer in arrays:
         is_older = e.assign(f"call i1 {e.module.use_runtime('mlirad.is_older')}(ptr {pointer}, i64 {mark})")

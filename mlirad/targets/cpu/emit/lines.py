@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """A loop that is open. begin: the number that names had reached in front of it. before: lines that stand there.
+    """A loop that is open. begin: the number that names had reached in front of it. before: the lines there.
 
-    known: what is known where it stands. is_vector: whether it handles vectors.
+    known: what is known there. is_vector: whether it handles vectors.
     """
 
     begin: int
@@ -32,7 +32,7 @@ class Lines:
         self._known: dict[str, str] = {}
         self._here: list[str] = []  # what has become known in the scope
         self._loops: list[_Loop] = []
-        self._births: dict[str, int] = {}  # when values were named; what stands before a loop, as if when that began
+        self._births: dict[str, int] = {}  # when values were named; those moved before a loop, as if when it began
         self._counter = 0
 
     def fresh(self, hint: str = "v") -> str:
