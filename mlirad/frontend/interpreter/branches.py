@@ -5,7 +5,7 @@ Reads: the state. Writes: ops of a block of their own, then the op that joins tw
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -123,6 +123,7 @@ def join(
             origins,
             location=context.location,
             fill=partial(grown_lists.filled_on_side, context),
+            elsewhere=ends_elsewhere(sides, (left[1], right[1])),
         )
         merged[exit] = merges[exit].run()
     code: Expr | None = None
@@ -136,6 +137,16 @@ def join(
     if isinstance(naming, PlaceNaming):
         context.has_swapped = context.has_swapped or naming.has_moved
     return Outcome(states, None if code is None else Expr(rename(code.value)))
+
+
+def ends_elsewhere(sides: Sequence[State | None], outcomes: Sequence[Outcome]) -> list[State]:
+    """The states of a side that does not end in this way, where it ends in others."""
+    return [
+        state
+        for side, outcome in zip(sides, outcomes, strict=True)
+        if side is None
+        for state in outcome.states.values()
+    ]
 
 
 def note_chosen(chosen: Chosen, merge: Merge, state: State) -> None:

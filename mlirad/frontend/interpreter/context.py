@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from xdsl.dialects import func
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block
 
 from mlirad.contract.captures import Findings
 from mlirad.dialect.core import types
@@ -218,12 +218,3 @@ class Context:
         if Exit.NEXT not in outcome.states:
             raise Bottom
         self.state = outcome.states[Exit.NEXT]
-
-    def roll_back(self, mark: Operation | None, block: Block | None = None) -> None:
-        """Remove what has been emitted after `mark` in a block, the current one if none is given."""
-        block = self.current_block if block is None else block
-        while (op := block.last_op) is not mark:
-            assert op is not None
-            op.detach()
-            for inner in op.walk():
-                inner.drop_all_references()

@@ -53,6 +53,7 @@ class Columns:
     """left, right: the blocks at whose ends the two sides' values are available.
 
     is_loop: left is what stands before a loop (its values can be used in the loop too), right is the loop's body.
+    open: columns for which a side does not care; shared: by the values of an if's two sides, what they become.
     """
 
     left: Block
@@ -61,6 +62,7 @@ class Columns:
     scratch: Block = field(default_factory=Block)
     columns: dict[ColumnKey, Column] = field(default_factory=dict)
     open: dict[Attribute, list[Column]] = field(default_factory=dict)
+    shared: dict[tuple[SSAValue, SSAValue] | None, Expr] = field(default_factory=dict)
 
     def request(
         self, key: ColumnKey, type: Attribute, left: Operand, right: Operand, filler: int = 0, share: bool = True
@@ -76,6 +78,9 @@ class Columns:
         if left is None and isinstance(right, Expr) and not is_inside(right.value, self.right):
             return right
         left, right = self._converted(left, type, self.left), self._converted(right, type, self.right)
+        both = (left.value, right.value) if isinstance(left, Expr) and isinstance(right, Expr) else None
+        if both in self.shared:
+            return self.shared[both]
         if share and not self.is_loop and (shared := self._complement(type, left, right)) is not None:
             return shared
         placeholder = self.scratch.insert_arg(type, len(self.scratch.args))
@@ -84,6 +89,8 @@ class Columns:
         self.columns[key] = column = Column(type, left, right, placeholder, filler)
         if share and (left is None or right is None):
             self.open.setdefault(type, []).append(column)
+        if both is not None and not self.is_loop:
+            self.shared[both] = Expr(placeholder)
         return Expr(placeholder)
 
     def _converted(self, operand: Operand, type: Attribute, block: Block) -> Operand:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -158,7 +158,7 @@ Fill = Callable[[State, Entry, Growth], Entry]
 class Merge:
     """One merge. `origins`: what decides between the sides; `loop`: the loop whose header this is, if it is one, and
     `widening` the equal numbers that it carries nevertheless; `fill`: of the branches of an if, puts a list into
-    arrays."""
+    arrays; `elsewhere`: if a side does not end in this way, its states where it ends in others."""
 
     left: State | None
     right: State | None
@@ -169,6 +169,7 @@ class Merge:
     location: SourceLocation | None = None
     widening: Widening | None = None
     fill: Fill | None = None
+    elsewhere: Sequence[State] = ()
     cells: Pairing = field(default_factory=Pairing)
     objects: Pairing = field(default_factory=Pairing)
     store: dict[int, Expr] = field(default_factory=dict)
@@ -215,11 +216,26 @@ class Merge:
         return self.value(place, a, b)
 
     def join_cells(self) -> None:
+        own = {cell: held for state in self.elsewhere for cell, held in self.contents_elsewhere(state).items()}
         for number, (a, b) in sorted(self.cells.sides.items()):
             left, right = self.contents(self.left, a), self.contents(self.right, b)
-            present = left if left is not None else right
-            assert present is not None
+            present, cell = (right, b) if left is None else (left, a)
+            assert present is not None and cell is not None
+            # Any array will do for a side that does not end in this way. If it is the side's own, an update of it on
+            # the other side is done in place.
+            if cell in own and own[cell].type == present.type:
+                left, right = (own[cell], right) if self.left is None else (left, own[cell])
             self.store[number] = self.columns.request(("cell", number), present.type, left, right)
+
+    def contents_elsewhere(self, state: State) -> dict[int, Expr]:
+        """By the cells of the side that ends in this way: what stands in the same places in a state of the other."""
+        present = self.left or self.right
+        found: dict[int, Expr] = {}
+        merge = Merge(present, state, self.columns, self.naming, self.origins)
+        for _, a, b in merge.all_pairs(merge.places()):
+            if isinstance(a, Ref) and isinstance(b, Ref) and len(a.alternatives) == len(b.alternatives) == 1:
+                found[a.alternatives[0].cell] = state.store[b.alternatives[0].cell]
+        return {**found, **state.store}
 
     def held(self) -> dict[int, Growth]:
         """What is held on either side."""

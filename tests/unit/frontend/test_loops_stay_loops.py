@@ -142,3 +142,21 @@ def test_the_reason_that_is_told_names_what_is_needed():
 
     with pytest.raises(UnsupportedSyntaxError, match=r"axis.*depends on it"):
         mlirad.jit(f)(np.ones((2, 2)), 1)
+
+
+def test_a_search_that_is_given_up_inside_a_call_begins_again_outside_of_it():
+    def f(z, n):
+        k, total = z * 2, 0.0
+        for _ in range(len(z)):
+            for _ in range(3):
+                k, z = z, k
+
+                def g(t):
+                    return t * (n + k[0])
+
+                total = total + g(0.5)
+        return total, k
+
+    kernel, z = mlirad.jit(f), np.array([1.0, 2.0, 4.0])
+    for found, wanted in zip(kernel(z, 2), f(z.copy(), 2), strict=True):
+        np.testing.assert_array_equal(found, wanted)

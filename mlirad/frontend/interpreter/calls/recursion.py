@@ -29,7 +29,7 @@ from mlirad.contract.captures import CAPTURE
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building, constant, insert, located
 from mlirad.errors import DifferentiationError
-from mlirad.frontend.interpreter import branches, dispatch, grown_lists, storage, variables
+from mlirad.frontend.interpreter import attempts, branches, dispatch, grown_lists, storage, variables
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.call_state import FUNCTION, Ambiguous, Ended, Seen
 from mlirad.frontend.join.frames import RESULT, Frame
@@ -98,7 +98,7 @@ def entered(context: Context, site: Site) -> Value:
 
 def give_up(context: Context, site: Site) -> None:
     """Be again where the call stands."""
-    context.roll_back(site.mark, site.block)
+    attempts.roll_back(site.block, site.mark)
     context.state = site.state.fork()
 
 

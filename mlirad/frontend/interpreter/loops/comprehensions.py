@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 
 from mlirad.errors import CompileError
-from mlirad.frontend.interpreter import conditions, dispatch, iteration, storage, variables
+from mlirad.frontend.interpreter import attempts, conditions, dispatch, iteration, storage, variables
 from mlirad.frontend.interpreter.calls import inlining
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import visits
@@ -71,13 +71,10 @@ def listed_by(context: Context, node: Listing) -> Tuple | Object:
         iteration.require_no_generator(context, iterable)
         context.push(iterable)
         length = iteration.length_of(context, iterable)
-    start, mark = context.state.fork(), context.current_block.last_op
-    appended, active = context.appended, len(context.active)
+    attempt = attempts.begin(context)
 
     def begin_again() -> Value:
-        del context.active[active:]
-        context.roll_back(mark)
-        context.state, context.appended = start.fork(), appended
+        attempts.begin_again(context, attempt)
         return context.pop()
 
     if not isinstance(length, Traced):

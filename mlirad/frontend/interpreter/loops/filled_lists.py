@@ -20,7 +20,7 @@ from xdsl.rewriter import InsertPoint
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building
-from mlirad.frontend.interpreter import grown_lists
+from mlirad.frontend.interpreter import attempts, grown_lists
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import NeedList
 from mlirad.frontend.interpreter.loops.unrolling import UNROLL_LIMIT
@@ -45,13 +45,7 @@ ROOM = 8
 
 def filling(context: Context, loop: Loop, search: Callable[[], Outcome]) -> Outcome:
     """What `search` gives, the lists that the loop appends to being in arrays."""
-    start, frame, live = context.state.fork(), context.frame, context.frame.live
-    mark, covered, appended, outer = (
-        context.current_block.last_op,
-        set(context.covered),
-        context.appended,
-        context.fillings,
-    )
+    attempt, covered, outer = attempts.begin(context), set(context.covered), context.fillings
     wanted: dict[int, Element] = {}
     unbounded: set[int] = set()
     for _ in range(TRIES):
@@ -65,7 +59,7 @@ def filling(context: Context, loop: Loop, search: Callable[[], Outcome]) -> Outc
                 fill(context, context.fillings, context.appended)  # it turned out to be no loop
             return outcome
         except Grows as found:
-            entry = start.heap.get(found.number)
+            entry = attempt.state.heap.get(found.number)
             if entry is None or entry.poison is not None or entry.kind is not list or entry.borrowed is not None:
                 raise PoisonUsed(found.poison) from None
             before = wanted.get(found.number)
@@ -77,9 +71,7 @@ def filling(context: Context, loop: Loop, search: Callable[[], Outcome]) -> Outc
             unbounded.add(found.place)
         finally:
             context.covered, context.fillings = set(covered), outer
-        del context.active[context.active.index(frame) + 1 :]
-        context.roll_back(mark)
-        context.state, frame.live, context.appended = start.fork(), live, appended
+        attempts.begin_again(context, attempt)
     with context.at(loop.node):
         why = "this loop appends to a list and changes it in other ways too"
         refusal = context.refusal(why, "only append to it, or use an array and a count")

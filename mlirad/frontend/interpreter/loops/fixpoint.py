@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 
 from mlirad.dialect.core.expr import building
 from mlirad.errors import CompileError
-from mlirad.frontend.interpreter import branches
+from mlirad.frontend.interpreter import attempts, branches
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.loops import filled_lists, loop_ops, unrolling
 from mlirad.frontend.join.collapse import collapsed
@@ -88,7 +88,7 @@ def rolled(context: Context, loop: Loop) -> Outcome:
 
 
 def fixpoint(context: Context, loop: Loop) -> Outcome:
-    start, live, appended = context.state.fork(), context.frame.live, context.appended
+    attempt = attempts.begin(context)
     search = Search(loop, entry_of(context, loop), context.current_block.last_op)
     try:
         return searched(context, search)
@@ -97,9 +97,7 @@ def fixpoint(context: Context, loop: Loop) -> Outcome:
             raise
     # One of the numbers that are carried may be needed; which of them vary, it finds out one after the other.
     context.stepwise.add(loop.key)
-    del context.active[context.active.index(context.frame) + 1 :]
-    context.roll_back(search.mark)
-    context.state, context.frame.live, context.appended = start, live, appended
+    attempts.begin_again(context, attempt)
     return searched(context, Search(loop, entry_of(context, loop), search.mark))
 
 
@@ -188,7 +186,7 @@ def begun_again(context: Context, search: Search, **order: bool) -> tuple[Header
 def drop(context: Context, search: Search, made: Pass) -> None:
     """Forget a pass, and what was emitted for it."""
     made.discard()
-    context.roll_back(search.mark)
+    attempts.roll_back(context.current_block, search.mark)
 
 
 def merged_header(context: Context, search: Search, header: Header, made: Pass, widening: Widening) -> Header:
@@ -299,11 +297,10 @@ def varying_of(context: Context, search: Search, trial: Header, added: frozenset
     """Which of the numbers that a trial pass carries vary; None: it cannot be made, as one of them is needed."""
     loop = search.loop
     before = dict(context.unrolled), dict(context.headers), set(context.impure)
-    live, mark = context.frame.live, context.current_block.last_op
+    attempt = attempts.begin(context)
     try:
         made = resolved_pass(context, loop, trial)
     except (NeedStatic, PoisonUsed, CompileError):
-        del context.active[context.active.index(context.frame) + 1 :]
         made = None
     if made is not None and Exit.NEXT not in made.outcome.states:
         made.discard()
@@ -315,8 +312,7 @@ def varying_of(context: Context, search: Search, trial: Header, added: frozenset
         found = dependent(marks, again.origins, frozenset({("loop", loop.key)}))
         varying = frozenset(marks[mark] for mark in found)
         made.discard()
-    context.frame.live = live
-    context.roll_back(mark)
+    attempts.begin_again(context, attempt)
     if varying != added:
         unrolled, context.headers, context.impure = before
         context.unrolled.clear()

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Hashable
 
 from mlirad import requests
-from mlirad.frontend.interpreter import dispatch, iteration, storage
+from mlirad.frontend.interpreter import attempts, dispatch, iteration, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import runs
 from mlirad.frontend.interpreter.loops import fixpoint, unrolling
@@ -84,8 +84,6 @@ def loop(context: Context, loop: Loop, after: Names) -> Outcome:
         else:
             outcome = rolled_or_unrolled(context, loop)
     finally:
-        if frame in context.active:
-            del context.active[context.active.index(frame) + 1 :]
         frame.loops.pop()
     for state in outcome.states.values():
         state.temps = state.temps[:base]
@@ -93,18 +91,15 @@ def loop(context: Context, loop: Loop, after: Names) -> Outcome:
 
 
 def rolled_or_unrolled(context: Context, loop: Loop) -> Outcome:
-    start, frame, appended = context.state.fork(), context.frame, context.appended
-    live, mark = frame.live, context.current_block.last_op
+    attempt = attempts.begin(context)
     try:
         return fixpoint.rolled(context, loop)
     except (NeedStatic, PoisonUsed, NoFixpoint) as error:
         if not is_about(error, loop.key):
             raise
         reason = Reason.of(error)
-    del context.active[context.active.index(frame) + 1 :]
+    attempts.begin_again(context, attempt)
     context.unrolled[loop.key] = reason.kept
-    context.roll_back(mark)
-    context.state, frame.live, context.appended = start, live, appended
     return unrolling.unroll(context, loop, reason)
 
 

@@ -18,7 +18,7 @@ from mlirad.dialect.ops.bits import float_bits
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast
 from mlirad.errors import UnsupportedSyntaxError
-from mlirad.frontend.interpreter import branches, conditions, dispatch, storage
+from mlirad.frontend.interpreter import attempts, branches, conditions, dispatch, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Bottom
@@ -160,10 +160,9 @@ def compose_value(context: Context, message: Message, node: ast.expr, conversion
 
 def tried(context: Context, node: ast.expr) -> Value | None:
     """The value of an expression in a message; None where it is not compiled."""
-    active, temps = len(context.active), len(context.state.temps)
+    attempt = attempts.begin(context)
     try:
         return context.use(dispatch.expression(context, node))
     except (NeedStatic, PoisonUsed, UnsupportedSyntaxError):
-        del context.active[active:]
-        context.state.temps = context.state.temps[:temps]
+        attempts.begin_again(context, attempt)
         return None

@@ -1,0 +1,51 @@
+"""Attempts that are given up: all that they changed is restored before the next one.
+
+Reads: the state, the frames and the block. Writes: what they were; the ops of the attempt are removed. Leaves: nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import Block, Operation
+
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.join.appended import Appended
+from mlirad.frontend.program.scope import Names
+from mlirad.frontend.values.state import State
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """Where an attempt began. last: the last op before it; depth: how many calls were running; live: the live names of
+    the innermost one."""
+
+    state: State
+    block: Block
+    last: Operation | None
+    depth: int
+    live: Names
+    appended: Appended
+
+
+def begin(context: Context) -> Attempt:
+    block = context.current_block
+    return Attempt(
+        context.state.fork(), block, block.last_op, len(context.active), context.frame.live, context.appended
+    )
+
+
+def begin_again(context: Context, attempt: Attempt) -> None:
+    """Go back to where an attempt began, from wherever it ended."""
+    del context.active[attempt.depth :]
+    roll_back(attempt.block, attempt.last)
+    context.state, context.frame.live, context.appended = attempt.state.fork(), attempt.live, attempt.appended
+
+
+def roll_back(block: Block, last: Operation | None) -> None:
+    """Remove what has been emitted after an op of a block."""
+    while (op := block.last_op) is not last:
+        assert op is not None
+        op.detach()
+        for inner in op.walk():
+            inner.drop_all_references()
