@@ -79,11 +79,11 @@ def _value(program: Program, kernel: Any, number: int) -> Verdict:
 
 
 def _is_of_lengths(message: str) -> bool:
-    """Whether lengths decide that only the run knows: of 1, where shapes would broadcast, or of 0, in a sum."""
+    """Whether lengths decide that only the run knows: of 1, where shapes would broadcast, or of 0, of a list."""
     found = re.search(
         r"(?:together with shapes|input array from shape) \(([\d,]+)\)(?: into shape)? \(([\d,]+)\)", message
     )
-    is_empty = "sum() of no arrays" in message
+    is_empty = "sum() of no arrays" in message or "a list that a loop fills is empty" in message
     return is_empty or (found is not None and any("1" in shape.split(",") for shape in found.groups()))
 
 
