@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation
 
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.join.appended import Appended
+from mlirad.frontend.join.append_counts import AppendCounts
 from mlirad.frontend.program.scope import Names
 from mlirad.frontend.values.state import State
 
@@ -25,7 +25,7 @@ class Attempt:
     last: Operation | None
     depth: int
     live: Names
-    appended: Appended
+    appended: AppendCounts
 
 
 def begin(context: Context) -> Attempt:
