@@ -226,22 +226,25 @@ _LAYOUT_AND_ACCESS = 0x403
 """Of `ndarray.flags.num`: C-contiguous, F-contiguous, writeable."""
 
 
-def key_of(args: Sequence[Any], kwargs: Mapping[str, Any], static: Sequence[int | str], leaves: list[Any]) -> Hashable:
-    """A key that is equal for two calls just where their signatures are, made at a fraction of the cost of one.
+def key_and_leaves(
+    args: Sequence[Any], kwargs: Mapping[str, Any], static: Sequence[int | str]
+) -> tuple[Hashable, list[Any]]:
+    """A key that is equal for two calls just where their signatures are, and the leaves of the arguments.
 
-    The leaves are appended to `leaves`. Nothing is refused here: what has no signature has a key of its own.
+    Made at a fraction of the cost of a signature. Nothing is refused: what has no signature has its own key.
     """
+    leaves: list[Any] = []
     if not static:
-        found = [_key(value, leaves) for value in args]
+        keys = [_key(value, leaves) for value in args]
         if kwargs:
-            found.append(dict)  # no positional argument has this key
-            found += [(name, _key(value, leaves)) for name, value in kwargs.items()]
-        return tuple(found)
-    found = [_static_key(value, leaves) if i in static else _key(value, leaves) for i, value in enumerate(args)]
-    found.append(dict)
+            keys.append(dict)  # no positional argument has this key
+            keys += [(name, _key(value, leaves)) for name, value in kwargs.items()]
+        return tuple(keys), leaves
+    keys = [_static_key(value, leaves) if i in static else _key(value, leaves) for i, value in enumerate(args)]
+    keys.append(dict)
     for name, value in kwargs.items():
-        found.append((name, _static_key(value, leaves) if name in static else _key(value, leaves)))
-    return tuple(found)
+        keys.append((name, _static_key(value, leaves) if name in static else _key(value, leaves)))
+    return tuple(keys), leaves
 
 
 def _static_key(value: Any, leaves: list[Any]) -> Hashable:
@@ -250,6 +253,7 @@ def _static_key(value: Any, leaves: list[Any]) -> Hashable:
 
 
 def _key(value: Any, leaves: list[Any]) -> Hashable:
+    """The key of one argument, whose leaves are appended to `leaves`."""
     kind = type(value)
     if kind is np.ndarray:
         leaves.append(value)
@@ -279,6 +283,13 @@ def signature_of(args: Sequence[Any], kwargs: Mapping[str, Any], static: Sequenc
         (tuple(_Opaque.wrap(held)), dict(zip(named, _Opaque.wrap(named.values()), strict=True)))
     )
     return Signature(structure, tuple(leaf.leaf if isinstance(leaf, _Opaque) else leaf_of(leaf) for leaf in found))
+
+
+def leaves_of(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    """The leaves of a call's arguments, in the order of the signature's."""
+    leaves = tree.flatten_up_to(signature.structure, (tuple(args), dict(kwargs)))
+    pairs = zip(signature.leaves, leaves, strict=True)
+    return [as_passed(leaf) if isinstance(spec, ArrayLeaf) else leaf for spec, leaf in pairs]
 
 
 class _Opaque:

@@ -21,13 +21,13 @@ Fetch = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Input:
-    """One argument of compiled code: a leaf of the call's arguments, or a captured array that is fetched at each call.
+    """One input of compiled code: a leaf of the call's arguments, or a captured array that is fetched at each call.
 
-    leaf: the leaf's number, or None; then `fetch` gives the array. key: what the frontend calls it (the leaf's number,
+    leaf_number: None for a capture; then `fetch` gives the array. key: what the frontend calls it (the leaf's number,
     or -1 - that of the capture). name: what messages call it. is_written: the code writes it.
     """
 
-    leaf: int | None
+    leaf_number: int | None
     fetch: Fetch | None
     key: int
     name: str
@@ -36,7 +36,10 @@ class Input:
 
 def gather(inputs: Sequence[Input], leaves: Sequence[Any]) -> list[Any]:
     """The caller's own values, one per input."""
-    return [leaves[each.leaf] if each.leaf is not None else each.fetch() for each in inputs]  # type: ignore[misc]
+    return [
+        leaves[each.leaf_number] if each.leaf_number is not None else each.fetch()  # type: ignore[misc]
+        for each in inputs
+    ]
 
 
 def check_written(inputs: Sequence[Input], values: Sequence[Any], written: Sequence[int]) -> None:
@@ -56,10 +59,10 @@ def free_to_take(values: Sequence[Any], donated: Sequence[int]) -> Sequence[Any]
     copied = [number for number in donated if number in sharing or type(values[number]) is not np.ndarray]
     if not copied:
         return values
-    taken = list(values)
+    separate = list(values)
     for number in copied:
-        taken[number] = np.array(values[number], order="C", copy=True, subok=False)
-    return taken
+        separate[number] = np.array(values[number], order="C", copy=True, subok=False)
+    return separate
 
 
 def require_separate(args: Sequence[Any], kwargs: Mapping[str, Any], around: Iterable[Any]) -> None:
@@ -93,16 +96,16 @@ def contiguous(
     inputs: Sequence[Input], values: Sequence[Any]
 ) -> tuple[Sequence[Any], list[tuple[np.ndarray, np.ndarray]]]:
     """The values with strided or unaligned arrays copied, and the pairs (caller's array, copy) of the written ones."""
-    taken: list[Any] | None = None
+    packed: list[Any] | None = None
     copies: list[tuple[np.ndarray, np.ndarray]] = []
     for number, value in enumerate(values):
         if isinstance(value, np.ndarray) and value.flags.num & _USABLE != _USABLE:
-            if taken is None:
-                taken = list(values)
-            taken[number] = np.array(value, order="C", copy=True, subok=False)
+            if packed is None:
+                packed = list(values)
+            packed[number] = np.array(value, order="C", copy=True, subok=False)
             if inputs[number].is_written:
-                copies.append((value, taken[number]))
-    return (values if taken is None else taken), copies
+                copies.append((value, packed[number]))
+    return (values if packed is None else packed), copies
 
 
 def write_back(copies: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:

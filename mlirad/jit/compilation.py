@@ -1,11 +1,15 @@
 """Gets the code of a specialisation: from the cache on disk, or by compiling it.
 
 Reads: a function, a signature, the leaves of a call. Writes: what was compiled, to disk. Gives: specialisations.
+
+`asked` is the signature as the caller sees it; `signature` is the same with those leaves static whose values the
+frontend needed. `sharing` (JSON) says how arrays of the call share memory, for code that is compiled for that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mlirad import forking
@@ -15,11 +19,12 @@ from mlirad.errors import CompileError
 from mlirad.jit.arguments import Input
 from mlirad.jit.collect_rarely import collect_rarely
 from mlirad.jit.disk_cache import disk_cache
-from mlirad.jit.specialization import Specialization, leaves_of
+from mlirad.jit.shared_memory import Recompile
+from mlirad.jit.specialization import Specialization
 from mlirad.options import Environment, Options
 from mlirad.replaced import require_originals
 from mlirad.requests import definition_of, name_of
-from mlirad.signature import ArrayLeaf, Layout, ScalarLeaf, Signature, StaticLeaf
+from mlirad.signature import ArrayLeaf, Layout, ScalarLeaf, Signature, StaticLeaf, leaves_of
 from mlirad.slow_compilations import watched
 from mlirad.targets.target import Artifact, find_target
 
@@ -28,8 +33,58 @@ if TYPE_CHECKING:
 
     from mlirad.frontend.aliases import Alias
     from mlirad.frontend.build import Built
-    from mlirad.jit.specialization import Probe, Remake
     from mlirad.pipeline import Lowered
+
+
+def compile_for(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> Specialization:
+    """Compile a function for the signature, and for those of `leaves` whose values turn out to be needed.
+
+    Or take it from the cache on disk; what is compiled is kept there.
+    """
+    specialization = _from_disk(function, asked, leaves, options)
+    if specialization is not None:
+        return specialization
+    return _compile_and_keep(function, asked, options, lambda: build_for(function, asked, leaves, options))
+
+
+def _from_disk(
+    function: Any, asked: Signature, leaves: Sequence[Any], options: Options, sharing: Sequence[Any] = ()
+) -> Specialization | None:
+    cache = disk_cache(options, find_target(options.target, **options.for_target))
+    wanted = None if cache is None else cache.wanted(function, asked, options, sharing)
+    if cache is None or wanted is None or Environment.read().dump is not None:
+        return None
+    hit = cache.find(wanted, leaves)
+    if hit is None:
+        return None
+    signature = asked.with_static({number: leaf.value for number, leaf in hit.static.items()})
+    recompile = _Recompile(function, asked, options)
+    return specialized(hit.interface, asked, signature, hit.artifact, recompile, is_aliased=bool(sharing))
+
+
+def _compile_and_keep(
+    function: Any,
+    asked: Signature,
+    options: Options,
+    build: Callable[[], tuple[Built, Signature]],
+    sharing: Sequence[Any] = (),
+    *,
+    is_aliased: bool = False,
+) -> Specialization:
+    """Compile what `build` gives, and keep the code on disk, if other processes can ask for it."""
+    cache = disk_cache(options, find_target(options.target, **options.for_target))
+    is_kept = bool(sharing) or not is_aliased
+    wanted = cache.wanted(function, asked, options, sharing) if cache is not None and is_kept else None
+    with watched(name_of(function)), collect_rarely():
+        built, signature = build()
+        specialization, code = _finish(function, asked, signature, options, built, built.module, is_aliased)
+    if cache is None or wanted is None or code is None:
+        return specialization
+    # The source may have changed since it was looked at.
+    now = cache.wanted(function, asked, options, sharing)
+    if now == wanted and now is not None:
+        cache.keep(now, built, built.reliance, specialization.static, code)
+    return specialization
 
 
 def build_for(
@@ -74,13 +129,41 @@ def _donated(signature: Signature, options: Options) -> frozenset[int]:
     )
 
 
+def _finish(
+    function: Any,
+    asked: Signature,
+    signature: Signature,
+    options: Options,
+    built: Built,
+    module: ModuleOp,
+    is_aliased: bool = False,
+) -> tuple[Specialization, str | None]:
+    """The specialisation whose code is `module`, which is at stage `tensor`; and under what name its code is kept."""
+    from mlirad import pipeline
+
+    dump = Environment.read().dump
+    place = dump / _dump_name(function) if dump is not None else None
+    target = find_target(options.target, **options.for_target)
+    cache = disk_cache(options, target)
+    name: str | None = None
+
+    def link(value: Any) -> Artifact:
+        nonlocal name
+        assert cache is not None
+        artifact, name = cache.link(value)
+        return artifact
+
+    artifact = pipeline.compile_module(module, target, place, None if cache is None else link)
+    recompile = _Recompile(function, asked, options)
+    return specialized(built, asked, signature, artifact, recompile, is_aliased), name
+
+
 def specialized(
     built: Interface,
     asked: Signature,
     signature: Signature,
     artifact: Artifact,
-    remake: Remake,
-    probe: Probe,
+    recompile: Recompile[Specialization],
     is_aliased: bool = False,
 ) -> Specialization:
     """What was built for `asked`, with the leaves of `signature` known, together with its code."""
@@ -95,129 +178,54 @@ def specialized(
         for number, (before, after) in enumerate(zip(asked.leaves, signature.leaves, strict=True))
         if isinstance(after, StaticLeaf) and not isinstance(before, StaticLeaf)
     }
-    return Specialization(built, artifact, signature, static, tuple(inputs), remake, probe, is_aliased)
-
-
-def _again(function: Any, asked: Signature, options: Options) -> tuple[Remake, Probe]:
-    """How the function is compiled again for arguments that share memory."""
-
-    def remake(
-        aliases: Mapping[int, Alias] | None, captures: Sequence[Capture], leaves: Sequence[Any], told: Sequence[Any]
-    ) -> Specialization | None:
-        if aliases is None:
-            return _from_disk(function, asked, leaves, options, told) if told else None
-
-        def make() -> tuple[Built, Signature]:
-            return build_for(function, asked, leaves, options, aliases, captures)
-
-        return _made_and_kept(function, asked, options, make, told, is_aliased=True)
-
-    def probe(together: Sequence[Sequence[int]], captures: Sequence[Capture], leaves: Sequence[Any]) -> None:
-        build_for(function, asked, leaves, options, None, captures, together)
-
-    return remake, probe
-
-
-def _finish(
-    function: Any,
-    asked: Signature,
-    options: Options,
-    made: tuple[Built, Signature],
-    module: ModuleOp,
-    is_aliased: bool = False,
-) -> tuple[Specialization, str | None]:
-    """The specialisation whose code is `module`, which is at stage `tensor`; and under what name its code is kept."""
-    from mlirad import pipeline
-
-    dump = Environment.read().dump
-    place = dump / _dump_name(function) if dump is not None else None
-    target = find_target(options.target, **options.for_target)
-    kept = disk_cache(options, target)
-    name: str | None = None
-
-    def link(value: Any) -> Artifact:
-        nonlocal name
-        assert kept is not None
-        artifact, name = kept.link(value)
-        return artifact
-
-    artifact = pipeline.compile_module(module, target, place, None if kept is None else link)
-    return specialized(made[0], asked, made[1], artifact, *_again(function, asked, options), is_aliased), name
+    return Specialization(built, artifact, signature, static, tuple(inputs), recompile, is_aliased)
 
 
 def _owner(argument: int | str) -> str:
     return f"argument {argument}" if isinstance(argument, int) else f"argument {argument!r}"
 
 
-def compile_for(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> Specialization:
-    """Compile a function for the signature, and for those of `leaves` whose values turn out to be needed.
-
-    Or take it from the cache on disk; what is compiled is kept there.
-    """
-    found = _from_disk(function, asked, leaves, options)
-    if found is not None:
-        return found
-    return _made_and_kept(function, asked, options, lambda: build_for(function, asked, leaves, options))
+def _dump_name(function: Any) -> str:
+    name = getattr(function, "__name__", "function")
+    return "".join(letter if letter.isalnum() else "_" for letter in name).strip("_") or "function"
 
 
-def _from_disk(
-    function: Any, asked: Signature, leaves: Sequence[Any], options: Options, shared: Sequence[Any] = ()
-) -> Specialization | None:
-    kept = disk_cache(options, find_target(options.target, **options.for_target))
-    wanted = None if kept is None else kept.wanted(function, asked, options, shared)
-    if kept is None or wanted is None or Environment.read().dump is not None:
-        return None
-    hit = kept.find(wanted, leaves)
-    if hit is None:
-        return None
-    signature = asked.with_static({number: leaf.value for number, leaf in hit.static.items()})
-    again = _again(function, asked, options)
-    return specialized(hit.interface, asked, signature, hit.artifact, *again, is_aliased=bool(shared))
+@dataclass(frozen=True)
+class _Recompile:
+    """Gets code of a function again, for arguments that share memory."""
 
+    function: Any
+    asked: Signature
+    options: Options
 
-def _made_and_kept(
-    function: Any,
-    asked: Signature,
-    options: Options,
-    make: Callable[[], tuple[Built, Signature]],
-    shared: Sequence[Any] = (),
-    *,
-    is_aliased: bool = False,
-) -> Specialization:
-    """What is compiled of what `make` gives, and kept on disk, if other processes can ask for it."""
-    kept = disk_cache(options, find_target(options.target, **options.for_target))
-    is_kept = kept is not None and (bool(shared) or not is_aliased)
-    wanted = kept.wanted(function, asked, options, shared) if kept is not None and is_kept else None
-    with watched(name_of(function)), collect_rarely():
-        made = make()
-        specialization, code = _finish(function, asked, options, made, made[0].module, is_aliased)
-    if kept is None or wanted is None or code is None:
-        return specialization
-    # The source may have changed since it was looked at.
-    again = kept.wanted(function, asked, options, shared)
-    if again == wanted and again is not None:
-        kept.keep(again, made[0], made[0].reliance, specialization.static, code)
-    return specialization
+    def from_disk(self, leaves: Sequence[Any], sharing: Sequence[Any]) -> Specialization | None:
+        return _from_disk(self.function, self.asked, leaves, self.options, sharing)
+
+    def compile(
+        self, aliases: Mapping[int, Alias], captures: Sequence[Capture], leaves: Sequence[Any], sharing: Sequence[Any]
+    ) -> Specialization:
+        def build() -> tuple[Built, Signature]:
+            return build_for(self.function, self.asked, leaves, self.options, aliases, captures)
+
+        return _compile_and_keep(self.function, self.asked, self.options, build, sharing, is_aliased=True)
+
+    def probe(self, together: Sequence[Sequence[int]], captures: Sequence[Capture], leaves: Sequence[Any]) -> None:
+        build_for(self.function, self.asked, leaves, self.options, None, captures, together)
 
 
 def lower(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> Lowered:
     """The function at stage `tensor`, to be looked at or compiled."""
     target = find_target(options.target, **options.for_target)
-    made = build_for(function, asked, leaves, options)
+    built, signature = build_for(function, asked, leaves, options)
     from mlirad.pipeline import Lowered
 
     def finish(module: ModuleOp) -> Callable[..., Any]:
         with forking.whole():
-            specialization, _ = _finish(function, asked, options, made, module)
+            specialization, _ = _finish(function, asked, signature, options, built, module)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             return specialization(leaves_of(asked, args, kwargs), specialization.containers(function, args, kwargs))
 
         return call
 
-    return Lowered(made[0].module, target, finish, made[0].name)
-
-
-def _dump_name(function: Any) -> str:
-    name = getattr(function, "__name__", "function")
-    return "".join(letter if letter.isalnum() else "_" for letter in name).strip("_") or "function"
+    return Lowered(built.module, target, finish, built.name)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mlirad import forking, requests
 from mlirad.contract.vectorcall import NativelyCallable
 from mlirad.options import Environment, Options
-from mlirad.signature import Signature, key_of, signature_of
+from mlirad.signature import Signature, key_and_leaves, signature_of
 
 if TYPE_CHECKING:
     from mlirad.contract.call_recipes import PlanTable
@@ -73,7 +73,7 @@ class Kernel(NativelyCallable):
         self._fast: object = None
         self._plans: PlanTable | None = None
         self.options = compile_options
-        self._table: OrderedDict[Hashable, _Candidates] = OrderedDict()  # by `signature.key_of`
+        self._table: OrderedDict[Hashable, _Candidates] = OrderedDict()  # by `signature.key_and_leaves`
         self._static = (*compile_options.static_argnums, *compile_options.static_argnames)
         self._lock = forking.new_lock()
         self._compiling = forking.new_lock()
@@ -132,10 +132,10 @@ class Kernel(NativelyCallable):
         """The function for arguments like these, on its way to the target; nothing is run."""
         with forking.whole():
             from mlirad.jit.compilation import lower
-            from mlirad.jit.specialization import leaves_of
 
             signature = self._signature(args, kwargs)
-            return lower(self.__mlirad_function__, signature, leaves_of(signature, args, kwargs), self.options)
+            _, leaves = key_and_leaves(args, kwargs, self._static)
+            return lower(self.__mlirad_function__, signature, leaves, self.options)
 
     @property
     def signatures(self) -> list[Signature]:
@@ -174,8 +174,7 @@ class Kernel(NativelyCallable):
             raise TypeError(f"{self.__name__}: {error}") from None
 
     def _specialization(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Specialization, Sequence[Any]]:
-        leaves: list[Any] = []
-        key = key_of(args, kwargs, self._static, leaves)
+        key, leaves = key_and_leaves(args, kwargs, self._static)
         found = self._known(key, leaves)
         if found is None:
             # Threads whose first calls come at once wait for what one of them compiles.

@@ -61,29 +61,29 @@ class Returned:
         self._structure = structure
         self._makers = [_maker(leaf) for leaf in leaves]
 
-    def __call__(self, results: Sequence[Any], arguments: Sequence[Any], captured: Sequence[Any]) -> Any:
-        """results: of the dtypes that `dtypes_of` tells. arguments: the leaves of the call's arguments."""
+    def __call__(self, results: Sequence[Any], leaves: Sequence[Any], captured: Sequence[Any]) -> Any:
+        """results: of the dtypes that `dtypes_of` gives. leaves: of the call's arguments."""
         made: list[Any] = []
         for make in self._makers:
-            made.append(make(results, arguments, captured, made))
+            made.append(make(results, leaves, captured, made))
         return made[0] if self._structure is tree.LEAF else tree.unflatten(self._structure, made)
 
 
 def _maker(leaf: ResultLeaf) -> Maker:
     match leaf:
         case ArrayResult() | ResidualsResult():
-            return lambda results, arguments, captured, made: results[leaf.index]
+            return lambda results, leaves, captured, made: results[leaf.index]
         case ScalarResult():
             kind = weak_kind(leaf.dtype) if leaf.weak else leaf.dtype.type
-            return lambda results, arguments, captured, made: kind(results[leaf.index])
+            return lambda results, leaves, captured, made: kind(results[leaf.index])
         case StaticResult():
-            return lambda results, arguments, captured, made: leaf.value
+            return lambda results, leaves, captured, made: leaf.value
         case ArgumentAlias():
-            return lambda results, arguments, captured, made: arguments[leaf.leaf]
+            return lambda results, leaves, captured, made: leaves[leaf.leaf]
         case CaptureAlias():
-            return lambda results, arguments, captured, made: captured[leaf.number]
+            return lambda results, leaves, captured, made: captured[leaf.number]
         case SameResult():
-            return lambda results, arguments, captured, made: made[leaf.leaf]
+            return lambda results, leaves, captured, made: made[leaf.leaf]
         case ViewResult():
             base = _maker(leaf.base)
             return lambda results, *others: view_of(base(results, *others), leaf, results)
@@ -91,7 +91,7 @@ def _maker(leaf: ResultLeaf) -> Maker:
             options = [_maker(option) for option in leaf.options]
             return lambda results, *others: options[int(results[leaf.selector])](results, *others)
         case ListResult():
-            return lambda results, arguments, captured, made: _list_of(leaf, results)
+            return lambda results, leaves, captured, made: _list_of(leaf, results)
 
 
 def _list_of(leaf: ListResult, results: Sequence[Any]) -> list[Any]:

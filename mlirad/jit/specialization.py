@@ -2,54 +2,33 @@
 
 Reads: what was built, and its code. Writes: the caller's arrays and containers. Gives: a callable on the leaves of the
 arguments. Leaves: where code comes from, which is `compilation.py`'s.
+
+A call turns `leaves`, one for each leaf of the arguments, into `values`, one for each input of the code, and the code's
+`results` into what the function returns.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from mlirad import forking, tree
 from mlirad.contract.call_recipes import CallPlan
-from mlirad.contract.captures import Capture
 from mlirad.contract.interface import Interface
 from mlirad.contract.results import ResidualsResult
-from mlirad.errors import DEVIATIONS
 from mlirad.jit import arguments
-from mlirad.jit.aliasing import Overlap, overlapping, shared_groups, view_of_shared, views_of_one
+from mlirad.jit.aliasing import overlapping
 from mlirad.jit.arguments import Input
 from mlirad.jit.containers import change, containers_of
 from mlirad.jit.results import Pullback, Returned, dtypes_of
+from mlirad.jit.shared_memory import Recompile, SharedMemory
 from mlirad.requests import Jvp
-from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature, StaticLeaf, as_passed
+from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature, StaticLeaf
 from mlirad.targets.target import Artifact
 
-if TYPE_CHECKING:
-    from mlirad.frontend.aliases import Alias
-
-    # Compiles the function again, for arguments some of which are views of others; without the views, looks for its
-    # code on disk. The last argument names the case there.
-    Remake = Callable[
-        [Mapping[int, Alias] | None, Sequence[Capture], Sequence[Any], Sequence[Any]], "Specialization | None"
-    ]
-    # Raises DifferentiationError where the function is wrong for arguments (their keys) that share memory.
-    Probe = Callable[[Sequence[Sequence[int]], Sequence[Capture], Sequence[Any]], None]
-
-
-def leaves_of(signature: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-    """The leaves of a call's arguments, in the order of the signature's."""
-    leaves = tree.flatten_up_to(signature.structure, (tuple(args), dict(kwargs)))
-    pairs = zip(signature.leaves, leaves, strict=True)
-    return [as_passed(leaf) if isinstance(spec, ArrayLeaf) else leaf for spec, leaf in pairs]
-
-
 _PYTHON_INT = ScalarLeaf(np.dtype(np.int64), weak=True)
-MAX_ALIASED = 16
-"""For how many ways to share memory a specialisation keeps code."""
 
 
 @dataclass(eq=False)
@@ -64,8 +43,7 @@ class Specialization:
     signature: Signature
     static: Mapping[int, StaticLeaf]
     inputs: tuple[Input, ...]
-    remake: Remake
-    probe: Probe
+    recompile: Recompile[Specialization]
     is_aliased: bool = False
     slow_calls: int = 0
     plan: CallPlan | None = None
@@ -74,10 +52,10 @@ class Specialization:
 
     def __post_init__(self) -> None:
         built = self.built
-        self._lock = forking.new_lock()
+        self.shared_memory = SharedMemory(self.inputs, built.captures, self.recompile, self.is_aliased)
         self._instead: Specialization | None = None  # of the last call
         self._returned = Returned(built.structure, built.results)
-        self._takes_leaves = tuple(each.leaf for each in self.inputs) == tuple(range(len(self.signature.leaves)))
+        self._takes_leaves = tuple(each.leaf_number for each in self.inputs) == tuple(range(len(self.signature.leaves)))
         self.written = [number for number, each in enumerate(self.inputs) if each.is_written]
         # Donated arrays that hold results. Only the code knows which, if its target takes any.
         taken = self.artifact.inputs_with_results(built.name)
@@ -85,13 +63,13 @@ class Specialization:
         self._arrays = [
             number
             for number, each in enumerate(self.inputs)
-            if each.leaf is None or isinstance(self.signature.leaves[each.leaf], ArrayLeaf)
+            if each.leaf_number is None or isinstance(self.signature.leaves[each.leaf_number], ArrayLeaf)
         ]
         self.checks_copies = built.writes_copies and len(self._arrays) > 1
         self._integers = [
             number
             for number, each in enumerate(self.inputs)
-            if each.leaf is not None and self.signature.leaves[each.leaf] == _PYTHON_INT
+            if each.leaf_number is not None and self.signature.leaves[each.leaf_number] == _PYTHON_INT
         ]
         self.guards = [each for each in built.guards if not each.is_of_module]
         # Most guards are of two kinds that are quickly asked.
@@ -102,8 +80,6 @@ class Specialization:
         of_modules = [each.path for each in built.guards if each.is_of_module]
         self._of_modules = [(vars(each.function), each.steps[0][1], each.fetch()) for each in of_modules]
         self._in_namespaces = [*in_globals, *self._of_modules]
-        self._harmless: set[Hashable] = set()
-        self._aliased: OrderedDict[Hashable, list[Specialization]] = OrderedDict()
         dtypes = dtypes_of(built.results, [*built.written.values(), *built.captures_written.values()])
         # Residuals are one result of the function that was built, and any number of the compiled one's.
         self._handle = next((leaf for leaf in built.results if isinstance(leaf, ResidualsResult)), None)
@@ -118,8 +94,8 @@ class Specialization:
 
     def fits(self, leaves: Sequence[Any]) -> bool:
         """Whether this code is right for a call whose signature fits: static values, guards, captures."""
-        for number, leaf in self.static.items():
-            if StaticLeaf(leaves[number]) != leaf:
+        for number, known in self.static.items():
+            if StaticLeaf(leaves[number]) != known:
                 return False
         return self.guards_hold()
 
@@ -165,23 +141,23 @@ class Specialization:
             if not -(1 << 63) <= values[number] < 1 << 63:
                 raise OverflowError(f"{self.inputs[number].name}, {values[number]}, does not fit in 64 bits")
         if self.checks_copies and overlapping(values, self._arrays):
-            self._require_harmless(leaves, values)
+            self.shared_memory.require_harmless(leaves, values, self._arrays)
         if self.written:
             arguments.check_written(self.inputs, values, self.written)
             if overlapping(values, self.written):
-                self._instead = other = self._for_aliases(leaves, values)
+                self._instead = other = self.shared_memory.code_for(leaves, values, self.written)
                 return other(leaves, containers)
             self._instead = None
+        built = self.built
+        captured = values[len(built.leaves) :]
         if self.donated:
             values = arguments.free_to_take(values, self.donated)
-        taken, copies = arguments.contiguous(self.inputs, values)
+        values, copies = arguments.contiguous(self.inputs, values)
         try:
-            results = self.artifact.invoke(self.built.name, taken, self.dtypes)
+            results = self.artifact.invoke(built.name, values, self.dtypes)
         finally:
             # Also where the kernel raised: what was written before stays written, as in NumPy.
             arguments.write_back(copies)
-        built = self.built
-        captured = values[len(built.leaves) :]
         if len(captured) < len(built.captures):
             captured = [each.path.fetch() for each in built.captures]  # some are views of other arguments
         made = self._returned(self._with_pullback(results), leaves, captured)
@@ -195,91 +171,6 @@ class Specialization:
         """See `Kernel.last_memory`."""
         ran = self._instead or self
         return ran.artifact.last_memory(ran.built.name)
-
-    def _for_aliases(self, leaves: Sequence[Any], values: Sequence[Any]) -> Specialization:
-        """The code for arrays that share memory as these do: they are one array, and views of it.
-
-        Raises ValueError where they are not.
-        """
-        groups = shared_groups(values, self.written)
-        likely = self._pattern(groups, values, is_sure=False)
-        found = self._known_for(likely, leaves)
-        if found is not None:
-            return found
-        with forking.whole():
-            made = self.remake(None, self.built.captures, leaves, self._told(likely))
-            if made is not None:
-                return self._know(likely, made)
-            pattern = self._pattern(groups, values, is_sure=True)
-            found = self._known_for(pattern, leaves)
-            if found is not None:
-                return found
-            from mlirad.frontend.aliases import Alias
-
-            aliases: dict[int, Alias] = {}
-            for each in pattern:
-                alias = view_of_shared(each, values)
-                assert alias is not None
-                aliases[self.inputs[each.part].key] = Alias(self.inputs[each.base].key, alias.view)
-            made = self.remake(aliases, self.built.captures, leaves, self._told(pattern))
-            assert made is not None
-        return self._know(pattern, made)
-
-    def _pattern(self, groups: Sequence[Sequence[int]], values: Sequence[Any], is_sure: bool) -> tuple[Overlap, ...]:
-        shared: list[Overlap] = []
-        for group in groups:
-            found = None if self.is_aliased else views_of_one(values, group, is_sure=is_sure)
-            if not isinstance(found, tuple):
-                raise self._not_one(group)
-            shared += found
-        return tuple(shared)
-
-    def _told(self, pattern: Sequence[Overlap]) -> list[Any]:
-        """A pattern as JSON that says the same in every process; nothing where it is of captured arrays, whose numbers
-        depend on what was compiled before."""
-        keys = [(self.inputs[each.part].key, self.inputs[each.base].key) for each in pattern]
-        if any(key < 0 for pair in keys for key in pair):
-            return []
-        return [
-            [*pair, each.offset, list(each.part_strides), list(each.base_strides)]
-            for pair, each in zip(keys, pattern, strict=True)
-        ]
-
-    def _known_for(self, pattern: tuple[Overlap, ...], leaves: Sequence[Any]) -> Specialization | None:
-        with self._lock:
-            known = self._aliased.get(pattern)
-            if known is None:
-                return None
-            self._aliased.move_to_end(pattern)
-            return next((each for each in known if each.fits(leaves)), None)
-
-    def _know(self, pattern: tuple[Overlap, ...], made: Specialization) -> Specialization:
-        with self._lock:
-            known = self._aliased.setdefault(pattern, [])
-            known[:] = [made, *(each for each in known if each.guards_hold())][:MAX_ALIASED]
-            self._aliased.move_to_end(pattern)
-            while len(self._aliased) > MAX_ALIASED:
-                self._aliased.popitem(last=False)
-        return made
-
-    def _require_harmless(self, leaves: Sequence[Any], values: Sequence[Any]) -> None:
-        """Raises DifferentiationError where a function that is differentiated writes what shares memory."""
-        groups = tuple(
-            tuple(self.inputs[number].key for number in group) for group in shared_groups(values, self._arrays)
-        )
-        if groups not in self._harmless:
-            with forking.whole():
-                self.probe(groups, self.built.captures, leaves)
-            self._harmless.add(groups)
-
-    def _not_one(self, group: Sequence[int]) -> ValueError:
-        first, *others = sorted(group, key=lambda number: not self.inputs[number].is_written)
-        names = " and ".join(self.inputs[number].name for number in others)
-        return ValueError(
-            f"{self.inputs[first].name} is written by the function and shares memory with {names}, and they are not "
-            f"views of one of them, as far as it is known; pass a copy of one of them, or the whole array and slice it "
-            f"in the function (see {DEVIATIONS})"
-        )
 
     def _with_pullback(self, results: Sequence[Any]) -> Sequence[Any]:
         """The results, one per result that the function was built with."""

@@ -6,6 +6,7 @@ Reads: a function, or a request, and calls. Writes: the arguments that the funct
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,10 @@ from mlirad.contract.captures import Capture
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.frontend.aliases import Alias
 from mlirad.jit.compilation import build_for, specialized
-from mlirad.jit.specialization import Specialization, leaves_of
+from mlirad.jit.specialization import Specialization
 from mlirad.options import Options
 from mlirad.raised import exception_class
-from mlirad.signature import Signature, signature_of
+from mlirad.signature import Signature, leaves_of, signature_of
 from mlirad.targets.target import Artifact
 from mlirad.testing.interpreter import Interpreter
 from mlirad.xdsl_support.verify import verify_dominance
@@ -73,11 +74,11 @@ class Interpreted:
         for signature, known in self._known:
             if signature == asked and known.fits(leaves):
                 return known(leaves)
-        made = self._specialization(asked, leaves)
+        made = self.specialization(asked, leaves)
         self._known.append((asked, made))
         return made(leaves)
 
-    def _specialization(
+    def specialization(
         self,
         asked: Signature,
         leaves: Sequence[Any],
@@ -93,17 +94,27 @@ class Interpreted:
                 module = run(module)
                 verify(module)
 
-        def remake(
-            aliases: Mapping[int, Alias] | None, captures: Sequence[Capture], leaves: Sequence[Any], told: Sequence[Any]
-        ) -> Specialization | None:
-            del told  # nothing is kept on disk
-            return None if aliases is None else self._specialization(asked, leaves, aliases, captures)
+        recompile = _Recompile(self, asked)
+        return specialized(built, asked, signature, InterpretedArtifact(module), recompile, aliases is not None)
 
-        def probe(together: Sequence[Sequence[int]], captures: Sequence[Capture], leaves: Sequence[Any]) -> None:
-            build_for(self.function, asked, leaves, Options(), aliases, captures, together)
 
-        artifact = InterpretedArtifact(module)
-        return specialized(built, asked, signature, artifact, remake, probe, aliases is not None)
+@dataclass(frozen=True)
+class _Recompile:
+    """Compiles a function again, for arguments that share memory; nothing is kept on disk."""
+
+    interpreted: Interpreted
+    asked: Signature
+
+    def from_disk(self, leaves: Sequence[Any], sharing: Sequence[Any]) -> None:
+        return None
+
+    def compile(
+        self, aliases: Mapping[int, Alias], captures: Sequence[Capture], leaves: Sequence[Any], sharing: Sequence[Any]
+    ) -> Specialization:
+        return self.interpreted.specialization(self.asked, leaves, aliases, captures)
+
+    def probe(self, together: Sequence[Sequence[int]], captures: Sequence[Capture], leaves: Sequence[Any]) -> None:
+        build_for(self.interpreted.function, self.asked, leaves, Options(), None, captures, together)
 
 
 def verify(module: ModuleOp) -> None:

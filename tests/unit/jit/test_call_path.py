@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad.signature import key_of, signature_of
+from mlirad.signature import key_and_leaves, signature_of
 from mlirad.targets.cpu.calls import abi
 
 Point = namedtuple("Point", "x y")
@@ -55,7 +55,7 @@ CALLS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
 
 
 def test_keys_are_equal_just_where_signatures_are() -> None:
-    made = [(key_of(*call, (), []), signature_of(*call)) for call in CALLS]
+    made = [(key_and_leaves(*call, ())[0], signature_of(*call)) for call in CALLS]
     for (key, signature), (other_key, other_signature) in combinations(made, 2):
         assert (key == other_key) == (signature == other_signature), (signature, other_signature)
         if key == other_key:
@@ -65,17 +65,15 @@ def test_keys_are_equal_just_where_signatures_are() -> None:
 @pytest.mark.parametrize("static", [(0,), ("x",), (0, "x")])
 def test_keys_of_calls_with_static_arguments(static: tuple[int | str, ...]) -> None:
     calls = [((a,), {"x": x}) for a in (1, 1.0, 2, True, -0.0, 0.0) for x in (1, 2, 1.0, "a")]
-    made = [(key_of(*call, static, []), signature_of(*call, static)) for call in calls]
+    made = [(key_and_leaves(*call, static)[0], signature_of(*call, static)) for call in calls]
     for (key, signature), (other_key, other_signature) in combinations(made, 2):
         assert (key == other_key) == (signature == other_signature), (signature, other_signature)
 
 
 def test_the_leaves_come_with_the_key() -> None:
-    leaves: list[Any] = []
-    key_of(([1, (2.0, None)], Layer("a", Point(3, []))), {"k": {"z": 4, "a": 5}, "j": 6}, (), leaves)
+    _, leaves = key_and_leaves(([1, (2.0, None)], Layer("a", Point(3, []))), {"k": {"z": 4, "a": 5}, "j": 6}, ())
     assert leaves == [1, 2.0, None, "a", 3, 4, 5, 6]
-    leaves.clear()
-    key_of(((1, 2), 3), {"k": (4, 5)}, (0, "k"), leaves)
+    _, leaves = key_and_leaves(((1, 2), 3), {"k": (4, 5)}, (0, "k"))
     assert leaves == [(1, 2), 3, (4, 5)]
 
 
