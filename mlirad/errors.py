@@ -43,7 +43,7 @@ class CompileError(Exception):
 
     Attributes: `message`, `hint`, `filename`, `lineno`, `col_offset` (None, None, None where the place is unknown);
     `callers`: where the functions that lead to the place are called, the innermost call first; `page`: the page of the
-    documentation that tells more, if there is one.
+    documentation that says more, if there is one.
     """
 
     def __init__(

@@ -190,17 +190,17 @@ class Lowered:
         return seconds
 
     def memory(self) -> MemoryReport:
-        """What a call needs of memory besides its arguments, told before it is called.
+        """The memory that a call will need besides its arguments.
 
-        `report.total` may be a formula in what only a run tells, above all trip counts; `report.total.at({"trips(12)":
-        1000})` is a number, to be compared with `last_memory()`.
-        Raises TargetError for a target that cannot tell.
+        `report.total` may be a formula in what is known only at run time, above all trip counts;
+        `report.total.at({"trips(12)": 1000})` is a number, to be compared with `last_memory()`.
+        Raises TargetError for a target that does not know.
         """
         module = optimize(differentiate(self.module.clone()))
         self.target.require(module)
         report = self.target.memory(module, self.name)
         if report is None:
-            raise TargetError(f"the target {self.target.name} does not tell what memory is needed")
+            raise TargetError(f"the target {self.target.name} cannot predict the memory of a call")
         return report
 
     def compile(self) -> Callable[..., Any]:

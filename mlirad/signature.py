@@ -79,7 +79,7 @@ def may_change(value: Any) -> bool:
     return not isinstance(value, _UNCHANGING) and type(value).__module__.split(".")[0] not in _HOMES_OF_UNCHANGING
 
 
-# Static values that Python's `is` and `==` cannot tell apart as needed: True and 1, 0.0 and -0.0, nan and nan.
+# Static values that Python's `is` and `==` do not distinguish as needed: True and 1, 0.0 and -0.0, nan and nan.
 NUMBERS = (int, float, complex, np.generic)
 COMPARABLE = (str, bytes, tuple, range, slice, np.dtype)
 

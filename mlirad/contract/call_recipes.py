@@ -51,7 +51,7 @@ class StepKind(IntEnum):
     ATTRIBUTE = 6  # push attribute q of register a
     ITEM = 7  # push item q of register a
     PYTHON = 8  # p() is True
-    SAME = 9  # register a is p, or equal to it as `Comparison` b tells
+    SAME = 9  # register a is p, or equal to it by `Comparison` b
     TYPE = 10  # register a is exactly of type p
     ARRAY = 11  # register a is an array as the numbers p say (`Spec`): its data to slot b, its bounds to place c; or -1
     FLOAT = 12  # register a is exactly a float: to slot b, or -1
@@ -190,4 +190,4 @@ class PlannedCalls(ABC):
 
     @abstractmethod
     def call_plan(self, name: str, recipe: Recipe) -> CallPlan | None:
-        """Calls of the function `name` as the recipe tells; None where each has to be an `invoke`."""
+        """Calls of the function `name` by the recipe; None where each has to be an `invoke`."""

@@ -141,7 +141,7 @@ CAPTURE = "$capture "
 class Findings:
     """The captures and guards of a build, in the order in which they were met.
 
-    used, unkeyed: what interface.Reliance tells. changed: the containers in the arguments (their numbers) that are
+    used, unkeyed: as in interface.Reliance. changed: the containers in the arguments (their numbers) that are
     changed, with the keys that they begin with. classes: those that class statements make.
     """
 

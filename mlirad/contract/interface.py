@@ -22,7 +22,7 @@ class Interface:
     what the Python function returns. written: the leaves, and captures_written: the captures, whose arrays the function
     changes, each with the number of the result that is its final content (the function's arguments carry it as
     `mlirad.written`). writes_copies: it may be wrong for arrays that share memory, as a function that is differentiated
-    writes something; `build(..., together=...)` tells. changes_copies: it is wrong for a list, dict or dataclass that
+    writes something; `build(..., together=...)` says. changes_copies: it is wrong for a list, dict or dataclass that
     is passed twice, as it changes one. changes: what of the caller's containers changes; if anything does, the function
     returns a tuple, of its value and the new items. guards: what must hold at each call.
     """

@@ -71,7 +71,7 @@ class SliceStep:
     """A strided slice: of each axis of the base, where it starts, how many elements and by which stride.
 
     axes: for each axis of the slice the axis of the base, or None; then
-    `repeats` tells how often it is there. Axes of the base that are not among them are dropped.
+    `repeats` says how often it is there. Axes of the base that are not among them are dropped.
     """
 
     starts: tuple[int | RunTime, ...]

@@ -85,7 +85,7 @@ def shared_groups(values: Sequence[Any], written: Sequence[int]) -> list[list[in
 def views_of_one(values: Sequence[Any], group: Sequence[int], *, is_sure: bool = True) -> tuple[Overlap, ...] | int:
     """The arrays of a group as views of one of them; or, where there is no such, the number of one that is none.
 
-    is_sure: False tells, without the compiler, what they are if they are views at all.
+    is_sure: with False it says, without the compiler, what they are if they are views at all.
     """
     arrays = {number: values[number] for number in group}
     best = max(group, key=lambda number: (arrays[number].size, arrays[number].flags.writeable))

@@ -204,7 +204,7 @@ def _written(
     """The entry without its object code. Its guards are in an order in which each function is met before it is
     looked into."""
     if not reliance.is_told:
-        raise NotPortable("it relies on what cannot be told")
+        raise NotPortable("it relies on what means nothing in another process")
     pending: list[Guard] = list(interface.guards)
     guards: list[Any] = []
     while pending:
@@ -290,7 +290,7 @@ def _found(objects: Objects, path: CapturePath, keys: Any, wanted: Any) -> Guard
 
 @cache
 def _versions() -> tuple[str, ...] | None:
-    """All software that code depends on, besides what a target's fingerprint tells; None if that is not known."""
+    """All software that code depends on, besides what a target's fingerprint covers; None if that is not known."""
     source = _source()
     python = (sys.version, str(sys.implementation.cache_tag), f"O{sys.flags.optimize}")
     libraries = (np.__version__, _xdsl_version(), f"dialects {DIALECT_VERSION}")

@@ -238,7 +238,7 @@ class _Writer:
 
     @staticmethod
     def _is_plain(guard: Guard) -> bool:
-        """Whether a guard is one that steps can tell."""
+        """Whether steps can check a guard."""
         if guard.value is Presence.NOT_HERE or not _is_plain_path(guard.path):
             return False
         if guard.keys is None or guard.value is dict:

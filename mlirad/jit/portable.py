@@ -34,7 +34,7 @@ class NotPortable(Exception):
 
 class Objects:
     """Functions and classes, numbered in the order in which they were met: a process that meets the same ones in the
-    same order gives them the same numbers. `encode` tells their contents; `sharing` what they have in common.
+    same order gives them the same numbers. `encode` gives their contents; `sharing` what they have in common.
     """
 
     def __init__(self) -> None:

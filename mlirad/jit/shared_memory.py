@@ -136,8 +136,8 @@ class SharedMemory(Generic[CodeT]):
         first, *others = sorted(group, key=lambda number: not self.inputs[number].is_written)
         names = " and ".join(self.inputs[number].name for number in others)
         return ValueError(
-            f"{self.inputs[first].name} is written by the function and shares memory with {names}, and they are not "
-            f"views of one of them, as far as it is known; pass a copy of one of them, or the whole array and slice it "
+            f"{self.inputs[first].name} is written by the function and shares memory with {names}, but none of "
+            f"them is known to hold the others as views; pass a copy of one of them, or the whole array and slice it "
             f"in the function (see {DEVIATIONS})"
         )
 

@@ -137,7 +137,7 @@ class Specialization:
         """containers: see `containers`."""
         values = leaves if self._takes_leaves else arguments.gather(self.inputs, leaves)
         for number in self._integers:
-            # The slots have room for unsigned integers too, and could not tell.
+            # The slots have room for unsigned integers too, and would not notice.
             if not -(1 << 63) <= values[number] < 1 << 63:
                 raise OverflowError(f"{self.inputs[number].name}, {values[number]}, does not fit in 64 bits")
         if self.checks_copies and overlapping(values, self._arrays):

@@ -74,7 +74,7 @@ def _dense(type: VectorType, values: Sequence[float]) -> DenseIntOrFPElementsAtt
 
 
 def _digits(value: float) -> str | int:
-    """What tells numbers apart: 0.0 and -0.0 are equal."""
+    """A key that distinguishes numbers: 0.0 and -0.0 are equal."""
     return value.hex() if isinstance(value, float) else int(value)
 
 

@@ -12,7 +12,7 @@ from math import isqrt
 
 @dataclass(frozen=True, order=True)
 class Unknown:
-    """A number that a run tells: how often a loop runs ("trips(12)", with its line), a size, an argument."""
+    """A number known only at run time: how often a loop runs ("trips(12)", with its line), a size, an argument."""
 
     name: str
 
@@ -99,7 +99,7 @@ class ByteCount:
     def at(self, values: int | Mapping[str, int] | None = None) -> int:
         """The number where the unknowns are `values`, by name; or one number that stands for all of them.
 
-        Raises KeyError for an unknown that `values` does not tell.
+        Raises KeyError for an unknown that `values` lacks.
         """
         total = 0
         for atoms, factor in self.terms:

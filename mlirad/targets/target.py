@@ -56,7 +56,7 @@ class Artifact(ABC):
     ) -> tuple[Any, ...]:
         """Call the function `name` on numpy arrays and scalars; all of its results, in order.
 
-        `dtypes` gives the results' dtypes where the element type does not tell (unsigned integers).
+        `dtypes` gives the results' dtypes where the element type is ambiguous (unsigned integers).
         """
 
     def last_memory(self, name: str) -> int | None:
@@ -100,7 +100,7 @@ class Target(ABC):
     def memory(self, module: ModuleOp, name: str) -> MemoryReport | None:
         """What calls of the public function `name` will need, of a module of stage `optimized`, which is consumed.
 
-        None if the target cannot tell.
+        None if the target does not know.
         """
         return None
 
@@ -109,7 +109,7 @@ class Target(ABC):
         """What object code depends on besides the module: versions, host, options. Part of a cache's key."""
 
     def require(self, module: ModuleOp) -> None:
-        """Raise one TargetError that tells of all problems in the order of the source; its place is the first's."""
+        """Raise one TargetError that lists all problems in the order of the source; its place is the first's."""
         problems = self.check(module)
         if problems:
             raise TargetError.of_all(problems)

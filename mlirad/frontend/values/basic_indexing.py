@@ -175,8 +175,8 @@ def _value(bound: int | Traced | None) -> Int | None:
 
 
 def _fits(begin: Int, count: int, stride: int, length: int) -> bool | None:
-    """Whether a slice from `begin` to `begin + count` lies in the axis, as far as the loop that `begin` comes from
-    tells. None: that cannot be told."""
+    """Whether a slice from `begin` to `begin + count` lies in the axis, by the bounds of the loop that `begin` comes
+    from. None: unknown."""
     reach = (len(range(0, count, stride)) - 1) * abs(stride)
     lowest, highest = (0, length - 1 - reach) if stride > 0 else (max(reach, -count), length - 1)
     if affine.is_at_least(begin, lowest) and affine.is_at_least(highest, begin):

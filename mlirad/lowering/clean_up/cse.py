@@ -117,8 +117,8 @@ class _Scopes:
             del self.known[key]
 
     def _key(self, op: Operation) -> Hashable:
-        """What two ops have in common that compute the same. Values are told apart as objects, of which there is one
-        each: they live as long as the ops that are known."""
+        """What two ops that compute the same have in common. Values are compared by identity: they live as long as the
+        ops that are known."""
         return (
             op.__class__,
             tuple(map(id, op.operands)),

@@ -108,7 +108,7 @@ def _symbols() -> dict[str, int]:
         found[symbol] = ctypes.cast(getattr(ctypes.pythonapi, symbol), ctypes.c_void_p).value or 0
     for symbol in (*_LIBC, *_MATH.split(), *[f"{name}f" for name in _MATH.split()]):
         for library in libraries:
-            # An older C library lacks some (exp10, roundeven); linking tells if one of those is really needed.
+            # An older C library lacks some (exp10, roundeven); linking fails if one of those is really needed.
             if hasattr(library, symbol):
                 found[symbol] = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value or 0
                 break

@@ -60,7 +60,7 @@ class Sizes:
                 self._loops.setdefault(stripped(op.ub), op)
 
     def trips(self, loop: Operation) -> Between:
-        """How often a loop runs each time that it is come to; an unknown where nothing tells."""
+        """The trip count of one execution of a loop; an unknown where it cannot be found."""
         if isinstance(loop, scf.ForOp) and counts_from_zero(loop):
             known = self.of(loop.ub)
             return Between(applied("max", known.low, _ZERO) if known.low.static is not None else known.low, known.high)
@@ -202,7 +202,7 @@ def _from_zero(found: Between) -> Between:
 
 
 def _tells_more(found: Between) -> bool:
-    """Whether it tells more of how often a loop runs than that there are so many trips."""
+    """Whether it says more about a loop's trip count than an unknown would."""
     if found.high.static is not None:
         return True
     if found.is_exact:

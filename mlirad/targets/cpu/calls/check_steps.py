@@ -91,7 +91,7 @@ class CheckSteps(Attempt):
         with b.if_then(b.icmp_signed(">=", place, self.i64(0))):
             at = b.shl(place, self.i64(1))
             end = b.add(data, self.load(spec, 8 * Spec.BYTES, I64))
-            # The lowest bit of an end tells of a write. Bounds are doubled to have room for it.
+            # The lowest bit of an end says whether the array is written. Bounds are doubled to have room for it.
             b.store(b.shl(data, self.i64(1)), self.place(self.bounds, at))
             marked = b.or_(b.shl(end, self.i64(1)), self.load(spec, 8 * Spec.IS_WRITTEN, I64))
             b.store(marked, self.place(self.bounds, b.add(at, self.i64(1))))
