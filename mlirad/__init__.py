@@ -6,7 +6,7 @@ f.lower(x).as_text("autodiff")   the IR at any stage
 mlirad.set_num_threads(n)        how many threads share the work of @mlirad.jit(parallel=True)
 """
 
-from mlirad import replaced as _replaced  # noqa: F401 - it remembers which functions NumPy has
+from mlirad import replaced_functions as _replaced  # noqa: F401 - it remembers which functions NumPy has
 from mlirad import tree
 from mlirad.errors import (
     CompileError,

@@ -22,7 +22,7 @@ from mlirad.jit.disk_cache import disk_cache
 from mlirad.jit.shared_memory import Recompile
 from mlirad.jit.specialization import Specialization
 from mlirad.options import Environment, Options
-from mlirad.replaced import require_originals
+from mlirad.replaced_functions import require_originals
 from mlirad.requests import definition_of, name_of
 from mlirad.signature import ArrayLeaf, Layout, ScalarLeaf, Signature, StaticLeaf, leaves_of
 from mlirad.slow_compilations import watched

@@ -22,7 +22,7 @@ from mlirad.jit import arguments
 from mlirad.jit.aliasing import overlapping
 from mlirad.jit.arguments import Input
 from mlirad.jit.containers import change, containers_of
-from mlirad.jit.results import Pullback, Returned, dtypes_of
+from mlirad.jit.returned_values import Pullback, Returned, dtypes_of
 from mlirad.jit.shared_memory import Recompile, SharedMemory
 from mlirad.requests import Jvp
 from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature, StaticLeaf

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirad.dialect.core import types
 from mlirad.dialect.ops.constant import ConstantOp, FullOp
-from mlirad.xdsl_support.kept_answers import once
+from mlirad.xdsl_support.once_per_type import once
 
 _CONSTANTS = frozenset({ConstantOp, arith.ConstantOp})
 

@@ -23,7 +23,7 @@ from xdsl.dialects.linalg.ops import IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.lowering.loop_builder import INDEX, NO_OVERFLOW_FLAGS, LoopBuilder, vector_of
-from mlirad.xdsl_support.kept_answers import once
+from mlirad.xdsl_support.once_per_type import once
 from mlirad.xdsl_support.remf import RemfOp
 
 TRAPPING = (

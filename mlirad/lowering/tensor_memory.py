@@ -19,7 +19,7 @@ from xdsl.ir.affine import AffineDimExpr
 
 from mlirad.dialect.core import types
 from mlirad.errors import CompileError
-from mlirad.xdsl_support.kept_answers import once
+from mlirad.xdsl_support.once_per_type import once
 from mlirad.xdsl_support.traversal import ops_of
 
 # Results that look at their first operand's memory, unless they are made a copy.

@@ -21,7 +21,7 @@ from mlirad.frontend.aliases import Alias
 from mlirad.jit.compilation import build_for, specialized
 from mlirad.jit.specialization import Specialization
 from mlirad.options import Options
-from mlirad.raised import exception_class
+from mlirad.raised_exceptions import exception_class
 from mlirad.signature import Signature, leaves_of, signature_of
 from mlirad.targets.target import Artifact
 from mlirad.testing.interpreter import Interpreter

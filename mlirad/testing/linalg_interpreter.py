@@ -23,7 +23,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import value_of
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.dialect.ops.compare import as_dtype
-from mlirad.raised import message_of
+from mlirad.raised_exceptions import message_of
 from mlirad.xdsl_support.remf import RemfOp
 
 Value = Any

@@ -10,7 +10,7 @@ What xDSL 0.74 lacks, by file; with the thread of xdslproject/xdsl where one is 
 * `effects.py`: an answer to "is this op pure?" that does not search the op's traits each time.
 * `traversal.py`: walks of the IR that are fast, and safe while a pass changes what it walks over.
 * `fast_accessors.py`: fast reading of operands and results by name; verification once for all ops that are alike.
-* `kept_answers.py`: a place on an immutable attribute for what has been computed of it.
+* `once_per_type.py`: a place on an immutable attribute for what has been computed of it.
 * `verify.py`: a check of dominance (#1033 and #4023, both open), and of the regions of `scf.if` and `scf.while`.
 * `parser.py`: the place in the text of each op without `loc(...)` (#815, open), errors with a place, and strings in
   linear time.

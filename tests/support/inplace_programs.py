@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit, sum_of
 from mlirad.dialect.ops.indexing import AddAtOp, ExtractSliceOp, InsertSliceOp
-from mlirad.testing.build import branch, for_loop, function, get, put, while_loop
+from mlirad.testing.expr_functions import branch, for_loop, function, get, put, while_loop
 
 SIZE, WIDTH = 8, 3
 ARRAY, INDICES = types.tensor([SIZE], types.F64), types.tensor([SIZE], types.I64)

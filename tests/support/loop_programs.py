@@ -14,7 +14,7 @@ from mlirad.dialect.core.expr import Expr, constant, emit, full, sum_of, where
 from mlirad.dialect.ops.contraction import ContractOp
 from mlirad.dialect.ops.indexing import ExtractSliceOp, InsertSliceOp
 from mlirad.dialect.ops.movement import reshape
-from mlirad.testing.build import branch, for_loop, function, get, put, while_loop
+from mlirad.testing.expr_functions import branch, for_loop, function, get, put, while_loop
 
 F64, I64 = types.F64, types.I64
 

@@ -26,7 +26,7 @@ from mlirad.dialect.ops.indexing import AddAtOp, AddSliceOp, ExtractOp, ExtractS
 from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
 from mlirad.dialect.ops.reduction import MaxOp
 from mlirad.location import SourceLocation
-from mlirad.testing.build import branch, for_loop, while_loop
+from mlirad.testing.expr_functions import branch, for_loop, while_loop
 from mlirad.testing.interpreter import run
 
 V = types.tensor((4,), types.F64)

@@ -21,7 +21,7 @@ from mlirad.contract.results import (
     ViewResult,
 )
 from mlirad.frontend.build import Built, NeedStaticLeaves, build
-from mlirad.jit.views import view_of
+from mlirad.jit.returned_views import view_of
 from mlirad.signature import signature_of
 from mlirad.testing.interpreter import run
 from mlirad.xdsl_support.verify import verify_dominance

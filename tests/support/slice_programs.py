@@ -14,7 +14,7 @@ from mlirad.dialect.core.expr import Expr, broadcast_scalar, constant, full, sum
 from mlirad.dialect.ops.contraction import contract
 from mlirad.dialect.ops.indexing import add_slice, extract_slice, insert_slice
 from mlirad.dialect.ops.movement import reshape
-from mlirad.testing.build import branch, for_loop, get, put, while_loop
+from mlirad.testing.expr_functions import branch, for_loop, get, put, while_loop
 
 Length = Expr | int
 

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from mlirad.location import SourceLocation
-from mlirad.xdsl_support.kept_answers import once
+from mlirad.xdsl_support.once_per_type import once
 
 F32 = Float32Type()
 F64 = Float64Type()

@@ -22,7 +22,7 @@ from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import compare, number
 from mlirad.dialect.ops.indexing import WrapIndexOp, wrap_index
 from mlirad.errors import DTypeError
-from mlirad.raised import message_of
+from mlirad.raised_exceptions import message_of
 
 
 class CheckFailed(Exception):

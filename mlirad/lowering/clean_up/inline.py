@@ -19,7 +19,7 @@ from xdsl.passes import ModulePass
 
 from mlirad.lowering.callees import calls_in, functions_of, recursive
 from mlirad.lowering.rewriting import erase, replace, splice
-from mlirad.xdsl_support.kept_answers import once
+from mlirad.xdsl_support.once_per_type import once
 from mlirad.xdsl_support.traversal import ops_inside
 
 

@@ -29,7 +29,7 @@ from xdsl.ir.affine import (
 from mlirad.dialect.core.types import from_location
 from mlirad.errors import CompileError
 from mlirad.lowering.loop_builder import Index, LoopBuilder
-from mlirad.xdsl_support.kept_answers import once
+from mlirad.xdsl_support.once_per_type import once
 
 
 @dataclass(frozen=True)

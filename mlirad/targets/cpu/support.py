@@ -18,7 +18,7 @@ from xdsl.ir import Attribute
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
-from mlirad.xdsl_support.kept_answers import once
+from mlirad.xdsl_support.once_per_type import once
 from mlirad.xdsl_support.traversal import ops_inside
 
 _WIDTHS = (1, 8, 16, 32, 64)

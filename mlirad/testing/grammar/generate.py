@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.testing.grammar.expressions import Expressions
+from mlirad.testing.grammar.productions import Expressions
 
 RUNS = 2
 """Sets of arguments that each program runs on."""

@@ -172,7 +172,8 @@ def generation() -> str:
     """Which generator this is: its seeds mean other programs when its text changes."""
     directory = Path(__file__).parent
     names = (
-        "kinds expressions program writer assignments selections containers control narrow around functions generate"
+        "kinds random_expressions program function_writer assignment_statements selection_statements "
+        "container_statements control_statements narrow_statements surrounding_statements random_functions generate"
     )
     texts = b"".join((directory / f"{name}.py").read_bytes() for name in names.split())
     return hashlib.sha256(texts).hexdigest()[:16]

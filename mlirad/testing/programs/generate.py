@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from random import Random
 
-from mlirad.testing.programs import functions
-from mlirad.testing.programs.around import PRELUDE
-from mlirad.testing.programs.functions import APPLY
+from mlirad.testing.programs import random_functions
+from mlirad.testing.programs.function_writer import Helper, Writer
 from mlirad.testing.programs.kinds import Array, Float, Int, Kind, Scalar
 from mlirad.testing.programs.program import REPLACEMENT, Program, loss_of, outs_of
-from mlirad.testing.programs.writer import Helper, Writer
+from mlirad.testing.programs.random_functions import APPLY
+from mlirad.testing.programs.surrounding_statements import PRELUDE
 
 BIASES = ("mixed", "alias", "dtypes", "around")
 
@@ -96,7 +96,7 @@ def generate(seed: int, bias: str) -> Program:
     chosen = {name: kind for name, kind in parameters.items() if rng.random() < _likelihood(name, planned)}
     helpers = _helpers(rng, weights, planned)
     writer = Writer(rng, weights, [helper for helper, _ in helpers], planned)
-    text, results = functions.main(writer, chosen, rng.randrange(3, 9))
+    text, results = random_functions.main(writer, chosen, rng.randrange(3, 9))
     texts = [*(text for _, text in helpers), text]
     parts = ["import numpy as np\n\nimport mlirad", *_prelude("".join(texts), bias), *texts]
     parts += [loss_of(chosen, results), outs_of(chosen, results)]
@@ -126,9 +126,9 @@ def _helpers(rng: Random, weights: dict[str, int], planned: list[str]) -> list[t
     found: list[tuple[Helper, str]] = []
     if "helper" in weights:
         count = rng.choice([1, 1, 2])
-        found += [functions.helper(Writer(rng, simple, [], []), f"h{number}") for number in range(count)]
+        found += [random_functions.helper(Writer(rng, simple, [], []), f"h{number}") for number in range(count)]
     if "recursive" in weights and ("recursive" in planned or rng.random() < 0.5):
-        found.append(functions.recursion(Writer(rng, simple, [], []), "r0"))
+        found.append(random_functions.recursion(Writer(rng, simple, [], []), "r0"))
     return found
 
 

@@ -18,9 +18,9 @@ import mlirad
 from mlirad.errors import CompileError
 from mlirad.requests import Grad, Jvp, Vjp
 from mlirad.testing.interpreted import Interpreted
-from mlirad.testing.programs.around import captured, change_captured
 from mlirad.testing.programs.oracle import Namespace, call, fresh, is_same, namespace_of, oracle_of, slope
 from mlirad.testing.programs.program import REPLACEMENT, Program, laid_out
+from mlirad.testing.programs.surrounding_statements import captured, change_captured
 
 CALLS = 3
 DERIVATIVES = ("gradient", "duality", "second order")

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from mlirad.autodiff.activity import Activity, activity
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, full
-from mlirad.testing.build import Body, branch, for_loop, function, get, put, while_loop
+from mlirad.testing.expr_functions import Body, branch, for_loop, function, get, put, while_loop
 
 F64, I64 = types.F64, types.I64
 

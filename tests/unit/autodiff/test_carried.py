@@ -16,8 +16,8 @@ import mlirad
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant
 from mlirad.dialect.ops.tape import TapeOp
-from mlirad.testing.build import ask_vjp, for_loop, function, while_loop
 from mlirad.testing.derivatives import check_vjp
+from mlirad.testing.expr_functions import ask_vjp, for_loop, function, while_loop
 
 F64, I64 = types.F64, types.I64
 

@@ -27,8 +27,8 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, constant, dim, sum_of
 from mlirad.dialect.ops.indexing import extract_slice
 from mlirad.lowering.clean_up.dce import Dce
-from mlirad.testing.build import ask_vjp, for_loop, function, get, put, while_loop
 from mlirad.testing.derivatives import check_vjp
+from mlirad.testing.expr_functions import ask_vjp, for_loop, function, get, put, while_loop
 
 Define = Callable[[ModuleOp], func.FuncOp]
 

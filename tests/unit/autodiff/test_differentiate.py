@@ -17,8 +17,8 @@ from mlirad.dialect.core.expr import Expr, constant, emit, insert, located
 from mlirad.dialect.ops.compare import CastOp
 from mlirad.dialect.ops.request import VjpOp
 from mlirad.errors import DifferentiationError
-from mlirad.testing.build import ask_jvp, ask_vjp, for_loop, function, get, put
 from mlirad.testing.derivatives import check_vjp
+from mlirad.testing.expr_functions import ask_jvp, ask_vjp, for_loop, function, get, put
 
 F64, I64 = types.F64, types.I64
 VECTOR = types.tensor([6], F64)
@@ -62,7 +62,7 @@ def test_third_order_of_a_while() -> None:
 
 def test_a_request_inside_a_loop_and_differentiated_again() -> None:
     """y[i] = d/dx g(x[i]) in a loop, g having a while; then the gradient of that."""
-    from mlirad.testing.build import while_loop
+    from mlirad.testing.expr_functions import while_loop
 
     def inner(x: Expr) -> Expr:
         return while_loop([x], lambda r: r < 5.0, lambda r: r * (1.3 + np.sin(r * x) * 0.1))[0]

@@ -17,8 +17,8 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant
 from mlirad.dialect.ops.check import check_index
 from mlirad.dialect.ops.indexing import ExtractOp
-from mlirad.testing.build import ask_vjp, branch, for_loop, function, get, put, while_loop
 from mlirad.testing.derivatives import check_vjp
+from mlirad.testing.expr_functions import ask_vjp, branch, for_loop, function, get, put, while_loop
 
 SIZE = 12
 ARRAY = types.tensor([SIZE], types.F64)

@@ -10,8 +10,8 @@ from expanded import callable_of, expand, passes
 from loop_programs import MASKED, Program, programs
 from xdsl.dialects.builtin import ModuleOp
 
-from mlirad.testing.build import ask_forward, ask_jvp, ask_pullback, ask_vjp
 from mlirad.testing.derivatives import check_jvp, check_transpose, check_vjp, random_like
+from mlirad.testing.expr_functions import ask_forward, ask_jvp, ask_pullback, ask_vjp
 
 PROGRAMS = programs()
 ONE = np.float64(1.0)

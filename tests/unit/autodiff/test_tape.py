@@ -18,8 +18,8 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant
 from mlirad.dialect.ops.check import CheckIndexOp, CheckOp, check, check_index
 from mlirad.dialect.ops.tape import GrowOp, TapeOp
-from mlirad.testing.build import ask_vjp, branch, for_loop, function, get, put, while_loop
 from mlirad.testing.derivatives import check_vjp
+from mlirad.testing.expr_functions import ask_vjp, branch, for_loop, function, get, put, while_loop
 
 F64, I64 = types.F64, types.I64
 VECTOR = types.tensor([10], F64)

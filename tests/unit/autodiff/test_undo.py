@@ -18,8 +18,8 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit, sum_of
 from mlirad.dialect.ops.indexing import ExtractSliceOp, InsertSliceOp
 from mlirad.dialect.ops.tape import TapeOp
-from mlirad.testing.build import ask_jvp, ask_vjp, branch, for_loop, function, get, put, while_loop
 from mlirad.testing.derivatives import check_jvp, check_vjp, directional, inner, random_like
+from mlirad.testing.expr_functions import ask_jvp, ask_vjp, branch, for_loop, function, get, put, while_loop
 
 F64, I64 = types.F64, types.I64
 N = 8

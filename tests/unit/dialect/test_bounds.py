@@ -15,7 +15,7 @@ from mlirad.dialect.core.expr import Expr, apply, constant, emit, full
 from mlirad.dialect.ops.choice import SelectOp
 from mlirad.dialect.ops.compare import LessOp
 from mlirad.dialect.ops.indexing import WrapIndexOp
-from mlirad.testing.build import function
+from mlirad.testing.expr_functions import function
 from mlirad.testing.interpreter import run
 
 SHIFT = 1000

@@ -10,7 +10,7 @@ import pytest
 
 import mlirad
 from mlirad.errors import CompileError
-from mlirad.raised import exception_class, message_of, name_of_exception
+from mlirad.raised_exceptions import exception_class, message_of, name_of_exception
 from mlirad.testing.interpreted import Interpreted
 
 X = np.array([-1.5, 2.0, 1e300, np.nan])

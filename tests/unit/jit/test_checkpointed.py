@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 import mlirad
 from mlirad.autodiff.checkpoint import _next_state  # pyright: ignore[reportPrivateUsage]
 from mlirad.dialect.core import types
-from mlirad.testing.build import function
+from mlirad.testing.expr_functions import function
 from mlirad.testing.interpreter import run
 
 WAYS = ["sqrt", "binomial", 1, 2, 5, 100]

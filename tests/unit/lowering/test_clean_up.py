@@ -28,7 +28,7 @@ from mlirad.lowering.clean_up.cse import Cse
 from mlirad.lowering.clean_up.dce import Dce
 from mlirad.lowering.clean_up.hoist import Hoist
 from mlirad.lowering.clean_up.inline import Inline
-from mlirad.testing.build import branch, for_loop, function, get, put, while_loop
+from mlirad.testing.expr_functions import branch, for_loop, function, get, put, while_loop
 from mlirad.testing.interpreter import run
 from mlirad.xdsl_support.verify import verify_dominance
 

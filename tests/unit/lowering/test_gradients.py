@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from mlirad import pipeline
 from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
 from mlirad.testing import linalg_interpreter
-from mlirad.testing.build import ask_vjp
+from mlirad.testing.expr_functions import ask_vjp
 from mlirad.testing.interpreter import run
 from mlirad.xdsl_support.verify import verify_dominance
 

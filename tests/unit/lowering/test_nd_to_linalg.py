@@ -35,7 +35,7 @@ from mlirad.lowering.clean_up.dce import Dce
 from mlirad.lowering.clean_up.hoist import Hoist
 from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
 from mlirad.testing import linalg_interpreter
-from mlirad.testing.build import ask_vjp, branch, for_loop, function, put
+from mlirad.testing.expr_functions import ask_vjp, branch, for_loop, function, put
 from mlirad.testing.interpreter import run
 from mlirad.xdsl_support.verify import verify_dominance
 

@@ -26,7 +26,7 @@ from mlirad.frontend.program import purity
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import NeedStatic, Traced
 from mlirad.frontend.values.values import Ref, Static, Value
-from mlirad.raised import name_of_exception
+from mlirad.raised_exceptions import name_of_exception
 
 _PLACES = 2
 

@@ -15,7 +15,7 @@ import numpy as np
 from mlirad.contract.call_recipes import CallPlan, PassedValue, PlannedCalls, Recipe
 from mlirad.contract.code_cache import CodeCache
 from mlirad.errors import format_located
-from mlirad.raised import exception_class, message_of
+from mlirad.raised_exceptions import exception_class, message_of
 from mlirad.targets.cpu.calls.native_stack import stack_bottom
 from mlirad.targets.cpu.engine import Library, runtime_symbols
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Entry, ErrorEntry, Manifest

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from mlirad.errors import TargetError
-from mlirad.xdsl_support.kept_answers import once
+from mlirad.xdsl_support.once_per_type import once
 
 _FLOATS: dict[type[Attribute], tuple[str, str, int]] = {
     Float32Type: ("float", "f32", 32),

@@ -1,12 +1,12 @@
 """Statements that read and write through masks and index arrays.
 
-Reads: the scope. Writes: one statement or a few. Leaves: slices and elements to assignments.py.
+Reads: the scope. Writes: one statement or a few. Leaves: slices and elements to assignment_statements.py.
 """
 
 from __future__ import annotations
 
+from mlirad.testing.programs.function_writer import Writer, writes
 from mlirad.testing.programs.kinds import Array
-from mlirad.testing.programs.writer import Writer, writes
 
 
 @writes("mask")

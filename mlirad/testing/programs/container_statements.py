@@ -5,8 +5,8 @@ Reads: the scope. Writes: one statement or a few. Leaves: control flow.
 
 from __future__ import annotations
 
+from mlirad.testing.programs.function_writer import Writer, writes
 from mlirad.testing.programs.kinds import Array, Float, Several
-from mlirad.testing.programs.writer import Writer, writes
 
 
 @writes("tuple")

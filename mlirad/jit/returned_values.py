@@ -24,7 +24,7 @@ from mlirad.contract.results import (
     StaticResult,
     ViewResult,
 )
-from mlirad.jit.views import view_of
+from mlirad.jit.returned_views import view_of
 from mlirad.signature import weak_kind
 from mlirad.targets.target import Artifact
 

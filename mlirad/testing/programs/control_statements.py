@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from mlirad.testing.programs.function_writer import Writer, writes
 from mlirad.testing.programs.kinds import Array, Float, Int, Kind
-from mlirad.testing.programs.writer import Writer, writes
 
 
 @writes("branch")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mlirad.testing.programs.function_writer import Writer, writes
 from mlirad.testing.programs.kinds import Array, Float, Int
-from mlirad.testing.programs.writer import Writer, writes
 
 PRELUDE = """START = np.array([0.5, -1.0, 2.0, 0.25, -0.75])
 CONFIG = {"start": np.array([1.0, -0.5, 0.25, 2.0, -1.5]), "rate": 0.5}

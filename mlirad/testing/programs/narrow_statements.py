@@ -6,8 +6,8 @@ tested: literals that stay weak, stores that cast or raise, joins that keep one 
 
 from __future__ import annotations
 
+from mlirad.testing.programs.function_writer import Writer, writes
 from mlirad.testing.programs.kinds import Array, Float, Int, Number, Shape
-from mlirad.testing.programs.writer import Writer, writes
 
 DTYPES = ("int8", "uint8", "uint64", "float32")
 _LITERALS = ("0", "1", "2", "-1", "3", "7", "100", "0.5", "1.5", "True")

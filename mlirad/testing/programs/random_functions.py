@@ -6,15 +6,15 @@ Reads: the scope. Writes: helpers, closures, callbacks, calls. Leaves: the text 
 from __future__ import annotations
 
 from mlirad.testing.programs import (  # noqa: F401  (what they write is entered by importing them)
-    around,
-    containers,
-    control,
-    narrow,
-    selections,
+    container_statements,
+    control_statements,
+    narrow_statements,
+    selection_statements,
+    surrounding_statements,
 )
-from mlirad.testing.programs.assignments import write_choice
+from mlirad.testing.programs.assignment_statements import write_choice
+from mlirad.testing.programs.function_writer import Helper, Writer, writes
 from mlirad.testing.programs.kinds import Array, Float, Int, Kind, Number, Shape
-from mlirad.testing.programs.writer import Helper, Writer, writes
 
 APPLY = """def apply(step, v, s):
     v[0] += s * 0.25
@@ -57,9 +57,9 @@ def force(writer: Writer, kind: str) -> None:
     if writer.is_possible(kind):
         return writer.write(kind)
     name = writer.fresh("j")
-    over, low, high = control.bounds(writer)
+    over, low, high = control_statements.bounds(writer)
     writer.line(f"for {name} in {over}:")
-    with control.loop(writer, {name: Int(low, high)}):
+    with control_statements.loop(writer, {name: Int(low, high)}):
         writer.write(kind)
         writer.write_something()
     return None

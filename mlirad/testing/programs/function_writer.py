@@ -1,7 +1,8 @@
 """Writes one function: its lines, what is in scope where, and which statement comes next.
 
 Reads: weights of statements, and statements that must occur. Writes: lines. Leaves: the statements themselves to
-assignments.py, selections.py, containers.py, control.py and functions.py.
+the files
+*_statements.py and random_functions.py.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 
-from mlirad.testing.programs.expressions import Expressions
 from mlirad.testing.programs.kinds import Array, Float, Int, Kind, Several
+from mlirad.testing.programs.random_expressions import Expressions
 
 NESTED = frozenset({
     "branch", "callback", "closure", "count", "early", "enumerated", "flag", "leave", "maybe", "over", "rows", "skip",
