@@ -30,7 +30,7 @@ State = tuple[SSAValue, ...]
 
 @dataclass
 class Recorded:
-    """The calls of forward sweeps in one function. state: that of the tapes at the end; tapes: for pullbacks."""
+    """The calls of forward sweeps in one function. state: of the tapes at the end; tapes: for pullbacks."""
 
     sites: dict[Operation, Reversed] = field(default_factory=dict)
     state: State = ()
@@ -40,7 +40,7 @@ class Recorded:
 def record(
     callees: Callees, function: func.FuncOp, live: Activity, state: Sequence[SSAValue] | None = None
 ) -> Recorded:
-    """Let the live calls record what their pullbacks need. state: that of the tapes, if the function is given it."""
+    """Let the live calls record what their pullbacks need. state: of the tapes, if the function is given it."""
     recorded = Recorded()
     calls = live_calls(function, live)
     if state is None and not calls:

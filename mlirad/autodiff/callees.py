@@ -110,7 +110,7 @@ class Pushed(Signature):
 
 @dataclass
 class Callees:
-    """The functions of a module that are called, and what has been asked of them. pending: what is to be made yet."""
+    """The functions of a module that are called, and the parts requested of them. pending: parts to be made."""
 
     module: ModuleOp
     functions: dict[str, func.FuncOp] = field(init=False)

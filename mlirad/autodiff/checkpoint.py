@@ -147,7 +147,7 @@ def _function(op: LoopOp, outside: Sequence[SSAValue], captured: int, is_one: bo
 
 
 def _body(op: LoopOp, trip: Expr, state: Sequence[Expr], outside: dict[SSAValue, SSAValue]) -> State:
-    """The loop's body once more, at the insertion point."""
+    """A copy of the loop's body, at the insertion point."""
     loop, mapped = Loop(op), dict(outside)
     if isinstance(op, scf.ForOp):
         mapped[loop.body.args[0]] = trip.value

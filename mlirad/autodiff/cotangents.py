@@ -26,9 +26,9 @@ Cotangents = dict[SSAValue, Expr]
 class Reverse(ABC):
     """A reverse sweep.
 
-    `cotangents` below are those so far of the forward values in sight; a value without one has the cotangent zero.
-    needed: the forward values whose cotangents have no element that is zero because nothing needs it. Where others are
-    multiplied, 0 times infinity is 0.
+    `cotangents` are the current ones of the visible forward values; a value without one has the cotangent zero.
+    needed: the forward values whose cotangents have no element that is zero because nothing needs it. In products of
+    other cotangents 0 times infinity is 0.
     """
 
     activity: Activity

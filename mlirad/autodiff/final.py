@@ -28,8 +28,8 @@ MANY_WRITES = 16
 
 @dataclass(frozen=True)
 class Access:
-    """A read or write of a box of elements: per axis the lowest and the highest index (which may be below the lowest:
-    then the box is empty, and whatever is said of its elements is true)."""
+    """A read or write of a box of elements: per axis the lowest and the highest index. (The highest may be
+    below the lowest: then the box is empty, and any statement about its elements holds.)"""
 
     op: Operation
     bounds: tuple[tuple[Form, Form], ...]

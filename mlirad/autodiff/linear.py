@@ -27,7 +27,7 @@ class Trip:
 
 @dataclass(frozen=True)
 class Opaque:
-    """A value that is not understood, in one of two executions that are compared; or an array's size along `axis`."""
+    """An opaque value, in one of two executions that are compared; or an array's size along `axis`."""
 
     value: SSAValue
     execution: int = 0
@@ -109,7 +109,7 @@ def _argument(value: BlockArgument) -> Form:
 
 
 def induction(value: BlockArgument) -> tuple[SSAValue, int] | None:
-    """The initial value of a carry, and the constant that each trip adds to it; None if it does not go that way."""
+    """The initial value of a carry, and the constant that each trip adds to it; None if it has no such form."""
     op = value.block.parent_op()
     if not isinstance(op, scf.ForOp | scf.WhileOp) or value.type != types.I64:
         return None

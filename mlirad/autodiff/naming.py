@@ -58,7 +58,7 @@ class Naming:
         return mirror
 
     def name(self, value: SSAValue, at: Mirror) -> SSAValue:
-        """What stands for a forward value in the reverse block of `at`."""
+        """The value that represents a forward value in the reverse block of `at`."""
         block = block_of(value)
         mirror = at.of(block)
         if mirror.replay is None:
@@ -120,7 +120,7 @@ def hint_cotangent(g: SSAValue, of: SSAValue) -> None:
 
 def erase_dead(block: Block, first: Operation | None) -> None:
     """Erase the ops after `first` whose results nothing uses: what a rule computed for operands without a cotangent,
-    the residuals that nothing named in the end, and whole reverse loops and branches."""
+    residuals that are not used, and whole reverse loops and branches."""
     op = block.last_op
     while op is not None and op is not first:
         before = op.prev_op

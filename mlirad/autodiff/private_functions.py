@@ -23,7 +23,7 @@ def free_name(module: ModuleOp, name: str) -> str:
 def add_function(
     module: ModuleOp, name: str, body: Block, results: Sequence[Attribute], location: LocationAttr
 ) -> func.FuncOp:
-    """A private function of the module, of what its body takes and returns."""
+    """A private function of the module, with the types that its body takes and returns."""
     made = func.FuncOp(free_name(module, name), ([a.type for a in body.args], list(results)), Region(body), "private")
     made.location = location
     module.body.block.add_op(made)

@@ -31,7 +31,7 @@ RECORDED = "ad.recorded"
 
 
 def recorded_attribute(made: Reversed) -> DictionaryAttr:
-    """All that the split has to know of the two functions."""
+    """All that `mlirad-split` needs to know about the two functions."""
     numbers = {
         "kept": list(made.kept),
         "forward_written": [number for pair in made.forward_written.items() for number in pair],

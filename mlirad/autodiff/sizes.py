@@ -49,7 +49,7 @@ def size_source(value: SSAValue, axis: int) -> SSAValue | Axis:
 
 
 def _source(value: SSAValue, axis: int, assumed: frozenset[Axis]) -> SSAValue | Axis:
-    """`assumed`: arguments of loops under consideration, which may stand for themselves."""
+    """`assumed`: arguments of loops under consideration, which may be their own source."""
     found = size_of(value, axis)
     if isinstance(found, SSAValue) or found in assumed:
         return found

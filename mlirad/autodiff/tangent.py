@@ -34,7 +34,7 @@ class Tangent:
     tangents: dict[SSAValue, Expr] = field(default_factory=dict)
 
     def block(self, block: Block) -> None:
-        """Put tangents beside the ops of a block."""
+        """Emit tangents next to the ops of a block."""
         for op in list(block.ops):
             if not is_terminator(op.__class__) and self.activity.is_live(op):
                 with located(op.location):

@@ -130,7 +130,7 @@ _COMBINERS = {
 
 @dataclass(frozen=True)
 class Body:
-    """What is known of a block before any loop is built."""
+    """Facts about a block, found before any loop is built."""
 
     block: Block
     cost: int

@@ -259,7 +259,7 @@ class LoopBuilder:
         carried: Sequence[SSAValue],
         body: Callable[[Index, Sequence[SSAValue]], Sequence[SSAValue]],
     ) -> list[SSAValue]:
-        """`for i in range(lower, upper, step): carried = body(i, carried)`. Known to run once or never, it is none."""
+        """`for i in range(lower, upper, step): carried = body(i, carried)`. No loop if known to run at most once."""
         if lower is upper:
             return list(carried)
         if isinstance(lower, int) and isinstance(upper, int):

@@ -32,7 +32,7 @@ def erase(op: Operation) -> None:
 
 
 def replace(op: Operation, values: Sequence[SSAValue]) -> None:
-    """Let every use of the op's results see `values` instead, and erase the op."""
+    """Use `values` in place of the op's results, and erase the op."""
     for result, value in zip(op.results, values, strict=True):
         result.replace_all_uses_with(value)
     erase(op)
@@ -74,7 +74,7 @@ def terminator(block: Block) -> Operation:
 
 
 def is_removable(op: Operation) -> bool:
-    """Whether nothing is lost with an op (without regions) whose results nothing uses: it writes nothing of others."""
+    """Whether an op without regions may be removed if its results are not used: it writes no memory of others."""
     if only_computes(op.__class__):
         return True
     if is_terminator(op.__class__) or op.has_trait(SymbolOpInterface):

@@ -78,7 +78,7 @@ def is_empty(value: SSAValue) -> bool:
 
 
 def viewed(value: SSAValue) -> SSAValue:
-    """What a view looks at, through any number of views."""
+    """The source of a view, through any number of views."""
     while is_view(value):
         assert isinstance(value.owner, Operation)
         value = value.owner.operands[0]
@@ -139,7 +139,7 @@ def ties(op: Operation) -> Sequence[tuple[int, OpResult]]:
 
 
 def overwritten_by(value: SSAValue) -> SSAValue | None:
-    """The tensor whose memory an op overwrites that value is a result of."""
+    """The tensor whose memory is overwritten by the op that computes value."""
     if type(value) is not OpResult:
         return None
     return next((value.op.operands[operand] for operand, result in ties(value.op) if result is value), None)

@@ -84,7 +84,7 @@ class ByteCount:
 
     @property
     def weight(self) -> int:
-        """How many unknowns and functions it is written with."""
+        """The number of unknowns and functions in it."""
         return sum(1 if isinstance(atom, Unknown) else atom.weight for atoms, _ in self.terms for atom in atoms)
 
     def _unknowns(self) -> Iterator[Unknown]:
@@ -125,7 +125,7 @@ class ByteCount:
         return self + _counted(other) * -1
 
     def covers(self, other: ByteCount) -> bool:
-        """Whether it is plain that this is at least the other one."""
+        """Whether this is certainly at least the other one."""
         return all(factor >= 0 for _, factor in (self - other).terms)
 
     def __str__(self) -> str:

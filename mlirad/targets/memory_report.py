@@ -23,8 +23,8 @@ class BufferReport:
     kind: "tape" (what a derivative keeps for its reverse sweep, or the states of a checkpointed loop), "result" (an
     array of a size known only at run time), "frame" (the arrays of calls of a function that calls itself) or "array".
     region: which part of the call's memory it is in, in the target's words. bytes_per_trip, trips: of a tape, what each
-    trip of its loops keeps, and how many trips there are in all. grows: made longer during the run, and then its size
-    at least doubles: `bytes` is what it can be at most.
+    trip of its loops keeps, and how many trips there are in all. grows: made longer during the run, its size at least
+    doubling; `bytes` is then the most it can be.
     """
 
     kind: str

@@ -88,7 +88,7 @@ class Target(ABC):
 
     @abstractmethod
     def compile(self, value: Any) -> bytes:
-        """The value of stage `loads` as object code that can be kept on disk: of this process it has no address."""
+        """The value of stage `loads` as object code that can be kept on disk: without addresses of this process."""
 
     @abstractmethod
     def load(self, code: bytes, code_cache: CodeCache | None = None) -> Artifact:

@@ -46,8 +46,8 @@ Rules = dict[type[NdOp], list[Rule]]
 def rules_into(table: Rules) -> Callable[..., Callable[[Rule], Rule]]:
     """A decorator: the function is an identity of the given op classes, and belongs to the table.
 
-    An identity is asked with an op and its operands. It gives the value that the op's result is, or None where it does
-    not apply.
+    An identity gets an op and its operands. It returns a value equal to the op's result, or None if it does not
+    apply.
     """
 
     def rule(*classes: type[NdOp]) -> Callable[[Rule], Rule]:
@@ -82,7 +82,7 @@ def simpler(op: NdOp, rules: Sequence[Rule]) -> SSAValue | None:
 
 
 def defined_by(value: SSAValue, op_class: type[OpT]) -> OpT | None:
-    """The op of that class, which nothing extends, that a value is the result of."""
+    """The op of that (final) class whose result the value is."""
     owner: Any = value.owner
     return owner if owner.__class__ is op_class else None
 

@@ -61,7 +61,7 @@ def _full_like(source: FullOp, op: NdOp) -> Result:
 
 @rule(ConstantOp)
 def splat(op: ConstantOp) -> Result:
-    """Arrays of one number have one form: `nd.full` of a scalar."""
+    """An array filled with one number becomes `nd.full` of a scalar."""
     type = op.result.type
     if not types.is_tensor(type) or not types.shape(type):
         return None
@@ -227,7 +227,7 @@ def wrap_known(_op: WrapIndexOp, index: SSAValue, size: SSAValue) -> Result:
 
 
 def _same(indices: Sequence[SSAValue], others: Sequence[SSAValue]) -> bool:
-    """Whether two places are surely one: the same values, or equal constants."""
+    """Whether two places are certainly the same: the same values, or equal constants."""
     return all(a is b or _equal_constants(a, b) for a, b in zip(indices, others, strict=True))
 
 
@@ -253,7 +253,7 @@ def _is_whole(op: ExtractSliceOp | SliceUpdateOp, part: SSAValue) -> bool:
 
 
 def _same_shape(one: SSAValue, other: SSAValue) -> bool:
-    """Whether two arrays are surely of one shape."""
+    """Whether two arrays certainly have the same shape."""
     if types.shape(one.type) != types.shape(other.type):
         return False
     unknown = [axis for axis, size in enumerate(types.shape(one.type)) if size < 0]

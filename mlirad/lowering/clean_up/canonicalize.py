@@ -76,7 +76,7 @@ class Canonicalize(ModulePass):
 
 @dataclass
 class _Worklist:
-    """Ops to look at, the last first, each at most once: a program's in its order, if it was put there backwards."""
+    """Ops to visit, the last first, each at most once. Pushed backwards, a program's ops come in their order."""
 
     stack: list[Operation]
     waiting: set[Operation]
@@ -130,7 +130,7 @@ class _Worklist:
                 self.add(parent)
 
     def replace(self, op: Operation, values: Sequence[SSAValue]) -> None:
-        """Replace op, and look again at all that its results and operands meet."""
+        """Replace op, and visit the users of its results and the owners of its operands again."""
         operands = tuple(op.operands)
         for result in op.results:
             self.add_users(result)
@@ -199,7 +199,7 @@ def _while(work: _Worklist, op: scf.WhileOp) -> None:
 
 
 def _loop_carries(work: _Worklist, op: scf.ForOp | scf.WhileOp) -> None:
-    """Drop carries that never change, and carries that are what another one is."""
+    """Drop carries that never change, and carries that are equal to another one."""
     carries = Carries(op)
     first: dict[tuple[SSAValue, SSAValue], int] = {}
     dropped: dict[int, int | None] = {}  # to the carry that it is, or to None where it is its initial value

@@ -357,7 +357,7 @@ class _Walk:
         self.visit(body, *facts)
 
     def _while_counter(self, arg: SSAValue, start: Interval, each: TripChange, facts: list[Sum]) -> Interval | None:
-        """Where a counter lies that changes so in a trip, in which the facts hold of it; None if it may wrap."""
+        """The interval of a counter that changes so in a trip, in which the facts hold for it; None if it may wrap."""
         least, most = LOWEST, HIGHEST
         for fact in facts:
             # fact = rest - arg >= 0 bounds arg by rest from above; fact = rest + arg >= 0, by -rest from below.

@@ -60,7 +60,7 @@ class Cse(ModulePass):
 
 @dataclass
 class _Numbers:
-    """A number for each attribute met, one for equal ones. To hash an attribute is slow: each object is, once."""
+    """A number for each attribute, the same for equal ones. Hashing is slow, so each object is hashed once."""
 
     numbers: dict[Attribute, int] = field(default_factory=dict)
     of_object: dict[int, int] = field(default_factory=dict)

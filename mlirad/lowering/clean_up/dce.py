@@ -90,7 +90,7 @@ class _Marks:
             self.pending.append(op)
 
     def need(self, value: SSAValue) -> None:
-        """The op that a value comes from; of a structured op, the carry."""
+        """Mark the op that a value comes from; of a structured op, the carry too."""
         if isinstance(value, OpResult):
             op, number = value.op, value.index
         else:
@@ -115,7 +115,7 @@ class _Marks:
         return Carries(op).values(number)
 
     def _of_op(self, op: Operation) -> Iterable[SSAValue]:
-        """What an op needs that runs. So do the ops around it."""
+        """What an op that runs needs. The ops around it run, too."""
         block = op.parent
         if block is not None and block not in self.blocks:
             self.blocks.add(block)

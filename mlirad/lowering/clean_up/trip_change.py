@@ -25,7 +25,7 @@ _EFFORT = 64
 
 @dataclass(frozen=True)
 class TripChange:
-    """net: the change. reach: all the changes that are met on the way, 0 among them.
+    """net: the change. reach: all sums of changes on the way, 0 included.
 
     is_checked: whether every addition on the way has a check, so that none wraps whatever the start.
     """

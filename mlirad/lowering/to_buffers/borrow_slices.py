@@ -96,7 +96,7 @@ def _chain(op: tensor.InsertSliceOp) -> Chain | None:
 
 
 def _is_exclusive(op: tensor.InsertSliceOp, chain: Chain, webs: Webs) -> bool:
-    """Whether from the chain's first op to `op` nothing but the chain looks at the array, and afterwards none at it."""
+    """Whether only the chain uses the array between its first op and `op`, and nothing uses the chain afterwards."""
     begin, end = webs.place.get(chain.first), webs.place[op]
     if begin is None:
         return False

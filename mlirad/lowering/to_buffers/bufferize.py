@@ -99,9 +99,9 @@ def bufferize_function(function: func.FuncOp, constants: Constants, defined: Map
 def assign_memory(
     function: func.FuncOp, written: dict[SSAValue, int], defined: Mapping[str, Convention]
 ) -> tuple[set[Operation], list[Destination]]:
-    """Decide what shares memory. The slices that are computed in their place, and the results that are to be copied.
+    """Decide what shares memory. Gives the slices that are computed in place, and the results that are to be copied.
 
-    `written` loses what the caller gets as a result of its own.
+    What the caller gets as a result of its own is removed from `written`.
     """
     entry = function.body.block
     prepare_tensors(entry, defined)
@@ -118,9 +118,9 @@ def assign_memory(
 
 
 def take_donations(function: func.FuncOp, defined: Mapping[str, Convention]) -> None:
-    """The donated arguments that their results can be computed in count as written by these from now on.
+    """Donated arguments in which their results can be computed become written ones.
 
-    The others stay as they are: to copy a result there would save no memory. It is tried on a copy of the function.
+    The others stay as they are: copying a result there would save no memory. This is tried on a copy of the function.
     """
     trial = function.clone()
     donated = noted(trial, DONATED)

@@ -235,7 +235,7 @@ class ToMemRefs:
 
 
 def _fold(carries: Carries, number: int) -> bool:
-    """Let one memref stand for carry `number`, where it is the same in every trip, or from every branch."""
+    """Replace carry `number` by one memref, if it is the same in every trip, or from every branch."""
     op = carries.op
     result = op.results[number]
     if not is_memref(result):
@@ -281,7 +281,7 @@ def _respell(
     type: Attribute,
     properties: dict[str, Attribute] | None = None,
 ) -> None:
-    """An op of another class in the place of one with one result."""
+    """Replace an op with one result by an op of another class."""
     replace(op, _put(op, op_class, tuple(operands), [type], properties).results)
 
 

@@ -93,9 +93,9 @@ def copied(value: SSAValue) -> SSAValue:
 
 
 class LastUses:
-    """The walk over one function. `written` are the arguments that may be overwritten, in the order of their results.
+    """The walk over one function. `written`: the arguments that may be overwritten, in the order of their results.
 
-    reusable: in the order of the walk, what was found out about elementwise ops on dying operands.
+    reusable: in the order of the walk, the elementwise ops on dying operands.
     """
 
     def __init__(self, function: func.FuncOp, written: dict[SSAValue, int]) -> None:
@@ -158,7 +158,7 @@ class LastUses:
         return self._loop_of[block_of(value)] is self._loop_of[op.parent]
 
     def _is_contiguous(self, value: SSAValue) -> bool:
-        """Whether value's memory lies as C arrays lie."""
+        """Whether value's memory is C-contiguous."""
         layout = self._layout(value)
         return layout is not None and is_identity(layout)
 
@@ -179,7 +179,7 @@ class LastUses:
         return layout
 
     def _take(self, value: SSAValue, is_whole: bool, by: SSAValue | None = None) -> None:
-        """Value's memory is overwritten or handed on; is_whole: to one who wants it as C arrays lie."""
+        """Value's memory is overwritten or handed on; is_whole: by a user that needs it C-contiguous."""
         if is_view(value):
             self._taken.add(value)
             if is_whole and not self._is_contiguous(value):
@@ -294,7 +294,7 @@ class LastUses:
         return tuple(found)
 
     def _make_contiguous(self, op: Operation, index: int) -> None:
-        """Let `op`, which only reads the operand, find it as C arrays lie."""
+        """Make the operand C-contiguous for `op`, which only reads it."""
         value = op.operands[index]
         if is_view(value):
             if not self._is_contiguous(value):

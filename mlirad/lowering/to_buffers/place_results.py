@@ -62,7 +62,7 @@ def place_results(function: func.FuncOp, webs: Webs, written: dict[SSAValue, int
 
 
 def _in_order(copies: list[Destination], values: dict[int, SSAValue], webs: Webs) -> Iterator[Destination]:
-    """A copy into memory that another value to be copied may lie in comes after it; of a circle one takes a detour."""
+    """A copy into memory that another value to be copied may be in comes after that one's; a circle takes a detour."""
     sources: dict[int, Web | None] = {number: webs.of(value) for number, value in values.items()}
     while copies:
         ready = [copy for copy in copies if not _is_needed(webs.of(copy.argument), copy, copies, sources)]
@@ -124,7 +124,7 @@ def _branches(value: SSAValue) -> dict[Operation, Region]:
 
 
 def _is_dead(argument: Web, web: Web, webs: Webs) -> bool:
-    """Whether all uses of what the caller passed are over where the first memory of `web` is made."""
+    """Whether all uses of the caller's argument come before the first memory of `web` is made."""
     users = [use.operation for source in web.sources for use in source.uses]
     first = min((webs.place.get(user, 0) for user in users), default=0)
     return not argument.slots and first > argument.last

@@ -97,7 +97,7 @@ def _is_bounded(alloc: memref.AllocOp) -> bool:
 
 @dataclass
 class Life:
-    """Of the memrefs that may be one buffer. end: the last moment one is used. carried_by: the loops that carry one."""
+    """Of memrefs that may be one buffer. end: the last moment one is used. carried_by: the loops that carry one."""
 
     end: int = 0
     carried_by: set[Operation] = field(default_factory=set)

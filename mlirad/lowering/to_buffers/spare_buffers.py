@@ -78,7 +78,7 @@ class FreeMemory:
 
 @dataclass
 class LoopRewrite:
-    """What is to change in a loop, found out before anything is changed.
+    """The changes to a loop, found before anything is changed.
 
     fills: operand `index` of an op is memory to be taken from what is free. passed: what the two branches of an `if`
     pass on, inner ones first. end: what is free at the end of the body.
@@ -237,7 +237,7 @@ def _users(value: SSAValue) -> Iterator[Operation]:
 
 
 def _is_taken(value: SSAValue, op: Operation) -> bool:
-    """Whether op's result, or who comes after it, owns value's buffer from then on."""
+    """Whether op's result, or a later owner, owns value's buffer from then on."""
     if type(op) in VIEWS:
         is_whole = not isinstance(op, tensor.ExtractSliceOp) and op.operands[0] is value
         return is_whole and any(is_consumed(use) or _is_passed_on(use.operation) for use in op.results[0].uses)
@@ -304,7 +304,7 @@ def _needed(rewrite: LoopRewrite) -> set[Token]:
 
 
 def _carry(loop: scf.ForOp | scf.WhileOp, model: SSAValue, webs: Webs) -> SSAValue:
-    """Let the loop carry new memory like `model` along; gives the argument of its body."""
+    """Let the loop carry new memory like `model`; gives the argument of its body."""
     with in_place_of(loop):
         memory = insert(tensor.EmptyOp([], model.type)).tensor
     webs.add_source(memory, like=model)

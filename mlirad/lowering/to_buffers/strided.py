@@ -32,7 +32,7 @@ Integers = DenseArrayBase[IntegerType]
 
 @once
 def identity(type: Attribute) -> MemRefType:
-    """A memref of the tensor's shape that lies as C arrays lie."""
+    """A C-contiguous memref of the tensor's shape."""
     assert isinstance(type, TensorType)
     return MemRefType(type.element_type, type.shape)
 
@@ -62,7 +62,7 @@ def _subview_type(
 
 
 def collapsed_type(source: MemRefType, op: tensor.CollapseShapeOp) -> MemRefType | None:
-    """The type of a memref with dimensions merged, or None where no one stride leads through them."""
+    """The type of a memref with dimensions merged, or None where they have no common stride."""
     shape = _shape(op)
     if is_identity(source):
         return MemRefType(source.element_type, shape)

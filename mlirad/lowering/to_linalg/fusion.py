@@ -137,7 +137,7 @@ _costs: dict[tuple[object, ...], tuple[int, Sequence[Attribute]]] = {}
 
 
 def _cost(op: NdOp, answer: Generic) -> int:
-    """What an element costs: what its body is made of, which ops of a class on alike operands have in common."""
+    """The cost of an element: that of the body, which is the same for ops of a class on alike operands."""
     operands = [types.element_type(operand.type) for operand in op.operands][: len(answer.maps) - 1]
     # By identity, and the table keeps them alive: to hash types is slow.
     held = [types.element_type(op.results[0].type), *operands, *op.properties.values()]
@@ -194,7 +194,7 @@ class _Groups:
     lifetimes: Lifetimes
 
     def place(self, member: Member) -> None:
-        """Decide on an op; all that reads it in its block is decided on."""
+        """Decide on an op, after all its readers in the block."""
         found, is_all = self._readers(member) if member.is_producer else ({}, False)
         kept = {root: places for root, places in found.items() if self._may_join(member, root, places)}
         is_all = is_all and len(kept) == len(found)
@@ -246,7 +246,7 @@ class _Groups:
         return member.cost == 0 and is_permutation and all(len(set(place)) == len(place) for place in places)
 
     def _says_how_far(self, member: Member, root: Member, places: Sequence[Dims]) -> bool:
-        """Whether some array still says how far each loop of the root runs, once a member computes its own there."""
+        """Whether some array still gives the bound of each of the root's loops, once a member is computed there."""
         if _covers([read for _, read in member.arrays], member.loops):
             return True
         joined = [*root.group, *((member, place) for place in places)]

@@ -18,8 +18,8 @@ ARENA, SEGMENTS = "the arena", "the segments"
 class ArenaReport(MemoryReport):
     """A `MemoryReport` of two regions.
 
-    arena: what is set aside for the call, exactly. segments: the most that is asked for at one time besides; results
-    of sizes that are not static are there. `is_exact` is about the segments.
+    arena: what is reserved for the call, exactly. segments: the most that is requested besides at one time, with the
+    results of sizes that are not static. `is_exact` is about the segments.
     """
 
     arena: int

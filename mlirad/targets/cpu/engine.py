@@ -86,8 +86,8 @@ def host_fingerprint() -> str:
 def _flattened() -> str:
     """The host's features, and that elements far apart are not to be loaded by one instruction.
 
-    LLVM takes a gather of four for cheaper than four loads, which it is not on processors that must not leak what it
-    reads: a loop along the column of a matrix took twice the time of one that loads its elements.
+    LLVM considers a gather of four cheaper than four loads. It is not on processors with mitigations against leaks: a
+    loop along the column of a matrix took twice the time of one that loads its elements.
     """
     features = llvm.get_host_cpu_features().flatten()
     return features + (",+prefer-no-gather,+prefer-no-scatter" if "sse2" in _features() else "")
@@ -136,8 +136,8 @@ class _Compiler:
 class _Session:
     """One JIT, and in it the library of the C library's functions, to which all other libraries in it are linked.
 
-    What a JIT knows of a library outlasts it, some 4 KiB, so that there is a new one after some libraries. An old one
-    is freed with the last library in it.
+    A JIT keeps some 4 KiB of each unloaded library, so a new JIT is made after some libraries. An old one is freed with
+    the last library in it.
     """
 
     SYMBOLS = "mlirad.symbols"
@@ -176,7 +176,7 @@ def _get_session() -> _Session:
 
 @contextmanager
 def _parsed(text: str) -> Iterator[llvm.ModuleRef]:
-    """A verified module in a context of its own, so that nothing is kept of it."""
+    """A verified module in a context of its own, so that it is freed completely."""
     compiler = _get_compiler()
     context = llvm.create_context()
     with llvm.parse_assembly(text, context) as module:
@@ -203,7 +203,7 @@ def _optimise(module: llvm.ModuleRef, *, is_finished: bool) -> None:
 
 
 def _clean_up() -> llvm.FunctionPassManager:
-    """What is worth its time in functions whose loops are as they should be.
+    """The passes that are worth their time in functions whose loops are finished.
 
     LLVM's own clean-up takes six times as long, for code that is as fast: the emitter's loops are rotated, and the code
     generator moves what does not change out of them and shares what is equal.
@@ -224,8 +224,8 @@ _Passes = TypeVar("_Passes", llvm.ModulePassManager, llvm.FunctionPassManager)
 
 @contextmanager
 def _freed(passes: _Passes) -> Iterator[_Passes]:
-    """Passes, freed in the end. They would not be of themselves: their class inherits a `_dispose` that does nothing
-    before the one that does it."""
+    """Passes, freed in the end. llvmlite does not free them: their class inherits a `_dispose` that does nothing before
+    the real one."""
     try:
         yield passes
     finally:
@@ -247,7 +247,7 @@ def assemble(text: str) -> str:
 
 
 def compile_object(text: str, *, is_optimised: bool = False) -> bytes:
-    """Optimise IR, unless it is as it should be, and compile it to an object file."""
+    """Optimise IR, unless it is optimised already, and compile it to an object file."""
     with _parsed(text) as module:
         if not is_optimised:
             _optimise(module, is_finished=text.startswith(FINISHED))

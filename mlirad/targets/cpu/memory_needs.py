@@ -34,7 +34,7 @@ _LONGEST = 100
 
 @dataclass(frozen=True)
 class _Held:
-    """What a piece of code holds of the segments when it is done, and the most while it runs."""
+    """The memory in segments that a piece of code holds at its end, and the most while it runs."""
 
     kept: ByteCount = _NOTHING
     peak: ByteCount = _NOTHING
@@ -72,7 +72,7 @@ def _element_bytes(type: MemRefType) -> int:
 
 
 class _Walk:
-    """Through all functions that a call of the first one may come to."""
+    """The walk through all functions that a call of the first one may reach."""
 
     def __init__(self, functions: dict[str, func.FuncOp]) -> None:
         self._functions = functions

@@ -21,7 +21,7 @@ from mlirad.targets.cpu.runtime import PARALLEL_FOR, PARALLEL_POLL
 
 
 class Pool:
-    """The code, loaded for good: threads may be in it whenever the process ends."""
+    """The code, never unloaded: threads may be in it when the process ends."""
 
     def __init__(self, code_cache: CodeCache | None) -> None:
         symbols = {THREADS: threads.address_of_number()}

@@ -30,7 +30,7 @@ _Op = TypeVar("_Op", bound=Operation)
 
 @dataclass(frozen=True)
 class Between:
-    """What is known of a number: it lies between `low` and `high`. The same twice: it is that."""
+    """Bounds of a number, `low` and `high`; if they are equal, it is known exactly."""
 
     low: ByteCount
     high: ByteCount
@@ -67,7 +67,7 @@ class Sizes:
         return Between.exactly(self.unknown("trips", loop, loop))
 
     def unknown(self, what: str, key: object, at: Operation | None) -> ByteCount:
-        """A new number of that name, or the one that stands for `key` already."""
+        """A new number of that name, or the existing one for `key`."""
         place = None if at is None else from_location(at.location)
         name = f"{what}({'?' if place is None else place.lineno})"
         keys = self._names.setdefault(name, [])

@@ -177,7 +177,7 @@ class CpuArtifact(Artifact, PlannedCalls):
 
 
 def _raise_again(context: Context) -> None:
-    """Raise what a signal's handler has raised in the call: KeyboardInterrupt, as a rule."""
+    """Raise what a signal handler has raised in the call: usually KeyboardInterrupt."""
     raised = tuple(context.raised)
     context.raised = (None, None, None)
     _restore(*raised)
@@ -186,7 +186,7 @@ def _raise_again(context: Context) -> None:
 def exception_of(errors: Sequence[ErrorEntry], code: int, context: Context) -> Exception:
     """The Python exception for the code that a call returned. Its `location` is the place in the user's source.
 
-    What a signal's handler has raised in the call is raised here.
+    What a signal handler has raised in the call is raised here.
     """
     if code == INTERRUPTED:
         _raise_again(context)
@@ -202,7 +202,7 @@ def exception_of(errors: Sequence[ErrorEntry], code: int, context: Context) -> E
 class EntryPoint:
     """One compiled function, called with numpy arrays and scalars.
 
-    The caller sees to it that an argument that is written shares no memory with any other argument.
+    The caller ensures that an argument that is written shares no memory with any other argument.
     """
 
     def __init__(self, library: Library, address: int, entry: Entry, errors: Sequence[ErrorEntry]):
@@ -302,7 +302,7 @@ class EntryPoint:
 
 
 def _find_data_address() -> Callable[[np.ndarray], int]:
-    """How to learn where an array's elements are: `array.ctypes.data`, or a tenth of its cost where NumPy allows it.
+    """How to get the address of an array's elements: `array.ctypes.data`, or a tenth of its cost where NumPy allows it.
 
     NumPy's C API has the pointer as the first thing after the object's header.
     """
@@ -323,7 +323,7 @@ _WRITEABLE = 0x400
 
 
 class _Writer:
-    """Writes one argument into its slots, or raises TypeError or ValueError: nothing unfit may reach compiled code."""
+    """Writes one argument into its slots, or raises TypeError or ValueError: compiled code gets valid ones only."""
 
     __slots__ = ("dtype", "dynamic", "number", "passed", "place", "result", "shape", "unsigned", "wanted_flags")
 

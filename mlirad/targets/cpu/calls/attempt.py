@@ -103,7 +103,7 @@ class Attempt(CodeWriter, ABC):
         self.b.position_at_end(otherwise)
 
     def require_found(self, value: Any) -> None:
-        """A Python exception in a search means that the plan does not fit; the slow path meets it again."""
+        """A Python exception in a search means that the plan does not fit; the slow path raises it again."""
         self.require(self.b.not_(self.is_null(value)), self.blocks["unset"])
 
     def require_made(self, value: Any) -> None:
@@ -130,7 +130,7 @@ class Attempt(CodeWriter, ABC):
         self.b.store(self.b.add(top, self.i64(1)), self.top)
 
     def pop_to(self, count: Any) -> Any:
-        """Give up the last registers. The address of the first of them; what they refer to is the caller's now."""
+        """Pop the last registers. Gives the address of the first; the caller now owns what they refer to."""
         start = self.b.sub(self.b.load(self.top, typ=I64), count)
         self.b.store(start, self.top)
         return self.place(self.registers, start)

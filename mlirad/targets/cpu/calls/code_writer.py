@@ -13,7 +13,7 @@ P, I64, I32, VOID = ir.PointerType(), ir.IntType(64), ir.IntType(32), ir.VoidTyp
 
 
 class CodeWriter:
-    """llvmlite's builder, with the few phrases that are wanted here."""
+    """llvmlite's builder, with the few phrases that are needed here."""
 
     def __init__(self, function: ir.Function, api: dict[str, ir.Function], constants: ir.GlobalVariable):
         self.function, self._api, self._constants = function, api, constants

@@ -42,7 +42,7 @@ def _word(address: int) -> int:
 
 
 def _is_as_expected() -> bool:
-    """Whether objects keep what the code reads where it looks for it."""
+    """Whether the fields that the code reads are at their offsets."""
     pair, items, number = (1, "b"), [object(), object(), object()], 1234.5
     array = np.arange(48, dtype=np.float32).reshape(6, 8)[1:4]
     content, probe = object(), _Probe(7)
@@ -160,7 +160,7 @@ _machines: list[CallMachine] = []
 
 @cache
 def _symbols() -> dict[str, int] | None:
-    """What the code is linked to, or None where it could not work."""
+    """What the code is linked to, or None if it could not work."""
     if not _is_known_python() or offset_of_attribute(_Holder, "_fast") is None or not _is_as_expected():
         return None
     try:

@@ -65,7 +65,7 @@ class RunStep(Attempt):
         self.give_back(pool, context)
 
     def set_stack_bottom(self, context: Any, address: Any) -> None:
-        """For a function that calls itself: how far down this thread's stack reaches, as Python knows it."""
+        """For a recursive function: the limit of this thread's stack."""
         b = self.b
         ask = self.field(PlanWord.STACK_BOTTOM)
         with b.if_then(b.not_(self.is_null(ask))):
@@ -78,7 +78,7 @@ class RunStep(Attempt):
             self.api("Py_DecRef", answer)
 
     def give_back(self, pool: Any, context: Any) -> None:
-        """Into the pool. Without memory for its list the context is freed, and the next call makes one."""
+        """Return the context to the pool; without memory for the pool's list free it, and the next call makes one."""
         b = self.b
         count = self.load(pool, SIZE, I64)
         fits = b.icmp_signed("<", count, self.load(pool, ROOM_OF_LIST, I64))

@@ -75,7 +75,7 @@ def _passed_value(
 
 
 def signature(op: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> Entry:
-    """What the caller has to know of a public function. functions: all that the module defines."""
+    """What the caller needs to know about a public function. functions: all that the module defines."""
     name, types = op.sym_name.data, op.function_type
     attributes: Sequence[DictionaryAttr | None] = (
         op.arg_attrs.data if op.arg_attrs is not None else [None] * len(types.inputs)
@@ -182,7 +182,7 @@ def _is_dynamic_memory(op: Operation) -> bool:
 
 
 def _find_releasing_loops(e: FunctionEmitter, function: func.FuncOp, ops: Sequence[Operation]) -> None:
-    """The loops whose trips give back the memory that they take: those that allocate and carry no array."""
+    """The loops whose trips free the memory that they take: those that allocate and carry no array."""
     for op in ops:
         if op.__class__ not in _MEMORY or not _is_dynamic_memory(op):
             continue

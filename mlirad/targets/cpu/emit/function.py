@@ -45,7 +45,7 @@ def _first_ops(op: Operation) -> list[Operation | None]:
 
 
 def symbol(kind: str, name: str) -> str:
-    """What a function or array is called in LLVM: out of the way of the C library's names."""
+    """The name of a function or array in LLVM, distinct from the C library's names."""
     return f"mlirad.{kind}.{name}"
 
 
@@ -220,7 +220,7 @@ class FunctionEmitter(Lines):
         self.leave_unless(ok, code, stores)
 
     def leave_unless(self, ok: str, code: int | str, stores: Sequence[tuple[int, str]] = ()) -> None:
-        """The same; a task, which cannot fail, is given up with the call that it is of."""
+        """The same; a task, which cannot fail, is abandoned with its call."""
         good, bad = self.fresh("ok"), self.fresh("fail")
         self.line(f"br i1 {ok}, label %{good}, label %{bad}, !prof !0")
         self.cold.append(f"{bad}:")

@@ -94,7 +94,7 @@ class Lines:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """What becomes known in it is forgotten at its end: it may not be reached on the way to what follows."""
+        """What becomes known in it is forgotten at its end, as control may not pass through it."""
         saved, self._here = self._here, []
         try:
             yield

@@ -107,8 +107,8 @@ def emit_for(e: FunctionEmitter, op: scf.ForOp) -> Iterator[Block]:
 
 
 def _until(lower: str, upper: str, step: str) -> str:
-    """How the counter of a loop that has made a trip compares to its bound, while there is one more: not equal, if it
-    is bound to meet it, from which LLVM sees the trip count."""
+    """The comparison of a loop's counter with its bound, after a trip, while there is one more: not equal, if it
+    is certain to meet it, so that LLVM sees the trip count."""
     if step == "1" or (
         is_literal(lower) and is_literal(upper) and is_literal(step) and (int(upper) - int(lower)) % int(step) == 0
     ):
@@ -181,7 +181,7 @@ class _Strip:
 
 
 def _loop_facts(e: FunctionEmitter, op: scf.ForOp) -> str:
-    """Metadata of the branch back: loops of vectors are as they should be, and cost LLVM half of its time if asked."""
+    """Metadata of the branch back: loops of vectors are finished, and would cost LLVM half of its time."""
     if op not in e.vectorized:
         return ""
     loop = e.module.metadata_nodes(3)
