@@ -24,7 +24,7 @@ def show(function: Callable[..., Any], *args: Any) -> None:
     kernel(*args)
     (made,) = kernel._specializations()
     recipe = fast_calls.recipe_for(made)
-    steps = "slow" if recipe is None else " ".join(step.op.name for step in recipe.steps)
+    steps = "slow" if recipe is None else " ".join(step.kind.name for step in recipe.steps)
     overlap = ", no overlap" if recipe is not None and recipe.checks_overlap else ""
     print(f"{function.__name__}: {steps}{overlap}.")
 
