@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 import mlirad
-from mlirad.jit.store import Store
+from mlirad.jit.disk_store import Store
 from mlirad.lowering.to_loops import parallel_nest
 
 ROUNDS = 1000

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mlirad import __version__
-from mlirad.jit.store import Store
+from mlirad.jit.disk_store import Store
 from mlirad.options import Environment
 
 

@@ -30,8 +30,8 @@ from mlirad.contract.captures import UNREACHABLE, Capture, Guard, Presence, keys
 from mlirad.contract.captures import Path as CapturePath
 from mlirad.contract.interface import Interface, Reliance
 from mlirad.dialect_version import DIALECT_VERSION
-from mlirad.jit.portable import NotPortable, Objects, key_of
-from mlirad.jit.store import Store
+from mlirad.jit.disk_store import Store
+from mlirad.jit.portable import NotPortable, ObjectTable, key_of
 from mlirad.options import OWN_OPTIONS, Environment, Options
 from mlirad.signature import Signature, StaticLeaf
 from mlirad.targets.target import Artifact, Target
@@ -63,7 +63,7 @@ class Wanted:
     """A function and a signature, as the cache knows them. objects: the functions and classes that they mention."""
 
     key: str
-    objects: Objects = field(compare=False)
+    objects: ObjectTable = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def disk_cache(options: Options, target: Target) -> DiskCache | None:
 def _told(options: Options) -> list[str] | None:
     """The target's options, which all its code depends on; None for values that mean nothing in another process."""
     try:
-        return [json.dumps([name, Objects().encode(leaf.value)]) for name, leaf in options.of_target]
+        return [json.dumps([name, ObjectTable().encode(leaf.value)]) for name, leaf in options.of_target]
     except (NotPortable, RecursionError):
         return None
 
@@ -111,7 +111,7 @@ class DiskCache:
     def wanted(self, function: Any, asked: Signature, options: Options, shared: Sequence[Any] = ()) -> Wanted | None:
         """What to look for; None for what another process could not ask for. shared: which arguments are views of
         which others, as JSON."""
-        objects = Objects()
+        objects = ObjectTable()
         try:
             request = [objects.encode(function), objects.encode(asked)]
         except (NotPortable, RecursionError):  # of containers within containers
@@ -199,7 +199,7 @@ class DiskCache:
 
 
 def _written(
-    objects: Objects, interface: Interface, reliance: Reliance, static: Mapping[int, StaticLeaf]
+    objects: ObjectTable, interface: Interface, reliance: Reliance, static: Mapping[int, StaticLeaf]
 ) -> dict[str, Any]:
     """The entry without its object code. Its guards are in an order in which each function is met before it is
     looked into."""
@@ -240,12 +240,12 @@ def _plain_dict(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else value
 
 
-def _encoded_place(objects: Objects, place: CapturePath) -> Any:
+def _encoded_place(objects: ObjectTable, place: CapturePath) -> Any:
     with objects.closed():
         return objects.encode(place)
 
 
-def _read(entry: Any, objects: Objects, leaves: Sequence[Any]) -> tuple[Interface, dict[int, StaticLeaf]] | None:
+def _read(entry: Any, objects: ObjectTable, leaves: Sequence[Any]) -> tuple[Interface, dict[int, StaticLeaf]] | None:
     """The interface that an entry describes, if what it relies on holds here and now."""
     static = {number: StaticLeaf(value) for number, value in objects.decode(entry["static"]).items()}
     for number, leaf in static.items():
@@ -271,7 +271,7 @@ def _holds(asked: Guard | Capture) -> bool:
         return False
 
 
-def _found(objects: Objects, path: CapturePath, keys: Any, wanted: Any) -> Guard | None:
+def _found(objects: ObjectTable, path: CapturePath, keys: Any, wanted: Any) -> Guard | None:
     """The guard, if what is found at its path is what the entry says."""
     presence = next((each for each in Presence if objects.encode(each) == wanted), None)
     if presence is not None:

@@ -32,7 +32,7 @@ class NotPortable(Exception):
     """A value that means nothing in another process."""
 
 
-class Objects:
+class ObjectTable:
     """Functions and classes, numbered in the order in which they were met: a process that meets the same ones in the
     same order gives them the same numbers. `encode` gives their contents; `sharing` what they have in common.
     """
@@ -43,9 +43,9 @@ class Objects:
         self._digests: list[str] = []
         self._is_closed = False
 
-    def copy(self) -> Objects:
+    def copy(self) -> ObjectTable:
         """The same, to go on from."""
-        made = Objects()
+        made = ObjectTable()
         made.known, made._numbers, made._digests = list(self.known), dict(self._numbers), list(self._digests)
         return made
 

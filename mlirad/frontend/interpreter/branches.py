@@ -18,7 +18,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.append_counts import AppendCounts
 from mlirad.frontend.join.frames import RESULT, Frame
 from mlirad.frontend.join.join_columns import Columns, discard, emit_if
-from mlirad.frontend.join.merge import Merge, Naming, PlaceNaming
+from mlirad.frontend.join.merge import Merge, Numbering, PlaceNumbering
 from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.join.steering import Bottom
 from mlirad.frontend.join.value_pairs import value_pairs
@@ -106,7 +106,9 @@ def join(
     trimmed: bool,
 ) -> Outcome:
     columns = Columns(left[0], right[0])
-    naming = Naming(context.fresh) if context.chosen is None else PlaceNaming(context.fresh, context.through_ifs)
+    numbering = (
+        Numbering(context.fresh) if context.chosen is None else PlaceNumbering(context.fresh, context.through_ifs)
+    )
     merged: dict[Exit, State] = {}
     merges: dict[Exit, Merge] = {}
     for exit in Exit:
@@ -119,7 +121,7 @@ def join(
             sides[0],
             sides[1],
             columns,
-            naming,
+            numbering,
             origins,
             location=context.location,
             fill=partial(grown_lists.filled_on_side, context),
@@ -134,8 +136,8 @@ def join(
     if context.chosen is not None:
         for exit, state in states.items():
             note_chosen(context.chosen, merges[exit], state)
-    if isinstance(naming, PlaceNaming):
-        context.has_swapped = context.has_swapped or naming.has_moved
+    if isinstance(numbering, PlaceNumbering):
+        context.has_swapped = context.has_swapped or numbering.has_moved
     return Outcome(states, None if code is None else Expr(rename(code.value)))
 
 

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.join.append_counts import AppendCounts
 from mlirad.frontend.join.join_columns import Columns, discard
-from mlirad.frontend.join.merge import Merge, Naming, Pair, describe_state
+from mlirad.frontend.join.merge import Merge, Numbering, Pair, describe_state
 from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.join.widening import Given, leaves_of, with_own_values
 from mlirad.frontend.program.scope import Names, assigned, may_leave, uses
@@ -73,7 +73,7 @@ class Loop:
 
 
 @dataclass
-class LoopNaming(Naming):
+class LoopNumbering(Numbering):
     """Numbers of the merged cells and objects of one loop's header: the same key has the same number in every pass.
 
     by_identity: pair what was one thing before the loop first (the order of an if), and not by where it stands.
@@ -168,42 +168,42 @@ class Header:
 
     state: State
     columns: Columns
-    naming: LoopNaming
+    numbering: LoopNumbering
     origins: dict[Mark, Origins]
     merge: Merge | None = None
 
     @staticmethod
-    def of(state: State, columns: Columns, naming: LoopNaming, key: Hashable) -> Header:
+    def of(state: State, columns: Columns, numbering: LoopNumbering, key: Hashable) -> Header:
         """key: of the loop."""
         keys = {column.placeholder: key for key, column in columns.columns.items()}
-        origins: dict[Mark, Origins] = {naming.mark(INDEX): frozenset({("loop", key)})}
+        origins: dict[Mark, Origins] = {numbering.mark(INDEX): frozenset({("loop", key)})}
 
         def marked(leaf: Value) -> Value:
             if not isinstance(leaf, Traced) or leaf.expr.value not in keys:
                 return leaf
-            mark = naming.mark(keys[leaf.expr.value])
+            mark = numbering.mark(keys[leaf.expr.value])
             origins[mark] = origins.get(mark, frozenset()) | leaf.origins
             return dataclasses.replace(leaf, origins=frozenset({mark}))
 
-        return Header(state.mapped(lambda value: with_leaves(value, marked)), columns, naming, origins)
+        return Header(state.mapped(lambda value: with_leaves(value, marked)), columns, numbering, origins)
 
     @staticmethod
-    def before(loop: Loop, entry: State, naming: LoopNaming) -> Header:
+    def before(loop: Loop, entry: State, numbering: LoopNumbering) -> Header:
         """The state before the loop, with nothing widened."""
         block = Block()
-        return Header.of(entry, Columns(block, block, is_loop=True), naming, loop.key)
+        return Header.of(entry, Columns(block, block, is_loop=True), numbering, loop.key)
 
     def moved(self, old: Skeleton, new: Skeleton) -> Header:
         """This header, found for a state `old`, as a guess for a state `new` of the same description."""
         values = dict(zip(old.values, new.values, strict=True))
         numbers = dict(zip(old.numbers, new.numbers, strict=True))
-        naming = dataclasses.replace(
-            self.naming,
-            origin={k: None if left is None else numbers.get(left, left) for k, left in self.naming.origin.items()},
-            kept=frozenset(numbers.get(each, each) for each in self.naming.kept),
+        numbering = dataclasses.replace(
+            self.numbering,
+            origin={k: None if left is None else numbers.get(left, left) for k, left in self.numbering.origin.items()},
+            kept=frozenset(numbers.get(each, each) for each in self.numbering.kept),
         )
         state = self.state.renamed(lambda value: values.get(value, value))
-        return Header(state, self.columns, naming, self.origins)
+        return Header(state, self.columns, numbering, self.origins)
 
     def description(self) -> Hashable:
         return describe_state(self.state, self._name_of())

@@ -83,7 +83,7 @@ class Pairing:
 
 
 @dataclass
-class Naming:
+class Numbering:
     """Numbers of merged cells and objects, for the branches of an if: what is one thing on both sides keeps its."""
 
     fresh: Callable[[], int]
@@ -106,7 +106,7 @@ class Naming:
 
 
 @dataclass
-class PlaceNaming(Naming):
+class PlaceNumbering(Numbering):
     """Numbers of merged cells for the branches of an if: the arrays of the two sides are paired by where they stand, if
     each of one side stands for one of the other wherever it is referred to. So `if c: a, b = b, new` leaves two arrays,
     and not names for one of several.
@@ -163,7 +163,7 @@ class Merge:
     left: State | None
     right: State | None
     columns: Columns
-    naming: Naming
+    numbering: Numbering
     origins: frozenset
     loop: Hashable | None = None
     location: SourceLocation | None = None
@@ -202,7 +202,7 @@ class Merge:
         return merged
 
     def pair(self, places: list[Pair]) -> None:
-        pairs = list(self.all_pairs(sorted(places, key=lambda item: self.naming.rank(item[0]))))
+        pairs = list(self.all_pairs(sorted(places, key=lambda item: self.numbering.rank(item[0]))))
         self.pair_objects(pairs)
         self.pair_cells(pairs)
 
@@ -231,7 +231,7 @@ class Merge:
         """By the cells of the side that ends in this way: what stands in the same places in a state of the other."""
         present = self.left or self.right
         found: dict[int, Expr] = {}
-        merge = Merge(present, state, self.columns, self.naming, self.origins)
+        merge = Merge(present, state, self.columns, self.numbering, self.origins)
         for _, a, b in merge.all_pairs(merge.places()):
             if isinstance(a, Ref) and isinstance(b, Ref) and len(a.alternatives) == len(b.alternatives) == 1:
                 found[a.alternatives[0].cell] = state.store[b.alternatives[0].cell]
@@ -331,25 +331,25 @@ class Merge:
     def pair_objects(self, pairs: list[Pair]) -> None:
         left, right = self.left.heap if self.left else {}, self.right.heap if self.right else {}
         pairing = self.objects
-        for a, b in self.naming.same(left, right):
-            pairing.add(a, b, self.naming.number(("object", "same", a), a, b))
+        for a, b in self.numbering.same(left, right):
+            pairing.add(a, b, self.numbering.number(("object", "same", a), a, b))
         for place, a, b in pairs:
             if not isinstance(a, Object) or not isinstance(b, Object):
                 continue
             if a.number not in pairing.left and b.number not in pairing.right:
-                pairing.add(a.number, b.number, self.naming.number(("object", place), a.number, b.number))
+                pairing.add(a.number, b.number, self.numbering.number(("object", place), a.number, b.number))
         for place, a, b in pairs:
             if isinstance(a, Object) and a.number not in pairing.left:
-                pairing.add(a.number, None, self.naming.number(("object", place, "left"), a.number, None))
+                pairing.add(a.number, None, self.numbering.number(("object", place, "left"), a.number, None))
             if isinstance(b, Object) and b.number not in pairing.right:
-                pairing.add(None, b.number, self.naming.number(("object", place, "right"), None, b.number))
+                pairing.add(None, b.number, self.numbering.number(("object", place, "right"), None, b.number))
 
     def pair_cells(self, pairs: list[Pair]) -> None:
         left, right = self.left.store if self.left else {}, self.right.store if self.right else {}
         pairing = self.cells
-        self.naming.keep(pairs, left, right)
-        for a, b in self.naming.same(left, right):
-            pairing.add(a, b, self.naming.number(("cell", "same", a), a, b))
+        self.numbering.keep(pairs, left, right)
+        for a, b in self.numbering.same(left, right):
+            pairing.add(a, b, self.numbering.number(("cell", "same", a), a, b))
         self.pair_open(pairs)
 
     def pair_open(self, pairs: list[Pair]) -> None:
@@ -362,16 +362,16 @@ class Merge:
                 open_right = [x.cell for x in b.alternatives if x.cell not in pairing.right]
                 for index, (x, y) in enumerate(zip(_unique(open_left), _unique(open_right), strict=False)):
                     if left[x].type == right[y].type:
-                        number = self.naming.number(("cell", place, index), x, y)
+                        number = self.numbering.number(("cell", place, index), x, y)
                         pairing.add(x, y, number)
                         self.paired_at[number] = place
         for place, a, b in pairs:
             for index, x in enumerate(a.alternatives if isinstance(a, Ref) else ()):
                 if x.cell not in pairing.left:
-                    pairing.add(x.cell, None, self.naming.number(("cell", place, index, "left"), x.cell, None))
+                    pairing.add(x.cell, None, self.numbering.number(("cell", place, index, "left"), x.cell, None))
             for index, y in enumerate(b.alternatives if isinstance(b, Ref) else ()):
                 if y.cell not in pairing.right:
-                    pairing.add(None, y.cell, self.naming.number(("cell", place, index, "right"), None, y.cell))
+                    pairing.add(None, y.cell, self.numbering.number(("cell", place, index, "right"), None, y.cell))
 
     # Values.
 
@@ -410,7 +410,7 @@ class Merge:
         """The two sides of a list, in arrays."""
         assert self.fill is not None and self.left is not None and self.right is not None
         by = left.growth or right.growth
-        growth = Growth(element, self.naming.fresh(), by and by.loop, by is not None and by.may_unroll)
+        growth = Growth(element, self.numbering.fresh(), by and by.loop, by is not None and by.may_unroll)
         with building(self.columns.left), known_facts.scope():
             left = self.fill(self.left, left, growth)
         with building(self.columns.right), known_facts.scope():

@@ -50,7 +50,7 @@ class Moves:
         for pair in value_pairs(self.merge):
             places = self._from(pair.after)
             # Names for one of several arrays are followed where they do not become names for ever more of them.
-            if places is None or (len(places) > 1 and not self.header.naming.through_ifs):
+            if places is None or (len(places) > 1 and not self.header.numbering.through_ifs):
                 continue
             if len(others := places - {pair.place}) <= 1:
                 (source,) = others or (pair.place,)

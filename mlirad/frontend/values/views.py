@@ -154,7 +154,7 @@ class Reshape:
         return reshape(new, contents.type)
 
 
-Step = Affine | Reshape
+ViewStep = Affine | Reshape
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +168,7 @@ class View:
 
     base: Pattern
     dtype: np.dtype
-    steps: tuple[Step, ...]
+    steps: tuple[ViewStep, ...]
     params: tuple[Start, ...]
     strides: tuple[int, ...]
     readonly: bool = False
@@ -219,7 +219,7 @@ class View:
         """Whether the view is the base itself."""
         return not self.steps
 
-    def chain(self) -> Iterator[tuple[Step, tuple[Start, ...], Shape]]:
+    def chain(self) -> Iterator[tuple[ViewStep, tuple[Start, ...], Shape]]:
         """The steps, each with its params, and the shape of its slice in the order of its base's axes."""
         position = self.base.count(TRACED)
         shape = self.base_shape

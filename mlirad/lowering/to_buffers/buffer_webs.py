@@ -32,11 +32,11 @@ class Web:
     """Tensors that may share a buffer.
 
     sources: what their memory is before any of them: empty tensors, arguments, constants, results of calls.
-    slots: the numbers of the function's results among them. last: the place of the last op that uses one.
+    result_numbers: the numbers of the function's results among them. last: the place of the last op that uses one.
     """
 
     sources: list[SSAValue]
-    slots: set[int] = field(default_factory=set)
+    result_numbers: set[int] = field(default_factory=set)
     last: int = 0
 
 
@@ -89,7 +89,7 @@ class Webs:
         small, large = (one, two) if len(self._web[one].sources) <= len(self._web[two].sources) else (two, one)
         web, absorbed = self._web[large], self._web.pop(small)
         web.sources += absorbed.sources
-        web.slots |= absorbed.slots
+        web.result_numbers |= absorbed.result_numbers
         web.last = max(web.last, absorbed.last)
         self._parent[small] = large
 
@@ -125,7 +125,7 @@ class Webs:
             if type(op) is func.ReturnOp:
                 for number, operand in enumerate(op.operands):
                     if is_tensor(operand):
-                        self.of(operand).slots.add(number)
+                        self.of(operand).result_numbers.add(number)
 
     def _regions(self, op: Operation, loop: Operation | None) -> None:
         if not isinstance(op, STRUCTURED):

@@ -28,7 +28,7 @@ from mlirad.lowering.rewriting import terminator
 from mlirad.lowering.tensor_memory import is_static
 from mlirad.lowering.to_buffers.borrow_slices import borrow_slices
 from mlirad.lowering.to_buffers.buffer_webs import Webs
-from mlirad.lowering.to_buffers.bufferize_ops import Constants, ToMemRefs
+from mlirad.lowering.to_buffers.bufferize_ops import GlobalConstants, ToMemRefs
 from mlirad.lowering.to_buffers.last_use import LastUses
 from mlirad.lowering.to_buffers.place_results import Destination, place_results, set_argument_attribute
 from mlirad.lowering.to_buffers.prepare_tensors import prepare_tensors
@@ -65,7 +65,7 @@ class Bufferize(ModulePass):
     name = "mlirad-bufferize"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        constants = Constants(op)
+        constants = GlobalConstants(op)
         functions = [function for function in op.body.block.ops if isinstance(function, func.FuncOp)]
         defined = {name: convention(function) for name, function in functions_of(op).items()}
         for function in functions:
@@ -76,7 +76,7 @@ class Bufferize(ModulePass):
                 bufferize_function(function, constants, defined)
 
 
-def bufferize_function(function: func.FuncOp, constants: Constants, defined: Mapping[str, Convention]) -> None:
+def bufferize_function(function: func.FuncOp, constants: GlobalConstants, defined: Mapping[str, Convention]) -> None:
     if noted(function, DONATED):
         take_donations(function, defined)
     entry = function.body.block

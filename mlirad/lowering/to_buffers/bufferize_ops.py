@@ -61,7 +61,7 @@ def memref_type(value: SSAValue) -> MemRefType:
     return value.type
 
 
-class Constants:
+class GlobalConstants:
     """The constant arrays of a module: one global each."""
 
     def __init__(self, module: ModuleOp) -> None:
@@ -81,7 +81,9 @@ class Constants:
 class ToMemRefs:
     """The walk over one function. borrowed: insert_slice ops whose source is in its place already."""
 
-    def __init__(self, constants: Constants, borrowed: set[Operation], destinations: Sequence[Destination]) -> None:
+    def __init__(
+        self, constants: GlobalConstants, borrowed: set[Operation], destinations: Sequence[Destination]
+    ) -> None:
         self._constants = constants
         self._borrowed = borrowed
         self._destinations = destinations

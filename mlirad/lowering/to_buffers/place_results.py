@@ -95,7 +95,7 @@ def set_argument_attribute(function: func.FuncOp, index: int, name: str, value: 
 
 def _is_placeable(web: Web, number: int, webs: Webs) -> bool:
     """Whether the result is the only one of its web, and the web is one buffer, or one on each way that is taken."""
-    if web.slots != {number} or not 1 <= len(web.sources) <= 8:
+    if web.result_numbers != {number} or not 1 <= len(web.sources) <= 8:
         return False
     if not all(_is_made_once(source, webs) for source in web.sources):
         return False
@@ -127,7 +127,7 @@ def _is_dead(argument: Web, web: Web, webs: Webs) -> bool:
     """Whether all uses of the caller's argument come before the first memory of `web` is made."""
     users = [use.operation for source in web.sources for use in source.uses]
     first = min((webs.place.get(user, 0) for user in users), default=0)
-    return not argument.slots and first > argument.last
+    return not argument.result_numbers and first > argument.last
 
 
 def _place(web: Web, argument: SSAValue) -> None:

@@ -59,15 +59,15 @@ def _is_wise(memory: SSAValue, value: SSAValue, webs: Webs, written: dict[SSAVal
     others = [source for source in result.sources if source is not memory]
     argument = next((source for source in dying.sources if source in written), None)
     if argument is not None:
-        slots = {written[argument]}
-        return result.slots == slots and dying.slots <= slots and not others
-    if not result.slots:
-        return not (dying.slots and others)
-    if result.slots & set(written.values()):
+        numbers = {written[argument]}
+        return result.result_numbers == numbers and dying.result_numbers <= numbers and not others
+    if not result.result_numbers:
+        return not (dying.result_numbers and others)
+    if result.result_numbers & set(written.values()):
         return False
     if webs.loop_of(memory) is None and not (_is_new(dying) and not others):
         return False
-    return dying.slots <= result.slots
+    return dying.result_numbers <= result.result_numbers
 
 
 def _is_new(web: Web) -> bool:

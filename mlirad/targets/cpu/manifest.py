@@ -1,6 +1,6 @@
 """The manifest of an object: its functions' signatures and its error table, as JSON in a constant that it exports.
 
-Reads: `Entry` and `ErrorEntry`. Writes: zero-terminated bytes, and reads them back. Leaves: nothing.
+Reads: `EntrySignature` and `ErrorEntry`. Writes: zero-terminated bytes, and reads them back. Leaves: nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ENTRIES = "mlirad.entries"  # the addresses of the functions, in the manifest's 
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EntrySignature:
     """The signature of one compiled function: its arguments (outputs included), then what it returns in slots."""
 
     name: str
@@ -49,7 +49,7 @@ class ErrorEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    entries: dict[str, Entry]
+    entries: dict[str, EntrySignature]
     errors: tuple[ErrorEntry, ...]
 
     def to_bytes(self) -> bytes:
@@ -71,10 +71,10 @@ def _passed_value(data: dict[str, Any]) -> PassedValue:
     return PassedValue(shape=None if shape is None else tuple(shape), **data)
 
 
-def _entry(data: dict[str, Any]) -> Entry:
+def _entry(data: dict[str, Any]) -> EntrySignature:
     arguments = tuple(_passed_value(passed) for passed in data.pop("arguments"))
     returns = tuple(_passed_value(passed) for passed in data.pop("returns"))
-    return Entry(arguments=arguments, returns=returns, **data)
+    return EntrySignature(arguments=arguments, returns=returns, **data)
 
 
 def _error(data: dict[str, Any]) -> ErrorEntry:

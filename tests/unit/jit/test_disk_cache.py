@@ -29,9 +29,9 @@ from mlirad import cli
 from mlirad.contract.captures import Guard
 from mlirad.contract.captures import Path as CapturePath
 from mlirad.frontend import build as frontend
-from mlirad.jit import compilation, disk_cache, store
-from mlirad.jit.portable import NotPortable, Objects
-from mlirad.jit.store import MAGIC, Store
+from mlirad.jit import compilation, disk_cache, disk_store
+from mlirad.jit.disk_store import MAGIC, Store
+from mlirad.jit.portable import NotPortable, ObjectTable
 from mlirad.options import Environment
 from mlirad.targets.cpu import engine
 from mlirad.targets.target import find_target
@@ -487,8 +487,10 @@ def test_a_class_is_known_by_all_that_it_defines(session) -> None:
     bodies = ("", "    c = 1", "    def __bool__(self): return False", "    def __bool__(self): return True")
     bodies += ("    @property\n    def c(self): return 1", "    @property\n    def c(self): return 2")
     bodies += ("    @staticmethod\n    def c(): return 1", "    @staticmethod\n    def c(): return 2")
-    found = {json.dumps(Objects().encode(session.run(text.format("1.0", body))["C"])) for body in bodies}
-    found |= {json.dumps(Objects().encode(session.run(text.format(value, ""))["C"])) for value in ("1.0", "1", "-0.0")}
+    found = {json.dumps(ObjectTable().encode(session.run(text.format("1.0", body))["C"])) for body in bodies}
+    found |= {
+        json.dumps(ObjectTable().encode(session.run(text.format(value, ""))["C"])) for value in ("1.0", "1", "-0.0")
+    }
     assert len(found) == len(bodies) + 2
 
 
@@ -498,7 +500,7 @@ def test_code_that_was_made_by_hand_is_compiled(root) -> None:
 
     code = f.__code__.replace(co_consts=tuple(object() if each == 1.0 else each for each in f.__code__.co_consts))
     with pytest.raises(NotPortable):
-        Objects().encode(FunctionType(code, {}))
+        ObjectTable().encode(FunctionType(code, {}))
     with pytest.raises(mlirad.CompileError):
         mlirad.jit(FunctionType(f.__code__.replace(co_name="g"), {}))(0.5)
     assert entries(root) == []
@@ -507,10 +509,10 @@ def test_code_that_was_made_by_hand_is_compiled(root) -> None:
 def test_digests_do_not_depend_on_the_process(tmp_path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
-        "import json, dataclasses\nfrom mlirad.jit.portable import Objects\n"
+        "import json, dataclasses\nfrom mlirad.jit.portable import ObjectTable\n"
         "@dataclasses.dataclass\nclass C:\n    a: int = 1\n"
         "def f(x):\n    g = lambda y: y in {'a', 'b', 'c'}\n    return g(x) + 1.5\n"
-        "print(json.dumps(Objects().encode((f, C, frozenset({'a', 'b', (1, 'c')})))))\n"
+        "print(json.dumps(ObjectTable().encode((f, C, frozenset({'a', 'b', (1, 'c')})))))\n"
     )
     told = {
         subprocess.run(
@@ -731,7 +733,7 @@ def test_an_entry_that_says_nonsense_is_removed(root, built) -> None:
     check()
     (path,) = [each for each in entries(root) if "-" in each.name]
     name = path.name.removesuffix(".entry")
-    content = store.unsealed(name, path.read_bytes())
+    content = disk_store.unsealed(name, path.read_bytes())
     assert content is not None
     entry = json.loads(content)
     for wrong in (b"", b"{}", b"[]", b"null", json.dumps({**entry, "object": "0" * 32}).encode()):
@@ -840,7 +842,7 @@ def test_a_property_that_raises_is_not_asked_in_vain(session) -> None:
     """What other entries of a function rely on may be gone, and asking for it may raise anything."""
     space = session.run(PROPERTY)
     guard = Guard(CapturePath(space["f"], "c", (("attribute", "a"),)), 2.0)
-    objects = Objects()
+    objects = ObjectTable()
     objects.encode(space["f"])
     assert disk_cache._found(objects, guard.path, None, objects.encode(2.0)) is not None
     space["C"].ok = False
@@ -862,7 +864,7 @@ def test_directories_that_are_trusted(mode: int, user: int, group: int, is_trust
     monkeypatch.setattr(os, "getuid", lambda: ME)
     monkeypatch.setattr(os, "getgid", lambda: ME)
     status = os.stat_result((stat.S_IFDIR | mode, 0, 0, 0, user, group, 0, 0, 0, 0))
-    assert (store._why_not_trusted(status) is None) is is_trusted
+    assert (disk_store._why_not_trusted(status) is None) is is_trusted
 
 
 def test_a_directory_that_others_may_write_is_not_used(root, built, capsys) -> None:
@@ -906,7 +908,7 @@ def failing(rng: random.Random, share: float) -> Iterator[list[str]]:
         return call
 
     class Os:
-        """The module as store.py sees it."""
+        """The module as disk_store.py sees it."""
 
         def __getattr__(self, name: str) -> Any:
             real = getattr(os, name)
@@ -916,7 +918,7 @@ def failing(rng: random.Random, share: float) -> Iterator[list[str]]:
 
     unlink = Path.unlink
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "os", Os())
+        patch.setattr(disk_store, "os", Os())
         patch.setattr(Path, "unlink", lambda path: wrapped("unlink", unlink)(path))
         yield failed
 
@@ -1144,7 +1146,10 @@ def test_the_command_line(root, capsys) -> None:
     check()
     assert cli.main(["cache"]) == 0
     size = sum(each.stat().st_size for each in entries(root))
-    assert capsys.readouterr().out.splitlines() == [str(root), f"2 entries, {size} bytes, of at most {store.LIMIT}"]
+    assert capsys.readouterr().out.splitlines() == [
+        str(root),
+        f"2 entries, {size} bytes, of at most {disk_store.LIMIT}",
+    ]
     assert cli.main(["cache", "verify"]) == 0
     assert "all of them whole" in capsys.readouterr().out
     entries(root)[0].write_bytes(b"")

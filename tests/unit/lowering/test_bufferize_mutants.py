@@ -116,7 +116,7 @@ def places_two_buffers_in_one(patch: Patch) -> None:
     right = place_results._is_placeable
 
     def wrong(web: Web, number: int, webs: Webs) -> bool:
-        return all(right(Web([source], web.slots), number, webs) for source in web.sources)
+        return all(right(Web([source], web.result_numbers), number, webs) for source in web.sources)
 
     patch.setattr(place_results, "_is_placeable", wrong)
 

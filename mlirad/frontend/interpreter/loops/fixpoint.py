@@ -19,7 +19,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.loops import filled_lists, loop_ops, unrolling
 from mlirad.frontend.join.collapse import collapsed
 from mlirad.frontend.join.join_columns import Columns
-from mlirad.frontend.join.loop_header import Header, Loop, LoopNaming, Pass, Skeleton
+from mlirad.frontend.join.loop_header import Header, Loop, LoopNumbering, Pass, Skeleton
 from mlirad.frontend.join.merge import Merge
 from mlirad.frontend.join.moves import Moves
 from mlirad.frontend.join.outcomes import Exit, Outcome
@@ -33,7 +33,7 @@ from mlirad.frontend.values.traced import NeedStatic
 from mlirad.frontend.values.values import Ref, kind_of
 
 # Passes that change more than numbers, such as which arrays are referred to: after so many, a header is looked for in
-# another order (LoopNaming), and after so many more than there are places, there is none.
+# another order (LoopNumbering), and after so many more than there are places, there is none.
 PATIENCE, PASSES = 4, 8
 # If ifs join arrays that could be paired by where they stand, this is done after so many.
 SWAPS = 2
@@ -141,7 +141,7 @@ def resolved_pass(context: Context, loop: Loop, header: Header) -> Pass:
     outer = context.chosen, context.through_ifs, context.has_swapped
     context.chosen, context.through_ifs, context.has_swapped = (
         {},
-        context.through_ifs or header.naming.through_ifs,
+        context.through_ifs or header.numbering.through_ifs,
         False,
     )
     try:
@@ -154,7 +154,7 @@ def resolved_pass(context: Context, loop: Loop, header: Header) -> Pass:
     except PoisonUsed as used:
         if used.poison.grows is not None:
             number, element = used.poison.grows
-            before = header.naming.origin.get(number, number)
+            before = header.numbering.origin.get(number, number)
             if before is not None:
                 raise Grows(before, element, used.poison) from used
         raise
@@ -168,10 +168,15 @@ def next_header(context: Context, search: Search, header: Header, merged: Header
     search.passes += 1
     if search.is_too_long:
         raise NoFixpoint(_reason(search.moving, merged.state))
-    naming = header.naming
-    if has_moved and search.has_swapped and search.moves >= SWAPS and not (naming.through_ifs or naming.by_identity):
+    numbering = header.numbering
+    if (
+        has_moved
+        and search.has_swapped
+        and search.moves >= SWAPS
+        and not (numbering.through_ifs or numbering.by_identity)
+    ):
         return begun_again(context, search, through_ifs=True)
-    if has_moved and search.moves >= PATIENCE + search.begun and not naming.by_identity:
+    if has_moved and search.moves >= PATIENCE + search.begun and not numbering.by_identity:
         return begun_again(context, search, by_identity=True)
     return merged, merged.description()
 
@@ -180,7 +185,7 @@ def begun_again(context: Context, search: Search, **order: bool) -> tuple[Header
     """Nothing widened, to be searched in another order."""
     search.predictions, search.sources, search.begun = 0, {}, search.moves
     search.moved.clear()
-    return Header.before(search.loop, search.entry, naming_of(context, search.loop, **order)), None
+    return Header.before(search.loop, search.entry, numbering_of(context, search.loop, **order)), None
 
 
 def drop(context: Context, search: Search, made: Pass) -> None:
@@ -209,18 +214,18 @@ def merge_of(context: Context, search: Search, header: Header, made: Pass, back:
     columns = Columns(context.current_block, made.block, is_loop=True)
     key = search.loop.key
     origins = frozenset({("loop", key)})
-    return Merge(search.entry, back, columns, header.naming, origins, key, context.location, widening)
+    return Merge(search.entry, back, columns, header.numbering, origins, key, context.location, widening)
 
 
 def header_of(search: Search, merge: Merge) -> Header:
-    naming = merge.naming
-    assert isinstance(naming, LoopNaming)
+    numbering = merge.numbering
+    assert isinstance(numbering, LoopNumbering)
     state = merge.run()
     filled_lists.require_known_lists(search.entry, merge, state)
-    merged = Header.of(state, merge.columns, naming, search.loop.key)
+    merged = Header.of(state, merge.columns, numbering, search.loop.key)
     merged.merge = merge
-    merged.naming.origin = {number: sides[0] for number, sides in merge.cells.sides.items()}
-    merged.naming.origin |= {number: sides[0] for number, sides in merge.objects.sides.items()}
+    merged.numbering.origin = {number: sides[0] for number, sides in merge.cells.sides.items()}
+    merged.numbering.origin |= {number: sides[0] for number, sides in merge.objects.sides.items()}
     return merged
 
 
@@ -231,13 +236,13 @@ def guess(context: Context, loop: Loop, entry: State, skeleton: Skeleton) -> tup
         if old.description == skeleton.description:
             header = found.moved(old, skeleton)
             return header, header.description()
-    return Header.before(loop, entry, naming_of(context, loop)), None
+    return Header.before(loop, entry, numbering_of(context, loop)), None
 
 
-def naming_of(context: Context, loop: Loop, by_identity: bool = False, through_ifs: bool = False) -> LoopNaming:
+def numbering_of(context: Context, loop: Loop, by_identity: bool = False, through_ifs: bool = False) -> LoopNumbering:
     # The marks are the same in every search, so that loops inside find what they have carried before.
     marks = context.marks.setdefault(loop.key, {})
-    return LoopNaming(
+    return LoopNumbering(
         context.fresh, loop.used, loop.changed, context.frame.number, by_identity, through_ifs, marks=marks
     )
 
@@ -308,7 +313,7 @@ def varying_of(context: Context, search: Search, trial: Header, added: frozenset
     varying = None
     if made is not None:
         again = merged_header(context, search, trial, made, Widening(made.start, search.places | added))
-        marks = {trial.naming.mark((place, "value")): place for place in added}
+        marks = {trial.numbering.mark((place, "value")): place for place in added}
         found = dependent(marks, again.origins, frozenset({("loop", loop.key)}))
         varying = frozenset(marks[mark] for mark in found)
         made.discard()

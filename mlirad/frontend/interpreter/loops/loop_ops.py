@@ -52,7 +52,7 @@ def one_pass(context: Context, loop: Loop, header: Header) -> Pass:
             length = loop.length
             assert length is not None
             affine.remember_iteration(number, length.expr if isinstance(length, Traced) else length)
-            bind(Traced(number, weak=True, origins=frozenset({header.naming.mark(INDEX)})))
+            bind(Traced(number, weak=True, origins=frozenset({header.numbering.mark(INDEX)})))
             outcome = dispatch.block(context, node.body)
         return branches.relabelled(context, outcome, {Exit.CONTINUE: Exit.NEXT}, unrolling.header_live(context, loop))
 

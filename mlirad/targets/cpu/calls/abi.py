@@ -18,7 +18,7 @@ from mlirad.errors import format_located
 from mlirad.raised_exceptions import exception_class, message_of
 from mlirad.targets.cpu.calls.native_stack import stack_bottom
 from mlirad.targets.cpu.engine import Library, runtime_symbols
-from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Entry, ErrorEntry, Manifest
+from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, EntrySignature, ErrorEntry, Manifest
 from mlirad.targets.cpu.runtime import CONTEXT_BYTES, HEADER_BYTES, INTERRUPTED, MEMORY_ERROR, PARALLEL_FOR
 from mlirad.targets.target import Artifact
 
@@ -64,7 +64,7 @@ _restore = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_vo
 _free: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(runtime_symbols()["free"])
 
 
-class Context(_ContextStruct):
+class CallContext(_ContextStruct):
     """What a running call owns: its arena, and its table of growable blocks. Both outlast it, for the next call.
 
     It is the memory that compiled code sees itself, so that the code behind calls may take it from the pool.
@@ -103,7 +103,7 @@ class _Lease:
 
     __slots__ = ("context", "kept", "pool")
 
-    def __init__(self, pool: list[Context], context: Context, kept: object):
+    def __init__(self, pool: list[CallContext], context: CallContext, kept: object):
         self.pool, self.context, self.kept = pool, context, kept
 
     def __del__(self) -> None:
@@ -176,14 +176,14 @@ class CpuArtifact(Artifact, PlannedCalls):
         return self.entry_point(name).call_plan(recipe) if is_supported() else None
 
 
-def _raise_again(context: Context) -> None:
+def _raise_again(context: CallContext) -> None:
     """Raise what a signal handler has raised in the call: usually KeyboardInterrupt."""
     raised = tuple(context.raised)
     context.raised = (None, None, None)
     _restore(*raised)
 
 
-def exception_of(errors: Sequence[ErrorEntry], code: int, context: Context) -> Exception:
+def exception_of(errors: Sequence[ErrorEntry], code: int, context: CallContext) -> Exception:
     """The Python exception for the code that a call returned. Its `location` is the place in the user's source.
 
     What a signal handler has raised in the call is raised here.
@@ -205,13 +205,13 @@ class EntryPoint:
     The caller ensures that an argument that is written shares no memory with any other argument.
     """
 
-    def __init__(self, library: Library, address: int, entry: Entry, errors: Sequence[ErrorEntry]):
+    def __init__(self, library: Library, address: int, entry: EntrySignature, errors: Sequence[ErrorEntry]):
         self.entry = entry
         self._library = library  # keeps the code
         self._function = _Function(address)
         self._errors = errors
-        self._contexts: list[Context] = []
-        self._last: Context | None = None
+        self._contexts: list[CallContext] = []
+        self._last: CallContext | None = None
         self._inputs: list[_Writer] = []
         self._outputs: list[_Writer] = []
         self._returns: list[tuple[PassedValue, int]] = []
@@ -236,12 +236,12 @@ class EntryPoint:
             function=ctypes.cast(self._function, ctypes.c_void_p).value or 0,
             releases=self.entry.is_long,
             contexts=self._contexts,
-            make_context=lambda: Context(self.entry.arena_size, self._slot_count),
+            make_context=lambda: CallContext(self.entry.arena_size, self._slot_count),
             exception=self._exception,
             stack_bottom=stack_bottom if self._calls_itself else None,
         )
 
-    def _exception(self, code: int, context: Context) -> Exception:
+    def _exception(self, code: int, context: CallContext) -> Exception:
         error = exception_of(self._errors, code, context)
         error.__suppress_context__ = True
         return error
@@ -263,7 +263,7 @@ class EntryPoint:
         try:
             context = self._contexts.pop()
         except IndexError:
-            context = Context(self.entry.arena_size, self._slot_count)
+            context = CallContext(self.entry.arena_size, self._slot_count)
         self._last = context
         lease = None
         try:
@@ -285,7 +285,7 @@ class EntryPoint:
             if lease is None:
                 self._contexts.append(context)
 
-    def _write(self, context: Context, values: Sequence[Any], dtypes: Sequence[np.dtype | None]) -> list[Any]:
+    def _write(self, context: CallContext, values: Sequence[Any], dtypes: Sequence[np.dtype | None]) -> list[Any]:
         """The arguments and new arrays for the outputs into the slots. The arrays that the call fills, as results."""
         results: list[Any] = [None] * len(dtypes)
         for writer, value in zip(self._inputs, values, strict=True):
@@ -335,7 +335,7 @@ class _Writer:
         self.dynamic = [axis for axis, size in enumerate(self.shape) if size == -1]
         self.wanted_flags = _USABLE | _WRITEABLE if passed.is_written else _USABLE
 
-    def write(self, context: Context, value: Any) -> None:
+    def write(self, context: CallContext, value: Any) -> None:
         passed = self.passed
         if passed.shape is None:
             if passed.element == "f64":
@@ -390,7 +390,7 @@ def _put_scalar(at: int, passed: PassedValue, value: Any, number: int) -> None:
         ctypes.c_int64.from_address(at).value = integer
 
 
-def _read(context: Context, place: int, passed: PassedValue, dtype: np.dtype, lease: _Lease | None) -> Any:
+def _read(context: CallContext, place: int, passed: PassedValue, dtype: np.dtype, lease: _Lease | None) -> Any:
     """A result: a Python number, or an array in the call's own memory, which keeps the call's context."""
     if passed.element == "f64" and passed.shape is None:
         return context.floats[place]

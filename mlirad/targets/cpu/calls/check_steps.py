@@ -7,7 +7,6 @@ from typing import Any
 from llvmlite import ir
 
 from mlirad.contract.call_recipes import ARRAY_FLAGS, Comparison, Spec
-from mlirad.targets.cpu.calls.attempt import Attempt
 from mlirad.targets.cpu.calls.code_writer import I32, I64
 from mlirad.targets.cpu.calls.machine_words import (
     DATA,
@@ -22,11 +21,12 @@ from mlirad.targets.cpu.calls.machine_words import (
     VERSION_FLAGS,
     Constant,
 )
+from mlirad.targets.cpu.calls.plan_attempt import PlanAttempt
 
 _EQ = 2
 
 
-class CheckSteps(Attempt):
+class CheckSteps(PlanAttempt):
     """What a plan asks of values; they go to their slots."""
 
     def check_same(self) -> None:

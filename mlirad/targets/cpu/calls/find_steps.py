@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from mlirad.targets.cpu.calls.attempt import Attempt
 from mlirad.targets.cpu.calls.code_writer import I32, I64, P
 from mlirad.targets.cpu.calls.machine_words import CELL_CONTENT, ITEMS, SIZE, TUPLE_ITEMS, TYPE, Constant
+from mlirad.targets.cpu.calls.plan_attempt import PlanAttempt
 
 
-class FindSteps(Attempt):
+class FindSteps(PlanAttempt):
     """What is unpacked, and what a function has around it."""
 
     def unpack(self, *, is_list: bool) -> None:

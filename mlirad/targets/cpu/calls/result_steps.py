@@ -6,12 +6,12 @@ from typing import Any
 
 from llvmlite import ir
 
-from mlirad.targets.cpu.calls.attempt import Attempt
 from mlirad.targets.cpu.calls.code_writer import I32, I64, P
 from mlirad.targets.cpu.calls.machine_words import DATA, Constant
+from mlirad.targets.cpu.calls.plan_attempt import PlanAttempt
 
 
-class ResultSteps(Attempt):
+class ResultSteps(PlanAttempt):
     """Arrays before the call, numbers and containers after it."""
 
     def make_array(self) -> None:

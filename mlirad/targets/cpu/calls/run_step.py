@@ -6,13 +6,13 @@ from typing import Any
 
 from llvmlite import ir
 
-from mlirad.targets.cpu.calls.attempt import Attempt
 from mlirad.targets.cpu.calls.code_writer import I32, I64, P
 from mlirad.targets.cpu.calls.machine_words import ITEMS, ROOM_OF_LIST, SIZE, STRUCT_BUFFER, TYPE, Constant, PlanWord
+from mlirad.targets.cpu.calls.plan_attempt import PlanAttempt
 from mlirad.targets.cpu.runtime import STACK_BOTTOM
 
 
-class RunStep(Attempt):
+class RunStep(PlanAttempt):
     """The call, and the interpreter's lock around it."""
 
     def require_disjoint(self) -> None:

@@ -26,7 +26,7 @@ from mlirad.targets.cpu.emit.llvm_types import byte_size, element_name, memory_t
 from mlirad.targets.cpu.emit.memref import ALIGNMENT, allocate, from_memory
 from mlirad.targets.cpu.emit.scf import may_release
 from mlirad.targets.cpu.emit.vectorized_loops import find_vectorized_loops
-from mlirad.targets.cpu.manifest import Entry, ErrorEntry
+from mlirad.targets.cpu.manifest import EntrySignature, ErrorEntry
 from mlirad.targets.cpu.runtime import (
     ARENA,
     BUDGET,
@@ -74,7 +74,7 @@ def _passed_value(
     return PassedValue(element_name(facts.element), shape, result, is_written, is_output)
 
 
-def signature(op: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> Entry:
+def signature(op: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> EntrySignature:
     """What the caller needs to know about a public function. functions: all that the module defines."""
     name, types = op.sym_name.data, op.function_type
     attributes: Sequence[DictionaryAttr | None] = (
@@ -88,7 +88,9 @@ def signature(op: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> Entry:
     taken = {passed.result for passed in arguments} - {None}
     free = (number for number in range(len(taken) + len(types.outputs)) if number not in taken)
     returns = tuple(_passed_value(type, next(free)) for type in types.outputs)
-    return Entry(name, symbol("entry", name), tuple(arguments), returns, arena_size(op), is_long(op, functions))
+    return EntrySignature(
+        name, symbol("entry", name), tuple(arguments), returns, arena_size(op), is_long(op, functions)
+    )
 
 
 # functions

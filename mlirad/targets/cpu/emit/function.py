@@ -17,7 +17,7 @@ from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit.descriptor import MemRef, Value, from_parts, part_types
 from mlirad.targets.cpu.emit.lines import Lines
-from mlirad.targets.cpu.manifest import Entry, ErrorEntry
+from mlirad.targets.cpu.manifest import EntrySignature, ErrorEntry
 from mlirad.targets.cpu.runtime import MEMORY_ERROR
 
 Rule = Callable[["FunctionEmitter", Any], Iterator[Block] | None]
@@ -65,7 +65,7 @@ class ModuleEmitter:
     declarations: dict[str, str] = field(default_factory=dict)
     runtime: set[str] = field(default_factory=set)
     errors: dict[ErrorEntry, int] = field(default_factory=dict)
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, EntrySignature] = field(default_factory=dict)
     chunks: list[str] = field(default_factory=list)
     nodes: int = 10
     is_finished: bool = True

@@ -16,7 +16,7 @@ from mlirad.targets.cpu.calls.code_writer import I32, I64, CodeWriter, P
 from mlirad.targets.cpu.calls.machine_words import SIZE, STEP_BYTES, TUPLE_ITEMS, TYPE, Constant, PlanWord
 
 
-class Attempt(CodeWriter, ABC):
+class PlanAttempt(CodeWriter, ABC):
     """`i32 (plan, arguments, count, names, ptr result)`: 0 where the plan does not fit, else 1 and the result."""
 
     def write(self) -> None:
