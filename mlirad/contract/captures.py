@@ -138,7 +138,7 @@ CAPTURE = "$capture "
 
 
 @dataclass
-class Findings:
+class CaptureFindings:
     """The captures and guards of a build, in the order in which they were met.
 
     used, unkeyed: as in interface.Reliance. changed: the containers in the arguments (their numbers) that are
@@ -153,9 +153,9 @@ class Findings:
     roots: dict[Hashable, Path] = field(default_factory=dict)
     changed: dict[int, tuple[Hashable, ...]] = field(default_factory=dict)
 
-    def again(self) -> Findings:
+    def again(self) -> CaptureFindings:
         """What a new attempt begins with, so that every one finds more."""
-        return Findings(captures=self.captures, roots=self.roots, changed=self.changed)
+        return CaptureFindings(captures=self.captures, roots=self.roots, changed=self.changed)
 
     def capture(self, path: Path, leaf: ArrayLeaf) -> None:
         """Add an array that is not known yet."""

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, Integ
 from xdsl.ir import Block, Region
 
 from mlirad import tree
-from mlirad.contract.captures import Capture, Findings
+from mlirad.contract.captures import Capture, CaptureFindings
 from mlirad.contract.interface import Interface, Reliance
 from mlirad.contract.results import (
     ArgumentAlias,
@@ -61,7 +61,7 @@ from mlirad.frontend.values.poison import Poison, PoisonUsed
 from mlirad.frontend.values.sizes import require_static
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
-from mlirad.frontend.values.values import Alternative, Object, Pullback, Ref, Static, Tuple, Value
+from mlirad.frontend.values.values import Alternative, Object, PullbackValue, Ref, Static, Tuple, Value
 from mlirad.frontend.values.views import View
 from mlirad.location import SourceLocation
 from mlirad.process_setting import ProcessSetting
@@ -109,7 +109,7 @@ def build(
     Raises CompileError where it is refused, and NeedStaticLeaves where the values of some leaves must be known.
     """
     function = plain(function)
-    findings = Findings({capture.path: capture for capture in captures})
+    findings = CaptureFindings({capture.path: capture for capture in captures})
     unrolled: dict[Hashable, Why] = {}
     with _recursion_limit.changed():
         while True:
@@ -180,7 +180,7 @@ class Build:
     function: Any
     signature: Signature
     boundscheck: bool
-    findings: Findings
+    findings: CaptureFindings
     unrolled: dict[Hashable, Why]
     aliases: Mapping[int, Alias] = field(default_factory=dict)
     together: Sequence[Sequence[int]] = ()
@@ -352,7 +352,7 @@ class Build:
             entry = storage.entry_of(context, value)
             self.require_result(entry.kind)
             kind, keys, items = entry.kind, None if entry.kind is list else entry.keys, entry.items
-        elif isinstance(value, Ref | Traced | Static | Pullback):
+        elif isinstance(value, Ref | Traced | Static | PullbackValue):
             return tree.LEAF, [value]
         else:
             context.location = context.returned.get(name_of(self.function), context.location)
@@ -385,7 +385,7 @@ class Build:
                     specs.append(ScalarResult(self.result(leaf.expr), leaf.dtype, leaf.weak))
                 case Ref():
                     specs.append(arrays.leaf(number, leaf))
-                case Pullback():
+                case PullbackValue():
                     specs.append(self.pullback(leaf))
                 case Static() if not _is_of_the_compiler(leaf.value):
                     specs.append(StaticResult(leaf.value))
@@ -453,7 +453,7 @@ class Build:
 
     # The pullback of a top-level vjp.
 
-    def pullback(self, value: Pullback) -> ResidualsResult:
+    def pullback(self, value: PullbackValue) -> ResidualsResult:
         """A second entry point: residuals and cotangents -> cotangents of the primals."""
         context = self.context
         request: PulledBack = value.request
@@ -475,7 +475,7 @@ class Build:
         with building(block):
             rebuilt = outline.rebuilt(context, request.result, iter([Expr(argument) for argument in block.args[1:]]))
             structure, all_leaves = self.flattened(rebuilt)
-            out = derivative_requests.call_pullback(context, Pullback(Expr(block.args[0]), request), [rebuilt])
+            out = derivative_requests.call_pullback(context, PullbackValue(Expr(block.args[0]), request), [rebuilt])
             out_structure, out_leaves = self.flattened(out)
             results = self.result_leaves(out_leaves)
             insert(func.ReturnOp(*(result.value for result in self.results)))

@@ -16,7 +16,18 @@ from mlirad.frontend.numpy import view_functions
 from mlirad.frontend.program.hints import did_you_mean
 from mlirad.frontend.values.masked_selection import HINT, Selected, transposed
 from mlirad.frontend.values.traced import Traced, visible, visible_shape
-from mlirad.frontend.values.values import Bound, Closure, Lazy, Object, Pullback, Ref, Static, Transformed, Tuple, Value
+from mlirad.frontend.values.values import (
+    Bound,
+    Closure,
+    Lazy,
+    Object,
+    PullbackValue,
+    Ref,
+    Static,
+    Transformed,
+    Tuple,
+    Value,
+)
 
 
 def attribute(context: Context, value: Value, name: str) -> Value:
@@ -48,7 +59,7 @@ def attribute(context: Context, value: Value, name: str) -> Value:
             return Bound(value, name)
         case Static():
             return outside_objects.attribute_of_object(context, value, name)
-        case Lazy() | Closure() | Bound() | Transformed() | Pullback():
+        case Lazy() | Closure() | Bound() | Transformed() | PullbackValue():
             raise context.refusal(f"attribute {name!r} of {kind_of(value)} is not compiled")
     raise context.refusal(f"attribute {name!r} of {kind_of(value)} is not compiled")
 

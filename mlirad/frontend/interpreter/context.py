@@ -13,7 +13,7 @@ from typing import Any
 from xdsl.dialects import func
 from xdsl.ir import Block
 
-from mlirad.contract.captures import Findings
+from mlirad.contract.captures import CaptureFindings
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, insertion_point, swap_location
 from mlirad.dialect.ops.check import check
@@ -72,7 +72,7 @@ class Context:
 
     def __init__(
         self,
-        findings: Findings,
+        findings: CaptureFindings,
         unrolled: dict[Hashable, Why],
         boundscheck: bool,
         reserved: frozenset[str],

@@ -1,6 +1,7 @@
 """Objects from around the function: names, attributes and items that the compiled code does not make itself.
 
-Reads: Python objects. Writes: nothing but hidden arguments. Leaves: values; captures and guards, in captures.Findings.
+Reads: Python objects. Writes: nothing but hidden arguments. Leaves: values; captures and guards, as
+captures.CaptureFindings.
 """
 
 from __future__ import annotations

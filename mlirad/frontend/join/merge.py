@@ -43,7 +43,7 @@ from mlirad.frontend.values.values import (
     Maybe,
     Object,
     Partial,
-    Pullback,
+    PullbackValue,
     Ref,
     Renaming,
     Snapshot,
@@ -467,7 +467,7 @@ class Merge:
             if number == self.objects.right[b.number]:
                 return Object(number)
             return self.poison(place, "may be either of two lists here", hint="swap their items instead")
-        if isinstance(a, Pullback) and isinstance(b, Pullback) and a.request is b.request:
+        if isinstance(a, PullbackValue) and isinstance(b, PullbackValue) and a.request is b.request:
             key = (place, "residuals")
             return dataclasses.replace(
                 a, residuals=self.columns.request(key, a.residuals.type, a.residuals, b.residuals)

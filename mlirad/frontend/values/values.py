@@ -172,7 +172,7 @@ class Transformed:
 
 
 @dataclass(frozen=True, eq=False)
-class Pullback:
+class PullbackValue:
     """What `mlirad.vjp` gives inside a function: cotangents of the primals, from what the forward sweep has saved."""
 
     residuals: Expr
@@ -207,7 +207,7 @@ Value = (
     | Lazy
     | Partial
     | Transformed
-    | Pullback
+    | PullbackValue
     | Buffer
     | Maybe
     | Poison
@@ -278,7 +278,7 @@ def is_number(value: Value) -> bool:
 
 
 # The values that hold no others. Most are of these.
-SIMPLE = frozenset({Static, Traced, Ref, Object, Poison, Pullback, Buffer})
+SIMPLE = frozenset({Static, Traced, Ref, Object, Poison, PullbackValue, Buffer})
 
 
 def parts_of(value: Value) -> tuple[Value, ...]:
@@ -376,7 +376,7 @@ class Renaming:
                 return Ref(alternatives, selector, self.snapshot(value.snapshot))
             case Object():
                 return Object(self.object(value.number))
-            case Pullback():
+            case PullbackValue():
                 return dataclasses.replace(value, residuals=self.expr(value.residuals))
             case Buffer():
                 return Buffer(self.expr(value.contents))
@@ -457,7 +457,7 @@ def describe(
             return ("object", number(value.number))
         case Poison():
             return ("poison", value.why)
-        case Pullback():
+        case PullbackValue():
             return ("pullback", name(value.residuals.value))
         case Buffer():
             return ("buffer", name(value.contents.value))

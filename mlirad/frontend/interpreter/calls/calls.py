@@ -37,7 +37,7 @@ from mlirad.frontend.values.values import (
     Lazy,
     Object,
     Partial,
-    Pullback,
+    PullbackValue,
     Static,
     Transformed,
     Tuple,
@@ -101,7 +101,7 @@ def call(context: Context, function: Value, args: Sequence[Value], kwargs: dict[
             )
         case Transformed():
             return derivative_requests.call_transformed(context, function, args, kwargs)
-        case Pullback():
+        case PullbackValue():
             return derivative_requests.call_pullback(context, function, args)
         case Object() if (
             inspect.getattr_static(kind := storage.entry_of(context, function).kind, "__call__", None) is not None

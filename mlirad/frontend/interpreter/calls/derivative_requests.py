@@ -28,7 +28,7 @@ from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.values.assignment import assignable
 from mlirad.frontend.values.sizes import filled, pattern, shape_of
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Entry, Object, Pullback, Ref, Static, Transformed, Tuple, Value
+from mlirad.frontend.values.values import Entry, Object, PullbackValue, Ref, Static, Transformed, Tuple, Value
 from mlirad.requests import Grad, Jvp, Vjp
 
 
@@ -351,7 +351,7 @@ def forward(context: Context, function: Value, request: Vjp, args: Sequence[Valu
     outs = tuple(k for k, leaf in enumerate(leaves) if leaf.dtype.kind == "f")
     results = emit_request(context, ForwardOp, outlined, [], wrt, outs)
     rebuilt = outline.rebuilt(context, outlined.result, results)
-    pullback = Pullback(next(results), PulledBack(outlined, result, leaves, wrt, outs, primals))
+    pullback = PullbackValue(next(results), PulledBack(outlined, result, leaves, wrt, outs, primals))
     if request.has_aux:
         assert isinstance(rebuilt, Tuple)
         return Tuple((rebuilt.items[0], pullback, rebuilt.items[1]))
@@ -368,7 +368,7 @@ def require_no_list(context: Context, result: Any, name: str) -> None:
         require_no_list(context, item, name)
 
 
-def call_pullback(context: Context, function: Pullback, args: Sequence[Value]) -> Value:
+def call_pullback(context: Context, function: PullbackValue, args: Sequence[Value]) -> Value:
     """The cotangents of the primals, for one cotangent of the structure of the function's result."""
     if len(args) != 1:
         raise DTypeError("a pullback takes one cotangent, of the structure of the result", context.location)
