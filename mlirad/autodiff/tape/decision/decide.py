@@ -8,6 +8,7 @@ elements that they overwrite.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import inf
 from types import MappingProxyType
 from typing import TypeVar
@@ -15,6 +16,7 @@ from typing import TypeVar
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.autodiff.carries import Carry, Loop, LoopOp, RegionOp, block_of
+from mlirad.autodiff.final import FinalArrays
 from mlirad.autodiff.tape.decision.cut import Network
 from mlirad.autodiff.tape.decision.entries import Entries
 from mlirad.autodiff.tape.decision.forward_values import ForwardValue, op_of
@@ -37,16 +39,16 @@ def decide(entry: Block, replays: Mapping[Block, ReplayOp], needed: Mapping[Resi
     replays: of the blocks that have a reverse. needed: what each residual stands for.
     Raises DifferentiationError if what is needed can neither be stored nor be recovered.
     """
-    recovery = Recovery(entry)
-    reach = Reach(recovery, Histories(entry), list(dict.fromkeys(needed.values())))
-    timing = Timing(reach, replays, needed)
+    histories, final = Histories(entry), FinalArrays(entry)
+    timing = Timing(histories, final, replays, needed)
+    reach = Reach(Recovery(entry, final, histories.readings), histories, list(dict.fromkeys(needed.values())))
     reached = reach.reach(())
-    while bad := {*timing.impossible(reached), *timing.too_late(reached)}:
-        recovery.forbid(bad)
+    while bad := {*timing.impossible(reach, reached), *timing.too_late(reached)}:
+        reach = replace(reach, recovery=reach.recovery.without(bad))
         reached = reach.reach(())
     stored = _cut(reach, reached)
-    if carried := _carried(recovery, reached, stored, replays):
-        recovery.carry(carried)
+    if carried := _carried(reach.recovery, reached, stored, replays):
+        reach = replace(reach, recovery=reach.recovery.carrying(carried))
         stored = _cut(reach, reach.reach(()))
     return _decision(reach, timing, stored)
 

@@ -12,8 +12,11 @@ from xdsl.ir import Block, SSAValue
 
 from mlirad.autodiff.carries import Loop, RegionOp, block_of, yields
 from mlirad.autodiff.tape.decision.live_versions import Findings, Reading, Walk
-from mlirad.autodiff.updates import UpdateOp
+from mlirad.autodiff.updates import UpdateOp, equal_read
 from mlirad.dialect.core import types
+
+MANY_WRITES = 32
+"""A history with more writes is ignored: comparing the writes with the reads costs more than it may save."""
 
 
 @dataclass(eq=False)
@@ -28,11 +31,17 @@ class History:
 
 @dataclass
 class Histories:
-    """All histories of one function."""
+    """All histories of one function.
+
+    readings: what may be re-read. overwritten: for writes, the value of a read before them of what they overwrite. Such
+    a value is stored, because undoing the write needs it.
+    """
 
     entry: Block
     findings: Findings = field(default_factory=Findings)
     of: dict[SSAValue, History] = field(default_factory=dict)
+    readings: dict[SSAValue, Reading] = field(default_factory=dict)
+    overwritten: dict[UpdateOp, SSAValue] = field(default_factory=dict)
     _together: dict[SSAValue, SSAValue] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -42,6 +51,13 @@ class Histories:
                 threaded = tuple(k for k, result in enumerate(op.results) if types.is_tensor(result.type))
                 if threaded and any(isinstance(inner, UpdateOp) for inner in op.walk()):
                     self._add(op, walk.region(op, threaded)[0])
+        for history in dict.fromkeys(self.of.values()):
+            if len(history.writes) <= MANY_WRITES:
+                self.readings.update((reading.value, reading) for reading in history.readings)
+                reads = {write: equal_read(write) for write in history.writes}
+                self.overwritten.update((write, value) for write, value in reads.items() if value is not None)
+        for value in self.overwritten.values():
+            self.readings.pop(value, None)
 
     def history(self, reading: Reading) -> History:
         return self.of[self._class(reading.version)]

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.autodiff.carries import block_of
-from mlirad.autodiff.final import write_of
-from mlirad.autodiff.tape.decision.histories import History
+from mlirad.autodiff.final import FinalArrays, write_of
+from mlirad.autodiff.tape.decision.histories import Histories, History
 from mlirad.autodiff.tape.decision.live_versions import Reading
 from mlirad.autodiff.tape.decision.reach import Reach, Reached
+from mlirad.autodiff.tape.decision.recovery import Recovery
 from mlirad.autodiff.updates import UpdateOp, indices_of
 from mlirad.dialect.ops.request import ReplayOp, ResidualOp
 
@@ -33,7 +34,8 @@ def reverse_of(op: Operation, replays: Mapping[Block, ReplayOp]) -> Operation | 
 class Timing:
     """The order in which the reverse sweep undoes, re-reads and needs. replays: of the blocks that have a reverse."""
 
-    reach: Reach
+    histories: Histories
+    final: FinalArrays
     replays: Mapping[Block, ReplayOp]
     needed: Mapping[ResidualOp, SSAValue]
     _residuals: dict[SSAValue, list[ResidualOp]] = field(default_factory=dict)
@@ -44,7 +46,7 @@ class Timing:
     def __post_init__(self) -> None:
         for residual, value in self.needed.items():
             self._residuals.setdefault(value, []).append(residual)
-        findings = self.reach.histories.findings
+        findings = self.histories.findings
         through = (reading.through for reading in findings.readings.values())
         self._passages = {*findings.threaded, *(op for op in through if op is not None)}
 
@@ -59,32 +61,30 @@ class Timing:
         return self._at_head[reading.value]
 
     def _is_apart(self, write: UpdateOp, reading: Reading) -> bool:
-        histories = self.reach.histories
-        written, read = (histories.member(version) for version in (write.result, reading.version))
+        written, read = (self.histories.member(version) for version in (write.result, reading.version))
         if written is not None and read is not None and written is not read:
             return True  # a loop in between may write other arrays as well
         access = write_of(write)
         if access is None or reading.access is None:
             return False
-        return self.reach.recovery.final.is_apart(access, reading.access, reading.version)
+        return self.final.is_apart(access, reading.access, reading.version)
 
     # --- the walk does not go there, or cannot yet ----------------------------------------------------------------
 
-    def impossible(self, reached: Reached) -> Iterator[SSAValue]:
+    def impossible(self, reach: Reach, reached: Reached) -> Iterator[SSAValue]:
         """Readings whose writes are where the reverse sweep does not go, and readings that decide at which index the
         walk writes or reads, before it comes to them."""
-        histories = self.reach.histories
         for value, reading in reached.readings.items():
-            root = histories.history(reading).root
-            exchanging = (op for op in histories.findings.exchanging if root.is_ancestor(op))
-            writes_are = all(self._is_mirrored(write.parent, root) for write in self.reach.later_writes(reading))
+            root = self.histories.history(reading).root
+            exchanging = (op for op in self.histories.findings.exchanging if root.is_ancestor(op))
+            writes_are = all(self._is_mirrored(write.parent, root) for write in reach.later_writes(reading))
             if not writes_are or not all(reverse_of(op, self.replays) is not None for op in exchanging):
                 yield value
-        yield from self._deciding(reached)
+        yield from self._deciding(reach, reached)
 
-    def _deciding(self, reached: Reached) -> Iterator[SSAValue]:
-        recovery, histories = self.reach.recovery, self.reach.histories
-        pending = [(index, history) for history, index in self._indices(reached)]
+    def _deciding(self, reach: Reach, reached: Reached) -> Iterator[SSAValue]:
+        recovery = reach.recovery
+        pending = [(index, history) for history, index in self._indices(recovery, reached)]
         seen: set[tuple[SSAValue, Operation]] = set()
         while pending:
             value, history = pending.pop()
@@ -92,23 +92,22 @@ class Timing:
             if plan is None or (value, history.root) in seen:
                 continue
             seen.add((value, history.root))
-            if (reading := self.reach.reading(value)) is not None:
-                is_same = histories.history(reading).root is history.root
+            if (reading := reach.reading(value)) is not None:
+                is_same = self.histories.history(reading).root is history.root
                 if not is_same or not (self.is_at_head(reading) or reading.through is not None):
                     yield value
             pending += [(operand, history) for operand in plan.operands]
 
-    def _indices(self, reached: Reached) -> Iterator[tuple[History, SSAValue]]:
+    def _indices(self, recovery: Recovery, reached: Reached) -> Iterator[tuple[History, SSAValue]]:
         """The indices at which the walk writes and reads, and the history it is for."""
-        histories, recovery = self.reach.histories, self.reach.recovery
         for write in reached.undone:
-            history = histories.member(write.result)
+            history = self.histories.member(write.result)
             assert history is not None
             yield from ((history, index) for index in indices_of(write))
         for value, reading in reached.readings.items():
             plan = recovery.plan(value)
             assert plan is not None
-            yield from ((histories.history(reading), index) for index in plan.operands)
+            yield from ((self.histories.history(reading), index) for index in plan.operands)
 
     def _is_mirrored(self, block: Block | None, root: Operation) -> bool:
         while block is not None and block is not root.parent:

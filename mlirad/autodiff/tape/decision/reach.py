@@ -16,10 +16,7 @@ from mlirad.autodiff.tape.decision.histories import Histories
 from mlirad.autodiff.tape.decision.live_versions import Reading
 from mlirad.autodiff.tape.decision.plans import Reread
 from mlirad.autodiff.tape.decision.recovery import Recovery
-from mlirad.autodiff.updates import UpdateOp, equal_read, indices_of
-
-MANY_WRITES = 32
-"""A history with more writes is ignored: comparing the writes with the reads costs more than it may save."""
+from mlirad.autodiff.updates import UpdateOp, indices_of
 
 
 @dataclass
@@ -34,26 +31,14 @@ class Reached:
     undone: dict[UpdateOp, ForwardValue] = field(default_factory=dict)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Reach:
     """Goes from the values that the reverse sweep names (`needed`) to what they are recovered from."""
 
     recovery: Recovery
     histories: Histories
     needed: Sequence[SSAValue]
-    _overwritten: dict[UpdateOp, ForwardValue] = field(default_factory=dict)
     _later_writes: dict[SSAValue, list[UpdateOp]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        readings = self.recovery.readings
-        for history in dict.fromkeys(self.histories.of.values()):
-            if len(history.writes) <= MANY_WRITES:
-                readings.update((reading.value, reading) for reading in history.readings)
-                equal = {write: equal_read(write) for write in history.writes}
-                self._overwritten.update((write, value) for write, value in equal.items() if value is not None)
-        for value in self._overwritten.values():
-            if isinstance(value, SSAValue):
-                readings.pop(value, None)  # it is stored: undoing its write needs it
 
     def reach(self, stored: Iterable[ForwardValue]) -> Reached:
         """All that may be needed, if `stored` is."""
@@ -108,4 +93,4 @@ class Reach:
         return self.recovery.final.keeps(access, reading.access, reading.version)
 
     def _what_is_overwritten(self, write: UpdateOp) -> ForwardValue:
-        return self._overwritten.setdefault(write, Overwritten(write))
+        return self.histories.overwritten.get(write) or Overwritten(write)

@@ -7,8 +7,8 @@ undone. Storing costs bytes times trips, recomputing the cost of the op times tr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from math import inf, prod
 
 from xdsl.dialects import func, scf
@@ -35,19 +35,19 @@ ROUNDED_EXACTLY = 5
 """Ops that cost no more than this (+ - * / sqrt) give the same bits on every code path."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Recovery:
-    """The recovery plans of one function, whose own block is `entry`. readings: what may be re-read."""
+    """The recovery plans of one function, whose own block is `entry`. readings: what may be re-read.
+
+    The fields whose names begin with `_` keep answers.
+    """
 
     entry: Block
-    readings: dict[SSAValue, Reading] = field(default_factory=dict)
-    final: FinalArrays = field(init=False)
+    final: FinalArrays
+    readings: Mapping[SSAValue, Reading]
     _plans: dict[SSAValue, Unstored | None] = field(default_factory=dict)
     _exact: dict[SSAValue, bool] = field(default_factory=dict)
     _trips: dict[Block, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.final = FinalArrays(self.entry)
 
     def is_visible(self, value: ForwardValue) -> bool:
         """Whether the reverse sweep sees the value itself."""
@@ -59,15 +59,14 @@ class Recovery:
             self._plans[value] = self._plan(value)
         return self._plans[value]
 
-    def forbid(self, values: Iterable[SSAValue]) -> None:
-        """These are not to be re-read."""
-        for value in values:
-            del self.readings[value]
-        self._plans.clear()
+    def without(self, values: Collection[SSAValue]) -> Recovery:
+        """The plans if these values are not to be re-read."""
+        readings = {value: reading for value, reading in self.readings.items() if value not in values}
+        return replace(self, readings=readings, _plans={})
 
-    def carry(self, values: Mapping[SSAValue, Carry]) -> None:
-        """These are recovered from the arguments of the carries in the trip after."""
-        self._plans.update((value, FromLaterTrip(carry)) for value, carry in values.items())
+    def carrying(self, carried: Mapping[SSAValue, Carry]) -> Recovery:
+        """The plans if these values are recovered from the arguments of the carries in the trip after."""
+        return replace(self, _plans={**self._plans, **{value: FromLaterTrip(each) for value, each in carried.items()}})
 
     def _plan(self, value: SSAValue) -> Unstored | None:
         plan = self._argument(value) if isinstance(value, BlockArgument) else self._result(value)
