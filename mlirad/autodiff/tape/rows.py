@@ -3,9 +3,9 @@
 Reads: nests. Writes: trip counts, and row numbers that are counted in loops. Leaves: one row for each trip:
 
     (q1*T2 + q2)*T3 + ...       where all trip counts T are known above the nest; q are the counters
-    (base + qp)*T(p+1) + ...    where that of loop p is not: base is how many trips loop p made before this execution
+    (base + qp)*T(p+1) + ...    where the trip count of loop p is not known
 
-The base is a carry of the loops around loop p.
+The base is how many trips loop p made in its earlier executions. It is a carry of the loops around loop p.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def forward_counter(loop: Loop) -> SSAValue:
 
 @dataclass
 class AllRows:
-    """The rows of every nest of one function, as far as they have been emitted."""
+    """The rows of every nest of one function that have been emitted."""
 
     _rows: dict[Block, Rows] = field(default_factory=dict)
     _bases: dict[Operation, SSAValue] = field(default_factory=dict)

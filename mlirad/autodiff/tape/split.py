@@ -141,7 +141,7 @@ def _second_half(after: Sequence[Operation], copied: Sequence[Operation], given:
 
 
 def _cut_recorded(module: ModuleOp, joined: func.FuncOp) -> None:
-    """The same for a function that is called: what crosses the cut goes on a record, but for arrays that are given to
+    """The same for a function that is called: what crosses the cut goes on a record, except arrays that are given to
     the pullback again."""
     entry = joined.body.block
     told = joined.attributes[RECORDED]
@@ -180,7 +180,7 @@ def _numbers(told: DictionaryAttr, key: str) -> tuple[int, ...]:
 
 
 def _crossing(entry: Block, turn: TurnOp, after: Sequence[Operation]) -> tuple[list[SSAValue], list[Operation]]:
-    """The values from before the turn that the ops after it use; but for constants, which are copied."""
+    """The values from before the turn that the ops after it use, except constants, which are copied."""
     own = {turn, *after}
     values: dict[SSAValue, None] = {}
     constants: dict[Operation, None] = {}

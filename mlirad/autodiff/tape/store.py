@@ -185,7 +185,7 @@ def _result_of_ifs(value: SSAValue, path: Sequence[Step]) -> SSAValue:
 
 
 def location_of(value: SSAValue) -> LocationAttr:
-    """Where a value comes from: its op's location, or that of the op whose block it is an argument of."""
+    """Where a value comes from: the location of its op, or of the op whose block it is an argument of."""
     owner = value.owner
     if isinstance(owner, Block):
         parent = owner.parent_op()

@@ -2,8 +2,8 @@
 the first, and re-reads values from the live versions.
 
 Reads: a decision. Writes: the reverse sweep of its histories. Leaves: the values that are re-read, each at its point.
-Writes are undone as early as possible: at the head of a reverse block, but for those that the forward sweep does ahead
-of a loop or branch in which others are undone, or in which the array is read.
+Writes are undone as early as possible: at the head of a reverse block. The exception are writes that the forward
+sweep does before a loop or branch in which others are undone, or in which the array is read.
 """
 
 from __future__ import annotations

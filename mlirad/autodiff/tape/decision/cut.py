@@ -53,7 +53,7 @@ class Network:
     ) -> float:
         """Push flow along one shortest path; gives how much, 0 if there is none.
 
-        position: the edge at which a node's search stands; the edges before it lead nowhere on these levels.
+        position: the edge at which a node's search is; the edges before it lead nowhere on these levels.
         """
         path = [self.source]
         while path[-1] != self.sink:

@@ -1,7 +1,7 @@
 """Which values the reverse sweep can re-read at the time at which it needs them.
 
 Reads: the forward and the reverse sweep. Writes: nothing. Writes are undone as early as possible: at the head of the
-reverse block, but for those that the forward sweep does ahead of a loop or branch that the array is threaded through.
+reverse block, except those that the forward sweep does before a loop or branch that the array is threaded through.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class Recovery:
         return Reread(reading.version, reading.read, tuple(places_of(reading.read)), float(_elements(value)))
 
     def trips(self, block: Block) -> float:
-        """How often a block runs, as far as is known."""
+        """How often a block runs; a guess where that is not known."""
         if block not in self._trips:
             op, times = block.parent_op(), 1.0
             if block is not self.entry and op is not None:
@@ -202,7 +202,7 @@ def _is_overwritten(value: SSAValue) -> bool:
     if not types.is_tensor(value.type):
         return False
     if isinstance(value, BlockArgument):
-        # The caller's arrays are never overwritten, but for those that a function which is called returns changed.
+        # The caller's arrays are only overwritten where a called function returns them changed.
         function = value.block.parent_op()
         return isinstance(function, func.FuncOp) and value.index in written_by(function)
     for use in value.uses:
