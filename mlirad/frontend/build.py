@@ -50,7 +50,7 @@ from mlirad.frontend.join.frames import Why
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.join.steering import Bottom, Restart
 from mlirad.frontend.join.value_names import name_variable
-from mlirad.frontend.program import libraries, prelude
+from mlirad.frontend.program import libraries
 from mlirad.frontend.program.purity import SetCopy
 from mlirad.frontend.returned_arrays import SHAPE_OF_RESULT, ReturnedArrays
 from mlirad.frontend.returned_lists import list_result
@@ -63,6 +63,7 @@ from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
 from mlirad.frontend.values.values import Alternative, Object, PullbackValue, Ref, Static, Tuple, Value
 from mlirad.frontend.values.views import View
+from mlirad.library.spells import is_in_library
 from mlirad.location import SourceLocation
 from mlirad.process_setting import ProcessSetting
 from mlirad.requests import definition_of, name_of, parameters_of, plain
@@ -169,8 +170,8 @@ def _place(error: Exception) -> SourceLocation | None:
 
 def _is_of_the_compiler(value: Any) -> bool:
     """Whether a constant stands for something that Python has another object for."""
-    of_prelude = isinstance(value, PythonFunction) and value.__module__ == prelude.__name__
-    return of_prelude or isinstance(value, SetCopy)
+    of_library = isinstance(value, PythonFunction) and is_in_library(value.__code__.co_filename)
+    return of_library or isinstance(value, SetCopy)
 
 
 @dataclass

@@ -39,7 +39,7 @@ ROWS: tuple[frozenset[str], ...] = (
             "threads",
         }
     ),
-    frozenset({"xdsl_support", "contract"}),
+    frozenset({"xdsl_support", "contract", "library"}),
     frozenset({"dialect"}),
     frozenset({"frontend", "autodiff", "lowering"}),
     frozenset({"targets"}),

@@ -25,7 +25,6 @@ from mlirad.frontend.join.merge import contents_of
 from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.join.recursions import Calling
 from mlirad.frontend.join.steering import Bottom
-from mlirad.frontend.program import prelude
 from mlirad.frontend.program.scope import scope_of
 from mlirad.frontend.values import sizes
 from mlirad.frontend.values.poison import Poison, PoisonUsed
@@ -33,6 +32,7 @@ from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
 from mlirad.frontend.values.values import Alternative, Closure, Entry, Object, Ref, Value
 from mlirad.frontend.values.views import View
+from mlirad.library.spells import is_in_library
 from mlirad.location import SourceLocation
 
 Arguments = Sequence[Value]
@@ -52,8 +52,8 @@ class _At:
         context = self.context
         self.before = context.location
         source = context.active[-1].source
-        # What a builtin does in prelude.py happens, for the user, where it is called.
-        if self.before is None or source.filename != prelude.__file__:
+        # What a builtin does in builtin.py happens, for the user, where it is called.
+        if self.before is None or not is_in_library(source.filename):
             context.location = source.location(self.node)
         self.saved = swap_location(context.location)
 

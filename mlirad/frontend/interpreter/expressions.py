@@ -31,9 +31,10 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import visits
 from mlirad.frontend.interpreter.special_methods import UNARY as UNARY_METHODS
 from mlirad.frontend.join.merge import kind_of
-from mlirad.frontend.program import prelude, purity
+from mlirad.frontend.program import purity
 from mlirad.frontend.values.traced import DATA, is_static, origins_of, require_static
 from mlirad.frontend.values.values import Closure, Entry, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.library import builtin
 
 UFUNCS: dict[type[ast.operator], np.ufunc] = {
     ast.Add: np.add,
@@ -132,7 +133,7 @@ def sequences(context: Context, op: ast.operator, left: Value, right: Value) -> 
         return Tuple(left.items + right.items)
     if isinstance(op, ast.Add) and isinstance(left, Object) and isinstance(right, Object):
         if are_lists(context, left, right) and (context.grown(left) or context.grown(right)) is not None:
-            return dispatch.call(context, Static(prelude.joined), (left, right), {})
+            return dispatch.call(context, Static(builtin.joined), (left, right), {})
         a, b = storage.entry_of(context, left), storage.entry_of(context, right)
         return context.new_list(a.items + b.items) if (a.kind, b.kind) == (list, list) else None
     if isinstance(op, ast.BitOr) and isinstance(left, Object) and isinstance(right, Object):

@@ -20,12 +20,13 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import as_value
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.numpy.python_integers import converted, require_fit
-from mlirad.frontend.program import prelude
 from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.masked_selection import refusal as selection_refusal
 from mlirad.frontend.values.traced import NeedStatic, Traced, in_type, origins_of, visible
 from mlirad.frontend.values.values import SIMPLE, Entry, Lazy, Object, Ref, Static, Tuple, Value, inside, is_none
 from mlirad.frontend.values.views import View
+from mlirad.library import builtin
+from mlirad.library.spells import is_in_library
 
 _INT64 = np.dtype(np.int64)
 _SEQUENCES = (str, range, tuple, bytes)
@@ -75,11 +76,11 @@ def part_of_range(context: Context, base: Static | Lazy, index: Value) -> Value:
         if isinstance(base, Static) and all(isinstance(part, Static) for part in parts):
             places = slice(*(part.value for part in parts))  # type: ignore[union-attr]
             return indices.computed(context, lambda: base.value[places])
-        return dispatch.call(context, Static(prelude.slice_of_range), (base, as_value(first), as_value(by), *parts), {})
+        return dispatch.call(context, Static(builtin.slice_of_range), (base, as_value(first), as_value(by), *parts), {})
     place = as_value(integer(context, index))
     if isinstance(base, Static) and isinstance(place, Static):
         return indices.computed(context, lambda: base.value[place.value])
-    return dispatch.call(context, Static(prelude.item_of_range), (base, as_value(first), as_value(by), place), {})
+    return dispatch.call(context, Static(builtin.item_of_range), (base, as_value(first), as_value(by), place), {})
 
 
 def integer(context: Context, value: Value) -> int | Traced:
@@ -262,7 +263,7 @@ def consumed(context: Context, value: Value) -> Value:
 
 def require_no_generator(context: Context, value: Value) -> None:
     """A generator runs when it is used: only where that is at once can its values be computed where it stands."""
-    of_builtin = context.active and context.frame.source.filename == prelude.__file__
+    of_builtin = context.active and is_in_library(context.frame.source.filename)
     if value.__class__ not in SIMPLE and not of_builtin and any(map(is_generator, inside(value))):
         raise context.refusal("a generator that is not used up at once is not compiled", "write a list: [... for ...]")
 

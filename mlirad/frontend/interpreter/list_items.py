@@ -13,9 +13,9 @@ from mlirad.frontend.interpreter import dispatch, grown_lists, indices, iteratio
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import _UNLIKE, as_value, origins_of
 from mlirad.frontend.join.list_elements import ArrayElement, NumberElement, element_of, element_of_list, joined, leaves
-from mlirad.frontend.program import prelude
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Growth, Lazy, Object, Ref, Static, Value
+from mlirad.library import builtin
 
 
 def item_of(context: Context, target: Object, index: Value) -> Value:
@@ -26,7 +26,7 @@ def item_of(context: Context, target: Object, index: Value) -> Value:
         assert isinstance(every, Static | Lazy)
         context.push(target)
         places = iteration.part_of_range(context, every, index)
-        return dispatch.call(context, Static(prelude.at_places), (context.pop(), places), {})
+        return dispatch.call(context, Static(builtin.at_places), (context.pop(), places), {})
     return grown_lists.element_at(
         context, entry, grown_lists.position(context, entry, grown_lists.integer_index(context, operand))
     )
@@ -82,7 +82,10 @@ def pop_element(context: Context, target: Object, args: Sequence[Value]) -> Valu
         taken = grown_lists.element_at(context, entry, row)
         context.push(taken)
         dispatch.call(
-            context, Static(prelude.take_out), (target, Traced(row, weak=True, origins=origins_of(growth))), {}
+            context,
+            Static(builtin.take_out),
+            (target, Traced(row, weak=True, origins=origins_of(growth))),
+            {},
         )
         return context.pop()
     popped = grown_lists.element_at(context, entry, grown_lists.position(context, entry, -1, "pop from empty list"))

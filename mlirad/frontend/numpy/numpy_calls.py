@@ -40,14 +40,15 @@ from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.python_operators import Meanings, install
 from mlirad.frontend.values.traced import Traced, as_traced, is_static, of_array, shape_of, visible, visible_shape
 from mlirad.frontend.values.traced import as_operand as _operand
+from mlirad.library import spells
 
 Implementation = Callable[..., Any]
 
 
 def is_supported(function: Any) -> bool:
-    """Whether `call` knows the function."""
+    """Whether a function is compiled: by `call`, or by one of the library."""
     try:
-        return implementation(function) is not None
+        return spells.function_of(function) is not None or implementation(function) is not None
     except TypeError:  # not hashable
         return False
 
@@ -67,7 +68,7 @@ def call(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = 
     if is_static((list(args), dict(kwargs))) and function not in _MADE:
         with numpys_refusal(), np.errstate(all="ignore"):
             return _as_constants(evaluated(function, args, kwargs))
-    _check_arguments(function, made, args, kwargs)
+    check_arguments(function, made, args, kwargs)
     return made(*args, **kwargs)
 
 
@@ -157,7 +158,7 @@ def _as_constants(result: Any) -> Any:
 _signature = lru_cache(256)(inspect.signature)
 
 
-def _check_arguments(function: Any, made: Implementation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def check_arguments(function: Any, made: Implementation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Arguments that NumPy has and we do not are refused by name; others as Python refuses them."""
     signature = _signature(made)
     try:
@@ -220,7 +221,8 @@ _SPELLED_WHOLE = {name: name for name in ("time", "random", "itertools", "functo
 @cache
 def supported_names() -> tuple[str, ...]:
     """How users write the functions that are compiled."""
-    functions = [*_FUNCTIONS, *numpy_elementwise.supported(), *spelled(), *view_functions.functions()]
+    of_ops = [*numpy_elementwise.supported(), *spelled()]
+    functions = [*_FUNCTIONS, *of_ops, *view_functions.functions(), *spells.spelled()]
     return tuple(sorted({spelling(function) for function in functions}))
 
 
@@ -267,7 +269,6 @@ _FUNCTIONS: Mapping[Any, Implementation] = {
     np.amax: numpy_reductions.maximum,
     np.min: numpy_reductions.minimum,
     np.amin: numpy_reductions.minimum,
-    np.ptp: numpy_reductions.ptp,
     np.any: numpy_reductions.any_,
     np.all: numpy_reductions.all_,
     np.count_nonzero: numpy_reductions.count_nonzero,
@@ -285,20 +286,11 @@ _FUNCTIONS: Mapping[Any, Implementation] = {
     np.vdot: numpy_products.vdot,
     np.tensordot: numpy_products.tensordot,
     np.einsum: numpy_products.einsum,
-    np.trace: numpy_products.trace,
     np.concatenate: numpy_shapes.concatenate,
     np.stack: numpy_shapes.stack,
-    np.vstack: numpy_shapes.vstack,
-    np.hstack: numpy_shapes.hstack,
-    np.column_stack: numpy_shapes.column_stack,
-    np.append: numpy_shapes.append,
     np.repeat: numpy_shapes.repeat,
     np.tile: numpy_shapes.tile,
-    np.roll: numpy_shapes.roll,
-    np.diff: numpy_shapes.diff,
     np.diag: numpy_shapes.diag,
-    np.tril: numpy_shapes.tril,
-    np.triu: numpy_shapes.triu,
     np.shape: lambda a: visible_shape(shape_of(_operand(a))),
     np.ndim: lambda a: len(shape_of(_operand(a))),
     np.size: lambda a, axis=None: visible(as_traced(a).size if axis is None else as_traced(a).shape[axis]),
@@ -326,7 +318,6 @@ def _methods() -> dict[str, Implementation]:
         "argmin": numpy_reductions.argmin,
         "clip": numpy_choice.clip,
         "dot": numpy_products.dot,
-        "trace": numpy_products.trace,
         "repeat": numpy_shapes.repeat,
         "take": numpy_gather.take,
         "item": numpy_scalars.item,

@@ -79,15 +79,6 @@ def diagonal(x: Expr, offset: int, axis1: int, axis2: int) -> Expr:
     return get(view, x)
 
 
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Traced:
-    x = as_traced(a)
-    require_static((offset, axis1, axis2), "the axes of np.trace")
-    part = diagonal(x.expr, offset, axis1, axis2)
-    dtype = nep50.result_dtype(np.sum, x.dtype)
-    summed = emit(SumOp, cast_expr(part, types.from_dtype(dtype)), axes=[len(part.shape) - 1])
-    return Traced(summed, origins=origins_of(a))
-
-
 def multiply(x: Factor, y: Factor, result: str) -> Expr:
     """The Einstein sum of two operands of one type; an axis of size 1 stretches to the other operand's."""
     for label in set(x.labels) & set(y.labels):

@@ -156,10 +156,6 @@ maximum = _extreme(MaxOp, "maximum")
 minimum = _extreme(MinOp, "minimum")
 
 
-def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return maximum(a, axis, keepdims=keepdims) - minimum(a, axis, keepdims=keepdims)
-
-
 def _quantifier(op_class: type[NdOp], of_nothing: bool) -> Callable[..., Traced]:
     """any is the largest, all the smallest of the truths."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, constant, emit, where
+from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
 from mlirad.errors import UnsupportedSyntaxError
 from mlirad.frontend.numpy import view_functions
@@ -70,22 +70,6 @@ def _flat(x: Traced) -> Traced:
 
 def _vector(x: Traced, size: int) -> Any:
     return types.tensor((size,), x.expr.element)
-
-
-def _triangle(mask_of: Callable[..., np.ndarray]) -> Callable[..., Traced]:
-    def of_matrix(m: Any, k: int = 0) -> Traced:
-        x = as_traced(m)
-        require_static(k, "the diagonal of a triangle")
-        if x.ndim < 2:
-            raise UnsupportedSyntaxError("np.tril and np.triu are supported for matrices only")
-        shape = x.static_shape("np.tril or np.triu")
-        mask = np.broadcast_to(mask_of(np.ones(shape[-2:], bool), k), shape)
-        return Traced(where(constant(mask, types.tensor(shape, types.I1)), x.expr, 0))
-
-    return of_matrix
-
-
-tril, triu = _triangle(np.tril), _triangle(np.triu)
 
 
 # --- put together -----------------------------------------------------------------------------------------------
@@ -150,34 +134,6 @@ def stack(arrays: Any, axis: Any = 0) -> Traced:
     return _joined([_with_axis(x, place) for x in values], place, None, np.concatenate)
 
 
-def _at_least(x: Traced, rank: int) -> Traced:
-    """With axes of size 1 in front."""
-    shape = (1,) * (rank - x.ndim) + x.expr.shape
-    return Traced(reshape(x.expr, types.tensor(shape, x.expr.element)), origins=x.origins)
-
-
-def vstack(tup: Any) -> Traced:
-    if _is_rows(tup, 2) and tup.ndim == 2:
-        return tup
-    return _joined([_at_least(x, 2) for x in _as_arrays(tup)], 0, None, np.concatenate)
-
-
-def hstack(tup: Any) -> Traced:
-    values = [_at_least(x, 1) for x in _as_arrays(tup)]
-    return _joined(values, 0 if values and values[0].ndim == 1 else 1, None, np.concatenate)
-
-
-def column_stack(tup: Any) -> Traced:
-    if _is_rows(tup, 2) and tup.ndim == 2:
-        return stack(tup, axis=1)
-    values = [_at_least(x, 1) for x in _as_arrays(tup)]
-    return _joined([_with_axis(x, 1) if x.ndim == 1 else x for x in values], 1, None, np.concatenate)
-
-
-def append(arr: Any, values: Any, axis: Any = None) -> Traced:
-    return concatenate([as_traced(arr), as_traced(values)], axis)
-
-
 # --- repeated, rolled, subtracted -------------------------------------------------------------------------------
 
 
@@ -209,35 +165,3 @@ def tile(A: Any, reps: Any) -> Traced:
     wide = broadcast(reshape(x.expr, types.of_shape(own, x.expr.element)), range(1, 2 * rank, 2), paired)
     final = [count * size for count, size in zip(counts, own, strict=True)]
     return Traced(reshape(wide, types.tensor(final, x.expr.element)))
-
-
-def roll(a: Any, shift: Any, axis: Any = None) -> Traced:
-    x = as_traced(a)
-    require_static((shift, axis), "the shift of np.roll")
-    if axis is None:
-        flat = roll(_flat(x), shift, 0)
-        return Traced(reshape(flat.expr, types.tensor(x.expr.shape, x.expr.element)), zero_d=not x.ndim)
-    shifts = shift if isinstance(shift, tuple | list) else [shift]
-    axes = axis if isinstance(axis, tuple | list) else [axis]
-    with numpys_refusal():
-        pairs = np.broadcast_arrays(shifts, axes)
-    for amount, along in zip(*pairs, strict=True):
-        place = shapes.normalize_axes(int(along), x.ndim)[0]
-        length = x.static_shape("np.roll")[place]
-        cut = -int(amount) % length if length else 0
-        if cut:
-            before = (slice(None),) * place
-            halves = [Traced(part(x, (*before, s))) for s in (slice(cut, None), slice(None, cut))]
-            x = _joined(halves, place, None, np.concatenate)
-    return Traced(x.expr, zero_d=not x.ndim)
-
-
-def diff(a: Any, n: Any = 1, axis: Any = -1) -> Any:
-    x: Any = as_traced(a)
-    require_static((n, axis), "the axis of np.diff")
-    place = shapes.normalize_axes(axis, x.ndim)[0]
-    before = (slice(None),) * place
-    for _ in range(n):
-        high, low = (Traced(part(x, (*before, s))) for s in (slice(1, None), slice(None, -1)))
-        x = high != low if x.dtype == bool else high - low
-    return x

@@ -218,10 +218,6 @@ def _deviation(x: Selected, axis: Any = None, *, ddof: Any = 0, **options: Any) 
     return numpy_elementwise.call(np.sqrt, _variance(x, axis, ddof=ddof, **options))
 
 
-def _spread(x: Selected, axis: Any = None, **options: Any) -> Any:
-    return _maximum(x, axis, **options) - _minimum(x, axis, **options)
-
-
 def _count_nonzero(x: Selected, axis: Any = None, **options: Any) -> Any:
     return _total(elementwise(lambda values: numpy_elementwise.call(np.not_equal, values, 0), x), axis, **options)
 
@@ -293,7 +289,6 @@ _REDUCTIONS: Mapping[Any, Callable[..., Any]] = {
     numpy_reductions.std: _deviation,
     numpy_reductions.maximum: _maximum,
     numpy_reductions.minimum: _minimum,
-    numpy_reductions.ptp: _spread,
     numpy_reductions.any_: _any,
     numpy_reductions.all_: _all,
     numpy_reductions.count_nonzero: _count_nonzero,

@@ -79,7 +79,6 @@ def test_more_of_reductions():
     agrees(lambda a: np.mean(a, dtype=np.float64), F, rtol=1e-6)
     agrees(lambda a: np.var(a, axis=1, ddof=1), M, rtol=1e-12)
     agrees(lambda a: np.std(a, ddof=2), Z, rtol=1e-12)
-    agrees(np.ptp, M)
     agrees(lambda a: np.count_nonzero(a, axis=0), Z)
     agrees(np.count_nonzero, B)
     agrees(np.amax, NAN)
@@ -209,14 +208,10 @@ def test_einsum(case):
     agrees(lambda *xs: np.einsum(subscripts, *xs), *operands, rtol=1e-12)
 
 
-def test_tensordot_and_trace():
+def test_tensordot():
     for axes in (1, 2, 0, ([0], [0]), (1, 1), ([0, 1], [0, 1]), ([1, 0], [1, 0]), (0, 1)):
         agrees(lambda a, b: np.tensordot(a, b, axes), M, M, rtol=1e-12)
     agrees(lambda a, b: np.tensordot(a, b), T, M, rtol=1e-12)
-    for offset in (-1, 0, 2):
-        agrees(lambda a: np.trace(a, offset), M, rtol=1e-12)
-    agrees(np.trace, I4)
-    agrees(lambda a: np.trace(a, 0, 1, 2), T, rtol=1e-12)
 
 
 def of(function, *args, **kwargs):
@@ -337,9 +332,7 @@ def test_arrays_of_nested_lists():
     agrees(lambda a: of(np.copy)(a), np.float64(1.0))
 
 
-@pytest.mark.parametrize(
-    "function", [np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack], ids=lambda f: f.__name__
-)
+@pytest.mark.parametrize("function", [np.concatenate, np.stack], ids=lambda f: f.__name__)
 def test_arrays_put_together(function):
     agrees(lambda a, b: of(function)([a, b]), X, X[:3].copy())
     agrees(lambda a, b: of(function)([a, b]), X, Z[0, :1].astype("f4"))
@@ -350,11 +343,9 @@ def test_arrays_put_together(function):
     agrees(lambda a: of(function)([a]), 2.0)
     agrees(lambda a: of(function)(a), T)
     agrees(lambda a: of(function)([a, a]), Z)
-    if function in (np.concatenate, np.stack):
-        for axis in (0, 1, -1, 2, 3, 5):
-            agrees(lambda a, b: of(function, axis=axis)([a, b]), T, -T)
+    for axis in (0, 1, -1, 2, 3, 5):
+        agrees(lambda a, b: of(function, axis=axis)([a, b]), T, -T)
     agrees(lambda a, b: of(np.concatenate, axis=None)([a, b]), M, X)
-    agrees(lambda a: of(np.append)(a, 2.0), X)
 
 
 @pytest.mark.parametrize(
@@ -384,18 +375,10 @@ def test_arrays_put_together(function):
         (np.diagonal, (1,)),
         (np.diag, ()),
         (np.diag, (-1,)),
-        (np.tril, ()),
-        (np.triu, (1,)),
-        (np.roll, (1,)),
-        (np.roll, (-2, 1)),
-        (np.roll, ((1, 2), (0, 1))),
-        (np.roll, (0, 0)),
         (np.repeat, (2,)),
         (np.repeat, (3, 1)),
         (np.tile, (2,)),
         (np.tile, ((2, 1, 3),)),
-        (np.diff, ()),
-        (np.diff, (2, 0)),
         (np.atleast_3d, ()),
         (np.real, ()),
         (np.ascontiguousarray, ()),
@@ -423,9 +406,6 @@ def test_elements_moved_of_other_ranks():
         (np.diag, X, 2),
         (np.diag, X, -1),
         (np.diag, np.zeros(0), 1),
-        (np.diff, B),
-        (np.diff, X, 0),
-        (np.roll, X, 7),
         (np.tile, X, (2, 2)),
         (np.repeat, X, 0),
         (np.shape, M),
@@ -457,9 +437,7 @@ def test_builtins():
             agrees(of(function) if function is abs else of(function, 2), x)
 
 
-@pytest.mark.parametrize(
-    "name", ["sum", "mean", "max", "min", "var", "std", "any", "all", "argmax", "trace", "flatten"]
-)
+@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "var", "std", "any", "all", "argmax", "flatten"])
 def test_methods(name):
     for x in (M, Z):
         agrees(

@@ -27,10 +27,10 @@ from mlirad.frontend.interpreter.calls.accumulation import writer
 from mlirad.frontend.interpreter.calls.operator_calls import OPERATORS
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
 from mlirad.frontend.join.merge import kind_of
-from mlirad.frontend.program import prelude
 from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.library import builtin
 from mlirad.requests import checkpointed
 
 _EMPTY = "max() or min() of an empty sequence"
@@ -125,10 +125,10 @@ def builtin_map(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> 
 
 def builtin_sum(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     iterable, *rest = iteration.spent(context, args[0]), *args[1:]
-    loop = prelude.sum_
+    loop = builtin.sum_
     if (grown := context.grown(iterable)) is not None and grown_lists.has_arrays(grown):
         require_elements(context, iterable, "sum() of no arrays: it is the number 0 in Python, which has no shape")
-        loop = prelude.sum_of_arrays
+        loop = builtin.sum_of_arrays
     return dispatch.call(context, Static(loop), (iterable, rest[0] if rest else kwargs.get("start", Static(0))), {})
 
 
@@ -140,7 +140,7 @@ def _extremum(context: Context, args: tuple[Value, ...], kwargs: Keywords, loop:
             raise context.failed("ValueError", _EMPTY)
         key = kwargs["key"]
         is_none = isinstance(key, Static) and key.value is None
-        return dispatch.call(context, Static(loop_by), (Tuple(items), Static(prelude.identity) if is_none else key), {})
+        return dispatch.call(context, Static(loop_by), (Tuple(items), Static(builtin.identity) if is_none else key), {})
     methods.none_of(context, kwargs, "max or min")
     if len(args) == 1 and (isinstance(context.use(args[0]), Ref) or context.grown(context.use(args[0])) is not None):
         require_elements(context, context.use(args[0]))
@@ -163,7 +163,7 @@ def builtin_round(context: Context, args: tuple[Value, ...], kwargs: Keywords) -
         return None
     if number.kind is not float:
         return dispatch.call(context, Static(int), (number,), {})
-    return dispatch.call(context, Static(prelude.round_), (number,), {})
+    return dispatch.call(context, Static(builtin.round_), (number,), {})
 
 
 def require_elements(context: Context, array: Value, message: str = _EMPTY) -> None:
@@ -175,19 +175,19 @@ def require_elements(context: Context, array: Value, message: str = _EMPTY) -> N
 
 
 def builtin_max(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
-    return _extremum(context, args, kwargs, prelude.max_, prelude.max_by)
+    return _extremum(context, args, kwargs, builtin.max_, builtin.max_by)
 
 
 def builtin_min(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
-    return _extremum(context, args, kwargs, prelude.min_, prelude.min_by)
+    return _extremum(context, args, kwargs, builtin.min_, builtin.min_by)
 
 
 def builtin_any(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
-    return _quantified(context, args[0], prelude.any_)
+    return _quantified(context, args[0], builtin.any_)
 
 
 def builtin_all(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
-    return _quantified(context, args[0], prelude.all_)
+    return _quantified(context, args[0], builtin.all_)
 
 
 def _quantified(context: Context, iterable: Value, loop: Any) -> Value:

@@ -22,6 +22,7 @@ from mlirad.frontend.interpreter.calls import (
     construction,
     derivative_requests,
     inlining,
+    library_calls,
     methods,
 )
 from mlirad.frontend.interpreter.calls.construction import is_users
@@ -29,7 +30,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import answers, visits
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.numpy import numpy_calls
-from mlirad.frontend.program import hints, prelude
+from mlirad.frontend.program import hints
 from mlirad.frontend.program.hidden_state import is_of_hidden_state
 from mlirad.frontend.values.values import (
     Bound,
@@ -45,6 +46,7 @@ from mlirad.frontend.values.values import (
     inside,
     read_only,
 )
+from mlirad.library import builtin
 from mlirad.requests import Request, plain, transform_of
 
 # What functools.cache and functools.lru_cache make.
@@ -125,14 +127,17 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
     if callee is reduce and not kwargs:
         if len(args) > 1 and isinstance(context.use(args[1]), Lazy):
             args = (args[0], Tuple(iteration.elements(context, args[1])), *args[2:])
-        return dispatch.call(context, Static(prelude.reduce_ if len(args) == 2 else prelude.reduce_from), args, {})
+        return dispatch.call(context, Static(builtin.reduce_ if len(args) == 2 else builtin.reduce_from), args, {})
     if callee is wraps:
-        return Static(prelude.identity)  # names and docstrings are no part of what is computed
+        return Static(builtin.identity)  # names and docstrings are no part of what is computed
     if isinstance(callee, partial):
         return dispatch.call(context, partial_of(context, callee, function.path), args, kwargs)
     if isinstance(callee, _CACHED) and isinstance(callee.__wrapped__, FunctionType):
         return call_cached(context, callee, args, kwargs)
     made = builtins_called.call_builtin(context, callee, args, kwargs)
+    if made is not None:
+        return made
+    made = library_calls.call_library(context, callee, args, kwargs)
     if made is not None:
         return made
     made = calls_of_numpy.call_numpy(context, callee, args, kwargs)

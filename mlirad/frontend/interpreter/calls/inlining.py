@@ -15,11 +15,12 @@ from mlirad.frontend.interpreter import iteration, outside_objects
 from mlirad.frontend.interpreter.calls import recursion
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.recursions import Site
-from mlirad.frontend.program import libraries, prelude
+from mlirad.frontend.program import libraries
 from mlirad.frontend.program.source import FunctionNode, Source, source_of
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import NeedStatic
 from mlirad.frontend.values.values import Closure, Entry, Tuple, Value
+from mlirad.library.spells import is_in_library
 
 
 def inline_function(context: Context, function: FunctionType, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
@@ -59,12 +60,12 @@ def inline(
 ) -> Value:
     """The value of a call, the function's body being interpreted, here or in a function of its own."""
     name = getattr(node, "name", "<lambda>")
-    if source.filename != prelude.__file__:
+    if not is_in_library(source.filename):
         for value in (*args, *kwargs.values()):
             iteration.require_no_generator(context, value)
     bound = dict(sorted(bound_arguments(context, node.args, name, args, kwargs, default).items()))
     state, block = context.state.fork(), context.current_block
-    caller = context.location if context.active and source.filename != prelude.__file__ else None
+    caller = context.location if context.active and not is_in_library(source.filename) else None
     is_users = not libraries.is_of_library(source.function)
     is_asked_by_user = not context.active or not libraries.is_of_library(context.frame.source.function)
     try:

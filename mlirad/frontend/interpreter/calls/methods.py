@@ -9,17 +9,21 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import numpy as np
+
 from mlirad.frontend.interpreter import dispatch, expressions, grown_lists, indices, iteration, list_items, storage
-from mlirad.frontend.interpreter.calls import calls_of_numpy
+from mlirad.frontend.interpreter.calls import calls_of_numpy, library_calls
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
 from mlirad.frontend.interpreter.iteration import DICT_ITEMS, DICT_KEYS, DICT_VALUES
 from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.numpy import numpy_calls, view_functions
 from mlirad.frontend.numpy.out_arguments import method_with_out_named
-from mlirad.frontend.program import hints, prelude
+from mlirad.frontend.program import hints
 from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.library import builtin
+from mlirad.library.spells import function_of_method
 
 
 def none_of(context: Context, kwargs: Keywords, what: str) -> None:
@@ -90,6 +94,8 @@ def numpy_method(
     kwargs: Keywords,
 ) -> Value:
     args, kwargs = method_with_out_named(name, args, kwargs)
+    if (function := function_of_method(name)) is not None:
+        return library_calls.call_written(context, getattr(np, name), function, (receiver, *args), kwargs)
     out = kwargs.pop("out", None)
     operands = [storage.operand(context, arg) for arg in args]
     named = {key: storage.operand(context, value) for key, value in kwargs.items()}
@@ -115,16 +121,16 @@ def grown_append(context: Context, target: Object, args: tuple[Value, ...]) -> V
 
 
 def grown_extend(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
-    return dispatch.call(context, Static(prelude.extend), (target, args[0]), {})
+    return dispatch.call(context, Static(builtin.extend), (target, args[0]), {})
 
 
 def grown_insert(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
-    return dispatch.call(context, Static(prelude.insert), (target, *args), {})
+    return dispatch.call(context, Static(builtin.insert), (target, *args), {})
 
 
 def list_extend(context: Context, target: Object, args: tuple[Value, ...]) -> Value:
     if isinstance(iteration.length_of(context, args[0]), Traced):
-        return dispatch.call(context, Static(prelude.extend), (target, args[0]), {})
+        return dispatch.call(context, Static(builtin.extend), (target, args[0]), {})
     return changed_list(
         context, target, [*storage.entry_of(context, target).items, *iteration.elements(context, args[0])]
     )

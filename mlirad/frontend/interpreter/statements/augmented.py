@@ -27,11 +27,11 @@ from mlirad.frontend.interpreter.expressions import BINARY, UFUNCS
 from mlirad.frontend.interpreter.special_methods import BINARY as SPECIAL
 from mlirad.frontend.interpreter.statements import assigning
 from mlirad.frontend.numpy.selection_functions import changed_in_place
-from mlirad.frontend.program import prelude
 from mlirad.frontend.values.basic_indexing import is_basic
 from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Object, Ref, Static, Value
+from mlirad.library import builtin
 
 
 def augmented(context: Context, node: ast.AugAssign) -> None:
@@ -131,7 +131,7 @@ def is_numpys(value: Value, op: ast.operator) -> bool:
 def extended(context: Context, current: Value, right: Value) -> Value:
     """The list after `current += right`; a loop appends the items."""
     context.push(current)
-    dispatch.call(context, Static(prelude.extend), (current, right), {})
+    dispatch.call(context, Static(builtin.extend), (current, right), {})
     return context.pop()
 
 

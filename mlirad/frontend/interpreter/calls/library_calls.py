@@ -1,0 +1,50 @@
+"""Calls of NumPy's functions that the library writes in NumPy.
+
+Reads: values. Writes: ops, and arrays given as `out`. Leaves: values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+from mlirad.frontend.interpreter import storage
+from mlirad.frontend.interpreter.calls import calls_of_numpy, inlining
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.numpy import numpy_calls
+from mlirad.frontend.numpy.out_arguments import with_out_named
+from mlirad.frontend.values.traced import is_static
+from mlirad.frontend.values.values import Static, Value
+from mlirad.library import spells
+
+
+def call_library(context: Context, called: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
+    """A call of an object that the library has a function for; None for any other."""
+    function = spells.function_of(called)
+    return None if function is None else call_written(context, called, function, args, kwargs)
+
+
+def call_written(
+    context: Context, called: Any, function: FunctionType, args: Sequence[Value], kwargs: dict[str, Value]
+) -> Value:
+    """NumPy's function, by a function of the library; where all is known, NumPy runs now."""
+    args, kwargs = with_out_named(called, args, kwargs)
+    out = kwargs.pop("out", None)
+    operands = [storage.operand(context, arg) for arg in args]
+    named = {name: storage.operand(context, value) for name, value in kwargs.items()}
+    if is_static((operands, named)):
+        return calls_of_numpy.evaluated_now(context, called, args, kwargs)
+    numpy_calls.check_arguments(called, function, args, kwargs)
+    args = [as_array(context, arg) for arg in args]
+    result = inlining.inline_function(context, function, args, kwargs)
+    if out is None or (isinstance(out, Static) and out.value is None):
+        return result
+    return calls_of_numpy.stored(context, called, result, out)
+
+
+def as_array(context: Context, value: Value) -> Value:
+    """A list that a loop has filled as the array that NumPy makes of it; any other value as it is."""
+    if context.grown(context.use(value)) is None:
+        return value
+    return context.new_array(storage.operand(context, value).contents)

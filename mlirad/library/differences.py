@@ -1,0 +1,43 @@
+"""Differences and shifts along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlirad.library.spells import spells
+
+
+@spells("numpy.diff")
+def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    x = np.asarray(a)
+    if x.ndim == 0:
+        raise ValueError("diff requires input that is at least one dimensional")
+    for _ in range(n):
+        high, low = np.rollaxis(x, axis)[1:], np.rollaxis(x, axis)[:-1]
+        x = np.moveaxis(high != low if x.dtype == bool else high - low, 0, axis)
+    return x
+
+
+@spells("numpy.roll")
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    x = np.asarray(a)
+    if axis is None:
+        return np.reshape(roll(np.ravel(x), shift, 0), x.shape)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    shifts = shift if isinstance(shift, (tuple, list)) else (shift,)
+    if len(axes) != len(shifts) and len(axes) > 1 and len(shifts) > 1:
+        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
+    for index in range(max(len(axes), len(shifts))):
+        along = axes[index if len(axes) > 1 else 0]
+        amount = shifts[index if len(shifts) > 1 else 0]
+        made = np.empty_like(x)
+        before, after = np.rollaxis(x, along), np.rollaxis(made, along)
+        cut = amount % len(before) if len(before) else 0
+        after[cut:] = before[: len(before) - cut]
+        after[:cut] = before[len(before) - cut :]
+        x = made
+    return x

@@ -1,0 +1,199 @@
+"""Each function of the library against the function that it spells: values, dtypes, exceptions, and derivatives."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlirad
+from mlirad.library import index, make_index, spells
+from mlirad.testing.interpreted import Interpreted
+
+# Calls of one array; NumPy's exception is expected where it raises one.
+CALLS: dict[str, list[Callable[[Any], Any]]] = {
+    "numpy.ptp": [lambda a: np.ptp(a), lambda a: np.ptp(a, axis=-1), lambda a: np.ptp(a, 0, keepdims=True)],
+    "numpy.diff": [
+        lambda a: np.diff(a),
+        lambda a: np.diff(a, 2, 0),
+        lambda a: np.diff(a, n=0),
+        lambda a: np.diff(a, -1),
+        lambda a: np.diff(a, axis=5),
+        lambda a: np.diff(a[0]),
+    ],
+    "numpy.roll": [
+        lambda a: np.roll(a, 1),
+        lambda a: np.roll(a, -2, 1),
+        lambda a: np.roll(a, (1, 2), (0, 1)),
+        lambda a: np.roll(a, 7, axis=(0, 1)),
+        lambda a: np.roll(a, 0, axis=-1),
+        lambda a: np.roll(a, (1, 2), (0, 1, 0)),
+        lambda a: np.roll(a, 1, 5),
+    ],
+    "numpy.tril": [lambda a: np.tril(a), lambda a: np.tril(a, -1), lambda a: np.tril(a[0], k=1)],
+    "numpy.triu": [lambda a: np.triu(a), lambda a: np.triu(a, 1), lambda a: np.triu(a.T, k=-1)],
+    "numpy.trace": [
+        lambda a: np.trace(a),
+        lambda a: a.trace(1),
+        lambda a: np.trace(a[None], -1, 1, 2),
+        lambda a: np.trace(a[0]),
+    ],
+    "numpy.append": [
+        lambda a: np.append(a, 2.5),
+        lambda a: np.append(a, a, 0),
+        lambda a: np.append(a, [1, 2]),
+        lambda a: np.append(a, a[0], 1),
+    ],
+    "numpy.vstack": [
+        lambda a: np.vstack((a, a)),
+        lambda a: np.vstack([a, a[0]]),
+        lambda a: np.vstack((a[0], 1.5)),
+        lambda a: np.vstack(a),
+        lambda a: np.vstack(a[0]),
+        lambda a: np.vstack(a[None]),
+        lambda a: np.vstack((a, a[:, :1])),
+    ],
+    "numpy.hstack": [
+        lambda a: np.hstack((a, a)),
+        lambda a: np.hstack([a[0], [1, 2, 3]]),
+        lambda a: np.hstack((1.5, a[0])),
+        lambda a: np.hstack(a),
+        lambda a: np.hstack(a[0]),
+        lambda a: np.hstack(a[None]),
+        lambda a: np.hstack((a, a[:1])),
+    ],
+    "numpy.column_stack": [
+        lambda a: np.column_stack((a, a)),
+        lambda a: np.column_stack([a[0], a[0] * 2]),
+        lambda a: np.column_stack(([1, 2], [3.5, 4])),
+        lambda a: np.column_stack(a),
+        lambda a: np.column_stack(a[0]),
+        lambda a: np.column_stack(a[None]),
+        lambda a: np.column_stack((a, a[0])),
+    ],
+}
+RNG = np.random.default_rng(7)
+WHOLE = RNG.normal(size=(3, 4))
+ARRAYS = {
+    "f8": WHOLE,
+    "f4": WHOLE.astype(np.float32),
+    "i1": (WHOLE * 50).astype(np.int8),
+    "u1": np.arange(12, dtype=np.uint8).reshape(3, 4) * 20,
+    "bool": WHOLE > 0,
+    "fortran": np.asfortranarray(WHOLE),
+    "strided": RNG.normal(size=(6, 8))[::2, ::-2],
+    "one": WHOLE[:1, :1],
+    "empty": WHOLE[:, :0],
+    "no rows": WHOLE[:0],
+}
+CASES = [(name, number) for name, calls in CALLS.items() for number in range(len(calls))]
+
+
+def outcome(function: Callable[..., Any], array: np.ndarray) -> Any:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return function(array.copy("K"))
+        except (ValueError, TypeError, IndexError) as error:
+            return error
+
+
+def require_same(found: Any, wanted: Any) -> None:
+    if isinstance(wanted, Exception):
+        kinds = ValueError if isinstance(wanted, ValueError) else type(wanted)
+        assert isinstance(found, kinds), f"{found!r}, not {wanted!r}"
+        return
+    assert type(found) is type(wanted), f"{found!r}, not {wanted!r}"
+    assert found.dtype == wanted.dtype
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=1e-6 if found.dtype == np.float32 else 1e-13)
+
+
+@pytest.mark.parametrize(("name", "number"), CASES)
+def test_values(name: str, number: int) -> None:
+    call = CALLS[name][number]
+    for array in ARRAYS.values():
+        require_same(outcome(Interpreted(call, "tensor"), array), outcome(call, array))
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_native_values_and_derivatives(name: str) -> None:
+    call, x = CALLS[name][0], WHOLE.copy()
+    require_same(mlirad.jit(call)(x), call(x))
+
+    def loss(a):
+        return np.sum(np.sin(call(a)))
+
+    tangent, step = RNG.normal(size=x.shape), 1e-6
+    wanted = (loss(x + step * tangent) - loss(x - step * tangent)) / (2 * step)
+    assert np.sum(mlirad.grad(loss)(x) * tangent) == pytest.approx(wanted, rel=1e-7)
+    assert mlirad.jvp(loss, (x,), (tangent,))[1] == pytest.approx(wanted, rel=1e-7)
+
+
+def test_each_function_has_calls_here_and_the_index_is_that_of_the_decorators() -> None:
+    assert set(CALLS) == set(index.FUNCTIONS)
+    assert make_index.index() == (make_index.FOLDER / "index.py").read_text()
+    for name in index.METHODS:
+        assert spells.function_of_method(name) is spells.function_of(getattr(np, name))
+
+
+def test_errors_are_at_the_users_line_and_name_what_the_user_wrote() -> None:
+    def of_keyword(x):
+        return np.ptp(x, dtype=float)
+
+    def of_missing(x):
+        return np.append(x)
+
+    def of_value(x):
+        return np.diff(x, n=-2)
+
+    x = np.ones(3)
+    with pytest.raises(mlirad.CompileError, match=r"test_library.py:\d+:\d+: np.ptp\(dtype=\) is not supported"):
+        mlirad.jit(of_keyword)(x)
+    with pytest.raises(
+        TypeError, match=r"test_library.py:\d+:\d+: np.append\(\): missing a required argument: 'values'"
+    ):
+        mlirad.jit(of_missing)(x)
+    with pytest.raises(ValueError, match=r"test_library.py:\d+:\d+: order must be non-negative but got -2\n.*np.diff"):
+        mlirad.jit(of_value)(x)
+
+
+def test_out_lists_that_loops_fill_and_lengths_of_the_run() -> None:
+    def spread(x, out):
+        np.ptp(x, 1, out)
+
+    def history(x, n):
+        rows = []
+        for k in range(n):
+            rows.append(x * k)
+        return np.vstack(rows), np.ptp(rows)
+
+    def shifted(x, n):
+        return np.roll(x, n), np.tril(x[None, :n])
+
+    x, out = WHOLE.copy(), np.zeros(3)
+    mlirad.jit(spread)(x, out)
+    np.testing.assert_array_equal(out, np.ptp(x, 1))
+    for f, arguments in ((history, (x[0], 4)), (shifted, (x[0], 3)), (shifted, (x[0], 1))):
+        for found, wanted in zip(mlirad.jit(f)(*arguments), f(*arguments), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-13)
+
+
+def test_what_somebody_puts_in_the_place_of_a_function_is_not_that_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    def doubled(x):
+        return x * 2.0
+
+    def f(x):
+        return np.ptp(x)
+
+    monkeypatch.setattr(np, "ptp", doubled)
+    spells._by_object.cache_clear()
+    try:
+        with pytest.raises(mlirad.CompileError, match=r"np.ptp has been replaced"):
+            mlirad.jit(f)(np.ones(2))
+        assert spells.function_of(doubled) is None
+    finally:
+        spells._by_object.cache_clear()
