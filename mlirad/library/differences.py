@@ -26,18 +26,22 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     x = np.asarray(a)
     if axis is None:
-        return np.reshape(roll(np.ravel(x), shift, 0), x.shape)
+        return np.reshape(_rolled(np.ravel(x), shift, 0), x.shape)
+    if not isinstance(axis, (tuple, list)) and not isinstance(shift, (tuple, list)):
+        return _rolled(x, shift, axis)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     shifts = shift if isinstance(shift, (tuple, list)) else (shift,)
     if len(axes) != len(shifts) and len(axes) > 1 and len(shifts) > 1:
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
     for index in range(max(len(axes), len(shifts))):
-        along = axes[index if len(axes) > 1 else 0]
-        amount = shifts[index if len(shifts) > 1 else 0]
-        made = np.empty_like(x)
-        before, after = np.rollaxis(x, along), np.rollaxis(made, along)
-        cut = amount % len(before) if len(before) else 0
-        after[cut:] = before[: len(before) - cut]
-        after[:cut] = before[len(before) - cut :]
-        x = made
+        x = _rolled(x, shifts[index if len(shifts) > 1 else 0], axes[index if len(axes) > 1 else 0])
     return x
+
+
+def _rolled(x: Any, shift: Any, axis: Any) -> Any:
+    made = np.empty_like(x)
+    before, after = np.rollaxis(x, axis), np.rollaxis(made, axis)
+    cut = shift % len(before) if len(before) else 0
+    after[cut:] = before[: len(before) - cut]
+    after[:cut] = before[len(before) - cut :]
+    return made
