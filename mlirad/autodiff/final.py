@@ -18,6 +18,7 @@ from mlirad.autodiff.sizes import size_source
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.gather import GatherOp
 from mlirad.dialect.ops.indexing import ElementUpdateOp, ExtractOp, ExtractSliceOp, InsertOp, SliceUpdateOp
 from mlirad.dialect.ops.tape import GrowOp
 
@@ -29,19 +30,20 @@ MANY_WRITES = 16
 @dataclass(frozen=True)
 class Access:
     """A read or write of a box of elements: per axis the lowest and the highest index. (The highest may be
-    below the lowest: then the box is empty, and any statement about its elements holds.)"""
+    below the lowest: then the box is empty, and any statement about its elements holds.) bounds: None if the elements
+    may be anywhere in the array."""
 
     op: Operation
-    bounds: tuple[tuple[Form, Form], ...]
+    bounds: tuple[tuple[Form, Form], ...] | None
 
 
 def read_of(op: Operation) -> Access | None:
-    """What an op reads of its operand 0, if that is an element or a slice."""
+    """What an op reads of its operand 0, if that is an element, a slice or places of index arrays."""
     if isinstance(op, ExtractOp):
         return _access(op, op.indices)
     if isinstance(op, ExtractSliceOp):
         return _slice_access(op, op.result)
-    return None
+    return Access(op, None) if isinstance(op, GatherOp) else None
 
 
 def write_of(op: Operation) -> Access | None:
@@ -273,6 +275,8 @@ def _are_exclusive(one: Operation, other: Operation, within: Loop) -> bool:
 def _is_apart(write: Access, read: Access, shared: Sequence[Loop], level: int) -> bool:
     """Whether write and read touch different elements when they agree on the trips of `shared[:level]`, and the write
     is in a later trip of `shared[level]` (if there is one). On other loops they need not agree."""
+    if write.bounds is None or read.bounds is None:
+        return False
     same = {loop.op for loop in shared[:level]}
     later = shared[level].op if level < len(shared) else None
     outermost = shared[0].op

@@ -22,6 +22,7 @@ from mlirad.autodiff.carries import Loop, block_of, branches, yields
 from mlirad.autodiff.final import FinalArrays
 from mlirad.autodiff.updates import equal_read
 from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.gather import ScatterOp
 from mlirad.dialect.ops.indexing import InsertOp, InsertSliceOp
 
 Use = tuple[SSAValue, tuple[SSAValue, ...]]
@@ -106,6 +107,6 @@ def _uses_by(op: NdOp, finals: FinalArrays) -> Iterator[Use]:
     yield from ((operand, results) for index, operand in enumerate(op.operands) if index not in op.partial)
     if isinstance(op, InsertOp) and (home := finals.home(op.value)) is not None:
         yield op.value, home[:1]
-    if isinstance(op, InsertOp | InsertSliceOp) and (read := equal_read(op)) is not None:
+    if isinstance(op, InsertOp | InsertSliceOp | ScatterOp) and (read := equal_read(op)) is not None:
         # What is overwritten is needed too, by what has read it just before.
         yield op.t, (*results, read)

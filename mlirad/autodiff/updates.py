@@ -1,4 +1,4 @@
-"""Writes of elements and slices: where they write, and the read that has the value they overwrite.
+"""Writes of elements, slices and index arrays: where they write, and the read that has the value they overwrite.
 
 Reads: updates of arrays. Writes: nothing.
 """
@@ -9,20 +9,21 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from mlirad.dialect.ops.gather import GatherOp, ScatterUpdateOp
 from mlirad.dialect.ops.indexing import ElementUpdateOp, ExtractOp, ExtractSliceOp, SliceUpdateOp
 
-UpdateOp = ElementUpdateOp | SliceUpdateOp
-READS = ExtractOp | ExtractSliceOp
+UpdateOp = ElementUpdateOp | SliceUpdateOp | ScatterUpdateOp
+READS = ExtractOp | ExtractSliceOp | GatherOp
 
 
 def indices_of(write: UpdateOp) -> Sequence[SSAValue]:
     """Where an update writes."""
-    return write.indices if isinstance(write, ElementUpdateOp) else write.starts
+    return write.starts if isinstance(write, SliceUpdateOp) else write.indices
 
 
 def places_of(op: Operation) -> Sequence[SSAValue]:
     """Where an op reads or writes the array, of a slice also how much of it."""
-    return indices_of(op) if isinstance(op, ElementUpdateOp | SliceUpdateOp) else op.operands[1:]
+    return indices_of(op) if isinstance(op, UpdateOp) else op.operands[1:]
 
 
 def equal_read(write: UpdateOp) -> SSAValue | None:
@@ -39,4 +40,6 @@ def _is_same_place(op: Operation, write: UpdateOp) -> bool:
         return False
     if isinstance(write, ElementUpdateOp):
         return isinstance(op, ExtractOp)
+    if isinstance(write, ScatterUpdateOp):
+        return isinstance(op, GatherOp) and op.properties == write.properties
     return isinstance(op, ExtractSliceOp) and op.sizes == write.sizes and op.strides == write.strides

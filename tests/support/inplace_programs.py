@@ -2,8 +2,8 @@
 
 Reads: a random number generator. Writes: a function into a module. Leaves: programs whose indices are in range.
 
-Two arrays of floats and one of ints are changed by elements, slices and whole, swapped, and read, also where an older
-version is kept; in for, while and if, in any nesting.
+Two arrays of floats and one of ints are changed by elements, slices, index arrays and whole, swapped, and read, also
+where an older version is kept; in for, while and if, in any nesting.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit, sum_of
+from mlirad.dialect.ops.gather import GatherOp, ScatterAddOp, ScatterOp
 from mlirad.dialect.ops.indexing import AddAtOp, ExtractSliceOp, InsertSliceOp
 from mlirad.testing.expr_functions import branch, for_loop, function, get, put, while_loop
 
@@ -61,7 +62,12 @@ class Writer:
 
     def block(self, scope: Scope, depth: int) -> None:
         for _ in range(self.random.randint(1, 3)):
-            simple: list[Callable[[Scope], None]] = [self.element] * 5 + [self.slice, self.exchange, self.number]
+            simple: list[Callable[[Scope], None]] = [self.element] * 5 + [
+                self.slice,
+                self.places,
+                self.exchange,
+                self.number,
+            ]
             simple += [self.shuffle, self.keep, self.whole, self.add]
             nested: list[Callable[[Scope, int], None]] = [self.repeat] * 3 + [self.choose, self.counted]
             if depth and self.random.random() < 0.6:
@@ -87,6 +93,21 @@ class Writer:
         x = emit(ExtractSliceOp, self.array(scope), starts[0], **read)
         y = emit(ExtractSliceOp, self.array(scope), starts[1], **read)
         scope.a = emit(InsertSliceOp, np.sin(x * y + 0.3), scope.a, starts[2], **read)  # type: ignore[call-overload]
+
+    def places(self, scope: Scope) -> None:
+        """Three places of an index array, which may be one place several times: read, and written or added to."""
+        there, here = self.indices(scope), self.indices(scope)
+        read = {"axes": [0], "at": 0}
+        x, y = emit(GatherOp, self.array(scope), there, **read), emit(GatherOp, self.array(scope), here, **read)
+        kind = self.random.choice([ScatterOp, ScatterOp, ScatterAddOp])
+        scope.a = emit(kind, np.sin(x * y + 0.3), scope.a, self.random.choice([there, here]), **read)  # type: ignore[call-overload]
+
+    def indices(self, scope: Scope) -> Expr:
+        if self.random.random() < 0.5:
+            numbers = np.array([self.random.randrange(SIZE) for _ in range(WIDTH)])
+            return constant(numbers, types.tensor([WIDTH], types.I64))
+        start = constant(self.random.randint(0, SIZE - WIDTH), types.I64)
+        return emit(ExtractSliceOp, scope.p, start, sizes=[WIDTH], strides=[1])
 
     def exchange(self, scope: Scope) -> None:
         scope.a, scope.b = scope.b, scope.a

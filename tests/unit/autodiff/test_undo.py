@@ -16,6 +16,7 @@ from xdsl.ir import Operation
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit, sum_of
+from mlirad.dialect.ops.gather import GatherOp, ScatterAddOp, ScatterOp, ScatterUpdateOp
 from mlirad.dialect.ops.indexing import ExtractSliceOp, InsertSliceOp
 from mlirad.dialect.ops.tape import TapeOp
 from mlirad.testing.derivatives import check_jvp, check_vjp, directional, inner, random_like
@@ -140,6 +141,32 @@ def test_slices() -> None:
     f, vjp, found = both(program, ARRAY)
     assert sizes_of_tapes(found) == [4 * (N - 2)]
     check_vjp(f, vjp, (np.linspace(0.8, 1.2, N),))
+
+
+def test_index_arrays() -> None:
+    """Of three reads at index arrays, only what the write overwrites is stored."""
+    check_places([np.arange(k, N - 2 + k) for k in range(3)], ScatterOp)
+
+
+@pytest.mark.parametrize("kind", [ScatterOp, ScatterAddOp])
+def test_index_arrays_with_a_place_more_than_once(kind: type[ScatterUpdateOp]) -> None:
+    check_places([np.array(numbers) for numbers in ([0, 1, 1, 5], [2, 2, 2, 3], [7, 3, 2, 2])], kind)
+
+
+def check_places(places: list[np.ndarray], kind: type[ScatterUpdateOp]) -> None:
+    """a[places[1]] is written, or added to, four times: the sine of the product of what is at the three."""
+
+    def program(a: Expr) -> Expr:
+        def trip(_: Expr, a: Expr) -> Expr:
+            indices = [constant(each, types.tensor(each.shape, I64)) for each in places]
+            x, y, z = (emit(GatherOp, a, each, axes=[0], at=0) for each in indices)
+            return emit(kind, np.sin(x * y * z), a, indices[1], axes=[0], at=0)  # type: ignore[call-overload]
+
+        return sum_of(for_loop(4, [a], trip)[0])
+
+    f, vjp, found = both(program, ARRAY)
+    assert sizes_of_tapes(found) == [4 * len(places[1])]
+    check_vjp(f, vjp, (np.linspace(0.5, 1.5, N),))
 
 
 def test_indices_that_are_overwritten_too() -> None:

@@ -15,12 +15,13 @@ from mlirad.autodiff.updates import UpdateOp
 from mlirad.dialect.bounds import size_bounds
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
-from mlirad.dialect.ops.indexing import ElementUpdateOp
+from mlirad.dialect.ops.gather import ScatterUpdateOp
+from mlirad.dialect.ops.indexing import SliceUpdateOp
 
 
 @dataclass(frozen=True)
 class Overwritten:
-    """The element or slice that a write overwrites, as it is before the write."""
+    """The element, slice or places that a write overwrites, as it is before the write."""
 
     write: UpdateOp
 
@@ -82,7 +83,9 @@ def bounds_of(value: ForwardValue) -> list[int | None]:
     """An upper bound for the size of every axis; None where there is none."""
     if isinstance(value, SSAValue):
         return size_bounds(value)
-    if isinstance(value, Overwritten) and not isinstance(value.write, ElementUpdateOp):
+    if isinstance(value, Overwritten) and isinstance(value.write, ScatterUpdateOp):
+        return size_bounds(value.write.value)
+    if isinstance(value, Overwritten) and isinstance(value.write, SliceUpdateOp):
         strides = ints(value.write.strides)
         return [
             _smaller(length, None if whole is None else -(-whole // abs(stride))) if size < 0 else size
