@@ -45,7 +45,7 @@ class InterpretedArtifact(Artifact):
             with np.errstate(all="ignore"):
                 results = Interpreter(self.module).call(function, values)
         except CheckFailed as failed:
-            raise exception_class(failed.error)(str(failed)) from None
+            raise exception_class(failed.error)(failed.message) from None
         attributes = function.arg_attrs.data if function.arg_attrs is not None else ()
         for value, held in zip(values, attributes, strict=False):
             number = held.data.get("mlirad.written")
