@@ -36,7 +36,6 @@ REPLACEMENTS: Mapping[str, str] = {
     "np.kron": "write (a[:, None, :, None] * b[None, :, None, :]).reshape(...)",
     "np.gradient": "write the differences of slices: (y[2:] - y[:-2]) / (2 * h)",
     "np.interp": "find the interval in a loop, and interpolate there",
-    "np.divmod": "write x // y and x % y",
     "np.fmod": "write x - y * np.where(x / y < 0, -(-(x / y) // 1), (x / y) // 1)",
     "np.hypot": "write np.sqrt(x * x + y * y)",
     "np.exp2": "write 2.0 ** x",

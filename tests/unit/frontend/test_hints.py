@@ -64,9 +64,11 @@ def test_a_name_that_exists_is_no_typo() -> None:
         assert hint is None or not re.fullmatch(r"(np|math)\.\w+ is", hint), name
 
 
-def test_every_replacement_is_of_something_that_exists() -> None:
+def test_every_replacement_is_of_something_that_exists_and_is_not_compiled() -> None:
     names = {name for name, _ in PUBLIC} | {"complex", "round"}
     assert set(hints.REPLACEMENTS) <= names
+    compiled = {name for name, function in PUBLIC if numpy_calls.is_supported(function)}
+    assert not compiled & set(hints.REPLACEMENTS)
 
 
 def test_a_typo_gets_the_name() -> None:
