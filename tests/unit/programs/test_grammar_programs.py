@@ -14,7 +14,8 @@ from mlirad.testing.grammar.generate import RUNS, Program, TooLong, generate, ru
 from mlirad.testing.grammar.joins import is_joined, joined_names, returned_names
 from mlirad.testing.grammar.judge import difference
 
-FIRST, COUNT = (0, 5000) if os.environ.get("MLIRAD_FULL") else (0, 10)
+# `make grammar` runs thousands. docs/verification/random-programs.md has what they found.
+FIRSTS, COUNT = (range(0, 500, 50), 50) if os.environ.get("MLIRAD_FULL") else (range(1), 10)
 
 
 def test_a_seed_is_a_program_that_runs() -> None:
@@ -25,9 +26,9 @@ def test_a_seed_is_a_program_that_runs() -> None:
             run(program.source, program.arguments(number))
 
 
-@pytest.mark.timeout(20_000)
-def test_no_program_is_wrong() -> None:
-    summary = campaign(FIRST, COUNT)
+@pytest.mark.parametrize("first", FIRSTS)
+def test_no_program_is_wrong(first: int) -> None:
+    summary = campaign(first, COUNT)
     assert not summary.failures, summary.text()
     assert sum(summary.programs.values()) == COUNT and summary.programs["same"]
 
