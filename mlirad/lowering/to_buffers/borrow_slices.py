@@ -43,18 +43,19 @@ class Chain:
     values: tuple[SSAValue, ...]
 
 
-def borrow_slices(webs: Webs) -> set[Operation]:
-    """The insert_slice ops whose source is now computed in its place."""
+def borrow_slices(webs: Webs) -> dict[Operation, tuple[SSAValue, ...]]:
+    """The insert_slice ops whose source is now computed in its place, with the values that have the array's memory."""
     candidates = [op for op in webs.place if type(op) is tensor.InsertSliceOp]
-    return {op for op in candidates if _borrow(op, webs)}
+    return {op: values for op in candidates if (values := _borrow(op, webs))}
 
 
-def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> bool:
+def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> tuple[SSAValue, ...]:
+    """The values of the chain; () if it cannot be computed there."""
     if _is_used_after(op.source, op, webs):
-        return False
+        return ()
     chain = _chain(op)
     if chain is None or not _is_exclusive(op, chain, webs):
-        return False
+        return ()
     loan = _loan(op, chain)
     with in_place_of(chain.first):
         if loan is None:
@@ -68,7 +69,7 @@ def _borrow(op: tensor.InsertSliceOp, webs: Webs) -> bool:
         chain.first.operands[chain.index] = loan
     assert isinstance(chain.start.owner, Operation)
     erase(chain.start.owner)
-    return True
+    return chain.values
 
 
 def _chain(op: tensor.InsertSliceOp) -> Chain | None:

@@ -108,13 +108,14 @@ def assign_memory(
     moves = LastUses(function, written)
     webs = Webs(entry)
     borrowed = borrow_slices(webs)
-    reuse_buffers(moves.reusable[::-1], webs, written)
+    borrowing = {value for values in borrowed.values() for value in values}
+    reuse_buffers(moves.reusable[::-1], webs, written, borrowing)
     carry_spare_buffers(webs)
     if function.sym_visibility is not None and function.sym_visibility.data == "private":
         # What may have grown is returned, although it was an argument.
         for argument in [each for each in written if not is_static(each.type)]:
             del written[argument]
-    return borrowed, place_results(function, webs, written)
+    return set(borrowed), place_results(function, webs, written)
 
 
 def take_donations(function: func.FuncOp, defined: Mapping[str, Convention]) -> None:

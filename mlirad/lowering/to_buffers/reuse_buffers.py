@@ -7,7 +7,7 @@ would cost a copy to the caller.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Operation, SSAValue
@@ -18,22 +18,25 @@ from mlirad.lowering.to_buffers.buffer_webs import Web, Webs
 from mlirad.lowering.to_buffers.last_use import Reusable
 
 
-def reuse_buffers(reusable: Sequence[Reusable], webs: Webs, written: dict[SSAValue, int]) -> None:
-    """`reusable` in the order of the text."""
-    left = [found for found in reusable if not _reuse(found, webs, written)]
+def reuse_buffers(
+    reusable: Sequence[Reusable], webs: Webs, written: dict[SSAValue, int], borrowing: Container[SSAValue]
+) -> None:
+    """`reusable` in the order of the text. borrowing: values whose memory is a slice of an array."""
+    left = [found for found in reusable if not _reuse(found, webs, written, borrowing)]
     if written:
         # Before a loop that works in place was found to do so, what is carried into it had several sources.
         for found in left:
-            _reuse(found, webs, written)
+            _reuse(found, webs, written, borrowing)
 
 
-def _reuse(found: Reusable, webs: Webs, written: dict[SSAValue, int]) -> bool:
+def _reuse(found: Reusable, webs: Webs, written: dict[SSAValue, int], borrowing: Container[SSAValue]) -> bool:
     op, index = found.op, input_count(found.op) + found.number
     memory = op.operands[index]
     if not is_empty(memory):
         return False
     for value in found.dying:
-        if _is_free(value, op) and _is_wise(memory, value, webs, written):
+        # What a value borrowed is the array's once the value is there.
+        if value not in borrowing and _is_free(value, op) and _is_wise(memory, value, webs, written):
             webs.forget(memory)
             webs.join(memory, value)
             op.operands[index] = value

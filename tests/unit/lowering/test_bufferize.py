@@ -36,6 +36,11 @@ def test_random_programs(first: int) -> None:
         check_random(seed)
 
 
+def test_memory_borrowed_from_an_array_is_not_reused() -> None:
+    """A fill took the memory of a value that had been computed in a slice of an array, which was returned."""
+    check_random(2326)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("first", range(200, 5000, 100))
 def test_many_random_programs(first: int) -> None:
