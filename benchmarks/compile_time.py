@@ -48,7 +48,7 @@ def timed(work: Callable[[], object]) -> Took:
 
 
 def first_calls(contenders: dict[str, Callable[[], object]], rounds: int = 5) -> dict[str, Took]:
-    """The shortest of some first calls of each, in turns. A contender makes its function anew."""
+    """The shortest of some first calls of each, in turns. A contender makes a new function each time."""
     for work in contenders.values():
         work()  # starts what is started once
     calls: dict[str, list[Took]] = {name: [] for name in contenders}

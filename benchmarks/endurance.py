@@ -63,7 +63,7 @@ class Tally:
             print(f"found {found}, expected {expected}", file=sys.stderr)
 
     def rounds(self, count: int) -> Iterator[int]:
-        """The rounds; how many are over is told at times."""
+        """The rounds; prints the number done after every hundred."""
         for number in range(count):
             yield number
             if (number + 1) % 100 == 0:

@@ -3,7 +3,7 @@
 Peers: the adjoint written by hand, compiled by Numba, and JAX up to the size whose compilation and first call take it
 a minute. JAX's time is for the gradient as it is usually written there (`lax` loops and `.at[].set`).
 
-Prints a table. Of a gradient's memory it tells what `last_memory()` does (the tape, above all), and by how much one
+Prints a table. Of a gradient's memory it shows what `last_memory()` reports (the tape, above all), and by how much one
 call raises the resident set at its highest, which is less where compilation has left memory free that is used again.
 """
 

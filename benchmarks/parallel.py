@@ -1,7 +1,7 @@
 """Reads: nothing. Writes: the time of work on large arrays, by one thread and by all there are. Leaves: 0.
 
 Peers: the same in Numba, with `parallel=True` and `prange`, without fast-math, as mlirad; its gradient is by hand.
-NumPy's product is that of its BLAS, with as many threads as the environment allows.
+NumPy's product calls its BLAS, with as many threads as the environment allows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An inverse heat problem: what was the temperature of a bar, if four thermometers have told how it cooled?
+"""An inverse heat problem: what was the temperature of a bar, if four thermometers have measured how it cooled?
 
     du/dt = d/dx (k(u) du/dx),   k(u) = 1 + u^2 / 4,   u = 0 at both ends
 
@@ -41,29 +41,29 @@ def advance(u):
 
 def measurements(amplitudes):
     """What the thermometers tell, (readings, thermometers)."""
-    told = np.zeros((STEPS // EVERY, len(PLACES)))
+    measured = np.zeros((STEPS // EVERY, len(PLACES)))
     u = initial(amplitudes)
     for t in range(STEPS):
         if t % EVERY == 0:
             for j in range(len(PLACES)):
-                told[t // EVERY, j] = u[PLACES[j]]
+                measured[t // EVERY, j] = u[PLACES[j]]
         advance(u)
-    return told
+    return measured
 
 
-def misfit(u, told):
+def misfit(u, measured):
     total = 0.0
     for j in range(len(PLACES)):
-        total += (u[PLACES[j]] - told[j]) ** 2
+        total += (u[PLACES[j]] - measured[j]) ** 2
     return total
 
 
-def loss(amplitudes, told):
+def loss(amplitudes, measured):
     total = 0.0
     u = initial(amplitudes)
     for t in range(STEPS):
         if t % EVERY == 0:
-            total += misfit(u, told[t // EVERY])
+            total += misfit(u, measured[t // EVERY])
         advance(u)
     return total
 
@@ -71,12 +71,12 @@ def loss(amplitudes, told):
 def checkpointed_loss(how):
     """The same loss, its loop checkpointed so."""
 
-    def loss(amplitudes, told):
+    def loss(amplitudes, measured):
         total = 0.0
         u = initial(amplitudes)
         for t in mlirad.checkpointed(range(STEPS), how):
             if t % EVERY == 0:
-                total += misfit(u, told[t // EVERY])
+                total += misfit(u, measured[t // EVERY])
             advance(u)
         return total
 
@@ -84,7 +84,7 @@ def checkpointed_loss(how):
 
 
 def main():
-    told = mlirad.jit(measurements)(TRUTH)
+    measured = mlirad.jit(measurements)(TRUTH)
     start = np.zeros(len(TRUTH))
 
     kernels = {"every state kept": mlirad.grad(loss)}
@@ -92,23 +92,23 @@ def main():
         kernels[f"checkpointed, {how!r}"] = mlirad.grad(checkpointed_loss(how))
     gradients, memory = [], []
     for name, gradient in kernels.items():
-        gradients.append(gradient(start, told))
+        gradients.append(gradient(start, measured))
         memory.append(gradient.last_memory())
         print(f"memory of a gradient, {name:24s} {memory[-1] / 2**20:7.2f} MiB")
 
     value_and_gradient = mlirad.value_and_grad(checkpointed_loss("binomial"))
     bounds = [(-0.8, 0.8)] * len(start)  # within, |u| is at most 4, and the steps are stable
     options = {"ftol": 1e-15, "gtol": 1e-9}
-    fit = minimize(value_and_gradient, start, (told,), "L-BFGS-B", jac=True, bounds=bounds, options=options)
+    fit = minimize(value_and_gradient, start, (measured,), "L-BFGS-B", jac=True, bounds=bounds, options=options)
     print(f"{fit.nit} iterations, {fit.nfev} gradients; misfit {fit.fun:.1e}")
     print("found   " + " ".join(f"{a:8.4f}" for a in fit.x))
     print("truth   " + " ".join(f"{a:8.4f}" for a in TRUTH))
 
-    # Self-check: all gradients are one, it is that of central differences, and the truth is found.
+    # Self-check: the gradients agree with one another and with central differences, and the truth is found.
     differ = max(np.max(np.abs(g - gradients[0])) for g in gradients) / np.max(np.abs(gradients[0]))
     compiled = mlirad.jit(loss)
     steps = 1e-5 * np.eye(len(start))
-    estimate = np.array([(compiled(start + e, told) - compiled(start - e, told)) / 2e-5 for e in steps])
+    estimate = np.array([(compiled(start + e, measured) - compiled(start - e, measured)) / 2e-5 for e in steps])
     error = np.max(np.abs(estimate - gradients[0])) / np.max(np.abs(estimate))
     distance = np.max(np.abs(fit.x - TRUTH))
     print(f"gradients differ by {differ:.1e}, from central differences by {error:.1e}; truth off by {distance:.1e}")

@@ -1,7 +1,7 @@
 """Lynx and hare again, with steps of adaptive length: Dormand and Prince's pair of orders 5 and 4.
 
 A step is tried again, shorter, until its estimated error is small enough: the number of tries, and so of trips of the
-`while` loop, is known to nobody before. `mlirad.value_and_grad` differentiates through it, the step sizes included.
+`while` loop, is not known in advance. `mlirad.value_and_grad` differentiates through it, the step sizes included.
 
     python examples/lynx_hare_adaptive.py
 """
@@ -106,15 +106,15 @@ def main():
     pelts, tried, rejected = mlirad.jit(simulate)(fit.x, PELTS.shape[0])
     print(f"{fit.nit} iterations, {fit.nfev} gradients; {tried} steps tried at the fit, {rejected} of them rejected")
 
-    # Self-check: the populations are those of SciPy's solver, the gradient agrees with central differences, and the
-    # rates are those of the fit with steps of fixed length (examples/lynx_hare.py).
+    # Self-check: the populations agree with SciPy's solver, the gradient with central differences, and the rates
+    # with the fit with steps of fixed length (examples/lynx_hare.py).
     solver = np.max(np.abs(pelts / reference(fit.x, PELTS.shape[0]) - 1.0))
     exact, estimate = mlirad.grad(loss)(GUESS), central_differences(loss, GUESS)
     error = np.max(np.abs(exact - estimate)) / np.max(np.abs(estimate))
     expected = np.array([0.540159, 0.027165, 0.023695, 0.796386])
     distance = np.max(np.abs(np.exp(fit.x[:4]) - expected))
     print(f"populations off SciPy's solver by {solver:.1e}; gradient off central differences by {error:.1e}")
-    print(f"rates off those of the fit with fixed steps by {distance:.1e}")
+    print(f"rates off the fit with fixed steps by {distance:.1e}")
     return 0 if rejected > 0 and solver < 1e-6 and error < 1e-5 and distance < 1e-4 else 1
 
 

@@ -52,7 +52,7 @@ class ProcessSetting(Generic[T]):
             self._settle()
 
     def keep_thread(self, thread: int) -> None:
-        """Of the scopes only those of this thread are left: the others' threads are not in this process."""
+        """Keep only this thread's scopes: the threads of the others are not in this process."""
         with self._lock:
             self._inside = weakref.WeakSet(scope for scope in self._inside if scope.thread == thread)
             self._settle()

@@ -110,7 +110,7 @@ LeafSpec = ArrayLeaf | ScalarLeaf | StaticLeaf
 
 @dataclass(frozen=True)
 class Signature:
-    """`structure` is that of `(args, kwargs)`; `leaves` describes its leaves in order."""
+    """`structure` is the structure of `(args, kwargs)`; `leaves` describes its leaves in order."""
 
     structure: tree.Structure
     leaves: tuple[LeafSpec, ...]

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 import hypothesis
 import pytest
 
-# No test finds code that was compiled before, and none leaves any with the user; those of the cache itself turn it on.
+# No test finds code that was compiled before, and none leaves any with the user; the cache's own tests turn it on.
 os.environ["MLIRAD_CACHE"] = "0"
 
-# Derandomised: the same tree gives the same verdict. `make full` looks further, and anew each time.
+# Derandomised: the same tree gives the same verdict. `make full` looks further, at other examples each time.
 hypothesis.settings.register_profile("push", deadline=None, max_examples=25, derandomize=True, database=None)
 hypothesis.settings.register_profile("full", deadline=None, max_examples=500)
 hypothesis.settings.load_profile("full" if os.environ.get("MLIRAD_FULL") else "push")

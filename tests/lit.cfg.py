@@ -25,7 +25,7 @@ for name in ("HOME", "MLIRAD_CI"):
         config.environment[name] = os.environ[name]
 config.environment["MLIRAD_CACHE"] = "0"
 
-# `mlirad-opt` and `python` are those of this interpreter, also where no script is installed.
+# `mlirad-opt` and `python` run in this interpreter, also where no script is installed.
 opt = f"{sys.executable} -c 'import sys; from mlirad.opt import main; sys.exit(main())'"
 config.substitutions.append((r"(?<![\w/.-])mlirad-opt(?![\w.-])", opt))
 config.substitutions.append((r"(?<![\w/.-])python(?![\w.-])", sys.executable))

@@ -40,8 +40,8 @@ class Part:
 class Signature:
     """How the derivative of a part is called. written: of the callee's arguments, the result in their memory.
 
-    accumulated: those of `wrt` that are arrays which the callee only reads: their cotangents so far are passed in, and
-    come out with what is added. kept: all arrays that the callee only reads; a pullback is given them again.
+    accumulated: the arrays among `wrt` that the callee only reads: their cotangents so far are passed in, and come out
+    with what is added. kept: all arrays that the callee only reads; a pullback is given them again.
     """
 
     part: Part
@@ -138,7 +138,7 @@ class Callees:
                 flowing = [
                     (i, o) for i, o in pairs if call.operands[i] in active.live and call.results[o] in active.live
                 ]
-                # The cotangent of an array that is written is always that of the array afterwards, changed in place.
+                # A written array always has one cotangent: the one of the array after the call, changed in place.
                 flowing += [(i, r) for i, r in written.items() if (i, r) in pairs and any(i == j for j, _ in flowing)]
                 if all(i in ins and o in outs for i, o in flowing):
                     continue

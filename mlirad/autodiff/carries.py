@@ -49,7 +49,7 @@ def add_yields(block: Block, values: Sequence[SSAValue]) -> None:
 
 
 def add_results(op: Operation, values: Sequence[SSAValue]) -> tuple[SSAValue, ...]:
-    """Let op have one more result for each of the values, of its type."""
+    """Add a result to op for each of the values, of the value's type."""
     count = len(op.results)
     added = tuple(OpResult(value.type, op, count + index) for index, value in enumerate(values))
     op.results = SSAValues((*op.results, *added))

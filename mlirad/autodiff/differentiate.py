@@ -188,7 +188,7 @@ def _jvp(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.Func
 def _push(
     callees: Callees, function: func.FuncOp, live: Activity, wrt: Sequence[SSAValue], outs: Sequence[int]
 ) -> None:
-    """Let a function take the tangents of `wrt`, and return those of `outs`, after its own arguments and results."""
+    """Let a function also take the tangents of `wrt`, and also return the tangents of `outs`, both after its own."""
     parts = callees.parts(function, live)
     tangent = Tangent(live, {name: callees.pushed(part) for name, part in parts.items()})
     tangent.tangents.update((arg, Expr(_add_argument(function, arg))) for arg in wrt)

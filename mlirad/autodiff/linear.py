@@ -55,7 +55,7 @@ class Form:
         return Form().plus(self, times)
 
     def renamed(self, rename: Callable[[Term], Form]) -> Form:
-        """The form with a form put in place of every term."""
+        """The form, with every term replaced by a form."""
         result = Form(self.constant)
         for term, factor in self.factors.items():
             result = result.plus(rename(term), factor)
@@ -109,7 +109,7 @@ def _argument(value: BlockArgument) -> Form:
 
 
 def induction(value: BlockArgument) -> tuple[SSAValue, int] | None:
-    """The initial value of a carry, and the constant that each trip adds to it; None if it has no such form."""
+    """The initial value of a carry, and the constant that each trip adds to it; None if trips add anything else."""
     op = value.block.parent_op()
     if not isinstance(op, scf.ForOp | scf.WhileOp) or value.type != types.I64:
         return None

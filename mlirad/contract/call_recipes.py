@@ -84,7 +84,7 @@ class Comparison(IntEnum):
 
 
 class Spec(IntEnum):
-    """The numbers by which a step ARRAY knows an array. flags: those of `ndarray.flags.num` among ARRAY_FLAGS."""
+    """The numbers by which a step ARRAY knows an array. flags: the bits ARRAY_FLAGS of `ndarray.flags.num`."""
 
     DTYPE = 0  # its id
     NDIM = 1

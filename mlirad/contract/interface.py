@@ -43,15 +43,15 @@ class Interface:
 
 @dataclass(frozen=True)
 class Reliance:
-    """What else the code relies on, which does not change in a process, but from one to the next.
+    """What else the code relies on: constant in a process, but perhaps different in another one.
 
-    used: functions and classes whose code it has taken in. unkeyed: what it has read that no guard asks for, in words.
+    used: functions and classes whose code is compiled in. unkeyed: what was read without a guard, in words.
     """
 
     used: tuple[Hashable, ...]
     unkeyed: tuple[str, ...]
 
     @property
-    def is_told(self) -> bool:
-        """Whether functions, classes and guards say all that the code relies on."""
+    def is_keyed(self) -> bool:
+        """Whether functions, classes and guards cover all that the code relies on."""
         return not self.unkeyed

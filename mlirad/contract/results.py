@@ -151,7 +151,7 @@ ResultLeaf = Result | ResidualsResult
 class PullbackEntry:
     """@name(residuals, cotangents) -> cotangents of the primals.
 
-    cotangents: structure and leaves of what is passed in (those of floats are operands, in order; others are ignored).
+    cotangents: structure and leaves of what is passed in (floats are operands, in order; other leaves are ignored).
     structure, results: of what comes out.
     """
 

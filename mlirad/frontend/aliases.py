@@ -18,7 +18,7 @@ from mlirad.signature import ArrayLeaf
 
 @dataclass(frozen=True)
 class Alias:
-    """What an argument of the caller is: a view of another, `base` (a leaf's number, or -1 - that of a capture)."""
+    """What an argument of the caller is: a view of another, `base` (a leaf's number, or -1 - k for capture k)."""
 
     base: int
     view: View
@@ -43,7 +43,7 @@ def view_within(base: ArrayLeaf, base_span: MemorySpan, leaf: ArrayLeaf, span: M
 
 
 def _sliced(view: View, base: MemorySpan, part: MemorySpan) -> View | None:
-    """A part, each axis of which runs along one axis of the base."""
+    """A part of the base, if each of its axes runs along one axis of the base."""
     first = _coordinates(base, part.start)
     if first is None:
         return None

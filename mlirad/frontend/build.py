@@ -139,7 +139,7 @@ def build(
             except PoisonUsed as used:
                 raise _called_like(used, _used(used.poison, _place(used))) from None
             except CompileError as error:
-                if (shown := libraries.told(error)) is not error:
+                if (shown := libraries.reported(error)) is not error:
                     raise shown from None
                 raise
 
@@ -149,7 +149,7 @@ def _called_like(cause: Exception, error: Exception) -> Exception:
     for name in ("callers", "library"):
         if name in cause.__dict__:
             error.__dict__[name] = cause.__dict__[name]
-    return error if isinstance(error, NeedStaticLeaves) else libraries.told(error)
+    return error if isinstance(error, NeedStaticLeaves) else libraries.reported(error)
 
 
 def _from_data(need: NeedStatic) -> CompileError:

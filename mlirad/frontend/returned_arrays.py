@@ -42,7 +42,7 @@ class ReturnedArrays:
         own: Sequence[tuple[Caller, Ref]],
         leaves: Sequence[Value],
     ):
-        """result: makes a value a result of the function, and tells its number. own: the arrays of the caller."""
+        """result: makes a value a result of the function, and returns its number. own: the arrays of the caller."""
         self._context = context
         self._result = result
         self._own = own
@@ -57,7 +57,7 @@ class ReturnedArrays:
         self._shared = {cell for cell, number in times.items() if number > 1}
 
     def leaf(self, number: int, array: Ref) -> ResultLeaf:
-        """What the returned array is; `number`: that of the leaf."""
+        """What the returned array is; `number`: the leaf's."""
         for other_number, other in self._earlier:
             if _is_same(array, other):
                 return SameResult(other_number)

@@ -24,7 +24,7 @@ class Input:
     """One input of compiled code: a leaf of the call's arguments, or a captured array that is fetched at each call.
 
     leaf_number: None for a capture; then `fetch` gives the array. key: what the frontend calls it (the leaf's number,
-    or -1 - that of the capture). name: what messages call it. is_written: the code writes it.
+    or -1 - k for capture k). name: what messages call it. is_written: the code writes it.
     """
 
     leaf_number: int | None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def compile_for(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> Specialization:
-    """Compile a function for the signature, and for those of `leaves` whose values turn out to be needed.
+    """Compile a function for the signature, and for the values of the `leaves` that must be known at compile time.
 
     Or take it from the cache on disk; what is compiled is kept there.
     """
@@ -96,7 +96,7 @@ def build_for(
     captures: Sequence[Capture] = (),
     together: Sequence[Sequence[int]] = (),
 ) -> tuple[Built, Signature]:
-    """The function at stage `tensor`, and the signature with those of `leaves` made static whose values it needs."""
+    """The function at stage `tensor`, and the signature in which the `leaves` whose values it needs are static."""
     require_originals(definition_of(function))
     from mlirad.frontend.build import NeedStaticLeaves, build
 

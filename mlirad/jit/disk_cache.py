@@ -81,13 +81,13 @@ def disk_cache(options: Options, target: Target) -> DiskCache | None:
     if root is None or not options.cache:
         return None
     versions = _versions()
-    told = _told(options)
-    if versions is None or told is None:
+    of_target = _target_options(options)
+    if versions is None or of_target is None:
         return None
-    return DiskCache(_store(root), target, [*versions, target.fingerprint(), *told])
+    return DiskCache(_store(root), target, [*versions, target.fingerprint(), *of_target])
 
 
-def _told(options: Options) -> list[str] | None:
+def _target_options(options: Options) -> list[str] | None:
     """The target's options, which all its code depends on; None for values that mean nothing in another process."""
     try:
         return [json.dumps([name, ObjectTable().encode(leaf.value)]) for name, leaf in options.of_target]
@@ -203,7 +203,7 @@ def _written(
 ) -> dict[str, Any]:
     """The entry without its object code. Its guards are in an order in which each function is met before it is
     looked into."""
-    if not reliance.is_told:
+    if not reliance.is_keyed:
         raise NotPortable("it relies on what means nothing in another process")
     pending: list[Guard] = list(interface.guards)
     guards: list[Any] = []

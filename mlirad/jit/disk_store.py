@@ -217,7 +217,7 @@ class Store:
             return None
 
     def _files(self, suffix: str = _SUFFIX) -> Iterator[tuple[Path, os.stat_result]]:
-        """The files of that kind whose names are those of entries."""
+        """The files of that kind whose names are names of entries."""
         try:
             with os.scandir(self.root) as found:
                 for each in found:
@@ -241,7 +241,7 @@ def _why_not_trusted(status: os.stat_result) -> str | None:
         return "it belongs to another user; set MLIRAD_CACHE_DIR to a directory of yours"
     is_sticky_directory = stat.S_ISDIR(status.st_mode) and bool(status.st_mode & stat.S_ISVTX)
     if is_sticky_directory:
-        return None  # as /tmp: users can only replace files of their own, and those of others are not read
+        return None  # as /tmp: users can only replace files of their own, and other users' files are not read
     is_own_group = status.st_gid == os.getgid() == os.getuid()
     if status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and not is_own_group):
         mode = stat.S_IMODE(status.st_mode)

@@ -1,4 +1,4 @@
-"""The texts that kernels take along to other processes: of functions that are in no file, such as those of notebooks.
+"""The texts that kernels take along to other processes, for functions that are in no file, such as in a notebook.
 
 Reads: functions and what they mention. Writes: nothing. Leaves: texts by file name, as `frontend/texts.py` takes them.
 """

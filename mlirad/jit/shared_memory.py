@@ -45,7 +45,7 @@ class Recompile(Protocol[CodeT_co]):
     def compile(
         self, aliases: Mapping[int, Alias], captures: Sequence[Capture], leaves: Sequence[Any], sharing: Sequence[Any]
     ) -> CodeT_co:
-        """Compile the function for arguments of which some are views of others."""
+        """Compile the function for arguments that share memory: some are views of others."""
         ...
 
     def probe(self, together: Sequence[Sequence[int]], captures: Sequence[Capture], leaves: Sequence[Any]) -> None:

@@ -118,7 +118,7 @@ class Specialization:
 
     @property
     def namespaces(self) -> list[dict[str, Any]]:
-        """Those of the modules."""
+        """The namespaces of the modules."""
         return list({id(space): space for space, _, _ in self._of_modules}.values())
 
     def containers(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:

@@ -87,7 +87,9 @@ def _check_of_target(caller: Callable[..., Any], given: dict[str, Any], target: 
     unknown = [name for name in given if name not in declared]
     if unknown:
         own = ", ".join((*getfullargspec(caller).args[1:], *getfullargspec(caller).kwonlyargs, *OWN_OPTIONS))
-        of_target = f"those of the target {target!r}: {', '.join(declared)}" if declared else "the target has none"
+        of_target = (
+            f"the options of the target {target!r}: {', '.join(declared)}" if declared else "the target has none"
+        )
         name = caller.__name__
         raise TypeError(
             f"{name}() has no option {', '.join(map(repr, unknown))}; its options are {own}, and {of_target}"
@@ -157,7 +159,7 @@ def grad(
     argnums (grad_position is the same): the positional argument, or the arguments, to differentiate with respect to;
     an int gives one gradient, a tuple a tuple. A gradient has its argument's shape, dtype and pytree structure.
     has_aux: the function returns (value, aux), and the result is (gradients, aux).
-    options: as those of `jit`; without them, the options of the function, if it is jitted, except donate_argnums.
+    options: as of `jit`; without them, the options of the function, if it is jitted, except donate_argnums.
 
     Raises, when called, mlirad.DifferentiationError (a TypeError), at the place in the source, for a value that is not
     one float and for an argument that is not of floats. What the function writes in the caller's arrays, lists, dicts

@@ -59,7 +59,7 @@ class Carries:
 
     @property
     def yields(self) -> Sequence[Operation]:
-        """The terminators that pass the values on, one a region (of a while: of its body)."""
+        """The terminators that pass the values on: one for each region, for a while only the body's."""
         if isinstance(self.op, scf.WhileOp):
             return (terminator(self.op.after_region.block),)
         return tuple(terminator(region.block) for region in self.op.regions if region.blocks)
@@ -76,14 +76,14 @@ class Carries:
         return tuple(self.op.operands)[: self._offset]
 
     def values(self, number: int) -> list[SSAValue]:
-        """Everything that carry `number` is made of: if one is needed, all are."""
+        """All values that belong to carry `number`: if one is needed, all are."""
         found = [self.op.results[number], *(yielded[number] for yielded in self.yielded)]
         if not isinstance(self.op, scf.IfOp):
             found += [self.inits[number], *(args[number] for args in self.args)]
         return found
 
     def keep(self, is_kept: Callable[[int], bool]) -> None:
-        """Drop all other carries. Nothing may use their results, and nothing but themselves their arguments."""
+        """Drop all other carries. Nothing may use their results, and only they may use their arguments."""
         kept = [number for number in range(self.count) if is_kept(number)]
         if len(kept) == self.count:
             return
@@ -111,5 +111,5 @@ def _keep_results(op: Operation, kept: Sequence[int]) -> None:
 
 
 def carry_of(block: Block, arg: BlockArgument) -> int | None:
-    """Which carry of the structured op around `block` an argument is; None for an induction variable."""
+    """The number of the carry that an argument of `block` is; None for an induction variable."""
     return arg.index - 1 if isinstance(block.parent_op(), scf.ForOp) else arg.index

@@ -146,7 +146,7 @@ def top_of(op: Operation) -> Block:
 class LoopBuilder:
     """Builds nests of loops before `anchor`, whose location every new op carries.
 
-    constants: those of the function, if others are built in it as well.
+    constants: the function's, if other nests are built in it as well.
     """
 
     def __init__(self, anchor: Operation, constants: Constants | None = None):

@@ -47,7 +47,7 @@ class BufferReport:
 class MemoryReport(ABC):
     """The memory of one call, in bytes, besides its arguments and the native stack.
 
-    results: that of result arrays whose size is static; the call makes them, and code writes them in place. is_exact:
+    results: of the result arrays whose size is static; the call makes them, and code writes them in place. is_exact:
     whether `total` is what a run will need, and not only a bound of it. A target adds the regions that it divides the
     memory into.
     """

@@ -15,8 +15,8 @@ What xDSL 0.74 lacks, by file; with the thread of xdslproject/xdsl where one is 
 * `parser.py`: the place in the text of each op without `loc(...)` (#815, open), errors with a place, and strings in
   linear time.
 
-Reads: xDSL's classes. Writes: those of linalg, arith and scf that the first three files name. Leaves: all others. No
-pass changes a class of xDSL: the result of others would depend on whether it ran before them.
+Reads: xDSL's classes. Writes: the classes of linalg, arith and scf that the first three files name. Leaves: all others.
+No pass changes a class of xDSL: the result of others would depend on whether it ran before them.
 """
 
 from __future__ import annotations

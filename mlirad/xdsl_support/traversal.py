@@ -14,7 +14,7 @@ _Op = TypeVar("_Op", bound=Operation)
 
 
 def ops_of(block: Block) -> list[Operation]:
-    """The ops of a block, in their order, without those of their regions."""
+    """The ops of a block, in their order, without the ops in their regions."""
     found: list[Operation] = []
     op = block.first_op
     while op is not None:

@@ -32,7 +32,7 @@ def verify_all(module: Operation) -> None:
 
 
 def _verify_op(op: Operation) -> None:
-    """xDSL's checks of one op alone, and those of its regions."""
+    """xDSL's checks of one op alone, and of its regions."""
     try:
         op.verify(verify_nested_ops=False)
     except Exception as error:  # xDSL's checks raise anything, Exception itself included

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "mlirad"
 ROOM = PACKAGE / "xdsl_support"
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if ROOM not in path.parents]
 
-# By these a class is changed through a name that is not an imported one, such as that of a loop over classes.
+# By these a class is changed through a name that is not an imported one, such as the variable of a loop over classes.
 CHANGING_METHODS = frozenset({"add_trait", "get_irdl_definition", "__setattr__", "__delattr__"})
 CHANGING_FUNCTIONS = frozenset({"setattr", "delattr"})
 CHANGING_BY_NAME = frozenset({"append", "extend", "insert", "add", "update", "setdefault", "pop", "clear", "remove"})

@@ -105,14 +105,14 @@ def pairs() -> Iterator[tuple[Operand, Operand]]:
 
 
 def drawn(draw: random.Random) -> list[str]:
-    """Expressions for a pair: those of two operands; of one, and those that join two, for one pair in seven."""
+    """Expressions for a pair: all that have two operands, and for one pair in seven also the others."""
     found = [each for each in EXPRESSIONS if each not in UNARY] if draw.random() < 0.85 else list(EXPRESSIONS)
     return found if draw.random() < 0.15 else [each for each in found if each not in JOINS]
 
 
 @dataclass
 class Tally:
-    """What came of the checks. wrong: what no row of the page of deviations tells."""
+    """What came of the checks. wrong: what no row of the page of deviations has."""
 
     checks: int = 0
     same: int = 0
@@ -205,7 +205,7 @@ def _text(value: Any) -> str:
 
 
 def is_same(wanted: Any, told: Any, expression: str) -> bool:
-    """Whether values are equal, and of one dtype; a result's class is Python's or NumPy's as a row tells."""
+    """Whether values are equal, and of one dtype; a row says whether a result's class is Python's or NumPy's."""
     one, other = np.asarray(wanted), np.asarray(told)
     if (
         one.dtype != other.dtype

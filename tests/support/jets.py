@@ -1,7 +1,7 @@
 """Truncated Taylor series in one variable: derivatives of a Python function, exact to rounding, without mlirad.
 
 Jet(c)[k] is the k-th coefficient of f(x + t) in t, so that the k-th derivative is k! times as much. The recurrences are
-those of Griewank and Walther, Evaluating Derivatives (2008), section 13.2.
+from Griewank and Walther, Evaluating Derivatives (2008), section 13.2.
 """
 
 from __future__ import annotations

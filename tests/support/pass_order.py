@@ -1,4 +1,4 @@
-"""Runs passes of mlirad on the FileCheck tests' modules, one after another in one process, and tells what they print.
+"""Runs passes of mlirad on the FileCheck tests' modules, one after another in one process, and shows what they print.
 
 Usage: pass_order.py forwards|backwards [every]. Writes JSON: for each run its output, and (forwards) what the runs have
 changed in the classes of xDSL. Two processes with opposite orders have run each pair of passes in both orders.

@@ -236,7 +236,7 @@ PAGE = """# Callables with hidden state: what has been run
 
 `make purity` writes this page. It calls every public callable of the modules below in a kernel, as its users write it,
 with arguments that plain Python accepts: constants; captured containers, generators, iterators and functions; the
-kernel's argument. `methods` are those of random generators, containers, iterators, texts, numbers, arrays and dates.
+kernel's argument. `methods` are the methods of random generators, containers, iterators, texts, numbers, arrays, dates.
 Each kernel is called twice. Between the calls everything changes that a callable may depend on: the contents of the
 captured lists, dicts, sets and arrays, a captured number, all random generators, an iterator, the environment, the
 modes of `np.seterr` and `np.set_printoptions`. A call is good if both times its result (classes, dtypes, values) and

@@ -86,7 +86,7 @@ def call_built(built: Built, *args: Any, **kwargs: Any) -> Any:
 
 
 def is_same(a: Any, b: Any) -> bool:
-    """Whether two results are equal: class, dtype, shape, and every bit but that of a float's last places."""
+    """Whether two results are equal: class, dtype, shape, and the numbers, floats except for their last places."""
     if isinstance(a, tuple | list):
         return type(a) is type(b) and len(a) == len(b) and all(is_same(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, dict):

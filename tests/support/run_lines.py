@@ -125,7 +125,7 @@ def parse(text: str) -> list[list[Command]]:
 
 
 def run_pipeline(pipeline: Sequence[Command]) -> Result:
-    """As under `set -o pipefail`: the code is that of the last command that failed."""
+    """As under `set -o pipefail`: returns the code of the last command that failed."""
     code, text, errors = 0, "", ""
     for command in pipeline:
         result = command.run(text)

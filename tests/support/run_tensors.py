@@ -1,6 +1,6 @@
 """Reads: a function of stage `linalg` or `bufferized`. Writes: nothing. Leaves: what it computes, with NumPy arrays.
 
-Tensors are arrays that nobody changes; memrefs are arrays that really alias, temporaries with an offset lying in one
+Tensors are arrays that are never changed; memrefs are arrays that really alias, temporaries with an offset lying in one
 arena. New memory is full of garbage, the iterations of a linalg op that may run in any order do so, and copying
 between memory that overlaps in part is an error.
 """
@@ -55,7 +55,7 @@ def garbage(shape: Sequence[int], dtype: np.dtype[Any], random: np.random.Genera
 class Machine:
     """Runs one function of a module.
 
-    allocs: allocations made. unplaced: those of static size outside the arena. copied: elements moved by memref.copy.
+    allocs: allocations made. unplaced: of static size, outside the arena. copied: elements moved by memref.copy.
     """
 
     module: ModuleOp
@@ -377,7 +377,7 @@ def _check_layout(type: MemRefType, array: Array) -> None:
     for size, said, actual, length in zip(type.get_shape(), strides, array.strides, array.shape, strict=True):
         assert size in (DYNAMIC_INDEX, length), f"{array.shape} is no {type}"
         is_right = length <= 1 or array.size == 0 or said is None or said * array.itemsize == actual
-        assert is_right, f"strides {array.strides} are not those of {type}"
+        assert is_right, f"{type} has other strides than {array.strides}"
 
 
 _reshape: Callable[[Machine, Any], Sequence[Any]] = Machine._reshape

@@ -144,10 +144,10 @@ def _cut_recorded(module: ModuleOp, joined: func.FuncOp) -> None:
     """The same for a function that is called: what crosses the cut goes on a record, except arrays that are given to
     the pullback again."""
     entry = joined.body.block
-    told = joined.attributes[RECORDED]
-    assert isinstance(told, DictionaryAttr)
+    halves = joined.attributes[RECORDED]
+    assert isinstance(halves, DictionaryAttr)
     turn, after, crossing, copied = _halves(entry)
-    kept = [entry.args[number] for number in _numbers(told, "kept")]
+    kept = [entry.args[number] for number in _numbers(halves, "kept")]
     stored = [value for value in crossing if value not in kept]
     *results, floats, begun, integers, base = turn.values
     with building(InsertPoint.before(turn)), located(turn.location):
@@ -165,16 +165,16 @@ def _cut_recorded(module: ModuleOp, joined: func.FuncOp) -> None:
     turn.detach()
     turn.erase()
     for half, block in (("forward", joined.body.detach_block(entry)), ("pullback", body)):
-        name = told.data[half]
+        name = halves.data[half]
         assert isinstance(name, StringAttr)
         made = _function(module, f"{name.data}.made", block)
-        pairs = _numbers(told, f"{half}_written")
+        pairs = _numbers(halves, f"{half}_written")
         set_written(made, dict(zip(pairs[::2], pairs[1::2], strict=True)))
         define(module, name.data, made)
 
 
-def _numbers(told: DictionaryAttr, key: str) -> tuple[int, ...]:
-    numbers = told.data[key]
+def _numbers(halves: DictionaryAttr, key: str) -> tuple[int, ...]:
+    numbers = halves.data[key]
     assert isinstance(numbers, DenseArrayBase)
     return tuple(int(number) for number in numbers.get_values())
 

@@ -66,7 +66,7 @@ def _start(entry: TapeEntry, row: Expr) -> Expr:
 
 
 def _is_flat(type: Attribute) -> bool:
-    """Whether an array has but one axis that is not of size 1."""
+    """Whether an array has only one axis that is not of size 1."""
     return sum(size != 1 for size in types.shape(type)) == 1
 
 

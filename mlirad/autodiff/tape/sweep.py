@@ -114,7 +114,7 @@ class Sweep:
         self.counts.setdefault(block, Counter())[how] += number
 
     def describe(self) -> None:
-        """Write the counts on the loops of the reverse sweep; those of a branch on the loop that it is in."""
+        """Write the counts on the loops of the reverse sweep; the counts of a branch on the loop around it."""
         of_loop: dict[Operation, Counter[str]] = {}
         for block, counts in self.counts.items():
             op = self.replays[block].parent_op()

@@ -61,7 +61,7 @@ def segments(*counts: int) -> DenseArrayBase:
 
 
 def empty(type: Attribute, sizes: Sequence[SSAValue] = ()) -> SSAValue:
-    """A new tensor of anything; sizes are those of its unknown axes, as `index`."""
+    """A new tensor of anything; `sizes` has the sizes of its unknown axes, as `index`."""
     (made,) = insert(tensor.EmptyOp.create(operands=sizes, result_types=[type])).results
     return made
 
@@ -178,14 +178,14 @@ def written(kind: type[FillOp | CopyOp], source: SSAValue, memory: SSAValue) -> 
 
 
 def filled(value: SSAValue, type: Attribute, sizes: Sequence[SSAValue] = ()) -> SSAValue:
-    """A new tensor of one number; sizes are those of its unknown axes, as `index`."""
+    """A new tensor of one number; `sizes` has the sizes of its unknown axes, as `index`."""
     return written(FillOp, value, empty(type, sizes))
 
 
 def reshaped(x: SSAValue, shape: Sequence[int]) -> SSAValue:
     """A tensor in another shape of as many elements: axes collapsed, then expanded, as few as possible.
 
-    Unknown sizes (-1) are those of x in their order; beside them only axes of size 1 come and go.
+    The unknown sizes (-1) are x's, in the same order; besides, only axes of size 1 come and go.
     """
     source, target = types.shape(x.type), tuple(shape)
     element = types.element_type(x.type)

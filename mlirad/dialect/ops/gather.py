@@ -1,7 +1,7 @@
 """Reading and updating many places at once, through arrays of indices: `t[i]`, `t[:, i, j]`.
 
 The index arrays are i64, of one shape, checked already and not negative; each indexes one of `axes`. What is read, or
-written, has the remaining axes of t with those of the index arrays in front of number `at` of them.
+written, has the remaining axes of t, with the axes of the index arrays in front of remaining axis `at`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class IndexedOp(PureOp):
     ) -> SSAValue:
         """What `carried` becomes by `body` at each place in turn.
 
-        shaped: an array of t's rank, of which the kept axes have t's sizes. body gets the place in t, the place in what
+        shaped: an array of t's rank, whose kept axes have t's sizes. body gets the place in t, the place in what
         is read or written (both of `index`), and what is carried; it gives what is carried on.
         """
         at, kept = self.position, self._kept(len(types.shape(shaped.type)))

@@ -1,7 +1,7 @@
 """The `ad` dialect: requests for derivatives, the markers between adjoint and tape, and the tape's own ops.
 
 Requests name a function and are expanded innermost first: `ad.vjp`, `ad.jvp`, and `ad.forward` with `ad.pullback`.
-`wrt` numbers the function's arguments, `outs` those of its results that have a cotangent or tangent.
+`wrt` numbers the function's arguments, `outs` its results that have a cotangent or tangent.
 
 Markers: `ad.record` lists the values that a forward block offers to its reverse block, `ad.replay` pairs the two blocks
 and holds the reverse counter, `ad.residual` is one of these values. `ad.turn` marks the end of a forward sweep.
@@ -60,7 +60,7 @@ def _parse_numbers(parser: AttrParser, keyword: str) -> DenseArrayBase:
 
 @irdl_attr_definition
 class ResidualsType(ParametrizedAttribute, TypeAttribute):
-    """What the forward sweep of @callee, for the cotangents of `wrt` from those of `outs`, hands to its pullback."""
+    """What the forward sweep of @callee hands to its pullback, from cotangents of `outs` to cotangents of `wrt`."""
 
     name = "ad.residuals"
     callee: SymbolRefAttr = param_def(FlatSymbolRefAttrConstr)

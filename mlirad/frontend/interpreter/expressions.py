@@ -116,7 +116,7 @@ def binary(context: Context, op: ast.operator, left: Value, right: Value) -> Val
     if any(isinstance(x, purity.SetCopy) for x in (a, b)):
         raise context.refusal("operators of sets are not compiled", "compute the set outside, or use a frozenset")
     if isinstance(op, ast.Mod) and isinstance(a, str) and is_static(b) and not purity.has_plain_operands(a, b):
-        raise untold(context, b)
+        raise no_constant_text(context, b)
     if isinstance(op, ast.MatMult) or isinstance(left, Tuple | Object) or isinstance(right, Tuple | Object):
         result = indices.computed(context, lambda: function(a, b))
         return indices.laid_out(context, result, UFUNCS[type(op)], (left, right), {})
@@ -351,11 +351,11 @@ def text_of(context: Context, value: Any, function: Callable[..., str], *rest: s
     """str(), repr() or format() of a constant."""
     text = purity.text_of(value, function, *rest)
     if text is None:
-        raise untold(context, value)
+        raise no_constant_text(context, value)
     return text
 
 
-def untold(context: Context, value: Any) -> UnsupportedSyntaxError:
+def no_constant_text(context: Context, value: Any) -> UnsupportedSyntaxError:
     """The refusal of a text that depends on more than the value."""
     kind = type(value).__name__
     return context.refusal(f"the text of an object of class {kind} is not the same at any time", "make it outside")

@@ -48,8 +48,8 @@ def _path_of_itself(value: Any) -> Path | None:
     return None if is_in_settled(str(home)) and purity.is_constant(value) else Path(value, "")
 
 
-def _is_told(owner: Static) -> bool:
-    """Whether an attribute follows from what the guards ask about its owner, also in another process."""
+def _is_keyed(owner: Static) -> bool:
+    """Whether the guards on an attribute's owner determine the attribute, also in another process."""
     value = owner.value
     if isinstance(value, ModuleType):
         return owner.path is not None or is_settled(value)
@@ -218,7 +218,7 @@ def has_attribute(context: Context, owner: Static, name: str) -> bool:
 
 def tell(context: Context, owner: Static, name: str) -> None:
     """Note an attribute that no guard is asked about."""
-    if not _is_told(owner):
+    if not _is_keyed(owner):
         context.findings.unkeyed.append(f"the attribute {name!r} of a {type(owner.value).__name__}")
 
 

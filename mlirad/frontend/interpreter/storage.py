@@ -112,7 +112,7 @@ def assign_array(context: Context, array: Ref, value: Any, in_place: np.ufunc | 
     write(context, array, assignable(value, array.shape, array.dtype, in_place))
 
 
-# Between the interpreter's values and those of numpy_calls.
+# Between the interpreter's values and the values of numpy_calls.
 
 
 def operand(context: Context, value: Value) -> Any:

@@ -168,7 +168,7 @@ class Ended:
     def into(
         self, state: State, seen: Seen, results: Sequence[SSAValue], fresh: Callable[[], int]
     ) -> tuple[Value, State]:
-        """The value of a call that saw `seen`, and the state after it; `results`: those of the call."""
+        """The value of a call that saw `seen`, and the state after it; `results`: the call's."""
         given: dict[SSAValue, SSAValue] = {value: seen.operands[index] for value, index in self.parameters.items()}
         given.update(zip(self.results, results, strict=True))
         numbers: dict[int, int] = {number: seen.numbers[index] for number, index in self.own.items()}

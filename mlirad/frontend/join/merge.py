@@ -68,7 +68,7 @@ Pair = tuple[Place, Value | None, Value | None]
 
 @dataclass
 class Pairing:
-    """An injective map of each side's cells (or objects) to those of the merged state."""
+    """An injective map from each side's cells (or objects) to the cells of the merged state."""
 
     left: dict[int, int] = field(default_factory=dict)
     right: dict[int, int] = field(default_factory=dict)
@@ -526,7 +526,7 @@ class Merge:
         left = {(self.cells.left[x.cell], x.view.steps): x.view for x in a.alternatives}
         right = {(self.cells.right[x.cell], x.view.steps): x.view for x in b.alternatives}
         if len(left) < len(a.alternatives) or len(right) < len(b.alternatives):
-            # Two arrays have become one, and these are different views of it: no selector tells them apart.
+            # Two arrays have become one, and these are different views of it: no selector distinguishes them.
             return self.poison(place, "may be either of two views of one array here", hint="give each a .copy()")
         keys = sorted({*left, *right}, key=_key_order)
         if set(left) != set(right) and not all(view.is_static for view in (*left.values(), *right.values())):

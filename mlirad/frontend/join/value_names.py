@@ -1,4 +1,4 @@
-"""The names of values in dumps: those of the user's variables that held them first.
+"""The names of values in dumps: each is named after the user's variable that held it first.
 
 Reads: the state. Writes: name hints of SSA values that have none. Leaves: nothing.
 """

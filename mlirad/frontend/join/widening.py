@@ -19,7 +19,7 @@ from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import SIMPLE, Maybe, Ref, Static, Value, parts_of, with_leaves
 
-# What a pass begins with: each value that holds no others is an object of its own, whose id tells where it was.
+# What a pass begins with: each value that holds no others is an object of its own, whose id identifies its place.
 Given = Mapping[int, tuple[Value, Place]]
 
 

@@ -134,7 +134,7 @@ def _sign_beyond(value: Traced | Number, dtype: np.dtype) -> int:
 
 
 def _compare_signs(ufunc: np.ufunc, x: Expr, y: Expr) -> Expr:
-    """A relation of an int64 and a uint64: as uint64, but that a negative number is less than all."""
+    """A relation of an int64 and a uint64: as uint64, except that a negative number is less than all."""
     unsigned = types.from_dtype(np.dtype(np.uint64))
     signed = x if y.element == unsigned else y
     same = apply(ufunc, cast_expr(x, unsigned), cast_expr(y, unsigned))

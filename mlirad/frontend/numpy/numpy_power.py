@@ -31,7 +31,7 @@ from mlirad.frontend.values.traced import (
     stand_in,
 )
 
-# Beyond this the rounding errors of the multiplications would add up to more than those of pow.
+# Beyond this the rounding errors of the multiplications would add up to more than pow's.
 _LARGEST_CHAIN = 8
 
 

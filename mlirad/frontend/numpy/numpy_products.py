@@ -151,7 +151,7 @@ def _matched(function: Any, x: Traced, axis: int, y: Traced, other: int) -> tupl
 
 
 def _with_size(x: Traced, axis: int, size: Size) -> Traced:
-    """x, one axis of which is known to have this size."""
+    """x, whose axis `axis` is known to have this size."""
     shape = list(x.shape)
     shape[axis] = size
     return replace(x, expr=sizes.fitted(x.expr, shape))

@@ -1,4 +1,4 @@
-"""Python's functions of numbers: float(), int(), abs, pow, divmod, and those of the module math.
+"""Python's functions of numbers: float(), int(), abs, pow, divmod, and the functions of the module math.
 
 Reads: values, at least one of them traced. Writes: nd ops. Leaves: weak numbers, but where NumPy's operators decide.
 """

@@ -36,7 +36,7 @@ def with_out_named(
 def method_with_out_named(
     name: str, args: Sequence[Value], kwargs: Mapping[str, Value]
 ) -> tuple[tuple[Value, ...], dict[str, Value]]:
-    """The same of a method of arrays: its arguments are those of NumPy's function, without the array."""
+    """The same for a method of arrays, which takes the arguments of NumPy's function without the array."""
     return _named(_names(getattr(np, name, None))[1:], args, kwargs)
 
 

@@ -104,7 +104,7 @@ def require_one_mask(x: Selected, y: Selected) -> None:
 
 
 def aligned(operand: Traced | Number, model: Selected) -> Traced | Number:
-    """An array that broadcasts with a selection, with axes for those of the mask."""
+    """An array that broadcasts with a selection, with axes that stand for the mask's."""
     shape = shape_of(operand)
     if not isinstance(operand, Traced) or len(shape) <= model.trailing:
         return operand

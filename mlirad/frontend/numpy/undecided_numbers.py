@@ -198,7 +198,7 @@ def _is_held_by(of_python: Any, ufunc: np.ufunc, held: Sequence[Any]) -> bool:
 def settled(ufunc: np.ufunc, x: Operand, y: Operand) -> tuple[Operand, Operand]:
     """The operands of a relation as they are where they are NumPy's. Raises PoisonUsed where Python's relation differs.
 
-    Relations of integers are exact on both sides, and so are those of numbers that all their floats hold.
+    Relations of integers are exact on both sides, and so are relations of numbers that all their floats hold.
     """
     for one, other in ((x, y), (y, x)):
         if isinstance(one, Traced) and one.either is not None:

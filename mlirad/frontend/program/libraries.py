@@ -30,7 +30,7 @@ def blame(error: Exception, function: Any, location: SourceLocation | None) -> N
     error.__dict__.pop("callers", None)
 
 
-def told(error: Exception) -> Exception:
+def reported(error: Exception) -> Exception:
     """The error to report: for a library's code, only that the function is not supported."""
     found = error.__dict__.get("library")
     if found is None:

@@ -141,7 +141,7 @@ def nodes_in(node: ast.AST) -> list[ast.AST]:
 
 @cache
 def uses(node: ast.AST) -> Names:
-    """The names that evaluating an expression may read (those of functions in it too)."""
+    """The names that evaluating an expression may read (also the names that functions in it read)."""
     return frozenset(child.id for child in nodes_in(node) if isinstance(child, ast.Name))
 
 

@@ -35,7 +35,7 @@ _NO_LINE = 1 << 30
 class Source:
     """The ast of a Python function, and the function, whose globals and closure cells its free names are found in.
 
-    code: the function's when it was looked at. has_asserts: not so if Python was told to leave them out (-O).
+    code: the function's when it was looked at. has_asserts: False if Python leaves them out (-O).
     """
 
     filename: str

@@ -66,7 +66,7 @@ class Form:
 
 @dataclass(frozen=True)
 class _Limit:
-    """A number of an iteration, which is not negative: `upper` is the form that it does not exceed, if one is known.
+    """The number of an iteration, from 0. upper: a form that it never exceeds, if one is known.
     rank: loops are numbered from the outside."""
 
     upper: Form | None
@@ -146,7 +146,7 @@ def remember_size(size: Int, largest: int | None) -> None:
 
 
 def _trips(length: Int) -> Form:
-    """How many iterations a loop has that has one at least: max(x, 0) is x there."""
+    """The trip count of a loop that makes at least one trip: max(x, 0) is x there."""
     owner = None if isinstance(length, int) else length.value.owner
     if isinstance(owner, MaximumOp) and form_of(Expr(owner.y)) == Form((), 0):
         length = Expr(owner.x)
@@ -159,7 +159,7 @@ def _trips(length: Int) -> Form:
 
 
 def _interval(form: Form) -> tuple[Number, Number] | None:
-    """Between which numbers a value of this form certainly is; None, where that is not known or may not fit."""
+    """Numbers that certainly enclose a value of this form; None if they are unknown or may not fit in 64 bits."""
     low, high = _least(form), _least(form.scaled(-1))
     if low is None or high is None or low < -_LIMIT or -high >= _LIMIT:
         return None
@@ -167,7 +167,7 @@ def _interval(form: Form) -> tuple[Number, Number] | None:
 
 
 def _least(form: Form) -> Number | None:
-    """A number that the form is never below."""
+    """A lower bound of the form."""
     limits = {atom: recall(("limit", atom)) for atom, factor in form.terms if factor < 0}
     inner = [(limit.rank, atom) for atom, limit in limits.items() if limit is not None and limit.upper is not None]
     if inner:
@@ -188,7 +188,7 @@ def _least(form: Form) -> Number | None:
 
 
 def _bounds(atom: Hashable) -> tuple[Number | None, Number | None]:
-    """The smallest and the largest value of an atom, where they are known."""
+    """The smallest and the largest value of an atom, if known."""
     limit = recall(("limit", atom))
     if limit is not None:
         interval = None if limit.upper is None else _interval(limit.upper)
@@ -207,7 +207,7 @@ def _bounds(atom: Hashable) -> tuple[Number | None, Number | None]:
 
 
 def _ends(form: Form) -> tuple[Number | None, Number | None]:
-    """The same as `_bounds`, of a value of this form."""
+    """The smallest and the largest value of this form, if known."""
     if len(form.terms) == 1 and form.constant == 0 and form.terms[0][1] == 1:
         return _bounds(form.terms[0][0])
     return _interval(form) or (None, None)
@@ -243,7 +243,7 @@ def is_at_least(x: Int, y: Int) -> bool:
 
 
 def upper_bound(x: Int) -> int | None:
-    """A number that x does not exceed, if one is known."""
+    """An upper bound of x, if one is known."""
     interval = _interval(form_of(x))
     return None if interval is None else int(interval[1])
 
@@ -262,7 +262,7 @@ def is_of_this_block(x: Int) -> bool:
 
 
 def difference(x: Int, y: Int) -> int | None:
-    """x - y, where it is known."""
+    """x - y, if it is known."""
     form = form_of(x) - form_of(y)
     return None if form.terms else int(form.constant)
 

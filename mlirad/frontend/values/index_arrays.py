@@ -32,7 +32,7 @@ _WHOLE = slice(None)
 class IndexArrays:
     """Index arrays: `values[k]` indexes axis `axes[k]` of a view, which is axis `named[k]` of the array itself.
 
-    at: in front of which of the view's other axes the axes of the index arrays stand in the result.
+    at: the axes of the index arrays come, in the result, in front of number `at` of the view's other axes.
     """
 
     values: tuple[np.ndarray | Traced, ...]

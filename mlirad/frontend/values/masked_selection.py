@@ -135,7 +135,7 @@ def _spread(mask: Traced, axis: int, shape: sizes.Shape) -> Expr:
 
 
 def _order(rank: int, start: int, count: int, at: int) -> list[int]:
-    """The axes with those of the mask in front of number `at` of the others."""
+    """The axes, with the mask's in front of number `at` of the others."""
     others = [axis for axis in range(rank) if not start <= axis < start + count]
     return [*others[:at], *range(start, start + count), *others[at:]]
 

@@ -81,7 +81,7 @@ class Either:
 
     @property
     def key(self) -> Hashable:
-        """What two of them must have in common to be the same; the text tells 0.0 from -0.0."""
+        """What two of them must have in common to be the same; the text distinguishes 0.0 from -0.0."""
         return self.dtype, self.kinds, None if self.values is None else tuple(map(repr, self.values))
 
 

@@ -46,7 +46,7 @@ def view_of_all(array: Ref) -> View:
 
 
 def is_unknown(view: View) -> bool:
-    """Whether it cannot be told if a reshape of this array is a view."""
+    """Whether it is unknown if a reshape of this array is a view."""
     return view.ndim > 1 and any(abs(stride) >= UNKNOWN_STRIDE for stride in view.strides)
 
 

@@ -105,7 +105,7 @@ def lengths(shape: Sequence[Size]) -> list[Expr]:
 
 
 def stand_in(shape: Sequence[Size]) -> tuple[int, ...]:
-    """A shape of ints, for NumPy to be asked about what does not depend on the sizes that are not known."""
+    """A shape of ints, for questions to NumPy whose answers do not depend on the unknown sizes."""
     if is_static(shape):
         return tuple(shape)  # type: ignore[arg-type]
     return tuple(STAND_IN if isinstance(size, Dim) else size for size in shape)
@@ -131,7 +131,7 @@ def of_shape(shape: Sequence[Size], element: Attribute) -> Attribute:
 
 
 def remember_shape(contents: Expr, shape: Sequence[Size]) -> None:
-    """The sizes of an array, as the code around it knows them."""
+    """Remember the shape of an array, with the Dims that the code around it knows."""
     if is_static(shape):
         return
     remember(("shape", contents.value), tuple(shape))
@@ -172,7 +172,7 @@ def filled(number: Any, shape: Sequence[Size], element: Attribute) -> Expr:
 
 
 def fitted(x: Expr, shape: Sequence[Size]) -> Expr:
-    """x, which is known to have this shape, in the type of the shape."""
+    """x in the type of this shape, which x is known to have."""
     if x.shape == pattern(shape):
         return x
     zero = constant(0, types.I64)
@@ -180,7 +180,7 @@ def fitted(x: Expr, shape: Sequence[Size]) -> Expr:
 
 
 def stretched(x: Expr, shape: Sequence[Size]) -> Expr:
-    """x broadcast to `shape`, as it certainly can be: axes of size 1 are stretched, new axes come in front."""
+    """x broadcast to `shape`; it is known that x can be. Axes of size 1 are stretched, new axes come in front."""
     if x.shape == pattern(shape):
         return x
     offset = len(shape) - len(x.shape)

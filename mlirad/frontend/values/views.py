@@ -35,7 +35,7 @@ WHOLE = -2
 
 @dataclass(frozen=True)
 class New:
-    """A result axis that no base axis is: of size 1 (np.newaxis), or stretched (np.broadcast_to)."""
+    """A result axis without a base axis: of size 1 (np.newaxis), or stretched (np.broadcast_to)."""
 
     size: int
 
@@ -45,8 +45,8 @@ class Affine:
     """A strided slice of every base axis, and the order of the axes.
 
     sizes, strides: one per base axis of `base`; a size may be WHOLE, or TRACED, which stands in the params, after the
-    starts. axes: the base axis, or New, that each result axis is; a base axis that is not among them is dropped (its
-    size is 1).
+    starts. axes: for each result axis its base axis, or New. A base axis that is not among them has size 1 and is
+    dropped.
     """
 
     base: Pattern
@@ -89,7 +89,7 @@ class Affine:
         return tuple(ordered.index(axis) for axis in self.kept)
 
     def shape(self, params: Sequence[Start], base: Shape, origins: frozenset[Hashable]) -> Shape:
-        """The shape of the slice in the order of the base's axes; `base`: the shape of that."""
+        """The shape of the slice in the order of the base's axes; `base`: the base's shape."""
         own = iter(params[len(self.base) :])
         return tuple(
             whole if size == WHOLE else _as_dim(next(own), origins, whole) if size == TRACED else size
@@ -119,7 +119,7 @@ class Affine:
         return broadcast(part, places, self.pattern, sizes.lengths([shape[axis] for axis in self.kept]))
 
     def put(self, contents: Expr, params: Sequence[Start], new: Expr, shape: Shape) -> Expr:
-        """The base's elements with those of the view replaced by `new`."""
+        """The base's elements, with the view's elements replaced by `new`."""
         starts = params[: len(self.base)]
         if not self.kept:
             return emit(InsertOp, reshape(new, new.element), contents, *_exprs(starts))
@@ -188,7 +188,7 @@ class View:
 
     @property
     def is_static(self) -> bool:
-        """Whether all sizes are static, those of the base too."""
+        """Whether all sizes are static, the base's sizes included."""
         return TRACED not in self.base and not any(TRACED in each.pattern for each in self.steps)
 
     @property
@@ -241,8 +241,8 @@ class View:
         shape: Sequence[Size] | None = None,
         strides: Sequence[int] | None = None,
     ) -> View:
-        """A strided slice of this view: `shape` elements along its axes, from `starts` (which are valid for it) on; of
-        its axes, `axes` in this order. What is left out is as it is."""
+        """A strided slice of this view: `shape` elements along its axes, from the valid `starts`; its result has
+        `axes`, in this order. Without an argument, that property of the view stays as it is."""
         whole, ones = self.shape, (1,) * self.ndim
         part = _Slice(whole, starts or [0] * self.ndim, whole if shape is None else shape, strides or ones, tuple(axes))
         own = tuple(0 if isinstance(a, New) else self.strides[a] * part.strides[a] for a in axes)
@@ -264,7 +264,7 @@ class View:
         )
 
     def then(self, inner: View) -> View:
-        """`inner`, a view of a copy of this array that lies as this does, as a view of this."""
+        """`inner`, a view of a copy of this array in the same layout, as a view of this array."""
         found = self
         for step, params, shape in inner.chain():
             if isinstance(step, Affine):
@@ -312,7 +312,8 @@ class _Slice:
     axes: tuple[int | New, ...]
 
     def canonical(self) -> _Slice:
-        """One way only to write a slice: of all and of none of an axis the start is 0, of one element the stride 1."""
+        """The slice in its only form: the start is 0 if all or no elements of an axis are taken, the stride 1 for one
+        element."""
         strides = [1 if size in (0, 1) else stride for size, stride in zip(self.shape, self.strides, strict=True)]
         starts = [
             0 if size == 0 or (size == whole and stride == 1) else affine.simplified(start)
@@ -321,7 +322,7 @@ class _Slice:
         return _Slice(self.base, starts, self.shape, strides, self.axes)
 
     def then(self, other: _Slice) -> _Slice:
-        """`other`, a slice of this one, as a slice of what this is a slice of."""
+        """`other`, a slice of this slice, as a slice of this slice's base."""
         shape, strides, starts = list(self.shape), list(self.strides), list(self.starts)
         for place, axis in enumerate(self.axes):
             if not isinstance(axis, New):

@@ -314,7 +314,7 @@ class _Walk:
         hoist_reads(op, self.ranges)
 
     def _counter(self, value: SSAValue, init: SSAValue, each: TripChange, trips: Interval, number: Sum | None) -> None:
-        """The value of a carry after so many trips (`number` of them, if it is given), each of which adds something."""
+        """The value of a carry after so many trips (exactly `number`, if not None). Each trip adds something."""
         start = self.ranges.interval(init)
         low, high = start.low + min(0, trips.high * each.net.low), start.high + max(0, trips.high * each.net.high)
         if not (each.is_checked or Interval(low + each.reach.low, high + each.reach.high).fits):

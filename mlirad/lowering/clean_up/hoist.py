@@ -30,7 +30,7 @@ from mlirad.xdsl_support.traversal import ops_of
 
 @dataclass(frozen=True)
 class Hoist(ModulePass):
-    """Move each op out as far as its operands and the loops allow, in one walk in program order.
+    """Move each op out of all loops that its operands do not depend on, in one walk in program order.
 
     Before:
 

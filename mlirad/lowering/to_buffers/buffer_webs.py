@@ -85,7 +85,7 @@ class Webs:
         one, two = self._root(value), self._root(other)
         if one is two:
             return
-        # The larger list of sources stays; of two equal ones, that of `other`.
+        # The larger list of sources stays; of two equal ones, `other`'s.
         small, large = (one, two) if len(self._web[one].sources) <= len(self._web[two].sources) else (two, one)
         web, absorbed = self._web[large], self._web.pop(small)
         web.sources += absorbed.sources

@@ -68,7 +68,7 @@ class FusedBody:
         return arg
 
     def _result(self, member: Member, place: Dims) -> SSAValue:
-        """The element that a member computes, its loops being those of the group at `place`."""
+        """The element that a member computes, if its loops are the group's loops at `place`."""
         answer = member.answer
         # An op that is not fused reads each operand: the product of an array with itself has two operands, too.
         element = self._element if len(self.root.group) > 1 else self._made

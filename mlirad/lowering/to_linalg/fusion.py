@@ -43,7 +43,7 @@ _MAY_BE_UNIFORM = frozenset({FullOp, ConstantOp, ReshapeOp})
 
 @dataclass(eq=False, slots=True)
 class Member:
-    """An op on arrays that is a loop nest of its own, or computed in those of others.
+    """An op on arrays that is a loop nest of its own, or is computed in the nests of others.
 
     arrays: what it reads element by element, and along which of its loops. cost: of one element; 0 for a movement.
     places: the roots of the groups that it is computed in, and the loops of each that its own are. group: what is
@@ -137,7 +137,7 @@ _costs: dict[tuple[object, ...], tuple[int, Sequence[Attribute]]] = {}
 
 
 def _cost(op: NdOp, answer: Generic) -> int:
-    """The cost of an element: that of the body, which is the same for ops of a class on alike operands."""
+    """The cost of an element, which the body has; it is the same for ops of one class on operands of the same types."""
     operands = [types.element_type(operand.type) for operand in op.operands][: len(answer.maps) - 1]
     # By identity, and the table keeps them alive: to hash types is slow.
     held = [types.element_type(op.results[0].type), *operands, *op.properties.values()]

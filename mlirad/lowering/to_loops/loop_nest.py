@@ -192,7 +192,7 @@ def _linear(expression: AffineExpr) -> Linear | None:
 def _sized(
     operands: Sequence[Operand], inputs: int, kinds: tuple[bool, ...], body: Block, builder: LoopBuilder
 ) -> Nest:
-    """Finds the sizes of the dimensions, a static one if any operand knows it, and drops those of size 1."""
+    """Finds the sizes of the dimensions, a static one if any operand knows it, and drops dimensions of size 1."""
     sizes: list[Index] = []
     for d in range(len(kinds)):
         axes = [
@@ -261,7 +261,7 @@ def _is_identity(operand: Operand) -> bool:
 
 
 def _unit_groups(operand: Operand) -> Groups:
-    """Every axis by itself, but that axes of size 1 join a neighbour: N x 1 is as good as N."""
+    """Every axis by itself, except that axes of size 1 join a neighbour: N x 1 is as good as N."""
     groups: list[tuple[tuple[int, ...], Linear]] = []
     for axis, subscript in enumerate(operand.subscripts):
         if groups and _is_identity(operand):

@@ -20,7 +20,7 @@ from mlirad.lowering.to_loops.loop_nest import Nest, Operand
 from mlirad.lowering.to_loops.loop_schedule import TILE, Schedule
 
 _BLOCK, _NARROW_BLOCK = 256, 64
-"""Steps after which partial sums restart; those of float32 do so earlier."""
+"""Steps after which partial sums restart, earlier for float32."""
 _FEW_COLUMNS = 128
 """So many columns at most are summed one group of vectors after the other, with all sums in registers."""
 
@@ -145,7 +145,7 @@ class NestEmitter:
         self._update(unroll, mask, lambda before, start: self._reduce(unroll, mask, start, before))
 
     def _accumulate_apart(self, unroll: int, mask: SSAValue | None) -> None:
-        """The same, but what there is already comes last, not first."""
+        """The same, but the value so far comes last, not first."""
 
         def total(before: Values, start: Index | None) -> Values:
             return self._join(before, self._reduce(unroll, mask, start, self._neutral(unroll)))
@@ -219,7 +219,7 @@ class NestEmitter:
         return combiners
 
     def _neutral(self, unroll: int) -> list[SSAValue]:
-        """The accumulators before anything is accumulated, those of one vector together."""
+        """The accumulators before anything is accumulated, grouped by vector."""
         return [c.neutral(self.builder, self.schedule.lanes) for c in self._combiners] * unroll
 
     @property

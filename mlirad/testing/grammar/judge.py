@@ -68,7 +68,7 @@ def _value(program: Program, kernel: Any, number: int) -> Verdict:
     if isinstance(want, Exception) or isinstance(got, Exception):
         if type(want) is type(got) or (isinstance(want, Exception) and isinstance(got, type(want))):
             return Verdict("same", "exception")
-        return Verdict("wrong", f"{_told(got)}, not {want!r}")
+        return Verdict("wrong", f"{_with_place(got)}, not {want!r}")
     single = "float32" in program.source or any(np.asarray(x).dtype == np.float32 for x in _numbers(given))
     why = difference(expected, given, single=single) or difference(want, got, single=single)
     if not why:
@@ -98,7 +98,7 @@ def _differ_by_joins(program: Program, want: Any, got: Any) -> bool:
     )
 
 
-def _told(value: Any) -> str:
+def _with_place(value: Any) -> str:
     if not isinstance(value, Exception) or not value.__traceback__:
         return repr(value)
     place = traceback.extract_tb(value.__traceback__)[-1]
@@ -198,7 +198,7 @@ def _gradient(program: Program, path: Path) -> Verdict:
     if isinstance(got, CompileError):
         return refusal(got)
     if isinstance(got, Exception):
-        return Verdict("wrong", f"gradient: {_told(got)}")
+        return Verdict("wrong", f"gradient: {_with_place(got)}")
     found = sum(float(np.sum(g * directions[k])) for g, k in zip(got, argnums, strict=True))
     if not math.isfinite(found) and _SINGULAR.search(source):
         return Verdict("deviation", "a derivative at 0 of a root, a logarithm or a quotient")

@@ -117,7 +117,7 @@ def arity(name: str) -> tuple[int, int]:
 
 @cache
 def keywords(name: str) -> tuple[str, ...]:
-    """Those of the keywords worth giving that a function has."""
+    """The keywords worth giving that a function has."""
     value = find(name)
     if isinstance(value, np.ufunc):
         return ()

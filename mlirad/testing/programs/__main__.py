@@ -38,7 +38,7 @@ def main() -> int:
     parser.add_argument("--bias", choices=BIASES, action="append", help="the generator's bias; both if not given")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--count", type=int, default=100, help="how many seeds, of each bias")
-    parser.add_argument("--log", type=Path, help="a file of results: what it already tells is not run again")
+    parser.add_argument("--log", type=Path, help="a file of results: what it already has is not run again")
     parser.add_argument("--no-derivatives", action="store_true", help="values and side effects only")
     parser.add_argument("--show", action="store_true", help="print the program of the first seed and its verdicts")
     parser.add_argument("--minimise", action="store_true", help="cut the wrong program of the first seed down")

@@ -31,7 +31,7 @@ from mlirad.testing.programs.program import Program
 Key = tuple[str, int]
 
 PATIENCE = 60.0
-"""Seconds of work after which a program hangs; ten times as many where nothing but the clock tells."""
+"""Seconds of work after which a program hangs; ten times as many where only the clock is known."""
 
 LIFE = 500
 """Programs that one process judges: caches of what was compiled grow."""
@@ -180,7 +180,7 @@ def generation() -> str:
 
 
 def _read(log: Path, summary: Summary) -> Iterator[Key]:
-    """The programs that a log tells. Raises ValueError if they are another generator's."""
+    """The programs in a log. Raises ValueError if they are another generator's."""
     if not log.exists():
         log.write_text(json.dumps({"generator": generation()}) + "\n")
     first, *lines = log.read_text().splitlines()

@@ -18,7 +18,7 @@ _LOOPS = (ast.For, ast.While)
 
 
 def features_of(source: str) -> set[str]:
-    """The features of the functions in a text, except those of `program.py`, which every program has."""
+    """The features of the functions in a text, except the functions of `program.py`, which every program has."""
     found: set[str] = set()
     for function in ast.parse(source).body:
         if isinstance(function, ast.FunctionDef) and function.name not in COMMON:
@@ -247,7 +247,7 @@ def _of_function(function: ast.FunctionDef, nodes: list[ast.AST]) -> set[str]:
 
 
 def _returns_an_array(node: ast.Return) -> bool:
-    """Whether a name of an array is returned: those of arguments, of arrays made, of views."""
+    """Whether a name of an array is returned: of an argument, a new array or a view."""
     values = node.value.elts if isinstance(node.value, ast.Tuple) else []
     return any(isinstance(each, ast.Name) and each.id[0] in "xyzmwehtv" for each in values)
 

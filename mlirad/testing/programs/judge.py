@@ -84,7 +84,7 @@ def reason(error: BaseException) -> str:
 
 
 def _refusal(error: CompileError, about: str) -> Verdict:
-    """A refusal tells the place in the program; without one it is the compiler that has failed."""
+    """A refusal names the place in the program; without a place, the compiler has failed."""
     return Verdict("wrong" if error.location is None else "refused", about, reason(error))
 
 

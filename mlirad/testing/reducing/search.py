@@ -80,7 +80,7 @@ def fails_as(passes: Sequence[ModulePass], context: Context, wanted: Failure) ->
 
 
 def satisfies(command: str) -> Test:
-    """Whether a shell command exits with 0 if it is given the name of a file with the module."""
+    """Whether a shell command, given the name of a file with the module, exits with 0."""
 
     def test(module: ModuleOp) -> bool:
         with tempfile.TemporaryDirectory() as folder:

@@ -74,7 +74,7 @@ func.func private @narrow(%x: f64) -> f64 {
 //               |               +--> (needed)
 //               +--> (needed)
 //
-// CHECK-LABEL: func.func private @dear.vjp
+// CHECK-LABEL: func.func private @costly.vjp
 // CHECK:         ad.tape {{.*}}: tensor<18xf64>
 // CHECK:         nd.insert %s,
 // CHECK:         %e = nd.exp
@@ -84,7 +84,7 @@ func.func private @narrow(%x: f64) -> f64 {
 // CHECK:           %[[E:e_[0-9]+]] = nd.extract %tape[
 // CHECK:           nd.add %[[E]], %half
 // CHECK:         recomputed = 1 : i64, stored = 2 : i64
-func.func private @dear(%x: f64) -> f64 {
+func.func private @costly(%x: f64) -> f64 {
   %zero = nd.constant {value = 0 : i64} : i64
   %one = nd.constant {value = 1 : i64} : i64
   %n = nd.constant {value = 9 : i64} : i64
@@ -102,6 +102,6 @@ func.func private @dear(%x: f64) -> f64 {
 func.func @all(%x: tensor<9xf64>, %v: f64, %u: f64) -> (tensor<9xf64>, f64, f64) {
   %y0, %d0 = ad.vjp @recomputed(%x)(%u) wrt [0] outs [0] : (tensor<9xf64>)(f64) -> (f64, tensor<9xf64>)
   %y1, %d1 = ad.vjp @narrow(%v)(%u) wrt [0] outs [0] : (f64)(f64) -> (f64, f64)
-  %y2, %d2 = ad.vjp @dear(%v)(%u) wrt [0] outs [0] : (f64)(f64) -> (f64, f64)
+  %y2, %d2 = ad.vjp @costly(%v)(%u) wrt [0] outs [0] : (f64)(f64) -> (f64, f64)
   return %d0, %d1, %d2 : tensor<9xf64>, f64, f64
 }

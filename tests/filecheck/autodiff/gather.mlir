@@ -20,7 +20,7 @@ func.func private @write(%x: tensor<9xf64>, %v: tensor<4xf64>, %i: tensor<4xi64>
   return %y : tensor<9xf64>
 }
 
-// No place stands twice among known indices: nothing is to be told apart.
+// No place occurs twice among known indices: none needs to be distinguished from another.
 // CHECK-LABEL: func.func private @write_known.vjp(
 // CHECK-NOT:     nd.keep_last
 // CHECK:         func.return

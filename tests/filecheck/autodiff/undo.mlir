@@ -1,6 +1,6 @@
 // RUN: mlirad-opt %s -p mlirad-differentiate,mlirad-dce,mlirad-tape,mlirad-cse,mlirad-dce | filecheck %s
 // Sweeps over an array in place: a[i + 1] = a[i] * a[i + 1] * a[i + 2]. The array is carried backwards beside its
-// cotangent; each write is taken back with the one element that it overwrote, and the reads are made again.
+// cotangent; each write is undone with the one element that it overwrote, and the elements are re-read.
 
 // CHECK-LABEL: func.func private @f.vjp
 // CHECK:         ad.tape {{.*}}: tensor<24xf64>

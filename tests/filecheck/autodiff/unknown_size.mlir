@@ -1,6 +1,6 @@
 // RUN: mlirad-opt %s -p mlirad-differentiate,mlirad-dce,mlirad-tape,mlirad-canonicalize,mlirad-cse,mlirad-dce | filecheck %s
 
-// A slice whose length changes from trip to trip. What is read of an array that is final there is read again; what is
+// A slice whose length changes from trip to trip. What is read of an array that is final there is re-read; what is
 // computed is stored in a slot that has room for the longest.
 
 func.func private @f(%x: tensor<8xf64>) -> f64 {

@@ -1,5 +1,5 @@
 // RUN: mlirad-opt %s -p mlirad-bufferize,mlirad-plan-arena | filecheck %s
-// A carried array that each trip makes anew, and not element by element from itself, alternates between two buffers.
+// A carried array that each trip replaces by a new one, and not element by element from itself, alternates between two buffers.
 
 // CHECK-LABEL: func.func public @powers(
 // CHECK-SAME:  attributes {mlirad.arena_size = 128 : i64}
@@ -29,7 +29,7 @@ func.func public @powers(%A: tensor<3x3xf64>, %x: tensor<3xf64>, %n: i64) -> ten
   return %r : tensor<3xf64>
 }
 
-// Where only one branch makes it anew, the spare buffer goes through the `if` too.
+// Where only one branch makes a new one, the spare buffer goes through the `if` too.
 // CHECK-LABEL: func.func public @some_powers(
 // CHECK:       } do {
 // CHECK:       ^bb0(%[[v:[^:]+]]: memref<3xf64>, %{{[^:]+}}: i64, %[[spare:[^:]+]]: memref<3xf64>):

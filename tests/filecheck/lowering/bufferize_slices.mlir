@@ -107,7 +107,7 @@ func.func public @thin(%a: tensor<4x5xf64> {mlirad.written = 0 : i64}, %b: tenso
   return %r : tensor<4x5xf64>
 }
 
-// A column, of which one element changes.
+// One element of a column changes.
 // CHECK-LABEL: func.func public @thin_element(
 // CHECK-NOT:   memref.alloc
 // CHECK-NOT:   memref.copy

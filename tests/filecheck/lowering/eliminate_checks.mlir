@@ -283,7 +283,7 @@ func.func @guarded(%n: i64) -> i64 {
   func.return %r : i64
 }
 
-// Nothing bounds this counter: its check stays. But it tells that the counter, from 0, is not negative.
+// Nothing bounds this counter: its check stays. But it shows that the counter, from 0, is not negative.
 // CHECK-LABEL: func.func @unguarded
 // CHECK:         nd.add_fits
 // CHECK-NEXT:    nd.check

@@ -22,7 +22,7 @@ func.func @transposed(%a: memref<?x?xf64>, %o: memref<?x?xf64>) {
   func.return
 }
 
-// Where the body is dear, a strided input is gathered, so that lanes share its cost.
+// Where the body is costly, a strided input is gathered, so that lanes share its cost.
 // CHECK-LABEL: func.func @gathered
 // CHECK-COUNT-4: vector.insert
 // CHECK:       math.exp %{{.*}} : vector<4xf64>

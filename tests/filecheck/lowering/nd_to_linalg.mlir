@@ -1,6 +1,6 @@
 // RUN: mlirad-opt %s -p 'mlirad-nd-to-linalg' | filecheck %s
 
-// Scalars become arith and math, arrays generics; no op of ours is left.
+// Scalars become arith and math, arrays generics; no nd or ad op is left.
 // CHECK-NOT: {{ (nd|ad)\.}}
 
 // CHECK-LABEL: func.func public @elementwise

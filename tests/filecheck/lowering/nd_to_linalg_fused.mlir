@@ -41,7 +41,7 @@ func.func public @reduction(%a: tensor<3x4xf64>) -> tensor<3xf64> {
   func.return %s : tensor<3xf64>
 }
 
-// What is dear is computed once, for two readers of one group, and stays where two groups read it.
+// A costly op is computed once for two readers of one group, and stays where two groups read it.
 // CHECK-LABEL: func.func public @shared
 // CHECK-COUNT-1: math.exp
 // CHECK-NOT:     math.exp
@@ -121,7 +121,7 @@ func.func public @sum_of_a_number(%x: f64) -> f64 {
   func.return %s : f64
 }
 
-// A size of what is computed elsewhere is that of what it is computed of: %e is never there.
+// The size of an array that is computed elsewhere is read from its operand: %e never exists.
 // CHECK-LABEL: func.func public @unknown_size
 // CHECK:         tensor.dim %a
 // CHECK-COUNT-1: linalg.generic

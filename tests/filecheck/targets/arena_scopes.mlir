@@ -1,7 +1,7 @@
 // RUN: mlirad-opt %s -t 'mlirad{target=cpu after=loops stage=llvmir}' | filecheck %s
 
-// Buffers of the arena that share no byte are told apart; %c lies where %a was, and is only told from %b;
-// where it ends, its bound says.
+// Buffers of the arena that share no byte get scopes of their own; %c lies where %a was, and is only known not to
+// overlap %b; its bound says where it ends.
 // CHECK-LABEL: define internal i32 @"mlirad.body.scopes"
 // CHECK: store double {{.*}} !alias.scope ![[A:[0-9]+]], !noalias ![[NOT_A:[0-9]+]]
 // CHECK: store double {{.*}} !alias.scope ![[B:[0-9]+]], !noalias ![[NOT_B:[0-9]+]]

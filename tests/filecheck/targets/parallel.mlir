@@ -30,14 +30,14 @@ func.func public @fill(%x: memref<1000xf64>, %v: f64) {
   func.return
 }
 
-// A loop of many trips in a body is cut into strips, as in a function, and asks the pool between them. Who is told that
-// the call is given up returns.
+// A loop of many trips in a body is cut into strips, as in a function, and asks the pool between them. A thread that
+// learns that the call is given up returns.
 // CHECK:      define internal void @"mlirad.blocks.scale.parallel[[M:[0-9]+]]"
 // CHECK:        store i64 4194304, ptr %budget
 // CHECK:        %[[LEFT:.*]] = sub nsw i64 %{{.*}}, 16384
-// CHECK:        %[[ANEW:.*]] = call i64 @mlirad_parallel_poll(ptr %job)
-// CHECK:        store i64 %[[ANEW]], ptr %budget
-// CHECK:        %[[GOES:.*]] = icmp ne i64 %[[ANEW]], 0
+// CHECK:        %[[REFILL:.*]] = call i64 @mlirad_parallel_poll(ptr %job)
+// CHECK:        store i64 %[[REFILL]], ptr %budget
+// CHECK:        %[[GOES:.*]] = icmp ne i64 %[[REFILL]], 0
 // CHECK:        br i1 %[[GOES]], label %{{.*}}, label %[[FAIL:.*]], !prof
 // CHECK:      [[FAIL]]:
 // CHECK-NEXT:   br label %leave

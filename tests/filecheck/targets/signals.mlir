@@ -1,6 +1,6 @@
 // RUN: mlirad-opt %s -t 'mlirad{target=cpu after=loops stage=llvmir}' | filecheck %s
 
-// A loop of unknown length is cut into strips, between two of which the budget is charged; a loop known to be short is
+// A loop of unknown length is cut into strips, and the budget is charged between two strips; a loop known to be short is
 // left alone, also one that runs to the counter of another; a while charges at each trip, and where the budget is used
 // up, the runtime looks for signals.
 // CHECK-LABEL: define internal i32 @"mlirad.body.strips"
@@ -43,8 +43,8 @@ func.func public @short(%x: memref<8x8xf64>) {
 // CHECK: store i64 %[[LESS]], ptr %budget
 // CHECK: %[[IS:.*]] = icmp sgt i64 %[[LESS]], 0
 // CHECK: br i1 %[[IS]]
-// CHECK: %[[ANEW:.*]] = call i64 @mlirad.poll(ptr %ctx)
-// CHECK: icmp ne i64 %[[ANEW]], 0
+// CHECK: %[[REFILL:.*]] = call i64 @mlirad.poll(ptr %ctx)
+// CHECK: icmp ne i64 %[[REFILL]], 0
 // CHECK: ret i32 0
 func.func public @trips(%x: f64) -> f64 {
   %one = arith.constant 1.0 : f64

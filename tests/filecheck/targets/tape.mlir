@@ -1,6 +1,6 @@
 // RUN: mlirad-opt %s -t 'mlirad{target=cpu after=loops stage=llvmir}' | filecheck %s
 
-// A carried array of unknown size is a pointer and its size; its static parts are carried by nobody.
+// A carried array of unknown size is a pointer and its size; its static parts are not carried.
 // CHECK-LABEL: define internal i32 @"mlirad.body.carry"
 // CHECK: {{^}}while
 // CHECK-NEXT: [[P:%v[0-9]+]] = phi ptr

@@ -31,7 +31,7 @@ def symm(alpha, beta, c, a, b):
 
 
 def syrk(alpha, beta, c, a):
-    """c := alpha a a' + beta c, of which only the lower half is computed."""
+    """c := alpha a a' + beta c; only the lower half is computed."""
     n, m = a.shape
     for i in range(n):
         c[i, : i + 1] *= beta
@@ -40,7 +40,7 @@ def syrk(alpha, beta, c, a):
 
 
 def syr2k(alpha, beta, c, a, b):
-    """c := alpha (a b' + b a') + beta c, of which only the lower half is computed."""
+    """c := alpha (a b' + b a') + beta c; only the lower half is computed."""
     n, m = a.shape
     for i in range(n):
         c[i, : i + 1] *= beta

@@ -200,7 +200,7 @@ def test_second_order(f: Function, x: np.ndarray) -> None:
 
 @pytest.mark.parametrize("f", [array_is_scratch, weighted_sort])
 def test_work_is_linear(f: Function) -> None:
-    """No call makes, copies, fills or adds an array, but for the tapes of its loops, as long as their trips."""
+    """No call makes, copies, fills or adds an array, except the tapes of its loops, as long as their trips."""
     text = mlirad.grad(f).lower(np.linspace(0.0, 1.0, 40)[::-1].copy()).as_text("bufferized")
     called = text[text.index("func.func private") :]
     assert "pullback" in called

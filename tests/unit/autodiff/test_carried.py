@@ -33,7 +33,7 @@ def one(x: Expr, n: Expr) -> Any:
 
 
 def two_steps(x: Expr, n: Expr) -> Any:
-    """Three numbers in a row: each is had from the one before it, a trip later."""
+    """Three numbers in a row: each is recovered from the one before it, a trip later."""
 
     def step(_: Expr, old: Expr, s: Expr, total: Expr) -> Any:
         new = np.sin(s) * 0.9 + old * old * 0.1  # type: ignore[call-overload]

@@ -69,7 +69,7 @@ def test_a_read_after_the_write_of_the_same_trip() -> None:
 
 
 def test_a_read_of_an_old_version_after_the_write() -> None:
-    """The order of the versions counts, not that of the lines."""
+    """The order of the versions counts, not the order of the lines."""
 
     def step(i: Expr, y: Expr) -> Expr:
         written = put(get(y, 0), y, i + 1)
@@ -157,7 +157,7 @@ def test_branches_that_choose_an_array_are_left_alone() -> None:
 
 
 def test_an_old_version_read_in_an_inner_loop() -> None:
-    """What earlier trips of the inner loop wrote is not in the old version: their order is not that of the trips."""
+    """What earlier trips of the inner loop wrote is not in the old version: versions do not follow the trips."""
 
     def row(i: Expr, m: Expr) -> Expr:
         return for_loop(5, [m], lambda j, new: put(get(m, i, j), new, i, j + 1))[0]

@@ -65,7 +65,7 @@ def test_a_stencil_stores_its_writes_and_not_its_reads() -> None:
 
 
 def test_what_a_write_overwrites_is_stored_only_if_it_is_read() -> None:
-    """Two writes a trip; nobody reads what the second one overwrites."""
+    """Two writes a trip; what the second one overwrites is never read."""
 
     def step(i: Expr, m: Expr) -> Expr:
         v = get(m, 0, i) * get(m, 0, i + 1)

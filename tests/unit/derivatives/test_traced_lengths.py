@@ -47,7 +47,7 @@ def loss_of(f: Callable[..., Any], numbers: np.ndarray) -> Callable[..., Any]:
 
 
 def three_losses(f: Callable[..., Any]) -> Callable[..., Any]:
-    """The same of an algorithm of up to three arrays, the first of which it may write."""
+    """The same for an algorithm of up to three arrays; it may write the first."""
 
     def of_one(a):
         a = a * 1.0

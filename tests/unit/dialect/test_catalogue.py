@@ -512,7 +512,7 @@ def test_derivatives(sample: Sample, dtype: type) -> None:
             shifted[i] = shifted[i] + step * np.asarray(direction, F64)
         return op.reference(*shifted)
 
-    # The reference computes in float64, but for a cast to float32, which is linear and so can take a large step.
+    # The reference computes in float64, except a cast to float32, which is linear and so can take a large step.
     step = 1e-5 if out is F64 or sample.op is not C.CastOp else 1e-2
     epsilon = max(np.finfo(dtype).eps, np.finfo(out).eps)
     difference = np.vdot(cotangent, (np.asarray(moved(step), F64) - moved(-step)) / (2 * step))

@@ -153,7 +153,7 @@ SCALARS = [known_trips, begins_with_one, under_if, triangle, until, changed_and_
 ARRAYS = [arrays, copies, in_a_dict, in_a_helper, rows_of_a_list, reads_the_last]
 
 
-# The gradients of these are compiled in every run, those of the others are interpreted there.
+# The gradients of these are compiled in every run; the other gradients are interpreted.
 NATIVE = SCALARS + ARRAYS if os.environ.get("MLIRAD_FULL") else [under_if, copies]
 
 

@@ -275,7 +275,7 @@ def test_code_without_a_source_is_refused() -> None:
 
 
 class Kernel:
-    """What `mlirad.jit` gives, as far as the frontend is concerned."""
+    """The part of a kernel of `mlirad.jit` that the frontend looks at."""
 
     __mlirad_function__: Any = None
 

@@ -246,7 +246,7 @@ def test_joins(left):
 
 
 def test_there_is_no_second_table():
-    """Nothing else of the frontend asks NumPy what dtypes become, or tells which Python number a dtype holds."""
+    """Nothing else of the frontend asks NumPy what dtypes become, or finds which Python number a dtype holds."""
     asked = {"result_type", "promote_types", "can_cast", "resolve_dtypes", "min_scalar_type", "common_type"}
     found = []
     for path in Path(nep50.__file__).parent.glob("*.py"):

@@ -29,7 +29,7 @@ ARGUMENTS = (np.array([0.5, -1.0, 2.0]), 0.25, {"w": np.ones(3)})
 
 
 def names(text: str) -> set[str]:
-    """The names of values, without the numbers that tell those of one name apart."""
+    """The names of values, without the numbers that make them unique."""
     return {re.sub(r"_\d+$", "", found) for found in re.findall(r"%([\w.$-]+)", text)}
 
 

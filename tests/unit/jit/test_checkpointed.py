@@ -1,4 +1,4 @@
-"""Loops that are checkpointed: gradients are those of the plain loop, memory is not; the schedule is the best one."""
+"""Loops that are checkpointed: gradients equal the plain loop's, memory is less, and the schedule is the best one."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_it_stands_at_the_head_of_a_loop() -> None:
 
 @cache
 def fewest(n: int, slots: int) -> int:
-    """The fewest trips run ahead to undo n, with so many states of which the first is at the beginning."""
+    """The fewest trips run ahead to undo n, with so many states, the first at the beginning."""
     if n == 1:
         return 0
     if slots == 1:

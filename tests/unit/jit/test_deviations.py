@@ -23,7 +23,7 @@ TESTED: list[str] = []
 
 
 def row(*starts: str) -> Callable[[Any], Any]:
-    """The test is that of the rows whose first columns begin so."""
+    """The test belongs to the rows whose first columns begin so."""
     TESTED.extend(starts)
     return lambda test: test
 

@@ -76,7 +76,7 @@ def entries(root: Path) -> list[Path]:
 
 
 class Session:
-    """A module that is written anew and run anew, as by a process after another."""
+    """A module that is written and run again, as by one process after another."""
 
     def __init__(self, place: Path):
         self.place = place
@@ -179,7 +179,7 @@ CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = [
 
 
 def same(a: Any, b: Any) -> None:
-    """Same types, dtypes and, but for rounding, numbers."""
+    """Same types, dtypes and, up to rounding, numbers."""
     (leaves, structure), (others, other) = mlirad.tree.flatten(a), mlirad.tree.flatten(b)
     assert structure == other
     for leaf, wanted in zip(leaves, others, strict=True):

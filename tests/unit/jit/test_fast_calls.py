@@ -254,7 +254,7 @@ def hostile(x: np.ndarray) -> Iterator[Any]:
     readonly = x.copy()
     readonly.flags.writeable = False
     yield readonly
-    yield np.frombuffer(x.tobytes())  # of a buffer that nobody else keeps
+    yield np.frombuffer(x.tobytes())  # the only owner of its buffer
     yield np.dtype("f8", metadata={"unit": "m"}) and x.astype(np.dtype("f8", metadata={"unit": "m"}))
     yield np.lib.stride_tricks.as_strided(x, (4,), (8,))
     yield np.array([1.0, np.nan, np.inf, -0.0])

@@ -121,7 +121,7 @@ def _alarm(after: float, handler: Callable[..., Any]) -> Iterator[None]:
 
 
 class _Arrival:
-    """Handles a signal as Python handles Ctrl-C, and tells when it was sent, as far as that is known."""
+    """Handles a signal as Python handles Ctrl-C, and keeps the time when it was sent, if that is known."""
 
     def __init__(self, after: float) -> None:
         self.due = time.perf_counter() + after

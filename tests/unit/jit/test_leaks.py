@@ -50,7 +50,7 @@ def unknown(x):
 
 
 class _Mallinfo(ctypes.Structure):
-    """What glibc tells of its heap, as far as it is in use."""
+    """What glibc reports about the part of its heap that is in use."""
 
     _fields_ = [
         (name, ctypes.c_size_t)

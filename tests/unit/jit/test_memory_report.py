@@ -1,4 +1,4 @@
-"""`lower(...).memory()`: what a call will need, against what `last_memory()` tells after it."""
+"""`lower(...).memory()`: what a call will need, against what `last_memory()` reports after it."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ VALUES = {
     "sums": (sums, [(N // 5, 5)], np.float64),
     "inner": (inner, [(N // 5, 5), (N // 5, 7)], np.float64),
 }
-IN_ANOTHER_ORDER = {"sums", "inner"}  # their partial sums are those of blocks
+IN_ANOTHER_ORDER = {"sums", "inner"}  # their partial sums are sums of blocks
 
 
 def arrays(shapes: Sequence[tuple[int, ...]], dtype: Any) -> list[np.ndarray]:
@@ -448,7 +448,7 @@ def test_ctrl_c_leaves_a_shared_call(transform: Callable[..., Any], monkeypatch:
 
 @pytest.mark.parametrize("block", [1 << 50, 1 << 29], ids=["one block", "two blocks"])
 def test_signals_are_looked_for_in_the_middle_of_a_block(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks may take long, those of a product of many matrices, say."""
+    """Blocks may take long, for example in a product of many matrices."""
 
     def part(x, n):
         return np.exp(np.sin(np.cos(np.tanh(np.exp(x[:n])))))[::1000].sum()

@@ -133,9 +133,11 @@ def test_an_unknown_option_names_those_there_are(toy) -> None:
     with pytest.raises(TypeError) as caught:
         mlirad.jit(energy, vectors=4)
     assert str(caught.value) == (
-        f"jit() has no option 'vectors'; its options are {own}, and those of the target 'cpu': vector_bytes"
+        f"jit() has no option 'vectors'; its options are {own}, and the options of the target 'cpu': vector_bytes"
     )
-    with pytest.raises(TypeError, match=r"no option 'vector_bytes'; .*those of the target 'toy': grain, toy_mode"):
+    with pytest.raises(
+        TypeError, match=r"no option 'vector_bytes'; .*the options of the target 'toy': grain, toy_mode"
+    ):
         mlirad.jit(energy, target="toy", vector_bytes=16)
     with pytest.raises(TypeError, match=r"jit\(\) has no option 'of_target'"):
         mlirad.jit(energy, of_target=())
@@ -208,7 +210,7 @@ def test_kernels_with_options_pickle(toy) -> None:
 
 
 def test_code_on_disk_is_kept_by_options(root, toy) -> None:
-    """Of each option its own code, found again; also where neither text nor fingerprint tells them apart."""
+    """Each option has its own code, which is found again, also where text and fingerprint are the same."""
     for _ in range(2):
         for options in ({}, {"grain": 2}, {"grain": True}, {"grain": 2, "toy_mode": "fancy"}):
             np.testing.assert_allclose(mlirad.jit(energy, target="toy", **options)(X), energy(X))

@@ -57,7 +57,7 @@ def test_lambdas_of_one_line(function: Any) -> None:
 
 
 def test_lambdas_of_one_line_without_columns() -> None:
-    """Python may be told to keep no columns: the code tells which lambda it is."""
+    """Python can be run without columns: then the code shows which lambda it is."""
     program = """
         from mlirad.frontend.program.source import source_of
         import ast

@@ -128,7 +128,7 @@ def test_start_read_after_the_loop() -> None:
 
 
 def test_fresh_value_and_the_old_one() -> None:
-    """The new array goes round with the array that it was made from: three buffers are alive."""
+    """The loop carries the new array and the array that it was made from: three buffers are alive."""
     body = (
         f"%r:2 = scf.for %q = %c0 to %n step %c1 iter_args(%x = %a, %y = %b) -> ({V}, {V}) : i64 {{\n"
         f"  %m = tensor.empty() : {V}\n  %z = {DOUBLE.format('%x', '%m')}\n  scf.yield %z, %x : {V}, {V}\n}}"

@@ -239,7 +239,7 @@ def test_requests_are_refused_with_their_place() -> None:
 
 
 def test_each_op_has_an_answer() -> None:
-    """Every op of ours is lowered somewhere here, so that a new one is noticed."""
+    """Every nd op is lowered somewhere here, so that a new one is noticed."""
     seen = {name for seed in range(60) for name in ours(random_ir.module(seed))}
     # Scalar bodies are lowered alike, and the catalogue test runs them all.
     elsewhere = {op_class.name for op_class in op_classes() if issubclass(op_class, ElementwiseOp)}
@@ -259,7 +259,7 @@ FUSED: dict[str, tuple[list[Attribute], Callable[..., list[Expr]], int]] = {
     "two results": ([V], lambda x: [(e := np.exp(x)) + 1.0, e * 2.0], 3),
     "cheap for two": ([V], lambda x: [np.exp(n := -x), np.sin(n)], 2),
     "broadcast": ([M, V], lambda a, v: [a * broadcast(v, (1,), (3, 4))], 1),
-    "dear broadcast": ([M, V], lambda a, v: [a * broadcast(np.exp(v), (1,), (3, 4))], 2),
+    "costly broadcast": ([M, V], lambda a, v: [a * broadcast(np.exp(v), (1,), (3, 4))], 2),
     "transposed": ([M], lambda a: [emit(TransposeOp, np.exp(a), permutation=(1, 0))], 1),
     "transposed twice used": ([types.tensor((4, 4), F64)], lambda a: [symmetric(np.exp(a))], 2),
     "reduced": ([M], lambda a: [sum_of(np.exp(a) * a, (1,))], 1),

@@ -5,8 +5,8 @@ there are never more of either here. The differences:
 
 * results: MLIR allocates and returns them, here they are computed in the caller's memory (`either`, `reshaped`,
   `replace`, `running_sum`...: an allocation less, of `running_sum` a copy of zeros less),
-* swaps, arrays made anew in each trip, in one branch or rotating (`jacobi`, `powers`, `some_powers`, `rotate`): MLIR
-  allocates, and mostly copies, in each trip; here carried arrays are pointers and a spare buffer goes round,
+* swaps, arrays replaced in each trip, in one branch or rotating (`jacobi`, `powers`, `some_powers`, `rotate`): MLIR
+  allocates, and mostly copies, in each trip; here carried arrays are pointers and a spare buffer is carried,
 * a slice changed and put back (`scale_rows`, `one_element`): MLIR copies it,
 * an elementwise op on an operand that dies (`chain`): MLIR takes no operand's buffer that `outs` does not name.
 
@@ -121,7 +121,7 @@ def loop_programs() -> Iterator[tuple[str, Any, tuple[Any, ...], Any]]:
 
 
 def test_loop_programs(mlir_opt: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of neither, anywhere, more than MLIR; where arrays are swapped or made anew in a trip, fewer."""
+    """Never more of either than MLIR; fewer where a trip swaps or replaces arrays."""
     monkeypatch.syspath_prepend(Path(__file__).parents[3] / "benchmarks")
     fewer = set()
     for name, function, arguments, argnums in loop_programs():

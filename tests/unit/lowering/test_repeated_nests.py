@@ -61,7 +61,7 @@ def test_the_gradient_of_repeated_layers() -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n", [7, 16, 61])
 def test_products_in_every_layout(n: int, dtype: type) -> None:
-    """Those of 61 rows and columns are so long that their function calls one of tiles."""
+    """Products of 61 rows and columns are so long that their function calls one of tiles."""
     rng = np.random.default_rng(6)
     a, *bs = [rng.integers(-2, 3, (n, n)).astype(dtype) for _ in range(MANY + 1)]
     compiled = mlirad.jit(products)

@@ -1,7 +1,7 @@
-"""Whole programs: values and side effects are NumPy's, gradients those of central differences in extended precision.
+"""Whole programs: values and side effects are NumPy's, gradients agree with central differences in extended precision.
 
-All floats among the arguments are differentiated. At short sizes every day, at those of NPBench's small and medium
-presets in `make full`.
+All floats among the arguments are differentiated. Every run takes short sizes, `make full` the sizes of NPBench's
+small and medium presets.
 """
 
 from __future__ import annotations

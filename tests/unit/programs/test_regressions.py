@@ -129,7 +129,7 @@ def test_a_forward_sweep_that_keeps_nothing() -> None:
 
 
 def test_a_module_that_is_changed_and_reloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The text of the file as it was when another function of it was compiled is not that of the reloaded one."""
+    """A function of a reloaded module is compiled from the new text, not from a text that was read before."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     file = tmp_path / "reloaded_program.py"

@@ -40,7 +40,7 @@ def test_times_are_of_one_call(harness: ModuleType) -> None:
     assert calls["fast"] > calls["slow"] >= 5
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux's /proc tells the high-water mark")
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux's /proc has the high-water mark")
 def test_memory_counts_the_call_and_not_its_preparation(harness: ModuleType) -> None:
     size = 64 * 2**20
 

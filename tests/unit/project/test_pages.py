@@ -15,7 +15,7 @@ PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 LINES_OF_A_DECISION = 40
 PARTS_OF_A_DECISION = ["Context", "Decision", "Consequence"]
-# What the recipe for a pass tells to write.
+# What the recipe for a pass has the reader write.
 NEW = {"tests/filecheck/lowering/cancel_sub.mlir"}
 
 

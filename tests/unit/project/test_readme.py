@@ -1,4 +1,4 @@
-"""What README.md says is so: its Python runs and prints what it says, its commands are those of CI.
+"""What README.md says is so: its Python runs and prints what it says, and CI runs its commands.
 
 The Python of docs/running.md runs as well.
 """

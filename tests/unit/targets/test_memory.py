@@ -156,7 +156,7 @@ def test_a_loop_gives_back_what_each_trip_takes(load) -> None:
 
 
 def test_many_blocks(load) -> None:
-    """More blocks than the table starts with; those of a loop that carries one are kept to the end of the call."""
+    """More blocks than the table starts with; blocks of a loop that carries one are kept to the end of the call."""
     artifact = load("""
       func.func public @f(%n: index) -> (memref<?xf64>, i64) {
         %c0 = arith.constant 0 : index

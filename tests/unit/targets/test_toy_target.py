@@ -1,4 +1,4 @@
-"""The target that ARCHITECTURE.md tells to write runs as it stands there: values, gradients, writes, errors."""
+"""The target in ARCHITECTURE.md runs as it is written there: values, gradients, writes, errors."""
 
 from __future__ import annotations
 

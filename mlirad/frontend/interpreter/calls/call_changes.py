@@ -306,7 +306,7 @@ class _Comparison:
 
     def __init__(self, before: State, after: State):
         self._before, self._after = before, after
-        self._cells: dict[int, int] = {}  # of the one, by those of the other
+        self._cells: dict[int, int] = {}  # cells of one state, by cells of the other
         self._objects: dict[int, int] = {}
 
     @property

@@ -48,7 +48,7 @@ class PulledBack:
 
 
 _OPTIONS = ("argnums", "has_aux", "grad_position")
-"""The options of `grad` and `value_and_grad`, without those of compilations."""
+"""The options of `grad` and `value_and_grad` themselves, without the options of compilations."""
 
 
 def make_transformed(context: Context, transform: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
@@ -346,7 +346,7 @@ def forward(context: Context, function: Value, request: Vjp, args: Sequence[Valu
     require_active(context, wrt, active.items, name)
     result = require_pair(context, outlined, name)[0] if request.has_aux else outlined.result
     require_no_list(context, result, name)
-    # The leaves of the value come before those of the aux.
+    # The leaves of the value come first, then the leaves of the aux.
     leaves = outlined.leaves[: sum(1 for _ in outline.result_leaves(context, result))]
     outs = tuple(k for k, leaf in enumerate(leaves) if leaf.dtype.kind == "f")
     results = emit_request(context, ForwardOp, outlined, [], wrt, outs)

@@ -65,7 +65,7 @@ class Reason:
 
 
 def must_unroll(context: Context, iterable: Value, length: int | Traced) -> bool:
-    """Whether the elements are not those of arrays and ranges, so that each has a value of its own."""
+    """Whether the iterable is neither an array nor a range, so that each element has a value of its own."""
     if isinstance(length, Traced):
         return False
     if isinstance(iterable, Lazy):

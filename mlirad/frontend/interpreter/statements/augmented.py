@@ -79,7 +79,7 @@ def in_place(context: Context, op: ast.operator, current: Value, right: Value) -
     if special_methods.users_class(context, current) is not None:
         return expressions.binary(context, op, current, right)
     if isinstance(current, Object) and is_numpys(right, op):
-        return expressions.binary(context, op, current, right)  # NumPy's operator comes before that of a list
+        return expressions.binary(context, op, current, right)  # NumPy's operator comes before the list's
     if context.grown(current) is not None and isinstance(op, ast.Add):
         return extended(context, current, right)
     if isinstance(current, Object) and isinstance(op, ast.Add) and storage.entry_of(context, current).kind is list:

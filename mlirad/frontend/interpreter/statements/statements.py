@@ -1,7 +1,7 @@
 """Statements: ast -> the ways in which a block may end, each with its state.
 
-Reads: ast and the state. Writes: ops. Leaves: an Outcome; what follows an `if` of which one side leaves is put into the
-other side, so that the usual early exit needs no flag.
+Reads: ast and the state. Writes: ops. Leaves: an Outcome. If one side of an `if` leaves, what follows the `if` is put
+into the other side, so that the usual early exit needs no flag.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ def machine_for(kind: type, attribute: str, code_cache: CodeCache | None) -> Cal
     """By which calls of instances of `kind` go by the plans of the table that is in their attribute `attribute`.
 
     None where that cannot be. What fits no plan goes to `__call__`. The code is made once in a process, and never
-    unloaded; `kind`, which derives from NativelyCallable, and `attribute` are those of the first call.
+    unloaded; `kind`, which derives from NativelyCallable, and `attribute` are the first call's.
     """
     with _lock:
         if not _machines:

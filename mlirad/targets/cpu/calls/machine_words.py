@@ -15,7 +15,7 @@ STEP_BYTES = 48  # kind, a, b, c: integers; p, q: pointers
 TABLE_PLACES = 8
 """How many plans a kernel tries at most."""
 
-# Offsets in the objects of CPython 3.11 to 3.13 and of NumPy, all of which `python_objects` probes.
+# Offsets in the objects of CPython 3.11 to 3.13 and of NumPy; `python_objects` probes them all.
 TYPE, SIZE, ITEMS, TUPLE_ITEMS = 8, 16, 24, 24
 ROOM_OF_LIST = 32  # how many items there is room for
 FLOAT_VALUE = CELL_CONTENT = STRUCT_BUFFER = 16

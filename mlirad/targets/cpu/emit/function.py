@@ -40,7 +40,7 @@ def ops_in(root: Operation) -> list[Operation]:
 
 
 def _first_ops(op: Operation) -> list[Operation | None]:
-    """Those of all blocks, the first block's last."""
+    """The first ops of all blocks, the first block's last."""
     return [block.first_op for region in reversed(op.regions) for block in reversed(list(region.blocks))]
 
 

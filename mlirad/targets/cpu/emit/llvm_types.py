@@ -73,7 +73,7 @@ def llvm_type(type: Attribute) -> str:
 
 @once
 def memory_type(type: Attribute) -> str:
-    """The type of a value in memory: the same, but that a bool is a byte."""
+    """The type of a value in memory: the same, except that a bool is a byte."""
     if bits_of(type) != 1:
         return llvm_type(type)
     lanes = lanes_of(type)
