@@ -11,6 +11,8 @@ from mlirad.library.spells import spells
 
 @spells("numpy.diff")
 def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+    if n == 0:
+        return a
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")
     x = np.asarray(a)
@@ -31,9 +33,11 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         return _rolled(x, shift, axis)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     shifts = shift if isinstance(shift, (tuple, list)) else (shift,)
-    if len(axes) != len(shifts) and len(axes) > 1 and len(shifts) > 1:
-        raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
-    for index in range(max(len(axes), len(shifts))):
+    for each in axes:
+        np.rollaxis(x, each)  # raises what NumPy does for an axis that x does not have
+    if len(axes) != len(shifts) and len(axes) != 1 and len(shifts) != 1:
+        raise ValueError("shape mismatch: objects cannot be broadcast to a single shape")
+    for index in range(min(len(axes), len(shifts)) and max(len(axes), len(shifts))):
         x = _rolled(x, shifts[index if len(shifts) > 1 else 0], axes[index if len(axes) > 1 else 0])
     return x
 

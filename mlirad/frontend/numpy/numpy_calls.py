@@ -38,7 +38,7 @@ from mlirad.frontend.program.hidden_state import CALLABLES, hint_of
 from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.python_operators import Meanings, install
-from mlirad.frontend.values.traced import Traced, as_traced, is_static, of_array, shape_of, visible, visible_shape
+from mlirad.frontend.values.traced import Traced, is_static, of_array, shape_of, visible, visible_shape
 from mlirad.frontend.values.traced import as_operand as _operand
 from mlirad.library import spells
 
@@ -158,6 +158,16 @@ def _as_constants(result: Any) -> Any:
 _signature = lru_cache(256)(inspect.signature)
 
 
+@lru_cache(256)
+def _signature_of_numpys(function: Any) -> inspect.Signature | None:
+    """The signature of the function that a program calls, if it has one: which arguments have no names, and which must
+    be given. A method's is that of our implementation."""
+    try:
+        return inspect.signature(function)
+    except ValueError:
+        return None
+
+
 def check_arguments(function: Any, made: Implementation, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Arguments that NumPy has and we do not are refused by name; others as Python refuses them."""
     signature = _signature(made)
@@ -170,6 +180,10 @@ def check_arguments(function: Any, made: Implementation, args: Sequence[Any], kw
             hint = f"its arguments may be: {', '.join(ours)}" if ours else None
             raise UnsupportedSyntaxError(f"{spelling(function)}({unknown[0]}=) is not supported", hint=hint) from None
         raise DTypeError(f"{spelling(function)}(): {error}") from None
+    numpys = _signature_of_numpys(function)
+    if numpys is not None:
+        with numpys_refusal():
+            numpys.bind(*args, **kwargs)
 
 
 # --- what is refused --------------------------------------------------------------------------------------------
@@ -252,7 +266,7 @@ _FUNCTIONS: Mapping[Any, Implementation] = {
     np.asarray: numpy_creation.array,
     np.asanyarray: numpy_creation.array,
     np.copy: numpy_creation.copy,
-    np.astype: numpy_creation.astype,
+    np.astype: numpy_creation.astype_of_array,
     **{
         scalar_type: numpy_creation.caster(scalar_type)
         for scalar_type in (
@@ -291,9 +305,10 @@ _FUNCTIONS: Mapping[Any, Implementation] = {
     np.repeat: numpy_shapes.repeat,
     np.tile: numpy_shapes.tile,
     np.diag: numpy_shapes.diag,
+    np.flip: numpy_shapes.flip,
     np.shape: lambda a: visible_shape(shape_of(_operand(a))),
     np.ndim: lambda a: len(shape_of(_operand(a))),
-    np.size: lambda a, axis=None: visible(as_traced(a).size if axis is None else as_traced(a).shape[axis]),
+    np.size: numpy_shapes.size,
     abs: numpy_scalars.absolute,
     pow: numpy_scalars.pow_,
     divmod: numpy_scalars.divmod_,
@@ -316,7 +331,7 @@ def _methods() -> dict[str, Implementation]:
         "all": numpy_reductions.all_,
         "argmax": numpy_reductions.argmax,
         "argmin": numpy_reductions.argmin,
-        "clip": numpy_choice.clip,
+        "clip": numpy_choice.clipped,
         "dot": numpy_products.dot,
         "repeat": numpy_shapes.repeat,
         "take": numpy_gather.take,

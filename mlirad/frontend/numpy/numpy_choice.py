@@ -13,7 +13,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, constant, emit
 from mlirad.dialect.ops.choice import SelectOp
 from mlirad.dialect.ops.compare import cast as cast_expr
-from mlirad.errors import StaticValueError, UnsupportedSyntaxError
+from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import numpy_elementwise
 from mlirad.frontend.values import nep50
 from mlirad.frontend.values.numpys_errors import numpys_refusal
@@ -46,12 +46,26 @@ def _as(x: Traced | Number, dtype: np.dtype, shape: Shape) -> Expr:
         return filled(np.asarray(x).astype(dtype), shape, element)
 
 
-def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+def clip(a: Any, a_min: Any = _MISSING, a_max: Any = _MISSING, *, min: Any = _MISSING, max: Any = _MISSING) -> Any:
+    """`np.clip`, whose limits have two names each."""
+    is_given = [limit is not _MISSING for limit in (a_min, a_max)]
+    if is_given == [False, False]:
+        return clipped(a, *(None if limit is _MISSING else limit for limit in (min, max)))
+    if is_given != [True, True]:
+        missing = "a_max" if is_given[0] else "a_min"
+        raise DTypeError(f"clip() missing 1 required positional argument: '{missing}'")
+    if min is not _MISSING or max is not _MISSING:
+        text = "Passing `min` or `max` keyword argument when `a_min` and `a_max` are provided is forbidden."
+        raise StaticValueError(text)
+    return clipped(a, a_min, a_max)
+
+
+def clipped(a: Any, min: Any = None, max: Any = None) -> Any:
     """min(max(a, low), high) in the common dtype, as NumPy has it: a Python int beyond the dtype of `a` is no limit."""
     value = as_operand(a)
     own = nep50.strong(stand_in(value))
-    low = _limit(a_min if min is None else min, own, np.maximum)
-    high = _limit(a_max if max is None else max, own, np.minimum)
+    low = _limit(min, own, np.maximum)
+    high = _limit(max, own, np.minimum)
     result: Any = _strong(value, own)
     if low is None and high is None:
         return numpy_elementwise.call(np.positive, result)

@@ -156,6 +156,8 @@ def _by_place(
     with numpys_refusal():
         rows, columns = operator.index(N), operator.index(N if M is None else M)
         shape = np.broadcast_to(np.empty(()), (max(rows, 0), max(columns, 0))).shape
+        if function is np.eye and any(isinstance(each, bool | np.bool_) for each in (N, M)):
+            raise DTypeError("an integer is required")
         if is_static(k) and (rows < 0 or columns < 0 or rows * columns <= STORED**2):
             return of_array(function(rows, columns, k, dtype=name))
     down = broadcast(counted(rows), [0], shape)
@@ -222,10 +224,10 @@ def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, *, dty
 # --- of lists ---------------------------------------------------------------------------------------------------
 
 
-def array(x: Any, dtype: Any = None, copy: Any = None, order: str = "K", ndmin: int = 0) -> Traced:
+def array(x: Any, dtype: Any = None, copy: Any = None, order: str | None = "K", ndmin: int = 0) -> Traced:
     """`np.array(x)`: of a number, an array, or nested lists of them."""
     del copy  # a value is a copy
-    _check_order(order)
+    _check_order(order or "K")
     require_static(ndmin, "ndmin")
     if isinstance(x, list | tuple):
         made = _of_nested(x, None if dtype is None else dtype_of(dtype))
@@ -305,6 +307,13 @@ def astype(x: Any, dtype: Any, order: str = "K", casting: str = "unsafe", copy: 
     if not nep50.may_cast(value.dtype, target, casting):
         raise DTypeError(f"Cannot cast array data from {value.dtype!r} to {target!r} according to the rule {casting!r}")
     return cast(value, target)
+
+
+def astype_of_array(x: Any, dtype: Any, *, copy: bool = True) -> Traced:
+    """`np.astype(x, dtype)`: not of a list, nor of a Python number."""
+    if not isinstance(x, np.ndarray | np.generic) and not (isinstance(x, Traced) and not x.weak):
+        raise DTypeError("np.astype(): its argument is an array, or a number of NumPy's")
+    return astype(x, dtype, copy=copy)
 
 
 def copy(x: Any, order: str = "K") -> Traced:

@@ -15,21 +15,21 @@ from mlirad.dialect.core.expr import emit
 from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.gather import GatherOp
 from mlirad.dialect.ops.movement import reshape
-from mlirad.errors import StaticIndexError, StaticValueError, UnsupportedSyntaxError
+from mlirad.errors import DTypeError, StaticIndexError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import numpy_elementwise
 from mlirad.frontend.values import shapes, sizes
 from mlirad.frontend.values.index_arrays import IndexArrays, as_array
-from mlirad.frontend.values.traced import DATA, Traced, as_operand, as_traced, cast, require_static
+from mlirad.frontend.values.traced import DATA, Traced, as_operand, as_traced, cast, require_static, shape_of
 
 
 def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Traced:
     x = as_traced(a)
     shape = sizes.require_static(x.shape, "the shape of an operand of np.take")
     require_static(axis, "the axis of np.take")
+    place = 0 if axis is None else shapes.normalize_axis(axis, max(x.ndim, 1))
     if axis is None or not x.ndim:
-        shape, axis = (prod(shape),), 0
+        shape = (prod(shape),)
         x = Traced(reshape(x.expr, types.tensor(shape, x.expr.element)))
-    (place,) = shapes.normalize_axes(axis, x.ndim)
     index = _index(indices, of_bools=True)
     own = sizes.require_static(index.shape, "the shape of an operand of np.take")
     if mode != "raise":
@@ -90,16 +90,21 @@ def _gathered(x: Traced, arrays: IndexArrays) -> Any:
 
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Traced:
     """arr[i, ..., indices[i, ..., k, ...], ...]: along one axis, at each place of the others."""
-    x, index = as_traced(arr), _index(indices)
-    shape, own = (sizes.require_static(y.shape, "the shape of an operand of np.take_along_axis") for y in (x, index))
+    for each in (arr, indices):
+        if not isinstance(each, Traced | np.ndarray | np.generic):
+            raise DTypeError(f"np.take_along_axis takes arrays, not a {type(each).__name__}")
+    x = as_traced(arr)
+    shape = sizes.require_static(x.shape, "the shape of an operand of np.take_along_axis")
     require_static(axis, "the axis of np.take_along_axis")
     if axis is None:
+        if len(shape_of(indices)) != 1:
+            raise StaticValueError("when axis=None, `indices` must have a single dimension.")
         shape, axis = (prod(shape),), 0
         x = Traced(reshape(x.expr, types.tensor(shape, x.expr.element)))
-        index = _in_shape(index, (prod(own),))
+    place, index = shapes.normalize_axis(axis, x.ndim), _index(indices)
     if index.ndim != x.ndim:
         raise StaticValueError("`indices` and `arr` must have the same number of dimensions")
-    (place,) = shapes.normalize_axes(axis, x.ndim)
+    sizes.require_static(index.shape, "the shape of an operand of np.take_along_axis")
     axes = tuple(range(x.ndim))
     values = tuple(index if axis == place else _counted_along(axis, shape) for axis in axes)
     return Traced(_gathered(x, IndexArrays(values, axes, axes, 0)), origins=frozenset({DATA}))

@@ -5,6 +5,7 @@ Reads: values; static subscripts and axes. Writes: nd.contract and what prepares
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -19,7 +20,7 @@ from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.contraction import contract
 from mlirad.dialect.ops.movement import TransposeOp, reshape
 from mlirad.dialect.ops.reduction import SumOp
-from mlirad.errors import DTypeError, ShapeError, UnsupportedSyntaxError
+from mlirad.errors import DTypeError, ShapeError, StaticIndexError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import numpy_elementwise
 from mlirad.frontend.numpy.view_functions import function as view_function
 from mlirad.frontend.values import nep50, sizes
@@ -222,20 +223,35 @@ def vdot(a: Any, b: Any) -> Traced:
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     x, y = as_traced(a), as_traced(b)
     require_static(axes, "the axes of np.tensordot")
-    if isinstance(axes, int | np.integer):
-        ours, theirs = list(range(x.ndim - int(axes), x.ndim)), list(range(int(axes)))
-    else:
-        ours, theirs = ([pair] if isinstance(pair, int) else list(pair) for pair in axes)
-    fits = len(ours) == len(theirs) and all(-x.ndim <= axis < x.ndim for axis in ours)
-    if not fits or not all(-y.ndim <= axis < y.ndim for axis in theirs):
+    ours, theirs = _summed_axes(axes)
+    if len(ours) != len(theirs):
         raise ShapeError("shape-mismatch for sum")
     for i, j in zip(ours, theirs, strict=True):
+        if not (-x.ndim <= i < x.ndim and -y.ndim <= j < y.ndim):
+            raise StaticIndexError(f"np.tensordot: the operands have no axes {i} and {j}")
+        if isinstance(x.shape[i], int) and isinstance(y.shape[j], int) and x.shape[i] != y.shape[j]:
+            raise ShapeError("shape-mismatch for sum")
         x, y = _matched(np.tensordot, x, i, y, j)
+    if any(len({axis % z.ndim for axis in named}) != len(named) for z, named in ((x, ours), (y, theirs))):
+        raise StaticValueError("np.tensordot: an axis is named twice")
     left, right = _labels(x.ndim, y.ndim)
     summed = {y.ndim + j if j < 0 else j: left[i] for i, j in zip(ours, theirs, strict=True)}
     right = "".join(summed.get(axis, label) for axis, label in enumerate(right))
     result = "".join(label for label in left + right if (label in left) != (label in right))
     return _as_array(_sum_of_products([x, y], [left, right], result))
+
+
+def _summed_axes(axes: Any) -> tuple[list[int], list[int]]:
+    """The axes of the first and of the second operand of np.tensordot that are summed together."""
+    with numpys_refusal():
+        if not isinstance(axes, tuple | list):
+            count = operator.index(axes)
+            return list(range(-count, 0)), list(range(count))
+        first, second = axes
+        ours, theirs = ([*each] if isinstance(each, tuple | list) else [each] for each in (first, second))
+        if any(len(set(each)) != len(each) for each in (ours, theirs)):
+            raise StaticValueError("duplicate axes are not allowed in tensordot")
+        return list(map(operator.index, ours)), list(map(operator.index, theirs))
 
 
 def _as_array(x: Traced) -> Traced:

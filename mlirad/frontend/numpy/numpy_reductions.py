@@ -43,6 +43,12 @@ def _axes(axis: Any, x: Traced) -> tuple[int, ...]:
     return shapes.normalize_axes(axis, x.ndim)
 
 
+def _axes_of_ufunc(axis: Any, x: Traced) -> tuple[int, ...]:
+    """The same for a reduction by a ufunc, which takes a number for an array of one: `np.sum(2.0, axis=0)`."""
+    require_static(axis, "the axis of a reduction")
+    return _axes(None if not x.ndim and not isinstance(axis, tuple) and axis in (0, -1) else axis, x)
+
+
 def _count(x: Traced, axes: tuple[int, ...]) -> Size:
     """How many elements are reduced to one."""
     shape = x.shape
@@ -84,7 +90,7 @@ def total(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False
     if target.kind == "b" and where is True:
         return any_(a, axis, keepdims=keepdims)
     expr = _masked(cast_expr(_expr(x), types.from_dtype(target)), where, 0)
-    return _result(_reduced(SumOp, expr, _axes(axis, x), keepdims), x)
+    return _result(_reduced(SumOp, expr, _axes_of_ufunc(axis, x), keepdims), x)
 
 
 def _masked(expr: Expr, mask: Any, otherwise: Any) -> Expr:
@@ -145,7 +151,7 @@ def std(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> T
 def _extreme(op_class: type[NdOp], name: str) -> Callable[..., Traced]:
     def of_array(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
         x = as_traced(a)
-        axes = _axes(axis, x)
+        axes = _axes_of_ufunc(axis, x)
         _require_some(x, axes, f"zero-size array to reduction operation {name} which has no identity")
         return _result(_reduced(op_class, _expr(x), axes, keepdims), x)
 
@@ -161,7 +167,7 @@ def _quantifier(op_class: type[NdOp], of_nothing: bool) -> Callable[..., Traced]
 
     def of_array(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
         x = as_traced(a)
-        axes = _axes(axis, x)
+        axes = _axes_of_ufunc(axis, x)
         kept = _kept_shape(x.shape, axes) if keepdims else tuple(s for i, s in enumerate(x.shape) if i not in axes)
         if x.size == 0:
             return _result(filled(of_nothing, kept, types.I1), x)
@@ -181,7 +187,7 @@ all_ = _quantifier(MinOp, of_nothing=True)
 
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
     x = as_traced(a)
-    return _result(_reduced(SumOp, cast_expr(truths(x, x.shape), types.I64), _axes(axis, x), keepdims), x)
+    return _result(_reduced(SumOp, cast_expr(truths(x, x.shape), types.I64), _axes_of_ufunc(axis, x), keepdims), x)
 
 
 def _place_of(op_class: type[NdOp], name: str) -> Callable[..., Traced]:
@@ -189,8 +195,9 @@ def _place_of(op_class: type[NdOp], name: str) -> Callable[..., Traced]:
 
     def of_array(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
         x = as_traced(a)
-        is_one = not x.ndim and axis in (None, 0, -1)  # NumPy looks at one number as at an array of one
-        (place,) = _axes(axis, x) if axis is not None and not is_one else (0,)
+        require_static(axis, "the axis of a reduction")
+        is_one = not x.ndim  # NumPy looks at one number as at an array of one
+        place = 0 if axis is None else shapes.normalize_axis(axis, max(x.ndim, 1))
         expr = _expr(x)
         if is_one or (axis is None and x.ndim > 1):
             expr = reshape(x.contents, types.tensor((operator.index(x.size),), x.expr.element))

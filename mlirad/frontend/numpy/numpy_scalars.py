@@ -19,11 +19,12 @@ from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import numpy_elementwise
 from mlirad.frontend.numpy.numpy_power import power
-from mlirad.frontend.numpy.numpy_shapes import part
+from mlirad.frontend.numpy.numpy_shapes import flat, part
 from mlirad.frontend.numpy.python_integers import converted
 from mlirad.frontend.values import nep50
 from mlirad.frontend.values.assignment import check_integral
-from mlirad.frontend.values.traced import Traced, as_traced, origins_of
+from mlirad.frontend.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.traced import Traced, as_traced, origins_of, require_static
 
 _MATH = {
     math.sqrt: np.sqrt,
@@ -59,9 +60,17 @@ def to_int(x: Any = 0) -> Traced:
     return Traced(converted(expr), weak=True, origins=origins_of(value))
 
 
-def item(x: Traced, *index: Any) -> Traced:
-    """`x.item()`: a Python number."""
-    value = Traced(part(x, index)) if index else x
+def item(x: Traced, *args: Any) -> Traced:
+    """`x.item()`: a Python number. One index counts the elements in row-major order."""
+    require_static(args, "the index of .item()")
+    named = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+    if any(isinstance(each, bool | np.bool_) for each in named):
+        raise DTypeError("an integer is required")
+    with numpys_refusal():
+        index = tuple(map(operator.index, named))
+    if len(index) not in (0, 1, x.ndim):
+        raise StaticValueError("incorrect number of indices for array")
+    value = Traced(part(flat(x) if len(index) == 1 != x.ndim else x, index)) if index else x
     if value.size != 1:
         raise StaticValueError("can only convert an array of size 1 to a Python scalar")
     element = value.scalar if not value.ndim else part(value, (0,) * value.ndim)

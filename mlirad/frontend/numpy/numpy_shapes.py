@@ -5,6 +5,7 @@ Reads: values; static shapes, axes and counts. Writes: nd ops. Leaves: Traced va
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -14,14 +15,14 @@ import numpy as np
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
-from mlirad.errors import UnsupportedSyntaxError
+from mlirad.errors import StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import view_functions
 from mlirad.frontend.numpy.numpy_creation import filled
 from mlirad.frontend.numpy.view_functions import ViewFunction
 from mlirad.frontend.values import nep50, shapes, sizes
 from mlirad.frontend.values.basic_indexing import compose
 from mlirad.frontend.values.numpys_errors import numpys_refusal
-from mlirad.frontend.values.traced import Traced, as_traced, cast, is_static, require_static
+from mlirad.frontend.values.traced import Traced, as_traced, cast, is_static, require_static, visible
 from mlirad.frontend.values.views import View, c_strides, get, put
 
 
@@ -48,8 +49,10 @@ def part(x: Traced, index: Any) -> Expr:
 def diag(v: Any, k: int = 0) -> Traced:
     x = as_traced(v)
     require_static(k, "the diagonal of np.diag")
+    with numpys_refusal():
+        k = operator.index(k)
     if x.ndim != 1:
-        return of_view_function(view_functions.diagonal)(x, k)
+        return of_view_function(view_functions.diag)(x, k)
     (length,) = x.static_shape("np.diag")
     size = length + abs(k)
     zeros = filled(constant(0, x.expr.element), (size, size)).expr
@@ -62,7 +65,23 @@ def diag(v: Any, k: int = 0) -> Traced:
     return Traced(reshape(filled_in, types.tensor((size, size), x.expr.element)))
 
 
-def _flat(x: Traced) -> Traced:
+def flip(m: Any, axis: Any = None) -> Traced:
+    x = as_traced(m)
+    if view_functions.flipped(View.of(x.shape, x.dtype), axis) is None:
+        return Traced(x.scalar, origins=x.origins)
+    return of_view_function(view_functions.flipped)(x, axis)
+
+
+def size(a: Any, axis: Any = None) -> int | Traced:
+    """`np.size`: how many elements there are, or how many along some axes."""
+    own = as_traced(a).shape
+    require_static(axis, "the axis of np.size")
+    with numpys_refusal():
+        axes = range(len(own)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, len(own))
+    return visible(sizes.total([own[axis] for axis in axes]))
+
+
+def flat(x: Traced) -> Traced:
     """The elements in row-major order."""
     size = prod(x.static_shape("a function of the flattened array"))
     return Traced(reshape(x.contents, _vector(x, size)))
@@ -103,8 +122,8 @@ def _joined(values: Sequence[Traced], axis: Any, dtype: Any, function: Callable[
     found = nep50.require_dtype(asked.dtype, "a concatenation") if dtype is None else nep50.dtype_of(dtype)
     values = [cast(x, found) for x in values]
     if axis is None:
-        values = [_flat(x) for x in values]
-    place = 0 if axis is None else shapes.normalize_axes(axis, asked.ndim)[0]
+        values = [flat(x) for x in values]
+    place = 0 if axis is None else shapes.normalize_axis(axis, asked.ndim)
     whole = View.of(asked.shape, found)
     contents = filled(constant(0, types.from_dtype(found)), asked.shape).expr
     begin = 0
@@ -122,7 +141,9 @@ def _with_axis(x: Traced, axis: int) -> Traced:
 
 def stack(arrays: Any, axis: Any = 0) -> Traced:
     if _is_rows(arrays, 1) and is_static(axis):
-        place = shapes.normalize_axes(axis, arrays.ndim)[0]
+        if not len(arrays):
+            raise StaticValueError("need at least one array to stack")
+        place = shapes.normalize_axis(axis, arrays.ndim)
         order = [*range(1, place + 1), 0, *range(place + 1, arrays.ndim)]
         moved = emit(TransposeOp, arrays.expr, permutation=order) if place else arrays.expr
         return Traced(moved, origins=arrays.origins)
@@ -130,7 +151,7 @@ def stack(arrays: Any, axis: Any = 0) -> Traced:
     require_static(axis, "the axis of np.stack")
     with numpys_refusal():
         np.stack([np.broadcast_to(np.ones(()), x.static_shape("np.stack")) for x in values], axis)
-    place = shapes.normalize_axes(axis, values[0].ndim + 1)[0]
+    place = shapes.normalize_axis(axis, values[0].ndim + 1)
     return _joined([_with_axis(x, place) for x in values], place, None, np.concatenate)
 
 
@@ -143,15 +164,15 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Traced:
     if not isinstance(repeats, int | np.integer):
         raise UnsupportedSyntaxError("np.repeat is supported with one count for all elements")
     if axis is None:
-        x, axis = _flat(x), 0
-    place = shapes.normalize_axes(axis, x.ndim)[0]
+        x, axis = flat(x), 0
+    place = shapes.normalize_axis(axis, x.ndim)
     count = int(repeats)
     own = x.static_shape("np.repeat")
     shape = (*own[: place + 1], count, *own[place + 1 :])
     kept = [i for i in range(len(shape)) if i != place + 1]
     wide = broadcast(x.expr, kept, shape)
     final = (*own[:place], own[place] * count, *own[place + 1 :])
-    return Traced(reshape(wide, types.tensor(final, x.expr.element)))
+    return Traced(reshape(wide, types.of_shape(final, x.expr.element)), zero_d=not final)
 
 
 def tile(A: Any, reps: Any) -> Traced:
@@ -164,4 +185,4 @@ def tile(A: Any, reps: Any) -> Traced:
     paired = [size for pair in zip(counts, own, strict=True) for size in pair]
     wide = broadcast(reshape(x.expr, types.of_shape(own, x.expr.element)), range(1, 2 * rank, 2), paired)
     final = [count * size for count, size in zip(counts, own, strict=True)]
-    return Traced(reshape(wide, types.tensor(final, x.expr.element)))
+    return Traced(reshape(wide, types.of_shape(final, x.expr.element)), zero_d=not final)

@@ -1,6 +1,6 @@
-"""`out` given by position: np.add(x, y, z), np.sum(x, 0, None, z), x.sum(0, None, z).
+"""`out` given by position: np.add(x, y, z), np.sum(x, 0, None, z), x.sum(0, None, z). An array by name: np.sum(a=x).
 
-Reads: NumPy's signatures. Writes: nothing. Gives: the same arguments with `out` by its name.
+Reads: NumPy's signatures. Writes: nothing. Gives: the same arguments with `out` by its name, and the array by position.
 """
 
 from __future__ import annotations
@@ -31,6 +31,25 @@ def with_out_named(
         outs = tuple(args[function.nin :])
         return tuple(args[: function.nin]), {**kwargs, "out": outs[0] if function.nout == 1 else Tuple(outs)}
     return _named(_names(function), args, kwargs)
+
+
+def with_array_first(
+    function: Any, args: Sequence[Value], kwargs: dict[str, Value]
+) -> tuple[Sequence[Value], dict[str, Value]]:
+    """The arguments of a NumPy function, the first one by position, whatever NumPy calls it."""
+    name = None if args or not kwargs else _first_name(function)
+    if name not in kwargs:
+        return args, kwargs
+    return (kwargs[name],), {each: value for each, value in kwargs.items() if each != name}
+
+
+@cache
+def _first_name(function: Any) -> str | None:
+    try:
+        first = next(iter(inspect.signature(function).parameters.values()), None)
+    except (TypeError, ValueError):
+        return None
+    return first.name if first is not None and first.kind is first.POSITIONAL_OR_KEYWORD else None
 
 
 def method_with_out_named(

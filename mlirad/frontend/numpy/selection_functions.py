@@ -297,6 +297,7 @@ _REDUCTIONS: Mapping[Any, Callable[..., Any]] = {
 _ELEMENTWISE = (
     numpy_choice.where,
     numpy_choice.clip,
+    numpy_choice.clipped,
     numpy_creation.astype,
     numpy_creation.copy,
     numpy_creation.duplicate,

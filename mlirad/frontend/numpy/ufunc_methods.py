@@ -14,7 +14,7 @@ import numpy as np
 from mlirad.frontend.numpy import numpy_elementwise, numpy_reductions
 from mlirad.frontend.numpy.numpy_creation import as_array
 from mlirad.frontend.values.basic_indexing import compose
-from mlirad.frontend.values.traced import Traced, as_traced, require_static
+from mlirad.frontend.values.traced import Traced, as_traced
 from mlirad.frontend.values.views import View, get
 
 _REDUCTIONS: Mapping[np.ufunc, Callable[..., Any]] = {
@@ -53,8 +53,6 @@ def _reduce(ufunc: np.ufunc) -> Callable[..., Any]:
     reduction = _REDUCTIONS[ufunc]
 
     def along_axes(array: Any, axis: Any = 0, **options: Any) -> Any:
-        x = as_traced(array)
-        require_static(axis, "the axis of a reduction")
-        return reduction(x, None if not x.ndim and axis in (0, -1) else axis, **options)
+        return reduction(as_traced(array), axis, **options)
 
     return along_axes

@@ -7,6 +7,7 @@ where, and whether a reshape is a view, is asked of NumPy on arrays without memo
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable, Mapping
 from math import prod
 from string import ascii_letters
@@ -14,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.errors import UnsupportedSyntaxError
+from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.values import affine
 from mlirad.frontend.values.nep50 import dtype_of
 from mlirad.frontend.values.numpys_errors import numpys_refusal
-from mlirad.frontend.values.shapes import broadcast_shapes, normalize_axes
+from mlirad.frontend.values.shapes import broadcast_shapes, normalize_axis
 from mlirad.frontend.values.sizes import Dim, Shape, Size, is_static, stand_in, value_of
 from mlirad.frontend.values.sizes import require_static as require_static_shape
 from mlirad.frontend.values.traced import Traced, require_static
@@ -83,10 +84,21 @@ def _rearranged(numpy_function: Callable[..., Any]) -> ViewFunction:
     return of_view
 
 
+_along_axes = _rearranged(np.flip)
+
+
+def flipped(m: View, axis: Any = None) -> View | None:
+    """`np.flip(x)`: of an array without axes it is a number."""
+    found = _along_axes(m, axis)
+    return found if m.ndim else None
+
+
 def _reshaped(view: View, *args: Any, **kwargs: Any) -> View | None:
     """`x.reshape(shape)`, `x.reshape(2, 3)`, `np.reshape(x, shape)`."""
     if "shape" in kwargs:
         args = (*args, kwargs.pop("shape"))
+    if not args:
+        raise DTypeError("reshape() takes exactly 1 argument (0 given)")
     order = kwargs.pop("order", "C")
     if len(args) == 2 and isinstance(args[1], str):  # np.reshape(x, shape, order)
         *args, order = args  # type: ignore[assignment]
@@ -176,7 +188,7 @@ def _einsum(view: View, subscripts: Any, *others: Any) -> View | None:
     given, arrow, result = subscripts.replace(" ", "").partition("->")
     labels = list(given)
     result = result if arrow else "".join(sorted(label for label in labels if labels.count(label) == 1))
-    if len(labels) != view.ndim or set(result) != set(labels) or len(set(result)) != len(result):
+    if not labels or len(labels) != view.ndim or set(result) != set(labels) or len(set(result)) != len(result):
         return None
     found = view
     for label in sorted(set(labels)):
@@ -231,8 +243,9 @@ def _broadcast_to(view: View, shape: Any) -> View:
 def diagonal(view: View, offset: int = 0, axis1: int = 0, axis2: int = 1) -> View:
     require_static((offset, axis1, axis2), "the axes of np.diagonal")
     with numpys_refusal():
+        offset = operator.index(offset)
         answer = np.diagonal(shadow(view.shape, view.strides), offset, axis1, axis2)
-    first, second = (normalize_axes(axis, view.ndim)[0] for axis in (axis1, axis2))
+    first, second = (normalize_axis(axis, view.ndim) for axis in (axis1, axis2))
     others = [axis for axis in range(view.ndim) if axis not in (first, second)]
     last = view.affine((*others, first, second))
     *outer, rows, columns = require_static_shape(last.shape, "the shape of np.diagonal")
@@ -246,7 +259,9 @@ def diagonal(view: View, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Vie
     return dataclasses.replace(diagonals, strides=strides, readonly=True)
 
 
-def _diag(view: View, k: int = 0) -> View | None:
+def diag(view: View, k: int = 0) -> View | None:
+    if view.ndim not in (1, 2):
+        raise StaticValueError("Input must be 1- or 2-d.")
     return diagonal(view, k) if view.ndim == 2 else None
 
 
@@ -254,8 +269,13 @@ def _same(view: View) -> View:
     return view
 
 
-def _as_array(view: View, dtype: Any = None) -> View | None:
-    return view if dtype is None or dtype_of(dtype) == view.dtype else None
+def _as_array(view: View, dtype: Any = None, order: Any = None) -> View | None:
+    if dtype is not None and dtype_of(dtype) != view.dtype:
+        return None
+    if order in (None, "K", "A"):
+        return view
+    flags = shadow(view.shape, view.strides).flags
+    return view if (flags.c_contiguous if order == "C" else order == "F" and flags.f_contiguous) else None
 
 
 def _converted(scalar_type: type[np.generic]) -> ViewFunction:
@@ -298,16 +318,16 @@ def _transpose_method(array: np.ndarray, *axes: Any) -> np.ndarray:
 
 _FUNCTIONS: Mapping[Any, ViewFunction] = {
     **{
-        f: _rearranged(f)
-        for f in (np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.flip, np.fliplr, np.flipud, np.rot90)
+        f: _rearranged(f) for f in (np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.fliplr, np.flipud, np.rot90)
     },
     **{f: _unit_axes(f) for f in (np.squeeze, np.expand_dims, np.atleast_1d, np.atleast_2d, np.atleast_3d)},
     np.matrix_transpose: _rearranged(_matrix_transposed),
+    np.flip: flipped,
     np.reshape: _reshaped,
     np.ravel: _ravelled,
     np.broadcast_to: _broadcast_to,
     np.diagonal: diagonal,
-    np.diag: _diag,
+    np.diag: diag,
     np.asarray: _as_array,
     np.asanyarray: _as_array,
     np.ascontiguousarray: _as_contiguous,

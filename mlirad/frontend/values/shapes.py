@@ -5,11 +5,12 @@ Reads: shapes, axes. Writes: nothing. Leaves: shapes and axes, or NumPy's own re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from typing import Any
 
 import numpy as np
 
-from mlirad.errors import ShapeError
+from mlirad.errors import DTypeError, ShapeError
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 
 
@@ -22,9 +23,23 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
         raise ShapeError(f"operands could not be broadcast together with shapes {listed}") from None
 
 
-def normalize_axes(axis: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """The axes that `axis=` names, increasing and non-negative; None names all. Raises ShapeError."""
+def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """The axes that the `axis=` of a reduction names, increasing and non-negative; None names all. Raises ShapeError,
+    and DTypeError for what is neither an integer nor a tuple of integers."""
     if axis is None:
         return tuple(range(rank))
+    named = axis if isinstance(axis, tuple) else (axis,)
     with numpys_refusal():
-        return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, rank)))
+        return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(tuple(map(_as_index, named)), rank)))
+
+
+def normalize_axis(axis: Any, rank: int) -> int:
+    """The one axis that `axis=` names, non-negative. Raises ShapeError, and DTypeError for what is no integer."""
+    with numpys_refusal():
+        return np.lib.array_utils.normalize_axis_index(_as_index(axis), rank)
+
+
+def _as_index(axis: Any) -> int:
+    if isinstance(axis, bool | np.bool_):
+        raise DTypeError("an integer is required for the axis")
+    return operator.index(axis)

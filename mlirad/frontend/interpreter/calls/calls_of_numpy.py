@@ -10,17 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.errors import StaticValueError
 from mlirad.frontend.interpreter import indices, iteration, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import numpy_calls, numpy_creation, view_functions
-from mlirad.frontend.numpy.out_arguments import with_out_named
+from mlirad.frontend.numpy.out_arguments import with_array_first, with_out_named
 from mlirad.frontend.program import hints, purity
-from mlirad.frontend.values.traced import DATA, NeedStatic, is_static, origins_of
+from mlirad.frontend.values.sizes import Shape, text
+from mlirad.frontend.values.traced import DATA, NeedStatic, is_static, origins_of, shape_of
 from mlirad.frontend.values.values import Lazy, Ref, Static, Tuple, Value
 
 
 def call_numpy(context: Context, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
     """A NumPy function: a view, or ops; None for what is no NumPy function that is compiled."""
+    if numpy_calls.is_supported(function):
+        args, kwargs = with_array_first(function, args, kwargs)
     viewer = view_functions.uncopied(function) if is_uncopied(kwargs) else None
     viewer = viewer or view_functions.function(function)
     place = view_functions.place(function)
@@ -56,10 +60,22 @@ def stored(context: Context, function: Any, result: Value, out: Value) -> Value:
     if not isinstance(out, Ref):
         raise context.refusal("out= takes an array", "bind the result to a name")
     storage.require_writable(context, out)
-    storage.assign_array(
-        context, out, storage.operand(context, result), function if isinstance(function, np.ufunc) else np.add
-    )
+    given = storage.operand(context, result)
+    if not isinstance(function, np.ufunc) and function is not np.clip:
+        _require_shape(numpy_calls.spelling(function), shape_of(given), out.shape)
+    storage.assign_array(context, out, given, function if isinstance(function, np.ufunc) else np.add)
     return out
+
+
+def _require_shape(name: str, own: Shape, out: Shape) -> None:
+    """Only elementwise functions broadcast what they write into `out`."""
+    is_alike = len(own) == len(out) and all(
+        a == b for a, b in zip(own, out, strict=True) if isinstance(a, int) and isinstance(b, int)
+    )
+    if not is_alike:
+        raise StaticValueError(
+            f"{name}(): the result is of shape {text(own)}, and the array given as out of {text(out)}"
+        )
 
 
 def evaluated_now(context: Context, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
