@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from types import FunctionType as PythonFunction
 from typing import Any
@@ -23,7 +23,6 @@ from mlirad.contract.interface import Interface, Reliance
 from mlirad.contract.results import (
     ArgumentAlias,
     ArrayResult,
-    CaptureAlias,
     PullbackEntry,
     ResidualsResult,
     ResultLeaf,
@@ -37,7 +36,7 @@ from mlirad.errors import CompileError, UnsupportedSyntaxError
 from mlirad.frontend import parts  # noqa: F401  (they fill the tables of the dispatcher)
 from mlirad.frontend.abandoned_uses import drop_abandoned_uses
 from mlirad.frontend.aliases import Alias
-from mlirad.frontend.changed_containers import CallersContainers
+from mlirad.frontend.bound_arguments import BoundArguments
 from mlirad.frontend.donation import paired
 from mlirad.frontend.interpreter import dispatch, outside_objects, storage
 from mlirad.frontend.interpreter.calls import derivative_requests, outline
@@ -47,7 +46,6 @@ from mlirad.frontend.interpreter.calls.recursion import INLINED
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import NeedList
 from mlirad.frontend.join.frames import Why
-from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.join.steering import Bottom, Restart
 from mlirad.frontend.join.value_names import name_variable
 from mlirad.frontend.program import libraries
@@ -56,18 +54,16 @@ from mlirad.frontend.returned_arrays import SHAPE_OF_RESULT, ReturnedArrays
 from mlirad.frontend.returned_lists import list_result
 from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.masked_selection import HINT, Selected
-from mlirad.frontend.values.numpy_strides import strides_of
 from mlirad.frontend.values.poison import Poison, PoisonUsed
 from mlirad.frontend.values.sizes import require_static
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
-from mlirad.frontend.values.values import Alternative, Object, PullbackValue, Ref, Static, Tuple, Value
-from mlirad.frontend.values.views import View
+from mlirad.frontend.values.values import Object, PullbackValue, Ref, Static, Tuple, Value, kind_of
 from mlirad.library.spells import is_in_library
 from mlirad.location import SourceLocation
 from mlirad.process_setting import ProcessSetting
 from mlirad.requests import definition_of, name_of, parameters_of, plain
-from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature
+from mlirad.signature import Signature
 
 # An abstract interpreter recurses as deeply as the program nests, unrolled iterations included.
 _recursion_limit = ProcessSetting(sys.getrecursionlimit, sys.setrecursionlimit, lambda usual: max(usual, 20_000))
@@ -197,7 +193,9 @@ class Build:
         context.state = State(frames={0: {}})
         block = self.block = Block()
         with building(block), located(place), known_facts.scope():
-            args, kwargs = self.arguments(block)
+            captures = tuple(self.findings.captures.values())
+            self.arguments = BoundArguments(context, self.signature, self.aliases, self.together, captures)
+            args, kwargs = self.arguments.bind(block)
             for name_of_parameter, value in zip(parameters_of(self.function), args, strict=False):
                 name_variable(context.state, name_of_parameter, value)
             try:
@@ -208,7 +206,7 @@ class Build:
                 value = None  # it certainly raises; what it would return does not matter, but what it wrote does
             raises = value is None
             context.location = place
-            changes, items = self.containers.changes() if value is not None else ((), [])
+            changes, items = self.arguments.containers.changes() if value is not None else ((), [])
             value = Static(None) if value is None else value
             structure, leaves = self.flattened(Tuple((value, *items)) if changes else value)
             try:
@@ -221,8 +219,8 @@ class Build:
         written_keys = {**written, **{-1 - k: v for k, v in captures_written.items()}}
         gifts = {} if self.pullbacks else paired(self.donated - written.keys(), self.signature.leaves, specs)
         module = self.module(name, block, written_keys, gifts)
-        traced = tuple(key for key in self.keys if key >= 0)
-        passed = tuple(-1 - key for key in self.keys if key < 0)
+        traced = tuple(key for key in self.arguments.keys if key >= 0)
+        passed = tuple(-1 - key for key in self.arguments.keys if key < 0)
         captures = tuple(self.findings.captures.values())
         guards = tuple(self.findings.guards.values())
         return Built(
@@ -245,7 +243,7 @@ class Build:
     def module(self, name: str, block: Block, written: dict[int, int], donated: dict[int, int]) -> ModuleOp:
         """The module; `written`, `donated`: results by leaf, and by -1 - number of captures."""
         attributes: list[DictionaryAttr] = []
-        for key in self.keys:
+        for key in self.arguments.keys:
             notes = {"mlirad.written": written.get(key), "mlirad.donated": donated.get(key)}
             attributes.append(DictionaryAttr({name: IntegerAttr(k, i64) for name, k in notes.items() if k is not None}))
         inputs = [argument.type for argument in block.args]
@@ -260,84 +258,6 @@ class Build:
         module = ModuleOp([main, *self.pullbacks, *self.context.functions])
         drop_abandoned_uses(module)
         return module
-
-    # Arguments.
-
-    def arguments(self, block: Block) -> tuple[list[Value], dict[str, Value]]:
-        """The arguments as values, and the captures found so far."""
-        self.keys: list[int] = []
-        values = [self.leaf(block, number) for number in range(len(self.signature.leaves))]
-        captures = list(self.findings.captures.values())
-        for number, capture in enumerate(captures):
-            self.capture(block, number, capture)
-        self.bind_aliases(values, captures)
-        leaves = iter(values)
-        self.containers = CallersContainers(self.context)
-        structure = self.signature.structure
-        assert isinstance(structure, tree.Node)
-        positional, named = structure.children
-        assert isinstance(positional, tree.Node) and isinstance(named, tree.Node)
-        args = [self.value_of(child, leaves) for child in positional.children]
-        kwargs = {
-            str(key): self.value_of(child, leaves) for key, child in zip(named.keys or (), named.children, strict=True)
-        }
-        return args, kwargs
-
-    def capture(self, block: Block, number: int, capture: Capture) -> None:
-        if -1 - number not in self.aliases:
-            leaf = capture.leaf
-            argument = block.insert_arg(types.tensor(leaf.shape, types.from_dtype(leaf.dtype)), len(block.args))
-            self.keys.append(-1 - number)
-            outside_objects.hidden_argument(self.context, capture, Expr(argument))
-
-    def bind_aliases(self, values: list[Value], captures: Sequence[Capture]) -> None:
-        """The arguments that are views of other ones, once those are bound."""
-        context = self.context
-        names = context.state.frames[0]
-
-        def name_of_argument(key: int) -> str:
-            return f"$argument {key}" if key >= 0 else captures[-1 - key].name
-
-        for group in self.together:
-            context.memory.update({name_of_argument(key): frozenset({("together", *group)}) for key in group})
-
-        for key, alias in self.aliases.items():
-            base = names[name_of_argument(alias.base)]
-            assert isinstance(base, Ref)
-            array = Ref((Alternative(base.alternatives[0].cell, alias.view),))
-            names[name_of_argument(key)] = array
-            if key >= 0:
-                values[key] = array
-
-    def leaf(self, block: Block, number: int) -> Value:
-        leaf = self.signature.leaves[number]
-        context = self.context
-        if isinstance(leaf, ScalarLeaf):
-            argument = block.insert_arg(types.from_dtype(leaf.dtype), len(block.args))
-            self.keys.append(number)
-            return Traced(Expr(argument), weak=leaf.weak, origins=frozenset({("argument", number)}))
-        if isinstance(leaf, ArrayLeaf):
-            if number in self.aliases:
-                return Static(None)  # until its base is bound
-            argument = block.insert_arg(types.tensor(leaf.shape, types.from_dtype(leaf.dtype)), len(block.args))
-            self.keys.append(number)
-            cell = context.fresh()
-            context.state.store[cell] = Expr(argument)
-            view = View.of(leaf.shape, leaf.dtype, strides_of(leaf), leaf.readonly)
-            array = Ref((Alternative(cell, view),))
-            context.state.frames[0][f"$argument {number}"] = array
-            return array
-        return outside_objects.object_value(context, leaf.value, None)
-
-    def value_of(self, structure: tree.Structure, leaves: Iterator[Value]) -> Value:
-        if isinstance(structure, tree.Leaf):
-            return next(leaves)
-        number = -1 if issubclass(structure.kind, tuple) else self.containers.number()
-        items = tuple(self.value_of(child, leaves) for child in structure.children)
-        if issubclass(structure.kind, tuple):
-            return Tuple(items, structure.kind)
-        keys = tuple(range(len(items))) if structure.keys is None else structure.keys
-        return self.containers.new(structure.kind, keys, items, number)
 
     # Results.
 
@@ -379,7 +299,7 @@ class Build:
         context = self.context
         specs: list[ResultLeaf] = []
         lists: dict[int, int] = {}  # where each is returned first
-        arrays = ReturnedArrays(context, self.result, self.caller_arrays(), leaves)
+        arrays = ReturnedArrays(context, self.result, self.arguments.arrays_of_caller(), leaves)
         for number, leaf in enumerate(leaves):
             match leaf:
                 case Traced():
@@ -402,21 +322,6 @@ class Build:
                     )
         return specs
 
-    def caller_arrays(self) -> list[tuple[ArgumentAlias | CaptureAlias, Ref]]:
-        """The arrays that the caller can see, as they are at the end."""
-        found: list[tuple[ArgumentAlias | CaptureAlias, Ref]] = []
-        names = self.context.state.frames[0]
-        for number, leaf in enumerate(self.signature.leaves):
-            if isinstance(leaf, ArrayLeaf):
-                value = names[f"$argument {number}"]
-                assert isinstance(value, Ref)
-                found.append((ArgumentAlias(number), value))
-        for number, capture in enumerate(self.findings.captures.values()):
-            value = names[capture.name]
-            assert isinstance(value, Ref)
-            found.append((CaptureAlias(number), value))
-        return found
-
     def written(self, raises: bool) -> tuple[dict[int, int], dict[int, int]]:
         """The arrays of the caller that the function changes, each with the result that is its final content.
 
@@ -424,11 +329,11 @@ class Build:
         """
         arguments: dict[int, int] = {}
         captures: dict[int, int] = {}
-        for alias, array in self.caller_arrays():
+        for alias, array in self.arguments.arrays_of_caller():
             key = alias.leaf if isinstance(alias, ArgumentAlias) else -1 - alias.number
             if key in self.aliases:
                 continue  # it is written with its base
-            original = self.block.args[self.keys.index(key)]
+            original = self.block.args[self.arguments.keys.index(key)]
             name = f"$argument {key}" if key >= 0 else list(self.findings.captures.values())[-1 - key].name
             if (name, 0) not in self.context.reached_by_writes:
                 continue

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from mlirad.contract.results import ContainerChange
 from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.values.values import Entry, Object, Owner, Tuple, Value, inside, is_same
+from mlirad.frontend.values.descriptions import is_same
+from mlirad.frontend.values.values import Entry, Object, Owner, Tuple, Value, inside
 
 _NAME = "$container "
 

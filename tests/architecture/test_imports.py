@@ -194,6 +194,7 @@ def circles(edges: Mapping[str, set[str]]) -> set[frozenset[str]]:
 FOLDERS: dict[str, tuple[str, ...]] = {
     "dialect": ("core", "ops", ""),
     "frontend": ("program", "values", "numpy", "join", "interpreter", ""),
+    "frontend/join": ("", "carried"),
     "frontend/interpreter": ("", "statements", "calls", "loops"),
     "autodiff": ("", "tape"),
     "autodiff/tape": ("decision", ""),

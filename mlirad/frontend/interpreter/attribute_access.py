@@ -11,7 +11,6 @@ import numpy as np
 
 from mlirad.frontend.interpreter import indices, outside_objects, storage
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.numpy import view_functions
 from mlirad.frontend.program.hints import did_you_mean
 from mlirad.frontend.values.masked_selection import HINT, Selected, transposed
@@ -27,6 +26,7 @@ from mlirad.frontend.values.values import (
     Transformed,
     Tuple,
     Value,
+    kind_of,
 )
 
 

@@ -16,12 +16,13 @@ from mlirad.dialect.core.expr import Expr, building
 from mlirad.frontend.interpreter import grown_lists
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.append_counts import AppendCounts
+from mlirad.frontend.join.carried.value_pairs import value_pairs
 from mlirad.frontend.join.frames import RESULT, Frame
 from mlirad.frontend.join.join_columns import Columns, discard, emit_if
-from mlirad.frontend.join.merge import Merge, Numbering, PlaceNumbering
+from mlirad.frontend.join.merge import Merge
+from mlirad.frontend.join.numbering import Numbering, PlaceNumbering
 from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.join.steering import Bottom
-from mlirad.frontend.join.value_pairs import value_pairs
 from mlirad.frontend.join.widening import leaves_of
 from mlirad.frontend.program.scope import Names
 from mlirad.frontend.values import known_facts
@@ -154,7 +155,7 @@ def ends_elsewhere(sides: Sequence[State | None], outcomes: Sequence[Outcome]) -
 def note_chosen(chosen: Chosen, merge: Merge, state: State) -> None:
     """Note which values of a state the branches have chosen."""
     made = dict(leaves_of(state))
-    for pair in value_pairs(merge):
+    for pair in value_pairs(merge.paired):
         value = made.get(pair.place)
         if value is not None and value is not pair.before and value is not pair.after:
             chosen[id(value)] = value, pair.before, pair.after

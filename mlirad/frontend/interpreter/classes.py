@@ -12,13 +12,12 @@ import numpy as np
 from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import outside_objects, storage
 from mlirad.frontend.interpreter.context import Context, Keywords
-from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.program import purity
 from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.nep50 import agreed
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.traced import Traced, stand_in
-from mlirad.frontend.values.values import Closure, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.values import Closure, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 
 
 def builtin_isinstance(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:

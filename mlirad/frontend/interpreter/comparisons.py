@@ -17,6 +17,7 @@ from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import DTypeError, StaticValueError
 from mlirad.frontend.interpreter import branches, dispatch, indices, iteration, special_methods, storage
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.values.descriptions import is_same as is_one_value
 from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.masked_selection import refusal as selection_refusal
 from mlirad.frontend.values.nep50 import kinds_of
@@ -24,7 +25,6 @@ from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.sizes import require_static as require_static_shape
 from mlirad.frontend.values.traced import Traced, is_static, require_static
 from mlirad.frontend.values.values import Lazy, Object, Ref, Static, Tuple, Value
-from mlirad.frontend.values.values import is_same as is_one_value
 
 COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,

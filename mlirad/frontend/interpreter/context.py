@@ -21,9 +21,9 @@ from mlirad.errors import CompileError, UnsupportedSyntaxError
 from mlirad.frontend.join.append_counts import AppendCounts
 from mlirad.frontend.join.fillings import Fillings
 from mlirad.frontend.join.frames import Frame, Why
-from mlirad.frontend.join.merge import contents_of
 from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.join.recursions import Calling
+from mlirad.frontend.join.selectors import contents_of
 from mlirad.frontend.join.steering import Bottom
 from mlirad.frontend.program.scope import scope_of
 from mlirad.frontend.values import sizes

@@ -30,10 +30,9 @@ from mlirad.frontend.interpreter.comparisons import as_value, negated
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import visits
 from mlirad.frontend.interpreter.special_methods import UNARY as UNARY_METHODS
-from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.program import purity
 from mlirad.frontend.values.traced import DATA, is_static, origins_of, require_static
-from mlirad.frontend.values.values import Closure, Entry, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.values import Closure, Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.library import builtin
 
 UFUNCS: dict[type[ast.operator], np.ufunc] = {

@@ -18,12 +18,23 @@ from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import dispatch, grown_lists, indices, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import as_value
-from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.numpy.python_integers import converted, require_fit
 from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.masked_selection import refusal as selection_refusal
 from mlirad.frontend.values.traced import NeedStatic, Traced, in_type, origins_of, visible
-from mlirad.frontend.values.values import SIMPLE, Entry, Lazy, Object, Ref, Static, Tuple, Value, inside, is_none
+from mlirad.frontend.values.values import (
+    SIMPLE,
+    Entry,
+    Lazy,
+    Object,
+    Ref,
+    Static,
+    Tuple,
+    Value,
+    inside,
+    is_none,
+    kind_of,
+)
 from mlirad.frontend.values.views import View
 from mlirad.library import builtin
 from mlirad.library.spells import is_in_library

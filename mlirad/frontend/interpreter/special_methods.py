@@ -15,11 +15,10 @@ import numpy as np
 from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import attribute_access, dispatch, outside_objects, storage
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.program import purity
 from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value, kind_of
 
 Methods = tuple[str, str]
 BINARY: Mapping[type[ast.operator], str] = {

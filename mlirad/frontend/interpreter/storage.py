@@ -17,16 +17,16 @@ from mlirad.dialect.ops.check import check
 from mlirad.errors import DEVIATIONS, UnsupportedSyntaxError
 from mlirad.frontend.interpreter import grown_lists
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.join.steering import Restart
 from mlirad.frontend.join.value_names import name
 from mlirad.frontend.program import purity
 from mlirad.frontend.values import known_facts, views
 from mlirad.frontend.values.assignment import assignable
+from mlirad.frontend.values.descriptions import is_same
 from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import Traced, of_array, require_static
-from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Value, inside, is_same
+from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Value, inside, kind_of
 
 
 def entry_of(context: Context, value: Object) -> Entry:

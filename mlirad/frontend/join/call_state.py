@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from xdsl.ir import Block, SSAValue
 
 from mlirad.dialect.core.expr import Expr
-from mlirad.frontend.join.loop_header import Skeleton
+from mlirad.frontend.values.descriptions import Skeleton, describe, layouts
 from mlirad.frontend.values.origins import state_with_origins
 from mlirad.frontend.values.sizes import shape_of
 from mlirad.frontend.values.state import State
@@ -24,8 +24,6 @@ from mlirad.frontend.values.values import (
     Ref,
     Renaming,
     Value,
-    describe,
-    layouts,
     without_snapshots,
 )
 from mlirad.frontend.values.views import View

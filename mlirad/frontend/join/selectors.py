@@ -5,10 +5,12 @@ Reads: selectors, and what belongs to each number. Writes: selects. Leaves: valu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, where
+from mlirad.frontend.values import views
+from mlirad.frontend.values.values import Ref
 from mlirad.frontend.values.views import Start
 
 
@@ -37,3 +39,11 @@ def renumbered(selector: Expr | None, positions: Sequence[int]) -> Expr:
     for index in range(len(positions) - 2, -1, -1):
         result = where(selector == index, constant(positions[index], types.I64), result)
     return result
+
+
+def contents_of(array: Ref, store: Mapping[int, Expr]) -> Expr:
+    """The elements of an array, where the cells hold `store`."""
+    if (snapshot := array.current(store)) is not None:
+        return views.get(snapshot.view, snapshot.contents)
+    parts = [views.get(each.view, store[each.cell]) for each in array.alternatives]
+    return selected(array.selector, range(len(parts)), parts)

@@ -13,7 +13,6 @@ from typing import Any
 from xdsl.ir import SSAValue
 
 from mlirad.frontend.join.join_columns import Column, hint_of
-from mlirad.frontend.join.loop_header import Loop
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.values import Maybe, Object, Ref, Traced, Tuple, Value
 
@@ -49,10 +48,10 @@ def name_carried(values: Sequence[SSAValue], keys: Sequence[Any], columns: Seque
         name(value, _variable_of(key) or hint_of(column))
 
 
-def name_index(loop: Loop, index: SSAValue) -> None:
+def name_index(loop: ast.For | ast.While, index: SSAValue) -> None:
     """Name the number of the trip: by the target of `for i in range(n)`."""
-    if isinstance(loop.node, ast.For) and isinstance(loop.node.target, ast.Name):
-        name(index, loop.node.target.id)
+    if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name):
+        name(index, loop.target.id)
 
 
 def _variable_of(key: Any) -> str | None:

@@ -22,7 +22,7 @@ from mlirad.frontend.values.sizes import Pattern, Shape
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.views import View
 from mlirad.requests import Request
-from mlirad.signature import COMPARABLE, NUMBERS, text_of_number
+from mlirad.signature import NUMBERS
 
 if TYPE_CHECKING:
     from mlirad.contract.captures import Path
@@ -421,83 +421,6 @@ def _inside(value: Value) -> Iterator[Value]:
     yield value
     for part in parts_of(value):
         yield from inside(part)
-
-
-def describe(
-    value: Value, name: Callable[[SSAValue], Hashable], number: Callable[[int], Hashable] = lambda number: number
-) -> Hashable:
-    """A hashable description: two values described alike are the same value, up to what `name` says of SSA values and
-    `number` of cells and objects."""
-    match value:
-        case Static():
-            known = value.value
-            if isinstance(known, NUMBERS):
-                return ("static", type(known), text_of_number(known))
-            is_comparable = type(known) in COMPARABLE or isinstance(known, np.dtype)
-            return ("static", type(known), repr(known) if is_comparable else id(known))
-        case Traced():
-            either = None if value.either is None else value.either.key
-            return (
-                "number",
-                name(value.expr.value),
-                value.weak,
-                either,
-                None if value.several is None else value.several.kinds,
-                value.zero_d,
-                value.origins,
-            )
-        case Ref():
-            arrays = tuple(
-                (number(a.cell), a.view.steps, _describe_params(a.view, name), a.view.origins)
-                for a in value.alternatives
-            )
-            selector = None if value.selector is None else name(value.selector.value)
-            return ("array", arrays, selector, None if value.snapshot is None else name(value.snapshot.contents.value))
-        case Object():
-            return ("object", number(value.number))
-        case Poison():
-            return ("poison", value.why)
-        case PullbackValue():
-            return ("pullback", name(value.residuals.value))
-        case Buffer():
-            return ("buffer", name(value.contents.value))
-        case Maybe():
-            return ("maybe", name(value.flag.value), describe(value.value, name, number))
-        case Tuple():
-            head: Hashable = ("tuple", value.kind)
-        case Closure():
-            head = ("closure", id(value.node), value.frame)
-        case Bound():
-            head = ("bound", value.name, value.function)
-        case Selected():
-            head = ("selection", value.axis)
-        case Partial():
-            head = ("partial", len(value.args), tuple(name for name, _ in value.keywords))
-        case Transformed():
-            head = ("transformed", value.request)
-        case Lazy():
-            head = ("lazy", value.kind)
-    return (head, tuple(describe(part, name, number) for part in parts_of(value)))
-
-
-def is_same(a: Value, b: Value) -> bool:
-    """Whether two values of one state are the same value."""
-    return _describe_all(a) == _describe_all(b)
-
-
-def _describe_all(value: Value) -> Hashable:
-    return describe(value, lambda ssa: ssa), layouts(value)
-
-
-def _describe_params(view: View, name: Callable[[SSAValue], Hashable]) -> Hashable:
-    return tuple(name(p.value) if isinstance(p, Expr) else p for p in view.params)
-
-
-def layouts(value: Value) -> Hashable:
-    """How the arrays in a value lie in memory, and whether they may be written."""
-    inner = value.value if isinstance(value, Maybe) else value
-    own = tuple((a.view.strides, a.view.readonly) for a in inner.alternatives) if isinstance(inner, Ref) else ()
-    return own, tuple(layouts(part) for part in parts_of(inner))
 
 
 def kind_of(value: Value) -> str:

@@ -23,7 +23,6 @@ from mlirad.dialect.ops.movement import broadcast, reshape
 from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import indices, items_by_arrays, storage
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.numpy import numpy_elementwise, view_functions
 from mlirad.frontend.numpy.numpy_elementwise import truths
 from mlirad.frontend.numpy.selection_functions import changed_in_place, elementwise
@@ -34,7 +33,7 @@ from mlirad.frontend.values.index_arrays import IndexArrays
 from mlirad.frontend.values.masked_selection import put, select
 from mlirad.frontend.values.sizes import Shape
 from mlirad.frontend.values.traced import DATA, Traced, as_operand, in_type, shape_of, stand_in
-from mlirad.frontend.values.values import Ref, Static, Value
+from mlirad.frontend.values.values import Ref, Static, Value, kind_of
 
 _SAME_KIND, _TRUE, _RAISE = Static("same_kind"), Static(True), Static("raise")
 

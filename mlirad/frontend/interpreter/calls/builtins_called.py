@@ -26,10 +26,9 @@ from mlirad.frontend.interpreter.calls import construction, methods
 from mlirad.frontend.interpreter.calls.accumulation import writer
 from mlirad.frontend.interpreter.calls.operator_calls import OPERATORS
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
-from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.library import builtin
 from mlirad.requests import checkpointed
 

@@ -19,6 +19,7 @@ from mlirad.errors import DifferentiationError
 from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.calls.separate_copies import COPY, cells_of
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.values.descriptions import describe, is_same
 from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.state import State, reached
 from mlirad.frontend.values.values import (
@@ -29,8 +30,6 @@ from mlirad.frontend.values.values import (
     Renaming,
     Tuple,
     Value,
-    describe,
-    is_same,
     parts_of,
     with_leaves,
 )

@@ -28,7 +28,6 @@ from mlirad.frontend.interpreter.calls import (
 from mlirad.frontend.interpreter.calls.construction import is_users
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import answers, visits
-from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.numpy import numpy_calls
 from mlirad.frontend.program import hints
 from mlirad.frontend.program.hidden_state import is_of_hidden_state
@@ -44,6 +43,7 @@ from mlirad.frontend.values.values import (
     Tuple,
     Value,
     inside,
+    kind_of,
     read_only,
 )
 from mlirad.library import builtin

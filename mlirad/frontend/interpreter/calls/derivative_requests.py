@@ -24,11 +24,10 @@ from mlirad.frontend.interpreter.calls import outline, recursion
 from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outlined, name_of_value
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import buffers_of, list_in_arrays
-from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.values.assignment import assignable
 from mlirad.frontend.values.sizes import filled, pattern, shape_of
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Entry, Object, PullbackValue, Ref, Static, Transformed, Tuple, Value
+from mlirad.frontend.values.values import Entry, Object, PullbackValue, Ref, Static, Transformed, Tuple, Value, kind_of
 from mlirad.requests import Grad, Jvp, Vjp
 
 

@@ -15,13 +15,12 @@ from mlirad.frontend.interpreter import dispatch, expressions, grown_lists, indi
 from mlirad.frontend.interpreter.calls import calls_of_numpy, library_calls
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
 from mlirad.frontend.interpreter.iteration import DICT_ITEMS, DICT_KEYS, DICT_VALUES
-from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.numpy import numpy_calls, view_functions
 from mlirad.frontend.numpy.out_arguments import method_with_out_named
 from mlirad.frontend.program import hints
 from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.library import builtin
 from mlirad.library.spells import function_of_method
 

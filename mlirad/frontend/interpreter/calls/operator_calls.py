@@ -16,8 +16,7 @@ from mlirad.frontend.interpreter.comparisons import COMPARE
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.expressions import BINARY, UNARY
 from mlirad.frontend.interpreter.statements import assigning, augmented
-from mlirad.frontend.join.merge import kind_of
-from mlirad.frontend.values.values import Object, Static, Tuple, Value
+from mlirad.frontend.values.values import Object, Static, Tuple, Value, kind_of
 
 _Args = tuple[Value, ...]
 Handler = Callable[[Context, _Args, dict[str, Value]], Value]

@@ -25,7 +25,6 @@ from mlirad.frontend.interpreter.calls.separate_copies import SharedArgument
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import buffers_of, is_short, list_in_arrays
 from mlirad.frontend.join.join_columns import discard
-from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.join.steering import Bottom
 from mlirad.frontend.values import known_facts, numpy_strides, sizes
 from mlirad.frontend.values.state import reached
@@ -42,6 +41,7 @@ from mlirad.frontend.values.values import (
     Transformed,
     Tuple,
     Value,
+    kind_of,
 )
 from mlirad.requests import name_of
 from mlirad.xdsl_support.traversal import ops_inside, ops_of

@@ -25,9 +25,9 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import NeedList
 from mlirad.frontend.interpreter.loops.unrolling import UNROLL_LIMIT
 from mlirad.frontend.join.append_counts import AppendBound, AppendCounts
+from mlirad.frontend.join.carried.loop_header import Loop, Pass
 from mlirad.frontend.join.fillings import Filling, Fillings
 from mlirad.frontend.join.list_elements import Element, joined
-from mlirad.frontend.join.loop_header import Loop, Pass
 from mlirad.frontend.join.merge import Merge
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Grows, Unbounded
@@ -146,7 +146,7 @@ def with_lengths(state: State, lengths: dict[int, AppendBound], origins: frozens
 
 def require_known_lists(entry: State, merge: Merge, merged: State) -> None:
     """Raises Grows for a list that gets longer in an iteration."""
-    for number, (before, _) in merge.objects.sides.items():
+    for number, (before, _) in merge.paired.objects.sides.items():
         poison = merged.heap[number].poison
         if poison is not None and poison.grows is not None and before is not None:
             old: Entry = entry.heap[before]

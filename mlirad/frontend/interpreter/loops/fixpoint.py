@@ -17,15 +17,16 @@ from mlirad.errors import CompileError
 from mlirad.frontend.interpreter import attempts, branches
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.loops import filled_lists, loop_ops, unrolling
-from mlirad.frontend.join.collapse import collapsed
+from mlirad.frontend.join.carried.collapse import collapsed
+from mlirad.frontend.join.carried.loop_header import Header, Loop, LoopNumbering, Pass
+from mlirad.frontend.join.carried.moves import Moves
 from mlirad.frontend.join.join_columns import Columns
-from mlirad.frontend.join.loop_header import Header, Loop, LoopNumbering, Pass, Skeleton
 from mlirad.frontend.join.merge import Merge
-from mlirad.frontend.join.moves import Moves
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Grows, NoFixpoint, NotConfirmed, NotEntered
 from mlirad.frontend.join.widening import Widening, leaves_of
 from mlirad.frontend.values import known_facts
+from mlirad.frontend.values.descriptions import Skeleton
 from mlirad.frontend.values.origins import dependent, resolved
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.state import Place, State
@@ -224,8 +225,8 @@ def header_of(search: Search, merge: Merge) -> Header:
     filled_lists.require_known_lists(search.entry, merge, state)
     merged = Header.of(state, merge.columns, numbering, search.loop.key)
     merged.merge = merge
-    merged.numbering.origin = {number: sides[0] for number, sides in merge.cells.sides.items()}
-    merged.numbering.origin |= {number: sides[0] for number, sides in merge.objects.sides.items()}
+    merged.numbering.origin = {number: sides[0] for number, sides in merge.paired.cells.sides.items()}
+    merged.numbering.origin |= {number: sides[0] for number, sides in merge.paired.objects.sides.items()}
     return merged
 
 

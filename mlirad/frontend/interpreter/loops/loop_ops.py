@@ -19,13 +19,13 @@ from mlirad.frontend.interpreter import branches, conditions, dispatch
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.loops import unrolling
 from mlirad.frontend.join import value_names
+from mlirad.frontend.join.carried.loop_header import INDEX, Header, Loop, Pass
 from mlirad.frontend.join.join_columns import discard
-from mlirad.frontend.join.loop_header import INDEX, Header, Loop, Pass
-from mlirad.frontend.join.merge import describe_state
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Bottom, NotEntered
 from mlirad.frontend.join.widening import given
 from mlirad.frontend.values import affine, known_facts
+from mlirad.frontend.values.descriptions import describe_state
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Static
 
@@ -191,7 +191,7 @@ def emit(context: Context, loop: Loop, header: Header, merged: Header, made: Pas
             insert(YieldOp(*yields))
         one = constant(1, types.I64)
         op = _marked(insert(ForOp(zero.value, trips.value, one.value, inits, Region([made.block]))), loop)
-        value_names.name_index(loop, made.block.args[0])
+        value_names.name_index(loop.node, made.block.args[0])
         for values in (made.block.args[1:], op.results):
             value_names.name_carried(values, header.column_keys(), in_order)
         # A number of trips known here is not 0.
@@ -231,7 +231,7 @@ def emit_leaving(
     in_order = [header.columns.columns[key] for key in header.column_keys()]
     for values in (before.args, made.block.args, op.results):
         if counters:
-            value_names.name_index(loop, values[0])
+            value_names.name_index(loop.node, values[0])
         value_names.name_carried(values[len(counters) + 1 :], header.column_keys(), in_order)
     exits = set(made.exits)
     code = Expr(op.results[len(counters)])

@@ -17,7 +17,7 @@ from mlirad.frontend.interpreter.loops import fixpoint, unrolling
 from mlirad.frontend.interpreter.loops.fixpoint import NoFixpoint
 from mlirad.frontend.interpreter.loops.unrolling import KINDS, Reason
 from mlirad.frontend.interpreter.statements import assigning
-from mlirad.frontend.join.loop_header import Loop
+from mlirad.frontend.join.carried.loop_header import Loop
 from mlirad.frontend.join.outcomes import Outcome
 from mlirad.frontend.program.scope import Names
 from mlirad.frontend.values.poison import PoisonUsed

@@ -13,8 +13,8 @@ from mlirad.frontend.interpreter import branches, conditions, dispatch, iteratio
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import NeedList
 from mlirad.frontend.interpreter.iteration import is_generator, iterated
+from mlirad.frontend.join.carried.loop_header import Loop
 from mlirad.frontend.join.frames import Why
-from mlirad.frontend.join.loop_header import Loop
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.program.scope import Names
 from mlirad.frontend.values.poison import PoisonUsed

@@ -22,11 +22,10 @@ from mlirad.frontend.interpreter import (
     variables,
 )
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.program import purity
 from mlirad.frontend.values.basic_indexing import is_basic
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value
+from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value, kind_of
 
 
 def assign(context: Context, target: ast.expr, value: Value) -> None:

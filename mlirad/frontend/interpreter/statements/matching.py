@@ -26,11 +26,10 @@ from mlirad.frontend.interpreter import (
 )
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import runs
-from mlirad.frontend.join.merge import kind_of
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.program.scope import Names
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Entry, Object, Static, Tuple, Value
+from mlirad.frontend.values.values import Entry, Object, Static, Tuple, Value, kind_of
 
 Truth = bool | Traced
 Bindings = dict[str, Value]

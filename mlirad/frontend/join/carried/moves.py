@@ -20,10 +20,11 @@ from dataclasses import dataclass, field
 from xdsl.ir import Block, SSAValue
 
 from mlirad.dialect.core.expr import Expr
+from mlirad.frontend.join.carried.loop_header import Header, Pass, cells_in, kind_in_loop, names_of
+from mlirad.frontend.join.carried.value_pairs import ValuePair, value_pairs
+from mlirad.frontend.join.correspondence import Correspondence
 from mlirad.frontend.join.join_columns import Columns
-from mlirad.frontend.join.loop_header import Header, Pass, cells_in, kind_in_loop, names_of
 from mlirad.frontend.join.merge import Merge
-from mlirad.frontend.join.value_pairs import ValuePair, value_pairs
 from mlirad.frontend.join.widening import leaves_of
 from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.values import Maybe, Renaming, Tuple, Value, with_parts
@@ -47,7 +48,7 @@ class Moves:
     def __post_init__(self) -> None:
         assert self.merged.merge is not None
         self.merge = self.merged.merge
-        for pair in value_pairs(self.merge):
+        for pair in value_pairs(self.merge.paired):
             places = self._from(pair.after)
             # Names for one of several arrays are followed where they do not become names for ever more of them.
             if places is None or (len(places) > 1 and not self.header.numbering.through_ifs):
@@ -93,7 +94,7 @@ class Moves:
             return None
         known = [(source, pairs) for source, pairs in self.targets.items() if source in values]
         moved = {pair.own: values[source] for source, pairs in known for pair in pairs}
-        met = self._pairs(alone(self._replaced(back, moved, store)))
+        met = self._pairs(alone(self._replaced(back, moved, store)).paired)
         rounds: Counter[Place] = Counter()
         while waiting:
             source = waiting.popleft()
@@ -117,7 +118,7 @@ class Moves:
     def _store(self, back: State, stand_ins: _StandIns) -> dict[int, Expr] | None:
         """What arrays hold after an iteration that begins with the merged state, or None: one of them has become
         another."""
-        own, began = self.merge.cells.left, self.header.state.store
+        own, began = self.merge.paired.cells.left, self.header.state.store
         store = {cell: stand_ins.expr(held, self.merged.columns) for cell, held in self.merged.state.store.items()}
         for cell, contents in back.store.items():
             number = own.get(cell, cell)
@@ -129,18 +130,18 @@ class Moves:
                 self._afterwards.add(number)
         return store
 
-    def _pairs(self, merge: Merge) -> _Pairs:
+    def _pairs(self, paired: Correspondence) -> _Pairs:
         """How the cells of a merge are paired."""
-        merge.pair(merge.places())
-        met = _Pairs(merge.paired_at)
-        for number, (left, right) in merge.cells.sides.items():
+        paired.pair(paired.places())
+        met = _Pairs(paired.paired_at)
+        for number, (left, right) in paired.cells.sides.items():
             if left is not None and right is not None:
                 met.left[left] = met.right[right] = left, right, number
         return met
 
     def _replaced(self, back: State, moved: Mapping[Place, Value], store: Mapping[int, Expr]) -> State:
         """The state after an iteration, with its cells and objects called what they are in the merged state."""
-        cells, objects = self.merge.cells.left, self.merge.objects.left
+        cells, objects = self.merge.paired.cells.left, self.merge.paired.objects.left
         renaming = Renaming(cell=lambda n: cells.get(n, n), object=lambda n: objects.get(n, n))
 
         def changed(place: Place, value: Value) -> Value:

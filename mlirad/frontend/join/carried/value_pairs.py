@@ -1,6 +1,6 @@
 """The pairs of values that the merge of two states merges.
 
-Reads: a merge. Writes: nothing. Leaves: pairs of values and their places.
+Reads: what corresponds on the two sides. Writes: nothing. Leaves: pairs of values and their places.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mlirad.frontend.join.merge import Merge
+from mlirad.frontend.join.correspondence import Correspondence
 from mlirad.frontend.values.state import Place
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Maybe, Ref, Static, Tuple, Value
@@ -30,15 +30,15 @@ class ValuePair:
     after: Value
 
 
-def value_pairs(merge: Merge) -> Iterator[ValuePair]:
+def value_pairs(paired: Correspondence) -> Iterator[ValuePair]:
     """The places of two merged states that both have a value, down to the values that hold no others."""
-    for place, a, b in merge.places():
+    for place, a, b in paired.places():
         yield from _pairs_in(place, place, place, a, b)
-    for number, (left, right) in merge.objects.sides.items():
-        walked = merge.walked.get((left, right))
-        if left is None or right is None or walked is None or merge.left is None or merge.right is None:
+    for number, (left, right) in paired.objects.sides.items():
+        walked = paired.walked.get((left, right))
+        if left is None or right is None or walked is None or paired.left is None or paired.right is None:
             continue
-        old, new = merge.left.heap[left], merge.right.heap[right]
+        old, new = paired.left.heap[left], paired.right.heap[right]
         if (old.kind, old.keys, old.growth) == (new.kind, new.keys, None):
             for index, (a, b) in enumerate(zip(old.items, new.items, strict=True)):
                 own = ("item", right, index)

@@ -15,10 +15,12 @@ from xdsl.ir import Attribute, Block, SSAValue
 from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.join.append_counts import AppendCounts
 from mlirad.frontend.join.join_columns import Columns, discard
-from mlirad.frontend.join.merge import Merge, Numbering, Pair, describe_state
+from mlirad.frontend.join.merge import Merge
+from mlirad.frontend.join.numbering import Numbering, Pair
 from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.join.widening import Given, leaves_of, with_own_values
 from mlirad.frontend.program.scope import Names, assigned, may_leave, uses
+from mlirad.frontend.values.descriptions import Skeleton, describe, describe_state
 from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.origins import Mark, Origins, resolved, state_with_origins, with_origins
 from mlirad.frontend.values.state import Place, State
@@ -29,9 +31,7 @@ from mlirad.frontend.values.values import (
     Ref,
     Static,
     Value,
-    describe,
     is_number,
-    layouts,
     parts_of,
     with_leaves,
     with_parts,
@@ -122,43 +122,6 @@ class LoopNumbering(Numbering):
                 after = [y.cell for y in b.alternatives]
                 same = [(self.origin.get(number, number), number) for number in after]
                 self.kept |= {x for x, y in same if x is not None and x in before and left[x].value is right[y].value}
-
-
-@dataclass(frozen=True, eq=False)
-class Skeleton:
-    """What a state is, up to its SSA values and the numbers of its cells and objects; both in the order met."""
-
-    description: Hashable
-    values: tuple[SSAValue, ...]
-    numbers: tuple[int, ...]
-
-    @staticmethod
-    def of(state: State) -> Skeleton:
-        values: dict[SSAValue, int] = {}
-        numbers: dict[int, int] = {}
-        waiting: list[int] = []
-
-        def name(value: SSAValue) -> Hashable:
-            return values.setdefault(value, len(values)), str(value.type)
-
-        def number(met: int) -> int:
-            if met not in numbers:
-                numbers[met] = len(numbers)
-                waiting.append(met)
-            return numbers[met]
-
-        # Frames in which nothing is bound yet have no places.
-        described: list[Hashable] = [tuple(sorted(state.frames))]
-        described += [(place, describe(value, name, number), layouts(value)) for place, value in state.places()]
-        for met in waiting:  # which grows: what an object holds comes behind it
-            if met in state.store:
-                described.append(name(state.store[met].value))
-            else:
-                entry = state.heap[met]
-                items = tuple((describe(item, name, number), layouts(item)) for item in entry.items)
-                described.append((entry.kind, entry.keys, entry.poison is not None, entry.borrowed, items))
-        described.append(tuple(place for met, place in numbers.items() if met in state.held))
-        return Skeleton(tuple(described), tuple(values), tuple(numbers))
 
 
 @dataclass
