@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import func, scf
 from xdsl.ir import Operation, SSAValue
 
-from mlirad.autodiff.carries import Loop, yields
+from mlirad.analysis.loops import Loop, yields
 from mlirad.dialect.core import types
 from mlirad.dialect.core.op import NdOp
 from mlirad.xdsl_support.traversal import ops_inside

@@ -16,9 +16,9 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from mlirad.analysis.loops import Loop, add_results, add_yields, branches
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.callees import FLOATS, INTEGERS, Callees, Reversed, live_calls, retarget
-from mlirad.autodiff.carries import Loop, add_results, add_yields, branches
 from mlirad.autodiff.cotangents import Cotangents, Reverse
 from mlirad.autodiff.naming import Mirror
 from mlirad.dialect.core import types

@@ -13,8 +13,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr, i64
 from xdsl.ir import Attribute, SSAValue
 
+from mlirad.analysis.loops import terminator
 from mlirad.autodiff.activity import Activity, Dependence, activity, dependent
-from mlirad.autodiff.carries import terminator
 from mlirad.autodiff.private_functions import free_name
 from mlirad.dialect.core import types
 from mlirad.xdsl_support.traversal import find

@@ -16,20 +16,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import TypeGuard
 
 import numpy as np
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mlirad.autodiff.carries import Loop, LoopOp, block_of, terminator, yields
+from mlirad.analysis.loops import Loop, LoopOp, block_of, terminator, yields
 from mlirad.autodiff.cotangents import Reverse
 from mlirad.autodiff.naming import Mirror
 from mlirad.autodiff.private_functions import add_function
 from mlirad.dialect.core import types
 from mlirad.dialect.core.control import for_loop, while_loop
 from mlirad.dialect.core.expr import Expr, apply, building, constant, emit, insert, located, where
-from mlirad.dialect.ops.constant import ConstantOp
+from mlirad.dialect.core.op import PureOp
 from mlirad.dialect.ops.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.ops.movement import reshape
 from mlirad.dialect.ops.request import CHECKPOINT, RECOVERED, VjpOp
@@ -116,9 +117,14 @@ def _from_outside(op: LoopOp) -> list[SSAValue]:
         for operand in inner.operands:
             owner = block_of(operand).parent_op()
             is_inside = block_of(operand) is body or (owner is not None and op.is_ancestor(owner) and owner is not op)
-            if not is_inside and not isinstance(operand.owner, ConstantOp):
+            if not is_inside and not _is_literal(operand.owner):
                 found[operand] = None
     return list(found)
+
+
+def _is_literal(op: Operation | Block) -> TypeGuard[PureOp]:
+    """Whether an op computes its result from nothing: a function that uses it has its own."""
+    return isinstance(op, PureOp) and not op.operands
 
 
 def _function(op: LoopOp, outside: Sequence[SSAValue], captured: int, is_one: bool) -> func.FuncOp:
@@ -154,8 +160,9 @@ def _body(op: LoopOp, trip: Expr, state: Sequence[Expr], outside: dict[SSAValue,
     mapped.update(zip(loop.args, (x.value for x in state), strict=True))
     for inner in loop.body.walk():
         for operand in inner.operands:
-            if isinstance(operand.owner, ConstantOp) and not op.is_ancestor(operand.owner):
-                mapped.setdefault(operand, insert(operand.owner.clone()).result)
+            owner = operand.owner
+            if _is_literal(owner) and not op.is_ancestor(owner):
+                mapped.setdefault(operand, insert(owner.clone()).results[0])
     end = terminator(loop.body)
     for inner in loop.body.ops:
         if inner is not end:

@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
+from mlirad.analysis.loops import terminator
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.adjoint import Adjoint
 from mlirad.autodiff.call_adjoint import Recorded, record
@@ -32,13 +33,13 @@ from mlirad.autodiff.callees import (
     returned_by,
     set_written,
 )
-from mlirad.autodiff.carries import count_trips, terminator
 from mlirad.autodiff.cotangents import Cotangents
 from mlirad.autodiff.naming import Mirror, hint_cotangent
 from mlirad.autodiff.needed import needed
 from mlirad.autodiff.private_functions import free_name
 from mlirad.autodiff.records import RECORDED, recorded_attribute
 from mlirad.autodiff.tangent import Tangent
+from mlirad.autodiff.trip_counters import count_trips
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, building, insert, located

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
-from mlirad.autodiff.carries import Carry, Loop, block_of, yields
+from mlirad.analysis.loops import Carry, Loop, block_of, carry_of, loops_around, yields
 from mlirad.autodiff.linear import Form, Opaque, Term, Trip, is_at_least, linear, of_term
 from mlirad.autodiff.sizes import size_source
 from mlirad.dialect.core import types
@@ -80,17 +80,6 @@ def _length(array: SSAValue, axis: int) -> Form:
 
 
 # --- the versions of an array -----------------------------------------------------------------------------------
-
-
-def _carry_of(arg: SSAValue) -> tuple[Loop, Carry] | None:
-    """The loop and the carry that a block argument belongs to."""
-    if not isinstance(arg, BlockArgument):
-        return None
-    op = arg.block.parent_op()
-    if isinstance(op, scf.ForOp | scf.WhileOp):
-        loop = Loop(op)
-        return next(((loop, carry) for carry in loop.carries if carry.arg is arg), None)
-    return None
 
 
 @dataclass
@@ -203,7 +192,7 @@ class FinalArrays:
     def _carriers(self, version: SSAValue) -> Iterator[tuple[Loop, Carry]]:
         """The loops that carry the array, from the innermost out."""
         begun = self.versions.beginning(version)
-        while (found := _carry_of(begun)) is not None:
+        while (found := carry_of(begun)) is not None:
             loop, carry = found
             if self.versions.beginning(carry.yielded) is not carry.arg:
                 return
@@ -245,21 +234,10 @@ class FinalArrays:
             begun = self.versions.beginning(version)
             if any(op is write for op in self.versions.writes_between(version, begun)):
                 return True
-            found = _carry_of(begun)
+            found = carry_of(begun)
             if found is None or found[0].op is within.op:
                 return False
             version = found[1].init
-
-
-def loops_around(block: Block | None, outside: Block | None) -> list[Loop]:
-    """The loops around a block, from the outermost in, up to the block `outside`."""
-    found: list[Loop] = []
-    while block is not None and block is not outside:
-        op = block.parent_op()
-        if isinstance(op, scf.ForOp | scf.WhileOp):
-            found.insert(0, Loop(op))
-        block = block.parent_block()
-    return found
 
 
 def _are_exclusive(one: Operation, other: Operation, within: Loop) -> bool:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, SSAValue
 
-from mlirad.autodiff.carries import Loop, LoopOp, constant_value
+from mlirad.analysis.constants import constant_int
+from mlirad.analysis.loops import Loop, LoopOp
 from mlirad.dialect.core import types
 from mlirad.dialect.ops.check import CheckIndexOp
 from mlirad.dialect.ops.choice import MaximumOp
@@ -68,7 +69,7 @@ def of_term(term: Term) -> Form:
 
 def linear(value: SSAValue) -> Form:
     """The value as a linear form."""
-    known = constant_value(value)
+    known = constant_int(value)
     if known is not None:
         return Form(known)
     if isinstance(value, BlockArgument):
@@ -119,10 +120,10 @@ def induction(value: BlockArgument) -> tuple[SSAValue, int] | None:
         if carry.arg is not value:
             continue
         if isinstance(step, AddOp) and value in (step.x, step.y):
-            by = constant_value(step.y if step.x is value else step.x)
+            by = constant_int(step.y if step.x is value else step.x)
             return None if by is None else (carry.init, by)
         if isinstance(step, SubOp) and step.x is value:
-            by = constant_value(step.y)
+            by = constant_int(step.y)
             return None if by is None else (carry.init, -by)
     return None
 

@@ -12,7 +12,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
-from mlirad.autodiff.carries import RegionOp, block_of, terminator
+from mlirad.analysis.loops import StructuredOp, block_of, terminator
 from mlirad.autodiff.sizes import size_source, size_value, unknown_axes, zeros
 from mlirad.dialect.core.expr import Expr, dim, insert
 from mlirad.dialect.ops.movement import DimOp
@@ -142,6 +142,6 @@ def _is_effect_free(op: Operation) -> bool:
     if not op.regions:
         return has_no_effect(op) or isinstance(op, ReplayOp)
     inner_ops = (inner for region in op.regions for block in region.blocks for inner in block.ops)
-    return isinstance(op, RegionOp) and all(
+    return isinstance(op, StructuredOp) and all(
         is_terminator(inner.__class__) or _is_effect_free(inner) for inner in inner_ops
     )

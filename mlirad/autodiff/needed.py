@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, SSAValue
 
+from mlirad.analysis.loops import Loop, block_of, branches, yields
 from mlirad.autodiff.activity import Activity
-from mlirad.autodiff.carries import Loop, block_of, branches, yields
 from mlirad.autodiff.final import FinalArrays
 from mlirad.autodiff.updates import equal_read
 from mlirad.dialect.core.op import NdOp

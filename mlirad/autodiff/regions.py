@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Block, Region, SSAValue
 
-from mlirad.autodiff.carries import Carry, Loop, branches, counter_of, require_canonical, yields
+from mlirad.analysis.loops import Carry, Loop, branches, yields
 from mlirad.autodiff.checkpoint import is_checkpointed, reverse_checkpointed
 from mlirad.autodiff.cotangents import Cotangents, Reverse
 from mlirad.autodiff.naming import Mirror, hint_cotangent
+from mlirad.autodiff.trip_counters import counter_of, require_canonical
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, insert
 

@@ -12,7 +12,7 @@ from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from mlirad.autodiff.carries import Loop, yields
+from mlirad.analysis.loops import Loop, yields
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, dim, full, located
 from mlirad.dialect.ops.movement import size_of

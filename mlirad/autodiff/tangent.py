@@ -12,9 +12,9 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from mlirad.analysis.loops import Loop, add_results, add_yields, branches, terminator, yields
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.callees import Pushed, retarget
-from mlirad.autodiff.carries import Loop, add_results, add_yields, branches, terminator, yields
 from mlirad.autodiff.naming import hint_cotangent
 from mlirad.autodiff.sizes import size_value, unknown_axes, zeros
 from mlirad.dialect.core import types

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import EffectInstance, MemoryEffectKind, SymbolOpInterface, get_effects
 
 from mlirad.dialect.core.expr import emitting
-from mlirad.dialect.ops.constant import ConstantOp
 from mlirad.xdsl_support.effects import is_terminator, only_computes
 from mlirad.xdsl_support.traversal import ops_of
 
@@ -66,13 +63,6 @@ def rebuilt(
     )
 
 
-def terminator(block: Block) -> Operation:
-    """The yield, condition or return that ends a block."""
-    last = block.last_op
-    assert last is not None
-    return last
-
-
 def is_removable(op: Operation) -> bool:
     """Whether an op without regions may be removed if its results are not used: it writes no memory of others."""
     if only_computes(op.__class__):
@@ -92,19 +82,3 @@ def _is_own_or_read(op: Operation, effect: EffectInstance) -> bool:
 def is_pure(op: Operation) -> bool:
     """Whether an op without regions only computes its results: it may be moved, merged and repeated."""
     return only_computes(op.__class__) or (not is_terminator(op.__class__) and get_effects(op) == frozenset())
-
-
-def constant_int(value: SSAValue) -> int | None:
-    """The integer that a scalar is known to be, or None."""
-    owner = value.owner
-    if isinstance(owner, ConstantOp | arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
-
-
-def static_trips(lower: SSAValue, upper: SSAValue, step: SSAValue) -> int | None:
-    """How often a loop with these bounds runs, or None where that is not known."""
-    if lower is upper:
-        return 0
-    first, end, by = constant_int(lower), constant_int(upper), constant_int(step)
-    return None if first is None or end is None or by is None else len(range(first, end, by))

@@ -100,14 +100,6 @@ def views_of(value: SSAValue) -> Iterator[OpResult]:
             yield use.operation.results[0]
 
 
-def block_of(value: SSAValue) -> Block:
-    """The block that a value is defined in."""
-    if type(value) is BlockArgument:
-        return value.block
-    assert isinstance(value, OpResult) and value.op.parent is not None
-    return value.op.parent
-
-
 def is_grow(op: Operation) -> bool:
     return isinstance(op, func.CallOp) and op.callee.string_value().startswith(GROW)
 

@@ -15,16 +15,17 @@ from dataclasses import dataclass, field
 from math import prod
 from types import MappingProxyType
 
-import numpy as np
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from mlirad.autodiff.carries import Loop, add_results, add_yields, block_of, branches, constant_value, counter_of
+from mlirad.analysis.constants import constant_int
+from mlirad.analysis.loops import Loop, add_results, add_yields, block_of, branches
 from mlirad.autodiff.tape.decision.forward_values import Base
 from mlirad.autodiff.tape.decision.nests import Nest, Step
+from mlirad.autodiff.trip_counters import counter_of, not_negative, trips_of
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, apply, building, constant, located
+from mlirad.dialect.core.expr import Expr, building, constant, located
 
 Update = Callable[[SSAValue], SSAValue]
 
@@ -143,7 +144,7 @@ class AllRows:
         assert isinstance(loop.op, scf.ForOp), "the trips of a while are not known above it"
         bound = self._hoist(loop.op.ub, outermost)
         with building(InsertPoint.before(outermost)), located(loop.op.location):
-            return _not_negative(bound)
+            return not_negative(bound)
 
     def _hoist(self, value: SSAValue, outermost: Operation) -> SSAValue:
         """The value computed above the nest, which is index arithmetic on what is known there."""
@@ -174,23 +175,11 @@ class AllRows:
         return self._bases[loop.op]
 
 
-def trips_of(loop: Loop) -> Expr:
-    """How many trips a loop makes, where its bounds (of a while: its results) are visible."""
-    if isinstance(loop.op, scf.ForOp):
-        return _not_negative(loop.op.ub)
-    return Expr(counter_of(loop).result)
-
-
 def _product(counts: Sequence[Expr]) -> Expr:
-    known = [constant_value(count.value) for count in counts]
+    known = [constant_int(count.value) for count in counts]
     if None not in known:
         return constant(prod(count for count in known if count is not None), types.I64)
     total = counts[0]
     for count in counts[1:]:
         total = total * count
     return total
-
-
-def _not_negative(value: SSAValue) -> Expr:
-    known = constant_value(value)
-    return apply(np.maximum, Expr(value), 0) if known is None or known < 0 else Expr(value)

@@ -25,8 +25,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from mlirad.analysis.loops import block_of, terminator
 from mlirad.autodiff.callees import define, set_written
-from mlirad.autodiff.carries import block_of, terminator
 from mlirad.autodiff.differentiate import JOINED
 from mlirad.autodiff.private_functions import add_function
 from mlirad.autodiff.records import RECORDED, read_record, write_record

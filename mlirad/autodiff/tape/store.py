@@ -14,13 +14,15 @@ from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from mlirad.autodiff.carries import add_results, add_yields, branches, constant_value
+from mlirad.analysis.constants import constant_int
+from mlirad.analysis.loops import add_results, add_yields, branches
 from mlirad.autodiff.sizes import size_value, unknown_axes, zeros
 from mlirad.autodiff.tape.accesses import read_overwritten
 from mlirad.autodiff.tape.decision.forward_values import Base, ForwardValue, Overwritten, Size
 from mlirad.autodiff.tape.decision.nests import Step
 from mlirad.autodiff.tape.decision.plans import TapeEntry, TapePlan
-from mlirad.autodiff.tape.rows import AllRows, Rows, Update, forward_counter, thread, trips_of
+from mlirad.autodiff.tape.rows import AllRows, Rows, Update, forward_counter, thread
+from mlirad.autodiff.trip_counters import trips_of
 from mlirad.autodiff.updates import indices_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, emit, full, located
@@ -146,7 +148,7 @@ def _empty_tape(plan: TapePlan, rows: Rows, element: Attribute) -> SSAValue:
     with building(InsertPoint.before(plan.path[0][0])):
         if rows.capacity is None:
             size = constant(max(FIRST_CAPACITY, width), types.I64)
-        elif (known := constant_value(rows.capacity.value)) is not None:
+        elif (known := constant_int(rows.capacity.value)) is not None:
             return new_tape(types.tensor([known * width], element), width).value
         else:
             size = rows.capacity if width == 1 else rows.capacity * width

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from mlirad.autodiff.carries import Carry, Loop, add_yields, block_of
+from mlirad.analysis.loops import Carry, Loop, add_yields, block_of
 from mlirad.autodiff.tape.accesses import read_same_place
 from mlirad.autodiff.tape.decision.forward_values import ForwardValue, defining_block
 from mlirad.autodiff.tape.decision.plans import (

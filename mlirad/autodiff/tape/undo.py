@@ -15,7 +15,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from mlirad.autodiff.carries import Loop, RegionOp, add_results, add_yields, block_of, branches, yields
+from mlirad.analysis.loops import Loop, StructuredOp, add_results, add_yields, block_of, branches, yields
 from mlirad.autodiff.tape.accesses import read_same_place, undo_write
 from mlirad.autodiff.tape.decision.in_time import reverse_of
 from mlirad.autodiff.tape.decision.plans import Undoing
@@ -38,7 +38,7 @@ class Undo:
         for root, finals in self.undoing.finals.items():
             self._region(root, {final: final for final in finals})
 
-    def _region(self, op: RegionOp, live: LiveVersions) -> Operation | None:
+    def _region(self, op: StructuredOp, live: LiveVersions) -> Operation | None:
         """Walk through a loop or branch; gives its reverse, if it has one."""
         threaded = [k for k in self.undoing.threaded.get(op, ()) if op.results[k] in live]
         given = {k: live.pop(op.results[k]) for k in threaded}
@@ -51,7 +51,7 @@ class Undo:
             self._loop(op, reverse, given, live)
         return reverse
 
-    def _is_changed(self, op: RegionOp) -> bool:
+    def _is_changed(self, op: StructuredOp) -> bool:
         """Whether the arrays after the op are others than those before it."""
         return op in self.undoing.exchanging or any(op.is_ancestor(write) for write in self.undoing.undone)
 
@@ -99,7 +99,7 @@ class Undo:
         point = None if replay is None else Point(1, replay)
         self._note(live, point)
         for op in reversed(list(block.ops)):
-            if isinstance(op, RegionOp):
+            if isinstance(op, StructuredOp):
                 if op in self.undoing.through or any(result in live for result in op.results):
                     reverse = self._region(op, live)
                     if reverse is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -133,6 +133,10 @@ class NdOp(TypedOp):
             if dim == write[axis]
         )
         return next(found, None)
+
+    def contents(self) -> Attribute | SSAValue | None:
+        """What is known of the result: an attribute with its elements, or a scalar that all its elements are."""
+        return None
 
     def rebuild(self, *operands: Expr) -> Expr:
         """The same op on other operands."""

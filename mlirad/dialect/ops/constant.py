@@ -41,6 +41,9 @@ class ConstantOp(PureOp):
     def reference(self, *arrays: Any) -> Any:
         return value_of(self.value, self.result.type)
 
+    def contents(self) -> Attribute:
+        return self.value
+
     def is_finite(self) -> bool:
         return bool(np.isfinite(self.reference()).all())
 
@@ -61,11 +64,6 @@ class ConstantOp(PureOp):
         if 0 in types.shape(type):
             return [empty(type)]  # upstream has no dense attribute of no elements
         return [insert(arith.ConstantOp(value, type)).result]  # type: ignore[arg-type]
-
-
-def is_constant(value: SSAValue) -> bool:
-    """Whether a value is a number or an array that is known."""
-    return isinstance(value.owner, ConstantOp)
 
 
 def is_finite(value: SSAValue) -> bool:
@@ -106,6 +104,9 @@ class FullOp(PureOp):
         given = iter(sizes)
         shape = [int(next(given)) if size < 0 else size for size in types.shape(self.result.type)]
         return np.full(shape, value, types.to_dtype(types.element_type(self.result.type)))
+
+    def contents(self) -> SSAValue:
+        return self.value
 
     def is_finite(self) -> bool:
         return is_finite(self.value)

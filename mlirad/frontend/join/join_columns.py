@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from xdsl.dialects.scf import IfOp, YieldOp
 from xdsl.ir import Attribute, Block, SSAValue
 
+from mlirad.analysis.constants import is_constant
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, full, insert
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast
-from mlirad.dialect.ops.constant import is_constant
 from mlirad.frontend.values.nep50 import LARGEST_EXACT
 
 # A value of one side: an expression of that side, a number, or None where that side does not care.

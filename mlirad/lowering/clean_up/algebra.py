@@ -16,6 +16,7 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import SSAValue
 
+from mlirad.analysis.constants import is_number, known_number
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit, full
 from mlirad.dialect.core.op import NdOp
@@ -35,7 +36,6 @@ from mlirad.dialect.ops.compare import (
 )
 from mlirad.dialect.ops.constant import ConstantOp, FullOp
 from mlirad.dialect.ops.elementwise import AddOp, DivOp, ElementwiseOp, MulOp, NegOp, PowOp, SubOp
-from mlirad.lowering.known import is_number, known_number
 
 Result = Expr | SSAValue | None
 OpT = TypeVar("OpT", bound=NdOp)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
+from mlirad.analysis.constants import is_number, known_number, never_negative_zero
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, constant, emit, full, zeros_like
@@ -43,7 +44,6 @@ from mlirad.dialect.ops.movement import (
 )
 from mlirad.dialect.ops.reduction import MaxOp, MinOp, SumOp
 from mlirad.lowering.clean_up.algebra import Result, Rules, defined_by, rules_into
-from mlirad.lowering.known import is_number, known_number, never_negative_zero
 
 RULES: Rules = {}
 rule = rules_into(RULES)

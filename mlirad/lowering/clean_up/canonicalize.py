@@ -19,17 +19,17 @@ from xdsl.dialects.builtin import AnyFloat, IntegerType, ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
+from mlirad.analysis.constants import is_number, known_number
+from mlirad.analysis.loops import Carries, is_structured, terminator, trip_count
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.check import CheckIndexOp, CheckOp
 from mlirad.dialect.ops.choice import MaximumOp, SelectOp
 from mlirad.dialect.ops.elementwise import AddOp
-from mlirad.lowering.carries import Carries, is_structured
 from mlirad.lowering.clean_up import algebra, array_algebra
 from mlirad.lowering.clean_up.algebra import Rule, Rules, general_rules, simpler
-from mlirad.lowering.known import is_number, known_number
-from mlirad.lowering.rewriting import erase, in_place_of, is_removable, replace, splice, static_trips, terminator
+from mlirad.lowering.rewriting import erase, in_place_of, is_removable, replace, splice
 from mlirad.xdsl_support.effects import is_terminator, only_computes
 from mlirad.xdsl_support.traversal import ops_inside
 
@@ -179,7 +179,7 @@ class _Worklist:
 
 
 def _for(work: _Worklist, op: scf.ForOp) -> None:
-    trips = static_trips(op.lb, op.ub, op.step)
+    trips = trip_count(op)
     if trips == 0:
         work.replace(op, list(op.iter_args))
     elif trips == 1:
@@ -204,13 +204,13 @@ def _loop_carries(work: _Worklist, op: scf.ForOp | scf.WhileOp) -> None:
     first: dict[tuple[SSAValue, SSAValue], int] = {}
     dropped: dict[int, int | None] = {}  # to the carry that it is, or to None where it is its initial value
     for number, (init, yielded) in enumerate(zip(carries.inits, carries.yielded[0], strict=True)):
-        if yielded is init or any(yielded is args[number] for args in carries.args):
+        if yielded is init or any(yielded is args[number] for args in carries.region_args):
             dropped[number] = None
         elif first.setdefault((init, yielded), number) != number:
             dropped[number] = first[init, yielded]
     for number, other in dropped.items():
         init = carries.inits[number]
-        for args in carries.args:
+        for args in carries.region_args:
             work.substitute(args[number], init if other is None else args[other])
         work.substitute(op.results[number], init if other is None else op.results[other])
     carries.keep(lambda number: number not in dropped)

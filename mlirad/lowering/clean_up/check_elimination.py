@@ -21,6 +21,8 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from mlirad.analysis.constants import constant_int
+from mlirad.analysis.loops import Carries, is_structured, terminator
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.ops.check import CheckIndexOp, CheckOp
@@ -44,11 +46,10 @@ from mlirad.dialect.ops.elementwise import AddOp, MulOp, NegOp, SubOp
 from mlirad.dialect.ops.indexing import WrapIndexOp
 from mlirad.dialect.ops.movement import DimOp
 from mlirad.dialect.ops.overflow import HIGHEST, LOWEST, AddFitsOp, FitsOp, MulFitsOp, SubFitsOp
-from mlirad.lowering.carries import Carries, is_structured
 from mlirad.lowering.clean_up.hoist_reads import hoist_reads
 from mlirad.lowering.clean_up.ranges import Interval, Ranges, Sum
 from mlirad.lowering.clean_up.trip_change import TripChange, trip_change
-from mlirad.lowering.rewriting import constant_int, in_place_of, replace, terminator
+from mlirad.lowering.rewriting import in_place_of, replace
 from mlirad.xdsl_support.traversal import ops_of
 
 # No array of that many elements exists.

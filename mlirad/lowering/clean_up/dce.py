@@ -19,8 +19,8 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 
+from mlirad.analysis.loops import Carries, StructuredOp, carry_number, is_structured
 from mlirad.lowering.callees import RemovableCalls
-from mlirad.lowering.carries import Carries, StructuredOp, carry_of, is_structured
 from mlirad.lowering.rewriting import erase, is_removable
 from mlirad.xdsl_support.effects import is_terminator, only_computes
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
@@ -95,11 +95,11 @@ class _Marks:
             op, number = value.op, value.index
         else:
             assert isinstance(value, BlockArgument)
-            op, number = value.block.parent_op(), carry_of(value.block, value)
+            op, number = value.block.parent_op(), carry_number(value)
         if op is None:
             return
         self.need_op(op)
-        if op.regions and number is not None and number >= 0 and is_structured(op) and (op, number) not in self.carries:
+        if op.regions and number >= 0 and is_structured(op) and (op, number) not in self.carries:
             self.carries.add((op, number))
             self.pending.append((op, number))
 

@@ -18,13 +18,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from mlirad.analysis.constants import constant_int
+from mlirad.analysis.loops import trip_count
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.check import CheckIndexOp
 from mlirad.dialect.ops.indexing import ExtractOp, ExtractSliceOp
 from mlirad.lowering.lifetimes import is_destroyed
-from mlirad.lowering.rewriting import constant_int, is_pure, static_trips
+from mlirad.lowering.rewriting import is_pure
 from mlirad.xdsl_support.traversal import ops_of
 
 
@@ -107,7 +109,7 @@ def may_leave(op: Operation, loop: scf.ForOp | scf.WhileOp) -> bool:
         return False
     if isinstance(op, ExtractSliceOp) and (op.lengths or ints(op.sizes) != types.shape(op.t.type)):
         return False
-    if isinstance(loop, scf.ForOp) and (static_trips(loop.lb, loop.ub, loop.step) or 0) > 0:
+    if isinstance(loop, scf.ForOp) and (trip_count(loop) or 0) > 0:
         return True
     return not any(types.is_tensor(value.type) for value in (*op.operands, *op.results))
 

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
+from mlirad.analysis.loops import terminator
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import emit
 from mlirad.dialect.ops.indexing import ElementUpdateOp, ExtractOp
 from mlirad.lowering.clean_up.ranges import Ranges, Sum
-from mlirad.lowering.rewriting import in_place_of, replace, terminator
+from mlirad.lowering.rewriting import in_place_of, replace
 
 
 def hoist_reads(loop: scf.ForOp, ranges: Ranges) -> None:

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
+from mlirad.analysis.constants import constant_int
+from mlirad.analysis.loops import Carries, trip_count
 from mlirad.dialect.core import types
 from mlirad.dialect.ops.check import CheckOp
 from mlirad.dialect.ops.choice import SelectOp
 from mlirad.dialect.ops.elementwise import AddOp, SubOp
 from mlirad.dialect.ops.overflow import HIGHEST, AddFitsOp, SubFitsOp
-from mlirad.lowering.carries import Carries
 from mlirad.lowering.clean_up.ranges import Interval
-from mlirad.lowering.rewriting import constant_int, static_trips
 
 # How many values a counter may pass through in a trip: proofs take bounded time.
 _EFFORT = 64
@@ -100,11 +100,11 @@ class _Search:
         return None if first is None or second is None else first.either(second)
 
     def _loop(self, op: scf.ForOp, number: int) -> TripChange | None:
-        (args,), (yielded,) = Carries(op).args, Carries(op).yielded
+        (args,), (yielded,) = Carries(op).region_args, Carries(op).yielded
         start, each = self.of(op.iter_args[number]), trip_change(yielded[number], args[number])
         if start is None or each is None:
             return None
-        trips = static_trips(op.lb, op.ub, op.step)
+        trips = trip_count(op)
         return start.repeated(Interval(0, HIGHEST) if trips is None else Interval(trips, trips), each)
 
 

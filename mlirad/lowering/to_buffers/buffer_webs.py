@@ -12,18 +12,8 @@ from dataclasses import dataclass, field
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from mlirad.lowering.carries import Carries
-from mlirad.lowering.rewriting import terminator
-from mlirad.lowering.tensor_memory import (
-    STRUCTURED,
-    VIEWS,
-    block_of,
-    captured_reads,
-    is_empty,
-    is_static,
-    is_tensor,
-    ties,
-)
+from mlirad.analysis.loops import Carries, block_of, terminator
+from mlirad.lowering.tensor_memory import STRUCTURED, VIEWS, captured_reads, is_empty, is_static, is_tensor, ties
 from mlirad.xdsl_support.traversal import ops_of
 
 

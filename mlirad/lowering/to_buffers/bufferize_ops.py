@@ -29,10 +29,11 @@ from xdsl.dialects.linalg.ops import CopyOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue, SSAValues
 from xdsl.rewriter import Rewriter
 
+from mlirad.analysis.constants import constant_int
+from mlirad.analysis.loops import Carries, terminator
 from mlirad.dialect.core.expr import insert
 from mlirad.dialect.core.upstream import segments
-from mlirad.lowering.carries import Carries
-from mlirad.lowering.rewriting import constant_int, erase, in_place_of, replace, terminator
+from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.lowering.size_bounds import keep_notes
 from mlirad.lowering.tensor_memory import TIES, Slice, extracts_in, is_linalg, is_memref, is_static, is_tensor, ties
 from mlirad.lowering.to_buffers.place_results import Destination
@@ -248,7 +249,7 @@ def _fold(carries: Carries, number: int) -> bool:
             return False
         result.replace_all_uses_with(same)
         return True
-    init, args = carries.inits[number], [args[number] for args in carries.args]
+    init, args = carries.inits[number], [args[number] for args in carries.region_args]
     assert init.type == result.type, f"a carried {init.type} should be {result.type}"
     passed = [carries.yielded[0][number]]
     if isinstance(op, scf.WhileOp):

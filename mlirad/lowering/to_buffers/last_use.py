@@ -23,13 +23,13 @@ from xdsl.dialects.linalg.ops import CopyOp, FillOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from mlirad.analysis.loops import block_of
 from mlirad.dialect.core.expr import building, insert, located
 from mlirad.dialect.core.upstream import written
 from mlirad.lowering.rewriting import erase, in_place_of
 from mlirad.lowering.size_bounds import bound_of, set_bound
 from mlirad.lowering.tensor_memory import (
     VIEWS,
-    block_of,
     captured_reads,
     input_count,
     is_argument_of,

@@ -15,8 +15,8 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, i64
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from mlirad.analysis.loops import terminator
 from mlirad.dialect.core.expr import building, located
-from mlirad.lowering.rewriting import terminator
 from mlirad.lowering.tensor_memory import is_empty, is_static, is_tensor
 from mlirad.lowering.to_buffers.buffer_webs import Web, Webs
 from mlirad.lowering.to_buffers.reshaping import reshaped

@@ -23,12 +23,11 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from mlirad.analysis.loops import Carries, block_of, terminator
 from mlirad.dialect.core.attributes import attribute_of
 from mlirad.dialect.core.types import itemsize
-from mlirad.lowering.carries import Carries
-from mlirad.lowering.rewriting import terminator
 from mlirad.lowering.size_bounds import bound_at
-from mlirad.lowering.tensor_memory import block_of, is_linalg, is_memref
+from mlirad.lowering.tensor_memory import is_linalg, is_memref
 from mlirad.xdsl_support.traversal import ops_of
 
 OFFSET = "mlirad.offset"

@@ -19,9 +19,9 @@ from xdsl.dialects import scf, tensor
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, SSAValues
 
+from mlirad.analysis.loops import Carries, is_structured, terminator
 from mlirad.dialect.core.expr import insert
-from mlirad.lowering.carries import Carries, is_structured
-from mlirad.lowering.rewriting import in_place_of, terminator
+from mlirad.lowering.rewriting import in_place_of
 from mlirad.lowering.tensor_memory import LOOPS, VIEWS, is_consumed, is_static, is_tensor, ties
 from mlirad.lowering.to_buffers.buffer_webs import Webs
 from mlirad.lowering.to_buffers.reshaping import reshaped

@@ -13,11 +13,11 @@ from xdsl.dialects import arith
 from xdsl.dialects.linalg.ops import FillOp, IndexOp
 from xdsl.ir import Attribute, Block, SSAValue
 
+from mlirad.analysis.constants import number_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building, insert, located
 from mlirad.dialect.core.op import Dims
 from mlirad.dialect.ops.elementwise import number
-from mlirad.lowering.known import number_of
 from mlirad.lowering.to_linalg.fusion import FusionPlan, Member, is_uniform, maker_in
 
 

@@ -20,12 +20,12 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirad.analysis.constants import number_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building
 from mlirad.dialect.core.op import Composed, Dims, Generic, NdOp, Upstream
 from mlirad.dialect.ops.constant import ConstantOp, FullOp
 from mlirad.dialect.ops.movement import DimOp, ReshapeOp
-from mlirad.lowering.known import number_of
 from mlirad.lowering.lifetimes import Lifetimes
 from mlirad.lowering.loop_body import cost_of
 from mlirad.lowering.rewriting import erase, in_place_of, replace

@@ -14,8 +14,9 @@ from xdsl.dialects import arith, func, memref, scf
 from xdsl.dialects.builtin import IntegerAttr, MemRefType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
+from mlirad.analysis.constants import constant_int
+from mlirad.analysis.loops import counts_from_zero, terminator
 from mlirad.dialect.core.types import from_location
-from mlirad.lowering.rewriting import terminator
 from mlirad.targets.byte_counts import Applied, ByteCount, Unknown, applied, largest
 
 _CASTS = (arith.IndexCastOp, arith.ExtSIOp, arith.ExtUIOp, arith.TruncIOp)
@@ -221,17 +222,6 @@ def stripped(value: SSAValue) -> SSAValue:
     while isinstance(value, OpResult) and isinstance(value.op, _CASTS):
         value = value.op.operands[0]
     return value
-
-
-def constant_int(value: SSAValue) -> int | None:
-    op = stripped(value).owner
-    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-        return op.value.value.data
-    return None
-
-
-def counts_from_zero(loop: scf.ForOp) -> bool:
-    return constant_int(loop.lb) == 0 and constant_int(loop.step) == 1
 
 
 def _made_by(value: SSAValue, kind: type[_Op]) -> _Op | None:

@@ -18,9 +18,9 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import IsolatedFromAbove
 
+from mlirad.analysis.loops import Carries, StructuredOp, is_structured
 from mlirad.dialect.core.expr import constant, emitting
 from mlirad.errors import CompileError
-from mlirad.lowering.carries import Carries, StructuredOp, is_structured
 from mlirad.lowering.rewriting import erase, splice
 from mlirad.xdsl_support.effects import is_terminator
 from mlirad.xdsl_support.traversal import ops_inside
@@ -229,11 +229,11 @@ class DropCarry:
         op = ops_inside(module)[self.number]
         assert isinstance(op, StructuredOp)
         carries = Carries(op)
-        value = carries.inits[self.carry] if carries.args else self.stand_in(op, op.results[self.carry].type)
+        value = carries.inits[self.carry] if carries.region_args else self.stand_in(op, op.results[self.carry].type)
         if value is None:
             return False
         op.results[self.carry].replace_all_uses_with(value)
-        for args in carries.args:
+        for args in carries.region_args:
             args[self.carry].replace_all_uses_with(value)
         carries.keep(lambda number: number != self.carry)
         return True

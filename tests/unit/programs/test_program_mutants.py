@@ -17,10 +17,10 @@ import pytest
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
+from mlirad.analysis.loops import Loop, branches
 from mlirad.autodiff import regions
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.adjoint import Adjoint
-from mlirad.autodiff.carries import Loop, branches
 from mlirad.autodiff.naming import Naming
 from mlirad.autodiff.tangent import Tangent
 from mlirad.autodiff.tape import sweep

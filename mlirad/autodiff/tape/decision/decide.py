@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from mlirad.autodiff.carries import Carry, Loop, LoopOp, RegionOp, block_of
+from mlirad.analysis.loops import Carry, Loop, LoopOp, StructuredOp, block_of
 from mlirad.autodiff.final import FinalArrays
 from mlirad.autodiff.tape.decision.cut import Network
 from mlirad.autodiff.tape.decision.entries import Entries
@@ -69,7 +69,7 @@ def _decision(reach: Reach, timing: Timing, stored: set[ForwardValue]) -> Decisi
 
 def _undoing(reach: Reach, timing: Timing, final: Reached) -> Undoing:
     """How the reverse sweep comes to the versions that are re-read."""
-    finals: dict[RegionOp, dict[SSAValue, None]] = {}
+    finals: dict[StructuredOp, dict[SSAValue, None]] = {}
     at_head: dict[Block, list[tuple[SSAValue, SSAValue]]] = {}
     through: dict[Operation, list[tuple[SSAValue, SSAValue]]] = {}
     in_place: dict[SSAValue, Reread] = {}

@@ -10,7 +10,7 @@ from math import prod
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mlirad.autodiff.carries import Loop, block_of
+from mlirad.analysis.loops import Loop, block_of
 from mlirad.autodiff.updates import UpdateOp
 from mlirad.dialect.bounds import size_bounds
 from mlirad.dialect.core import types

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 
-from mlirad.autodiff.carries import Loop, RegionOp, block_of, yields
+from mlirad.analysis.loops import Loop, StructuredOp, block_of, yields
 from mlirad.autodiff.tape.decision.live_versions import Findings, Reading, Walk
 from mlirad.autodiff.updates import UpdateOp, equal_read
 from mlirad.dialect.core import types
@@ -23,7 +23,7 @@ MANY_WRITES = 32
 class History:
     """Arrays of one outermost loop or branch `root` that are undone together, because it may exchange them."""
 
-    root: RegionOp
+    root: StructuredOp
     finals: list[SSAValue] = field(default_factory=list)
     writes: list[UpdateOp] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Histories:
     def __post_init__(self) -> None:
         walk = Walk()
         for op in list(self.entry.ops):
-            if isinstance(op, RegionOp) and op.regions[0].blocks:
+            if isinstance(op, StructuredOp) and op.regions[0].blocks:
                 threaded = tuple(k for k, result in enumerate(op.results) if types.is_tensor(result.type))
                 if threaded and any(isinstance(inner, UpdateOp) for inner in op.walk()):
                     self._add(op, walk.region(op, threaded)[0])
@@ -66,7 +66,7 @@ class Histories:
         """The history that a version belongs to."""
         return self.of.get(self._class(version))
 
-    def _add(self, root: RegionOp, findings: Findings) -> None:
+    def _add(self, root: StructuredOp, findings: Findings) -> None:
         self._join(findings)
         self.findings.add(findings)
         for k in findings.threaded.get(root, ()):

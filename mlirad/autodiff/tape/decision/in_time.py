@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from mlirad.autodiff.carries import block_of
+from mlirad.analysis.loops import block_of
 from mlirad.autodiff.final import FinalArrays, write_of
 from mlirad.autodiff.tape.decision.histories import Histories, History
 from mlirad.autodiff.tape.decision.live_versions import Reading

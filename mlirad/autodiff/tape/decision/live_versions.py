@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from mlirad.autodiff.carries import Loop, RegionOp, block_of, yields
+from mlirad.analysis.loops import Loop, StructuredOp, block_of, yields
 from mlirad.autodiff.final import Access, read_of, write_of
 from mlirad.autodiff.updates import UpdateOp
 from mlirad.dialect.core import types
@@ -88,7 +88,7 @@ class Walk:
 
     _loops: dict[tuple[Operation, Numbers], tuple[Findings, LiveVersions]] = field(default_factory=dict)
 
-    def region(self, op: RegionOp, threaded: Numbers) -> tuple[Findings, dict[SSAValue, int | None]]:
+    def region(self, op: StructuredOp, threaded: Numbers) -> tuple[Findings, dict[SSAValue, int | None]]:
         """Walk through a loop or branch whose results `threaded` are live.
 
         Gives the versions that are live before it, and the result each comes from; None: not known.
@@ -145,7 +145,7 @@ class Walk:
         for version, origin in live.items():
             _add_whole(findings, version, origin, block)
         for op in reversed(list(block.ops)):
-            if isinstance(op, RegionOp):
+            if isinstance(op, StructuredOp):
                 self._pass(op, live, findings)
             elif isinstance(op, UpdateOp) and op.result in live:
                 origin = live.pop(op.result)
@@ -159,7 +159,7 @@ class Walk:
                 _read(findings, op, live, None)
         return findings, live
 
-    def _pass(self, op: RegionOp, live: LiveVersions, findings: Findings) -> None:
+    def _pass(self, op: StructuredOp, live: LiveVersions, findings: Findings) -> None:
         threaded = tuple(k for k, result in enumerate(op.results) if result in live)
         origins_of = {k: live.pop(op.results[k]) for k in threaded}
         for inner in op.walk():

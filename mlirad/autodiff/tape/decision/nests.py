@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from mlirad.autodiff.carries import Loop
+from mlirad.analysis.loops import Loop
 from mlirad.autodiff.tape.decision.forward_values import Base
 from mlirad.dialect.core import types
 from mlirad.xdsl_support.effects import has_no_effect

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from mlirad.autodiff.carries import Carry, RegionOp
+from mlirad.analysis.loops import Carry, StructuredOp
 from mlirad.autodiff.tape.decision.forward_values import ForwardValue
 from mlirad.autodiff.tape.decision.nests import Nest, Step
 from mlirad.autodiff.updates import UpdateOp
@@ -123,7 +123,7 @@ class Undoing:
     in_place: what is re-read where the walk comes to it.
     """
 
-    finals: Mapping[RegionOp, tuple[SSAValue, ...]]
+    finals: Mapping[StructuredOp, tuple[SSAValue, ...]]
     threaded: Mapping[Operation, tuple[int, ...]]
     exchanging: frozenset[Operation]
     restored: Mapping[Operation, tuple[SSAValue, ...]]

@@ -15,8 +15,9 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
+from mlirad.analysis.constants import constant_int
+from mlirad.analysis.loops import Carry, Loop
 from mlirad.autodiff.callees import written_by
-from mlirad.autodiff.carries import Carry, Loop, constant_value
 from mlirad.autodiff.final import FinalArrays
 from mlirad.autodiff.linear import induction
 from mlirad.autodiff.tape.decision.forward_values import ForwardValue, defining_block, elements_of
@@ -91,7 +92,7 @@ class Recovery:
                 assert outer is not None
                 times = self.trips(outer)
                 if isinstance(op, scf.ForOp):
-                    known = constant_value(op.ub)
+                    known = constant_int(op.ub)
                     times *= UNKNOWN_TRIPS if known is None else max(known, 0)
                 elif isinstance(op, scf.WhileOp):
                     times *= UNKNOWN_TRIPS
@@ -174,7 +175,7 @@ def _induction(value: BlockArgument) -> Count | None:
     if found is None:
         return None
     init, by = found
-    return Count(() if constant_value(init) == 0 else (init,), by)
+    return Count(() if constant_int(init) == 0 else (init,), by)
 
 
 def _cost(op: Operation) -> float:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf, prod
 
-from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
 from xdsl.dialects.linalg.ops import FillOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 
+from mlirad.analysis.loops import trip_count
 from mlirad.lowering.to_loops.leaf_functions import WORK
 
 SHORT = 20_000
@@ -54,7 +55,8 @@ class _Estimate:
         inner = sum(self.of_block(block, callers) for region in op.regions for block in region.blocks)
         if isinstance(op, scf.WhileOp | scf.ParallelOp):
             return inf
-        return 1 + inner * (_trips(op) if isinstance(op, scf.ForOp) else 1)
+        trips = trip_count(op) if isinstance(op, scf.ForOp) else 1
+        return 1 + inner * (inf if trips is None else trips)
 
     def _of_call(self, op: func.CallOp, callers: frozenset[func.FuncOp]) -> float:
         name = op.callee.string_value()
@@ -78,18 +80,3 @@ def elements_moved(op: Operation) -> int | None:
 def work_of_move(elements: int) -> int:
     """In operations."""
     return elements // 4
-
-
-def _trips(loop: scf.ForOp) -> float:
-    bounds = [_constant(value) for value in (loop.lb, loop.ub, loop.step)]
-    if None in bounds or not bounds[2]:
-        return inf
-    start, end, step = (bound or 0 for bound in bounds)
-    return max(0, -(-(end - start) // step))
-
-
-def _constant(value: SSAValue) -> int | None:
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None

@@ -22,8 +22,8 @@ from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from mlirad.analysis.constants import constant_int
 from mlirad.lowering.clean_up.ranges import Interval
-from mlirad.lowering.rewriting import constant_int
 from mlirad.lowering.to_loops.leaf_functions import WORK
 from mlirad.targets.cpu.emit.duration import MOVES, elements_moved, work_of_move
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Polling

@@ -8,8 +8,8 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, MemRefType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirad.analysis.constants import constant_int
 from mlirad.errors import TargetError
-from mlirad.lowering.rewriting import constant_int
 from mlirad.targets.cpu.emit.descriptor import is_literal, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Phi, Rule
 from mlirad.targets.cpu.emit.llvm_types import llvm_type

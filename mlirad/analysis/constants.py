@@ -1,10 +1,11 @@
-"""What is known about a value from the op that defines it: a number, or the number that an array is filled with.
+"""Values that are known before the run: a number, or an array of one number.
 
-Reads: nd and arith. Writes: nothing. Leaves: everything.
+Reads: ops that answer `contents`, and upstream constants. Writes: nothing. Leaves: everything.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from math import copysign
 from typing import Any
 
@@ -14,10 +15,8 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAt
 from xdsl.ir import Attribute, SSAValue
 
 from mlirad.dialect.core import types
-from mlirad.dialect.ops.constant import ConstantOp, FullOp
+from mlirad.dialect.core.op import NdOp
 from mlirad.xdsl_support.once_per_type import once
-
-_CONSTANTS = frozenset({ConstantOp, arith.ConstantOp})
 
 
 def number_of(attribute: Attribute, type: Attribute) -> Any:
@@ -35,22 +34,46 @@ def number_of(attribute: Attribute, type: Attribute) -> Any:
     return np.frombuffer(data[:width], np.int8 if types.is_bool(type) else dtype).astype(dtype)[0]
 
 
-def known_number(value: SSAValue) -> Any:
-    """The NumPy number that a scalar is, or that is everywhere in an array; None if it is not known."""
-    owner = value.owner
-    kind = owner.__class__  # asked of every operand, and to ask for xDSL's abstract classes is slow
-    if kind is FullOp:
-        assert isinstance(owner, FullOp)
-        return known_number(owner.value)
-    if kind in _CONSTANTS:
-        assert isinstance(owner, ConstantOp | arith.ConstantOp)
-        return _number(owner.value)
-    return None
-
-
 @once
 def _number(attribute: Any) -> Any:
     return number_of(attribute, attribute.type)
+
+
+@cache
+def _has_contents(kind: type) -> bool:
+    return kind is arith.ConstantOp or (issubclass(kind, NdOp) and kind.contents is not NdOp.contents)
+
+
+def contents_of(value: SSAValue) -> Attribute | None:
+    """The attribute with all elements of a value, or with the one number that they all are."""
+    owner: Any = value.owner
+    while _has_contents(owner.__class__):  # asked of every operand, and to ask for xDSL's abstract classes is slow
+        contents = owner.value if owner.__class__ is arith.ConstantOp else owner.contents()
+        if not isinstance(contents, SSAValue):
+            return contents
+        owner = contents.owner
+    return None
+
+
+def is_constant(value: SSAValue) -> bool:
+    """Whether a value is known, array or number."""
+    return contents_of(value) is not None
+
+
+def known_number(value: SSAValue) -> Any:
+    """The NumPy number that a scalar is, or that is everywhere in an array; None if it is not known."""
+    contents = contents_of(value)
+    return None if contents is None else _number(contents)
+
+
+def constant_int(value: SSAValue) -> int | None:
+    """The integer that a scalar is known to be, or None."""
+    while isinstance(cast := value.owner, arith.IndexCastOp):
+        value = cast.input
+    contents = None if types.is_tensor(value.type) else contents_of(value)
+    if not isinstance(contents, IntegerAttr):
+        return None
+    return contents.value.data & 1 if types.is_bool(value.type) else contents.value.data  # xDSL has -1 for true
 
 
 def is_number(value: SSAValue, number: Any) -> bool:

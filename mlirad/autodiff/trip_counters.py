@@ -1,0 +1,74 @@
+"""The trip counts of loops that are differentiated: every while counts its trips, so that they can be undone.
+
+Reads: scf.for and scf.while. Writes: a trip counter, in a while without one. Leaves: the loops.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects import scf
+from xdsl.ir import SSAValue
+from xdsl.rewriter import InsertPoint
+
+from mlirad.analysis.constants import constant_int
+from mlirad.analysis.loops import Carry, Loop, LoopOp, add_yields, counts_from_zero, is_structured, terminator
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, apply, building, constant, located
+from mlirad.dialect.ops.elementwise import AddOp
+from mlirad.errors import DifferentiationError
+
+
+def require_canonical(op: LoopOp) -> None:
+    """Raises DifferentiationError unless a for counts 0, 1, ..., and a while's condition forwards its arguments."""
+    if isinstance(op, scf.ForOp):
+        is_canonical = counts_from_zero(op)
+        reason = "a loop is differentiated when it counts from 0 by 1"
+    else:
+        is_canonical = is_structured(op)
+        reason = "a while is differentiated when its condition region forwards its arguments unchanged"
+    if not is_canonical:
+        raise DifferentiationError(f"{op.name}: {reason}", types.from_location(op.location))
+
+
+def trip_counter(loop: Loop) -> Carry | None:
+    """The carry that counts the trips of a while: 0 before it, one more at each end of its body."""
+    for carry in loop.carries:
+        step = carry.yielded.owner
+        if isinstance(step, AddOp) and constant_int(carry.init) == 0 and carry.arg in step.operands:
+            other = step.y if step.x is carry.arg else step.x
+            if constant_int(other) == 1:
+                return carry
+    return None
+
+
+def counter_of(loop: Loop) -> Carry:
+    """The trip counter of a while that is differentiated."""
+    counter = trip_counter(loop)
+    assert counter is not None, "every while that is differentiated counts its trips"
+    return counter
+
+
+def count_trips(op: scf.WhileOp) -> None:
+    """Give a while a trip counter unless it has one."""
+    loop = Loop(op)
+    if trip_counter(loop) is not None:
+        return
+    with located(op.location):
+        with building(InsertPoint.before(op)):
+            zero = constant(0, types.I64)
+        (count,), _ = loop.add([zero.value])
+        with building(InsertPoint.before(terminator(loop.body))):
+            add_yields(loop.body, [(Expr(count) + 1).value])
+
+
+def trips_of(loop: Loop) -> Expr:
+    """How many trips a loop makes, where its bounds (of a while: its results) are visible."""
+    if not isinstance(loop.op, scf.ForOp):
+        return Expr(counter_of(loop).result)
+    return not_negative(loop.op.ub)
+
+
+def not_negative(bound: SSAValue) -> Expr:
+    """How many trips a loop makes that counts from 0 to `bound`."""
+    known = constant_int(bound)
+    return apply(np.maximum, Expr(bound), 0) if known is None or known < 0 else Expr(bound)
