@@ -32,6 +32,7 @@ from mlirad.lowering.clean_up.dce import Dce
 from mlirad.lowering.clean_up.drop_hints import DropHints
 from mlirad.lowering.clean_up.hoist import Hoist
 from mlirad.lowering.clean_up.inline import Inline
+from mlirad.lowering.clean_up.mask_selections import MaskSelections
 from mlirad.targets.memory_report import MemoryReport
 from mlirad.targets.target import Artifact, Stage, Target
 from mlirad.xdsl_support.traversal import ops_inside
@@ -52,7 +53,10 @@ def apply(passes: Iterable[ModulePass], module: ModuleOp) -> ModuleOp:
 def differentiate(module: ModuleOp) -> ModuleOp:
     """Expand the requests, innermost first, cleaning up before and after each step."""
     while has_requests(module):
-        apply((Inline(), *CLEAN, Differentiate(), Dce(), Tape(), Split(), Inline(), *CLEAN), module)
+        apply(
+            (Inline(), *CLEAN, MaskSelections(), Differentiate(), Dce(), Tape(), Split(), Inline(), *CLEAN),
+            module,
+        )
         apply((CancelClears(), Dce()), module)
     return module
 
@@ -61,7 +65,7 @@ def optimize(module: ModuleOp) -> ModuleOp:
     """Fewer and better ops."""
     apply((DropHints(), Inline()), module)
     before = ops_inside(module)
-    apply((*CLEAN, EliminateChecks(), Hoist()), module)
+    apply((*CLEAN, MaskSelections(), EliminateChecks(), Hoist()), module)
     # What comes clean from differentiation, and has no loops or checks, need not be cleaned again.
     return module if ops_inside(module) == before else apply(CLEAN, module)
 

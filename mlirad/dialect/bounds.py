@@ -19,11 +19,14 @@ from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.check import CheckIndexOp
 from mlirad.dialect.ops.choice import MaximumOp, MinimumOp, SelectOp
+from mlirad.dialect.ops.compare import CastOp
 from mlirad.dialect.ops.constant import ConstantOp
 from mlirad.dialect.ops.elementwise import AddOp, MulOp, NegOp, SubOp
 from mlirad.dialect.ops.indexing import ExtractSliceOp, WrapIndexOp
 from mlirad.dialect.ops.movement import DimOp
 from mlirad.dialect.ops.overflow import HIGHEST, LOWEST
+from mlirad.dialect.ops.places import FlatNonzeroOp
+from mlirad.dialect.ops.reduction import SumOp
 
 Interval = tuple[int, int]
 Axis = tuple[SSAValue, int]
@@ -40,8 +43,7 @@ def size_bounds(array: SSAValue) -> list[int | None]:
 
 def element_bound(array: SSAValue) -> int | None:
     """How many elements an array can have."""
-    bounds = [bound for bound in size_bounds(array) if bound is not None]
-    return prod(bounds) if len(bounds) == len(types.shape(array.type)) else None
+    return _Search().elements(array)
 
 
 @dataclass
@@ -66,6 +68,8 @@ class _Search:
         match array.owner:
             case ExtractSliceOp() as op:
                 return self._slice(op, axis)
+            case FlatNonzeroOp(mask=mask):
+                return self.elements(mask)
             case NdOp() as op:
                 source = op.size_source(axis)
                 if source is None:
@@ -83,6 +87,11 @@ class _Search:
         length = self._number(op.lengths[ints(op.sizes)[:axis].count(-1)])
         known = [bound for bound in (length, None if whole is None else -(-whole // stride)) if bound is not None]
         return min(known, default=None)
+
+    def elements(self, array: SSAValue) -> int | None:
+        bounds = [self.bound(array, axis) for axis in range(len(types.shape(array.type)))]
+        known = [bound for bound in bounds if bound is not None]
+        return prod(known) if len(known) == len(bounds) else None
 
     def _number(self, size: SSAValue) -> int | None:
         high = self.interval(size)[1]
@@ -133,6 +142,9 @@ class _Search:
                 return 0, max(self.interval(size)[1] - 1, 0)
             case WrapIndexOp(index=index, size=size):
                 return _wrapped(self.interval(index), self.interval(size))
+            case SumOp(x=OpResult(op=CastOp(x=x))) if types.is_bool(types.element_type(x.type)):
+                bound = None if self.assumed else self.elements(x)
+                return 0, HIGHEST if bound is None else bound
             case DimOp(x=x, axis=axis):
                 # An assumption about the array says nothing about what is computed from its size.
                 bound = None if self.assumed else self.bound(x, axis.value.data)

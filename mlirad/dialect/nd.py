@@ -18,6 +18,7 @@ from mlirad.dialect.ops import (  # noqa: F401  (a family's ops are defined by i
     indexing,
     movement,
     overflow,
+    places,
     reduction,
 )
 

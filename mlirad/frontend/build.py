@@ -53,7 +53,6 @@ from mlirad.frontend.program.purity import SetCopy
 from mlirad.frontend.returned_arrays import SHAPE_OF_RESULT, ReturnedArrays
 from mlirad.frontend.returned_lists import list_result
 from mlirad.frontend.values import known_facts
-from mlirad.frontend.values.masked_selection import HINT, Selected
 from mlirad.frontend.values.poison import Poison, PoisonUsed
 from mlirad.frontend.values.sizes import require_static
 from mlirad.frontend.values.state import State
@@ -277,8 +276,7 @@ class Build:
             return tree.LEAF, [value]
         else:
             context.location = context.returned.get(name_of(self.function), context.location)
-            hint = HINT if isinstance(value, Selected) else "return arrays and numbers"
-            raise context.refusal(f"a compiled function cannot return {kind_of(value)}", hint)
+            raise context.refusal(f"a compiled function cannot return {kind_of(value)}", "return arrays and numbers")
         children = [self.flattened(item) for item in items]
         node = tree.Node(kind, keys, tuple(structure for structure, _ in children))
         return node, [leaf for _, leaves in children for leaf in leaves]

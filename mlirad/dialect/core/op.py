@@ -62,6 +62,10 @@ class Generic:
     sizes: int = 0
     counters: Dims = ()
 
+    def repeats(self, dim: int) -> bool:
+        """Whether the element of the result is the same all along a loop."""
+        return dim not in self.counters and not any(dim in read for read in self.maps[:-1])
+
 
 @dataclass(frozen=True)
 class Composed:
@@ -90,6 +94,7 @@ class NdOp(TypedOp):
         memory: ClassVar[Memory]
         singular: ClassVar[bool]
         linear: ClassVar[bool]
+        harmless: ClassVar[float]
         partial: ClassVar[frozenset[int]]
 
     def reference(self, *arrays: Any) -> Any:
@@ -138,6 +143,28 @@ class NdOp(TypedOp):
         """What is known of the result: an attribute with its elements, or a scalar that all its elements are."""
         return None
 
+    def repeats(self, axis: int) -> bool:
+        """Whether all places along an axis of the result certainly have the same elements."""
+        if isinstance(self.contents(), SSAValue):
+            return True
+        answer = self.loops()
+        return isinstance(answer, Generic) and answer.repeats(answer.maps[-1][axis])
+
+    def resized(self, operands: Sequence[Expr], axis: int | None, size: int | Expr) -> Expr:
+        """The same op on operands of another size along one loop, which is an axis of the result, or reduced (None).
+
+        The operands are those with a map: unknown sizes of the result follow.
+        """
+        type, given = self.results[0].type, list(map(Expr, self.operands[len(operands) :]))
+        if axis is not None:
+            shape = types.shape(type)
+            if given:
+                place = shape[:axis].count(-1)
+                given[place : place + 1] = [size] if isinstance(size, Expr) else []
+            length = -1 if isinstance(size, Expr) else size
+            type = types.tensor([*shape[:axis], length, *shape[axis + 1 :]], types.element_type(type))
+        return emit(self.__class__, *operands, *given, result_type=type, **self.properties)
+
     def rebuild(self, *operands: Expr) -> Expr:
         """The same op on other operands."""
         return emit(type(self), *operands, result_type=self.results[0].type, **self.properties)
@@ -180,14 +207,17 @@ def op(
     shape_only: Sequence[int] = (),
     singular: bool = False,
     linear: bool = False,
+    harmless: float = 1,
     partial: Sequence[int] = (),
 ) -> Callable[[type[NdOpT]], type[NdOpT]]:
     """Define an op of mlirad, which is what the functions `spellings` are in IR (the first is its reference).
 
     cost, overwrites, shape_only: see `Memory`. singular: its derivative's factor may be infinite where the op itself is
-    finite, so that an exactly zero cotangent always annihilates it. linear: an elementwise op whose derivative has no
-    factors but constants. partial: the operands that may have elements which are not in the result, such as a
-    select's branches and the array that a write changes. Raises TypeError for a class that leaves a question open.
+    finite, so that an exactly zero cotangent always annihilates it. linear: its derivative has no factors but
+    constants. harmless: where all operands are that, the op and its derivatives are finite; it stands in the place of
+    elements that are not needed, if the op is not linear. partial: the operands that may have elements which are not in
+    the result, such as a select's branches and the array that a write changes. Raises TypeError for a class that leaves
+    a question open.
     """
 
     def define(cls: type[NdOpT]) -> type[NdOpT]:
@@ -205,6 +235,7 @@ def op(
         defined.memory = Memory(overwrites, frozenset(shape_only), cost)
         defined.singular = singular
         defined.linear = linear
+        defined.harmless = harmless
         defined.partial = frozenset(partial)
         _classes.append(defined)
         spell(defined, spellings)

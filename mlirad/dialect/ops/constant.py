@@ -79,7 +79,7 @@ def is_nonzero(value: SSAValue) -> bool:
     return isinstance(owner, ConstantOp) and bool((np.abs(owner.reference()) > 0).all())
 
 
-@op(np.full, cost=0)
+@op(np.full, cost=0, linear=True)
 class FullOp(PureOp):
     """An array of one number; the operands after it are its unknown sizes, in order."""
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, TensorType, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import AnyAttr, VarConstraint, operand_def, prop_def, result_def, var_operand_def
+from xdsl.irdl import AnyAttr, VarConstraint, VarOperand, operand_def, prop_def, result_def, var_operand_def
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
@@ -26,6 +26,7 @@ from mlirad.dialect.ops.check import CheckFailed, EffectOp, call_check
 from mlirad.dialect.ops.constant import ConstantOp
 from mlirad.dialect.ops.elementwise import choose, compare, number, numbers
 from mlirad.dialect.ops.indexing import as_indices, wrap_index
+from mlirad.dialect.ops.places import mask_of
 from mlirad.errors import DTypeError, ShapeError
 
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
@@ -36,6 +37,9 @@ class IndexedOp(PureOp):
 
     axes = prop_def(DenseArrayBase)
     at = prop_def(IntegerAttr)
+
+    if TYPE_CHECKING:
+        indices: VarOperand
 
     @classmethod
     def places(cls, t: Attribute, indices: Sequence[Attribute], properties: Properties) -> TensorType:
@@ -57,6 +61,12 @@ class IndexedOp(PureOp):
     @property
     def position(self) -> int:
         return self.at.value.data
+
+    @property
+    def mask(self) -> SSAValue | None:
+        """The mask of one axis that says which places are meant, if there is one."""
+        mask = mask_of(self.indices[0]) if len(self.indices) == 1 else None
+        return mask if mask is not None and len(types.shape(mask.type)) == 1 else None
 
     def _kept(self, rank: int) -> list[int]:
         """The axes that no index array is for."""
@@ -153,6 +163,13 @@ class GatherOp(IndexedOp):
         cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
     ) -> list[Attribute]:
         return [cls.places(operands[0], operands[1:], properties)]
+
+    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+        rank = len(types.shape(self.indices[0].type))
+        if self.position <= axis < self.position + rank:
+            return self.indices[0], axis - self.position
+        kept = self._kept(len(types.shape(self.t.type)))
+        return self.t, kept[axis if axis < self.position else axis - rank]
 
     def reference(self, *arrays: Any) -> Any:
         t, *indices = arrays
@@ -277,6 +294,8 @@ class ScatterOp(ScatterUpdateOp):
 
 def are_distinct(indices: Sequence[SSAValue]) -> bool:
     """Whether it is known that no place occurs in the index arrays more than once."""
+    if len(indices) == 1 and mask_of(indices[0]) is not None:
+        return True
     known = [found for index in indices if (found := constant_indices(index)) is not None]
     if len(known) < len(indices):
         return False

@@ -34,7 +34,7 @@ def _unchanged(*elements: SSAValue) -> SSAValue:
     return elements[0]
 
 
-@op(cost=0)
+@op(cost=0, linear=True)
 class BroadcastOp(PureOp):
     """x repeated along new axes: operand axis i is result axis dims[i] (increasing).
 
@@ -103,7 +103,7 @@ def broadcast_like(x: Expr, dims: Sequence[int], like: Expr) -> Expr:
     return broadcast(x, dims, like.shape, [] if x.type == like.type else unknown_dims(like))
 
 
-@op(np.reshape, cost=0)
+@op(np.reshape, cost=0, linear=True)
 class ReshapeOp(MovementOp):
     """The same elements in row-major order in another shape; also between a scalar and a one-element array.
 
@@ -162,7 +162,7 @@ def reshape(x: Expr, type: Attribute) -> Expr:
     return x if x.type == type else emit(ReshapeOp, x, result_type=type)
 
 
-@op(np.transpose, cost=0)
+@op(np.transpose, cost=0, linear=True)
 class TransposeOp(MovementOp):
     """The axes in another order: result axis i is operand axis permutation[i]."""
 

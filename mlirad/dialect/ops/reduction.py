@@ -72,7 +72,7 @@ class ReductionOp(PureOp):
         return Generic((every, tuple(self.kept)), self.combine, self.identity())
 
 
-@op(np.sum)
+@op(np.sum, linear=True)
 class SumOp(ReductionOp):
     """The sum over axes. Integers wrap."""
 

@@ -13,7 +13,6 @@ from mlirad.frontend.interpreter import indices, outside_objects, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import view_functions
 from mlirad.frontend.program.hints import did_you_mean
-from mlirad.frontend.values.masked_selection import HINT, Selected, transposed
 from mlirad.frontend.values.traced import Traced, visible, visible_shape
 from mlirad.frontend.values.values import (
     Bound,
@@ -37,8 +36,6 @@ def attribute(context: Context, value: Value, name: str) -> Value:
             return array_attribute(context, value, name)
         case Traced():
             return number_attribute(context, value, name)
-        case Selected():
-            return selection_attribute(context, value, name)
         case Object() if context.grown(value) is not None and hasattr(list, name):
             return Bound(value, name)
         case Object():
@@ -107,16 +104,3 @@ def number_attribute(context: Context, number: Traced, name: str) -> Value:
         known = [each for each in dir(np.float64) if not each.startswith("_")]
         raise context.refusal(f"a NumPy number has no attribute {name!r}", did_you_mean(name, known, ".{}"))
     return Bound(number, name)
-
-
-def selection_attribute(context: Context, selection: Selected, name: str) -> Value:
-    match name:
-        case "size" | "shape":
-            return storage.result(context, getattr(selection, name))
-        case "ndim" | "dtype":
-            return Static(getattr(selection, name))
-        case "T":
-            return transposed(selection)
-    if not callable(getattr(np.ndarray, name, None)):
-        raise context.refusal(f"the attribute {name!r} of a masked selection is not compiled", HINT)
-    return Bound(selection, name)

@@ -13,7 +13,6 @@ from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import outside_objects, storage
 from mlirad.frontend.interpreter.context import Context, Keywords
 from mlirad.frontend.program import purity
-from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.nep50 import agreed
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.traced import Traced, stand_in
@@ -28,7 +27,7 @@ def builtin_isinstance(context: Context, args: tuple[Value, ...], _kwargs: Keywo
     match value:
         case Static() if not isinstance(value.value, purity.SetCopy):
             return Static(isinstance(value.value, kinds))
-        case Ref() | Selected():
+        case Ref():
             return Static(issubclass(np.ndarray, kinds))
         case Traced():
             return Static(agreed([stand_in(value)], lambda chosen: issubclass(_class_of(*chosen), kinds)))
@@ -56,7 +55,7 @@ def class_of(context: Context, value: Value) -> type | None:
     match value:
         case Static():
             return set if isinstance(value.value, purity.SetCopy) else type(value.value)
-        case Ref() | Selected():
+        case Ref():
             return np.ndarray
         case Traced():
             return agreed([stand_in(value)], lambda chosen: _class_of(*chosen))

@@ -18,8 +18,6 @@ from mlirad.errors import DTypeError, StaticValueError
 from mlirad.frontend.interpreter import branches, dispatch, indices, iteration, special_methods, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.descriptions import is_same as is_one_value
-from mlirad.frontend.values.masked_selection import Selected
-from mlirad.frontend.values.masked_selection import refusal as selection_refusal
 from mlirad.frontend.values.nep50 import kinds_of
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.sizes import require_static as require_static_shape
@@ -302,8 +300,6 @@ def truth_of(context: Context, value: Value) -> Truth:
             value = Traced(reshape(contents, contents.element), origins=frozenset({"data"}))
         case Traced():
             pass
-        case Selected():
-            raise selection_refusal("its truth depends on how many elements it has")
         case _:
             return True
     if value.kind is bool:

@@ -13,8 +13,6 @@ from mlirad.frontend.interpreter import indices, items_by_arrays, iteration, lis
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import is_integer
 from mlirad.frontend.values.basic_indexing import is_basic
-from mlirad.frontend.values.masked_selection import Selected
-from mlirad.frontend.values.masked_selection import refusal as selection_refusal
 from mlirad.frontend.values.traced import DATA, Traced, require_static
 from mlirad.frontend.values.values import Lazy, Object, Ref, Static, Tuple, Value
 
@@ -53,8 +51,6 @@ def get_item(context: Context, base: Value, index: Value) -> Value:
             return indices.computed(context, lambda: items[key])
         case Traced() if not base.weak and isinstance(index, Tuple) and not index.items:
             return base
-        case Selected():
-            raise selection_refusal("an index needs it")
     raise context.refusal(f"{storage.described(context, base)} cannot be indexed")
 
 

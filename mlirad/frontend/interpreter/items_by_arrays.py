@@ -1,24 +1,27 @@
-"""Reading and writing arrays through index arrays.
+"""Reading and writing arrays through index arrays and masks.
 
-Reads: references, and indices with arrays in them. Writes: gathers, which are copies, and scatters, in place. Leaves:
-fresh arrays, or the state with other contents.
+Reads: references, and indices with arrays in them. Writes: gathers, which are copies, and scatters, in place; of a
+number that is written under a mask, selects. Leaves: fresh arrays, or the state with other contents.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mlirad.dialect.core.expr import Expr, emit
 from mlirad.dialect.ops.gather import GatherOp, ScatterOp
+from mlirad.dialect.ops.movement import reshape
+from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import indices, storage
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.numpy.selection_functions import stored
-from mlirad.frontend.values import numpy_strides, sizes
+from mlirad.frontend.numpy import numpy_elementwise
+from mlirad.frontend.values import masks, numpy_strides, sizes
 from mlirad.frontend.values.assignment import assignable
 from mlirad.frontend.values.index_arrays import ArrayIndex, IndexArrays, split_index
-from mlirad.frontend.values.masked_selection import put, select
 from mlirad.frontend.values.sizes import Shape
-from mlirad.frontend.values.traced import DATA, Traced
+from mlirad.frontend.values.traced import DATA, Number, Traced, as_operand, shape_of
 from mlirad.frontend.values.values import Ref, Value
 
 
@@ -26,13 +29,9 @@ def item_by_arrays(context: Context, array: Ref, position: Any) -> Value:
     """`array[position]`: a copy."""
     index = array_index(context, array, position)
     part = indices.part(context, array, index.basic)
-    contents = context.read(part).contents
-    if index.mask is not None:
-        return select(contents, index.mask, index.start, index.at)
-    assert index.arrays is not None
-    operands, attributes = index_operands(context, index.arrays, part.shape)
-    read = emit(GatherOp, contents, *operands, **attributes)
-    return storage.result(context, Traced(read, origins=frozenset({DATA})), _strides(part, index.arrays, read))
+    contents, arrays = _by_places(context.read(part).contents, index)
+    read = _gathered(context, contents, arrays)
+    return storage.result(context, Traced(read, origins=frozenset({DATA})), _strides(part, arrays, read))
 
 
 def set_item_by_arrays(context: Context, array: Ref, position: Any, value: Any) -> None:
@@ -40,16 +39,30 @@ def set_item_by_arrays(context: Context, array: Ref, position: Any, value: Any) 
     index = array_index(context, array, position)
     part = indices.part(context, array, index.basic)
     storage.require_writable(context, part)
-    if index.mask is not None:
-        contents = context.read(part).contents
-        target = select(contents, index.mask, index.start, index.at)
-        storage.write(context, part, put(contents, stored(value, target), index.mask, index.start, index.at))
-        return
-    assert index.arrays is not None
-    new = assignable(value, index.arrays.result_shape(part.shape), array.dtype, casts_scalars=True)
-    operands, attributes = index_operands(context, index.arrays, part.shape)
     contents = context.read(part).contents
-    storage.write(context, part, emit(ScatterOp, new, contents, *operands, **attributes))
+    operand = as_operand(value, array.dtype)
+    if index.mask is not None and not shape_of(operand):
+        # A Python number is stored as a number is: nan in an integer array raises.
+        number = Traced(assignable(operand, (), array.dtype, casts_scalars=True))
+        new = assignable(number, part.shape, array.dtype)
+        storage.write(context, part, masks.chosen(index.mask.values.expr, index.mask.axes, new, contents))
+        return
+    flat, arrays = _by_places(contents, index)
+    shape = arrays.result_shape(sizes.shape_of(flat))
+    if index.mask is not None and index.mask.rank == len(part.shape):
+        _require_as_many(operand, shape)
+    new = assignable(operand, shape, array.dtype, casts_scalars=True)
+    storage.write(context, part, _scattered(context, new, flat, arrays, contents))
+
+
+def updated_under_mask(context: Context, ufunc: np.ufunc, part: Ref, index: ArrayIndex, operand: Any) -> None:
+    """`ufunc.at(array, mask, operand)`: no place occurs twice."""
+    contents = context.read(part).contents
+    flat, arrays = _by_places(contents, index)
+    current = Traced(_gathered(context, flat, arrays), origins=frozenset({DATA}))
+    shape = arrays.result_shape(sizes.shape_of(flat))
+    new = assignable(numpy_elementwise.call(ufunc, current, operand), shape, part.dtype, ufunc)
+    storage.write(context, part, _scattered(context, new, flat, arrays, contents))
 
 
 def array_index(context: Context, array: Ref, position: Any) -> ArrayIndex:
@@ -64,6 +77,45 @@ def index_operands(context: Context, arrays: IndexArrays, shape: Shape) -> tuple
         return arrays.operands(shape, context.boundscheck)
     except IndexError as error:
         raise indices.certain_error(context, error) from None
+
+
+def _by_places(contents: Expr, index: ArrayIndex) -> tuple[Expr, IndexArrays]:
+    """The contents of a view and the arrays that index it; the axes of a mask are one axis, if that is possible."""
+    mask = index.mask
+    if mask is None:
+        assert index.arrays is not None
+        return contents, index.arrays
+    axes, values = mask.axes, mask.values.expr
+    if mask.rank == 1 or masks.is_mergeable(sizes.shape_of(contents)):
+        axes = axes[:1]
+        contents = masks.merged(contents, mask.axes)
+        found = [masks.flat_places(masks.merged(values, tuple(range(mask.rank))))]
+    else:
+        found = masks.indices(mask.values)
+    return contents, IndexArrays(tuple(found), axes, axes, mask.at, frozenset(range(len(found))))
+
+
+def _gathered(context: Context, contents: Expr, arrays: IndexArrays) -> Expr:
+    operands, attributes = index_operands(context, arrays, sizes.shape_of(contents))
+    return emit(GatherOp, contents, *operands, **attributes)
+
+
+def _scattered(context: Context, new: Expr, flat: Expr, arrays: IndexArrays, contents: Expr) -> Expr:
+    operands, attributes = index_operands(context, arrays, sizes.shape_of(flat))
+    return reshape(emit(ScatterOp, new, flat, *operands, **attributes), contents.type)
+
+
+def _require_as_many(value: Traced | Number, shape: Shape) -> None:
+    """What is stored under a mask of all axes: one axis, of as many values as the mask has true elements, or of one."""
+    own = shape_of(value)
+    if len(own) > 1:
+        raise DTypeError(
+            "NumPy boolean array indexing assignment requires a 0 or 1-dimensional input, "
+            f"input has {len(own)} dimensions"
+        )
+    if own and not (isinstance(own[0], int) and own[0] == 1):
+        message = "NumPy boolean array indexing assignment cannot assign {0} input values to the {1} output values "
+        sizes.require_equal(own[0], shape[0], message + "where the mask is true")
 
 
 def _strides(part: Ref, arrays: IndexArrays, read: Expr) -> tuple[int, ...] | None:

@@ -19,8 +19,6 @@ from mlirad.frontend.interpreter import dispatch, grown_lists, indices, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import as_value
 from mlirad.frontend.numpy.python_integers import converted, require_fit
-from mlirad.frontend.values.masked_selection import Selected
-from mlirad.frontend.values.masked_selection import refusal as selection_refusal
 from mlirad.frontend.values.traced import NeedStatic, Traced, in_type, origins_of, visible
 from mlirad.frontend.values.values import (
     SIMPLE,
@@ -134,8 +132,6 @@ def length_of(context: Context, value: Value) -> int | Traced:
             return shortest
         case Lazy():
             return length_of(context, value.parts[0])
-    if isinstance(value, Selected):
-        raise selection_refusal("its elements are taken one by one")
     raise DTypeError(f"{kind_of(value)} is not iterable, and has no length", context.location)
 
 

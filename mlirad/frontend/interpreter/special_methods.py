@@ -16,7 +16,6 @@ from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import attribute_access, dispatch, outside_objects, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.program import purity
-from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value, kind_of
 
@@ -107,7 +106,7 @@ def by_methods(context: Context, names: Methods, left: Value, right: Value) -> V
     elif second is not None and _is_of_numpy(left) and _has(second, names[1]):
         hint = f"write float(x) if it is a number, or call a method of {second.__name__}"
         raise context.refusal(f"NumPy computes with {kind_of(left)} and an object as with an array of objects", hint)
-    elif first is not None and isinstance(right, Ref | Selected) and not _has(first, names[0]) and not is_arithmetic:
+    elif first is not None and isinstance(right, Ref) and not _has(first, names[0]) and not is_arithmetic:
         raise context.refusal(f"NumPy compares {kind_of(right)} with an object as with an array of objects")
     for receiver, name, other in asked:
         found = special(context, receiver, name, other)
@@ -134,4 +133,4 @@ def _has(kind: type, name: str) -> bool:
 
 def _is_of_numpy(value: Value) -> bool:
     is_number = isinstance(value, Static) and isinstance(value.value, np.generic)
-    return is_number or isinstance(value, Ref | Selected) or (isinstance(value, Traced) and not value.weak)
+    return is_number or isinstance(value, Ref) or (isinstance(value, Traced) and not value.weak)

@@ -23,7 +23,6 @@ from mlirad.frontend.program import purity
 from mlirad.frontend.values import known_facts, views
 from mlirad.frontend.values.assignment import assignable
 from mlirad.frontend.values.descriptions import is_same
-from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import Traced, of_array, require_static
 from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Value, inside, kind_of
@@ -123,7 +122,7 @@ def operand(context: Context, value: Value) -> Any:
             if not purity.is_constant(value.value):
                 raise changing(context, value.value)
             return value.value
-        case Traced() | Selected():
+        case Traced():
             return value
         case Ref():
             return context.read(value)
@@ -162,8 +161,6 @@ def result(context: Context, value: Any, strides: tuple[int, ...] | None = None)
     """What a NumPy function gave, as a value: arrays are fresh."""
     if isinstance(value, Traced):
         return context.new_array(value.contents, strides) if value.is_array else value
-    if isinstance(value, Selected):
-        return value
     if isinstance(value, tuple):
         kind = type(value) if hasattr(type(value), "_fields") else tuple
         return Tuple(tuple(result(context, item) for item in value), kind)

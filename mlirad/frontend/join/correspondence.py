@@ -9,7 +9,6 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
 from mlirad.frontend.join.numbering import Numbering, Pair, unique
-from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import (
@@ -190,8 +189,6 @@ def head(value: Value) -> Hashable:
             return (Transformed, value.request)
         case Lazy():
             return (Lazy, value.kind, len(value.parts), value.used is None)
-        case Selected():
-            return (Selected, value.axis, value.values.expr.type, value.mask.expr.type)
     return type(value)
 
 

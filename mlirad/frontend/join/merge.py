@@ -26,7 +26,6 @@ from mlirad.frontend.join.numbers import join_numbers
 from mlirad.frontend.join.selectors import contents_of, renumbered
 from mlirad.frontend.join.widening import Widening
 from mlirad.frontend.values import known_facts
-from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.nep50 import Either, Several
 from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.state import Live, Place, State
@@ -254,7 +253,7 @@ class Merge:
         if isinstance(a, Buffer) and isinstance(b, Buffer) and a.contents.type == b.contents.type:
             return Buffer(self.columns.request((place, "buffer"), a.contents.type, a.contents, b.contents))
         parts_a, parts_b = parts_of(a), parts_of(b)
-        if isinstance(a, Tuple | Closure | Bound | Partial | Transformed | Lazy | Selected) and head(a) == head(b):
+        if isinstance(a, Tuple | Closure | Bound | Partial | Transformed | Lazy) and head(a) == head(b):
             pairs = enumerate(zip(parts_a, parts_b, strict=True))
             return with_parts(a, tuple(self.value((*place, index), x, y) for index, (x, y) in pairs))
         return self.why.disagreement(place, a, b)

@@ -29,13 +29,11 @@ from mlirad.frontend.numpy import (
     numpy_scalars,
     numpy_shapes,
     operators,
-    selection_functions,
     ufunc_methods,
     view_functions,
 )
 from mlirad.frontend.program import hints, purity
 from mlirad.frontend.program.hidden_state import CALLABLES, hint_of
-from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.python_operators import Meanings, install
 from mlirad.frontend.values.traced import Traced, is_static, of_array, shape_of, visible, visible_shape
@@ -63,24 +61,11 @@ def call(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = 
     made = implementation(function)
     if made is None:
         raise unsupported(function)
-    if any(isinstance(arg, Selected) for arg in (*args, *kwargs.values())):
-        return selection_functions.call(function, made, args, kwargs, spelling(function))
     if is_static((list(args), dict(kwargs))) and function not in _MADE:
         with numpys_refusal(), np.errstate(all="ignore"):
             return _as_constants(evaluated(function, args, kwargs))
     check_arguments(function, made, args, kwargs)
     return made(*args, **kwargs)
-
-
-def binary(ufunc: np.ufunc, left: Any, right: Any) -> Any:
-    """The Python operator of a ufunc (np.add: +), one operand being traced or selected at least."""
-    of_selections = isinstance(left, Selected) or isinstance(right, Selected)
-    return (selection_functions if of_selections else operators).binary(ufunc, left, right)
-
-
-def unary(ufunc: np.ufunc, x: Any) -> Any:
-    """Python's -x, +x, ~x and abs(x), x being traced or selected."""
-    return selection_functions.unary(ufunc, x) if isinstance(x, Selected) else operators.unary(ufunc, x)
 
 
 def evaluated(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -349,4 +334,4 @@ def _methods() -> dict[str, Implementation]:
 
 _METHODS: Mapping[str, Implementation] = _methods()
 
-install(Meanings(binary=binary, unary=unary, call=call, array=numpy_creation.array))
+install(Meanings(binary=operators.binary, unary=operators.unary, call=call, array=numpy_creation.array))

@@ -12,7 +12,6 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.core.expr import Expr
-from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import Traced
@@ -82,8 +81,6 @@ def describe(
             head = ("closure", id(value.node), value.frame)
         case Bound():
             head = ("bound", value.name, value.function)
-        case Selected():
-            head = ("selection", value.axis)
         case Partial():
             head = ("partial", len(value.args), tuple(name for name, _ in value.keywords))
         case Transformed():

@@ -6,6 +6,7 @@ broadcasts them. Leaves: an ArrayIndex, and the operands of the ops that gather 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,37 +21,37 @@ from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.gather import CheckIndicesOp, constant_indices, wrapped_indices
 from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import ShapeError, StaticIndexError, UnsupportedSyntaxError
-from mlirad.frontend.values import sizes
+from mlirad.frontend.values import masks, sizes
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.sizes import Dim, Shape, Size
 from mlirad.frontend.values.traced import Traced, as_traced, is_static, of_array
 
 _WHOLE = slice(None)
+_MISMATCH = "shape mismatch: indexing arrays could not be broadcast together with shapes"
 
 
 @dataclass(frozen=True)
 class IndexArrays:
     """Index arrays: `values[k]` indexes axis `axes[k]` of a view, which is axis `named[k]` of the array itself.
 
-    at: the axes of the index arrays come, in the result, in front of number `at` of the view's other axes.
+    at: the axes of the index arrays come, in the result, in front of number `at` of the view's other axes. in_range:
+    the numbers of the values that are known not to be negative nor out of range.
     """
 
     values: tuple[np.ndarray | Traced, ...]
     axes: tuple[int, ...]
     named: tuple[int, ...]
     at: int
+    in_range: frozenset[int] = frozenset()
 
     @cached_property
     def shape(self) -> Shape:
         """What the index arrays broadcast to; where that is not known, they are compared at run time."""
         shapes: list[Shape] = [value.shape for value in self.values]
         try:
-            return sizes.broadcast_shapes(*shapes)
+            return sizes.broadcast_shapes(*shapes, mismatch=("IndexError", _MISMATCH))
         except ShapeError:
-            text = " ".join(map(sizes.text, shapes))
-            raise StaticIndexError(
-                f"shape mismatch: indexing arrays could not be broadcast together with shapes {text}"
-            ) from None
+            raise StaticIndexError(f"{_MISMATCH} {' '.join(map(sizes.text, shapes))}") from None
 
     def result_shape(self, shape: Shape) -> Shape:
         """The shape of what is read of an array of that shape."""
@@ -61,8 +62,10 @@ class IndexArrays:
         """The index operands of a gather or scatter on an array of that shape, and its attributes."""
         whole = self.shape
         found = [
-            _checked(value, named, shape[axis], whole, boundscheck)
-            for value, axis, named in zip(self.values, self.axes, self.named, strict=True)
+            sizes.stretched(value.contents, whole)
+            if isinstance(value, Traced) and number in self.in_range
+            else _checked(value, named, shape[axis], whole, boundscheck)
+            for number, (value, axis, named) in enumerate(zip(self.values, self.axes, self.named, strict=True))
         ]
         return found, {"axes": self.axes, "at": self.at}
 
@@ -86,15 +89,28 @@ def _checked(value: np.ndarray | Traced, axis: int, size: Size, whole: Shape, bo
 
 
 @dataclass(frozen=True)
+class Mask:
+    """A mask known at run time only. axes: those of the view that it is for; at: as of IndexArrays; is_number: it is
+    one bool, of a new axis."""
+
+    values: Traced
+    axes: tuple[int, ...]
+    is_number: bool
+    at: int = 0
+
+    @property
+    def rank(self) -> int:
+        return len(self.axes)
+
+
+@dataclass(frozen=True)
 class ArrayIndex:
     """basic: the index without its arrays, which stand as `:` in it. Either index arrays, or one mask known at run time
-    only (bool), whose axes in the view begin at number `start`, and in the result at `at`."""
+    only, beside which no other array stands."""
 
     basic: tuple[Any, ...]
     arrays: IndexArrays | None
-    mask: Traced | None = None
-    start: int = 0
-    at: int = 0
+    mask: Mask | None = None
 
 
 def as_array(entry: Any) -> np.ndarray | Traced | None:
@@ -183,10 +199,9 @@ class _Reading:
         self.axis = self.place = self.kept = 0
         self.basic: list[Any] = []
         self.values: list[np.ndarray | Traced] = []
+        self.masks: list[Mask] = []
         self.axes: list[int] = []
         self.named: list[int] = []
-        self.mask: Traced | None = None
-        self.start = 0
         self.runs: list[int] = []  # of each run of entries with arrays, how many other axes of the view come before it
 
     def run(self, entries: Sequence[Any]) -> ArrayIndex:
@@ -201,14 +216,18 @@ class _Reading:
             elif entry is not Ellipsis:
                 self._basic(entry, is_advanced)
         at = self.runs[0] if len(self.runs) == 1 else 0
-        if self.mask is not None and self.values:
-            raise UnsupportedSyntaxError(
-                "a mask beside other index arrays is not compiled", hint="use one after the other, or np.where"
-            )
-        arrays = None
-        if self.mask is None:
-            arrays = IndexArrays(tuple(self.values), tuple(self.axes), tuple(self.named), at)
-        return ArrayIndex(tuple(self.basic), arrays, self.mask, self.start, at)
+        basic, axes, named = tuple(self.basic), tuple(self.axes), tuple(self.named)
+        if len(self.masks) == 1 and len(self.masks[0].axes) == len(axes):
+            return ArrayIndex(basic, None, dataclasses.replace(self.masks[0], at=at))
+        if any(mask.is_number for mask in self.masks):
+            text = "a bool known at run time only is not compiled beside other index arrays"
+            raise UnsupportedSyntaxError(text, hint="use one after the other, or np.where")
+        values = list(self.values)
+        for mask in self.masks:
+            first = axes.index(mask.axes[0])
+            values[first : first + len(mask.axes)] = masks.indices(mask.values)
+        in_range = frozenset(axes.index(axis) for mask in self.masks for axis in mask.axes)
+        return ArrayIndex(basic, IndexArrays(tuple(values), axes, named, at, in_range))
 
     def _basic(self, entry: Any, is_int: bool) -> None:
         self.basic.append(entry)
@@ -232,12 +251,10 @@ class _Reading:
             for index in np.nonzero(entry):
                 self._index(index, basic)
             return
-        if self.mask is not None:
-            raise UnsupportedSyntaxError("an index with two masks is not compiled", hint="use one after the other")
-        self.mask, self.start = entry, self.place
-        self.basic += [basic] * entry.ndim
-        self.axis += used
-        self.place += entry.ndim
+        axes = range(self.place, self.place + entry.ndim)
+        self.masks.append(Mask(entry, tuple(axes), is_number=not used))
+        for _ in axes:
+            self._index(entry, basic)  # in the place of its indices
 
     def _index(self, index: np.ndarray | Traced, basic: slice | None = _WHOLE) -> None:
         """An index array of an axis, or, where `basic` is None, of a new one."""

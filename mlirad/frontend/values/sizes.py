@@ -193,12 +193,12 @@ def stretched(x: Expr, shape: Sequence[Size]) -> Expr:
 # --- equal sizes ------------------------------------------------------------------------------------------------
 
 
-def require_equal(x: Size, y: Size, message: str) -> None:
-    """ValueError at run time unless two sizes are equal; the message has {0} and {1} for them."""
+def require_equal(x: Size, y: Size, message: str, error: str = "ValueError") -> None:
+    """An exception at run time unless two sizes are equal; the message has {0} and {1} for them."""
     if x == y:
         return
     first, second = affine.as_expr(value_of(x)), affine.as_expr(value_of(y))
-    check(first == second, "ValueError", message, first, second)
+    check(first == second, error, message, first, second)
 
 
 def text(shape: Sequence[Size], axis: int | None = None, place: int = 0) -> str:
@@ -207,20 +207,23 @@ def text(shape: Sequence[Size], axis: int | None = None, place: int = 0) -> str:
     return f"({','.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
-def broadcast_shapes(*shapes: Shape) -> Shape:
+OPERANDS = ("ValueError", "operands could not be broadcast together with shapes")
+
+
+def broadcast_shapes(*shapes: Shape, mismatch: tuple[str, str] = OPERANDS) -> Shape:
     """The shape that shapes broadcast to. Raises ShapeError; sizes that may differ are compared at run time.
 
-    Only a size that is 1 at compile time is stretched.
+    Only a size that is 1 at compile time is stretched. mismatch: the exception of the run, and how its message begins.
     """
     if all(map(is_static, shapes)):
         if shapes.count(shapes[0]) == len(shapes):
             return shapes[0]  # most often; to ask NumPy takes time
         return broadcast_static(*shapes)  # type: ignore[arg-type]
     rank = max(map(len, shapes))
-    return tuple(_broadcast_axis(shapes, axis - rank) for axis in range(rank))
+    return tuple(_broadcast_axis(shapes, axis - rank, mismatch) for axis in range(rank))
 
 
-def _broadcast_axis(shapes: Sequence[Shape], axis: int) -> Size:
+def _broadcast_axis(shapes: Sequence[Shape], axis: int, mismatch: tuple[str, str]) -> Size:
     """The size of one axis, counted from the end."""
     there = [shape for shape in shapes if len(shape) >= -axis and not _is_one(shape[axis])]
     sizes = [shape[axis] for shape in there]
@@ -228,13 +231,13 @@ def _broadcast_axis(shapes: Sequence[Shape], axis: int) -> Size:
     if not sizes:
         return 1
     if any(size != known[0] for size in known):
-        raise ShapeError(f"operands could not be broadcast together with shapes {' '.join(map(text, shapes))}")
+        raise ShapeError(f"{mismatch[1]} {' '.join(map(text, shapes))}")
     chosen = known[0] if known else sizes[0]
     model = there[sizes.index(chosen)] if known else there[0]
     for shape in there:
         if shape is not model:
             message = f"{text(model, len(model) + axis)} {text(shape, len(shape) + axis, 1)}"
-            require_equal(chosen, shape[axis], f"operands could not be broadcast together with shapes {message}")
+            require_equal(chosen, shape[axis], f"{mismatch[1]} {message}", mismatch[0])
     return chosen
 
 

@@ -16,7 +16,6 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.core.expr import Expr
-from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.sizes import Pattern, Shape
 from mlirad.frontend.values.traced import Traced
@@ -198,7 +197,6 @@ class Maybe:
 Value = (
     Static
     | Traced
-    | Selected
     | Ref
     | Tuple
     | Object
@@ -292,8 +290,6 @@ def parts_of(value: Value) -> tuple[Value, ...]:
             return value.defaults + tuple(default for _, default in value.keyword_defaults)
         case Bound():
             return (value.receiver,)
-        case Selected():
-            return (value.values, value.mask)
         case Partial():
             return (value.function, *value.args, *(part for _, part in value.keywords))
         case Transformed():
@@ -317,10 +313,6 @@ def with_parts(value: Value, parts: tuple[Value, ...]) -> Value:
             return dataclasses.replace(value, defaults=parts[:split], keyword_defaults=named)
         case Bound():
             return dataclasses.replace(value, receiver=parts[0])
-        case Selected():
-            values, mask = parts
-            assert isinstance(values, Traced) and isinstance(mask, Traced)
-            return Selected(values, mask, value.axis)
         case Partial():
             split = 1 + len(value.args)
             named = tuple((name, part) for (name, _), part in zip(value.keywords, parts[split:], strict=True))
@@ -447,8 +439,6 @@ def kind_of(value: Value) -> str:
             return "a generator"
         case Lazy():
             return f"{'an' if value.kind is enumerate else 'a'} {value.kind.__name__}"
-        case Selected():
-            return "a masked selection"
         case Maybe():
             return kind_of(value.value)
     return "something else"

@@ -1,10 +1,12 @@
 # RUN: python %s | filecheck %s
-"""`x[mask]` has a length that only the run knows, and is never made: what uses it works on all of x, under the mask.
+"""`x[mask]` has a length that only the run knows. It is a gather at the places of the mask.
 
+    y[y > 3] = 4           y = select(y > 3, 4, y)
     x[x > 3].sum()         select(x > 3, x, 0).sum()
-    y[y > 3] = 3           y = select(y > 3, 3, y)
+    x[x > 3][0]            gather(x, places of x > 3)[0]
 
-The loops have a known length and no branch, and their derivative needs no list of the elements that were selected.
+What needs no length is computed on all of x, under the mask (lowering/mask_selections.mlir): its loops have a known
+length and no branch, and their derivative needs no list of the elements that were selected.
 """
 
 import numpy as np
@@ -35,11 +37,37 @@ def masked_sum(x):
 # CHECK-LABEL: func.func public @masked_sum
 # CHECK-NOT:     tensor<?x
 # CHECK:         %[[MASK:.+]] = nd.greater %x,
-# CHECK:         %[[ZERO:cst_?[0-9]*]] = nd.constant {value = 0.000000e+00 : f64}
+# CHECK-NEXT:    %[[ZERO:cst_?[0-9]*]] = nd.constant {value = 0.000000e+00 : f64}
 # CHECK-NEXT:    %[[ZEROS:.+]] = nd.full %[[ZERO]]
 # CHECK-NEXT:    %[[KEPT:.+]] = nd.select %[[MASK]], %x, %[[ZEROS]]
 # CHECK-NEXT:    nd.sum %[[KEPT]]
-print(mlirad.jit(masked_sum).lower(np.ones(8)).as_text("tensor"))
+print(mlirad.jit(masked_sum).lower(np.ones(8)).as_text("optimized"))
+
+
+def first(x):
+    return x[x > 3.0][0]
+
+
+# CHECK-LABEL: func.func public @first
+# CHECK:         %[[MASK:.+]] = nd.greater %x,
+# CHECK-NEXT:    %[[HELD:.+]] = nd.cast %[[MASK]]
+# CHECK-NEXT:    %[[COUNT:.+]] = nd.sum %[[HELD]]
+# CHECK-NEXT:    %[[PLACES:.+]] = nd.flatnonzero %[[MASK]], %[[COUNT]] : tensor<8xi1> to tensor<?xi64>
+# CHECK-NEXT:    %[[SELECTED:.+]] = nd.gather %x[%[[PLACES]]]
+# CHECK:         nd.check_index {{.*}}, %[[COUNT]]
+# CHECK-NEXT:    nd.extract %[[SELECTED]]
+print(mlirad.jit(first).lower(np.ones(8)).as_text("optimized"))
+
+
+def of_another_mask(x, y):
+    x[x > 0] = y[y > 0] * y[y > 0]
+
+
+# Another mask selects another number of elements: they are put at the places of the first one.
+# CHECK-LABEL: func.func public @of_another_mask
+# CHECK:         nd.check {{.*}} "NumPy boolean array indexing assignment cannot assign {0} input values
+# CHECK:         nd.scatter
+print(mlirad.jit(of_another_mask).lower(np.ones(8), np.ones(8)).as_text("optimized"))
 
 
 def where(x):

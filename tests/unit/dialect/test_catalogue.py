@@ -37,6 +37,7 @@ from mlirad.dialect.ops import (
     overflow,
     reduction,
 )
+from mlirad.dialect.ops import places as P
 from mlirad.dialect.ops.request import Ad, JvpOp, VjpOp
 from mlirad.errors import CompileError
 from mlirad.targets.target import find_target
@@ -344,6 +345,11 @@ SAMPLES: list[Sample] = [
         for t, values, indices, attributes in GATHERED
     ),
     *(
+        Sample(P.FlatNonzeroOp, (mask, np.int64(mask.sum())), (BOOL,), exact=(1,), smooth=False, unknown=unknown)
+        for mask in (A > 0, T > 0, T < -9, _x(0) > 0)
+        for unknown in ((), (0,))
+    ),
+    *(
         Sample(G.CheckIndicesOp, (indices, np.int64(5)), (I64,), attributes={"axis": 0}, smooth=False)
         for indices in (np.array([0, -5, 4]), np.array([[1, -1]]), np.array([], np.int64))
     ),
@@ -631,6 +637,8 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
         for op in (G.ScatterOp, G.ScatterAddOp, G.KeepLastOp)
     ),
     (G.CheckIndicesOp, [types.tensor((2,), types.F64), types.I64], {"axis": 0}, None),
+    (P.FlatNonzeroOp, [types.tensor((2,), types.I64), types.I64], {}, None),
+    (P.FlatNonzeroOp, [types.I1, types.I64], {}, None),
     (Bits.FloatBitsOp, [types.I64], {}, None),
     (check.CheckOp, [types.I1, types.I64, types.I64, types.I64], {"error": "E", "message": ""}, None),
 ]

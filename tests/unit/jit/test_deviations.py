@@ -176,6 +176,27 @@ def test_a_traced_size_that_is_1_is_not_stretched() -> None:
         mlirad.jit(assign)(x.copy(), x, 3, 1)
 
 
+@row("`x[m] * y[k]`")
+def test_a_selection_of_one_element_is_not_stretched() -> None:
+    def multiply(x, t):
+        return (x[x > 0] * x[x > t]).sum()
+
+    def assign(x, t):
+        x[x > 0] = x[x > t]
+        return x[1]
+
+    def index(x, t):
+        return np.outer(x, x)[x > 0, x > t].sum()
+
+    x = np.arange(4.0)
+    for function, error in ((multiply, ValueError), (assign, ValueError), (index, IndexError)):
+        assert mlirad.jit(function)(x.copy(), 0.0) == function(x.copy(), 0.0)
+        assert function(x.copy(), 2.0) in (18.0, 3.0)
+        with pytest.raises(error, match=r"test_deviations.py:(.|\n)*(\(3,\) \(1,\)|1 input values to the 3 output)"):
+            mlirad.jit(function)(x.copy(), 2.0)
+    assert mlirad.jit(lambda x: (x[x > 0] * x[x > 2][0]).sum())(x) == 18.0
+
+
 @row("`x[i:i+3]`")
 def test_a_slice_of_one_length_is_not_shortened() -> None:
     def three(x, i):

@@ -25,12 +25,10 @@ from mlirad.frontend.interpreter import indices, items_by_arrays, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import numpy_elementwise, view_functions
 from mlirad.frontend.numpy.numpy_elementwise import truths
-from mlirad.frontend.numpy.selection_functions import changed_in_place, elementwise
 from mlirad.frontend.values import nep50, sizes
 from mlirad.frontend.values.assignment import as_array_of, assignable
 from mlirad.frontend.values.basic_indexing import is_basic
 from mlirad.frontend.values.index_arrays import IndexArrays
-from mlirad.frontend.values.masked_selection import put, select
 from mlirad.frontend.values.sizes import Shape
 from mlirad.frontend.values.traced import DATA, Traced, as_operand, in_type, shape_of, stand_in
 from mlirad.frontend.values.values import Ref, Static, Value, kind_of
@@ -59,13 +57,10 @@ def ufunc_at(context: Context, ufunc: np.ufunc, args: Sequence[Value]) -> Value:
         return Static(None)
     index = items_by_arrays.array_index(context, array, position)
     part = indices.part(context, array, index.basic)
-    contents = context.read(part).contents
     if index.mask is not None:
-        current = select(contents, index.mask, index.start, index.at)
-        new = elementwise(lambda x, y: numpy_elementwise.call(ufunc, x, y), current, operand)
-        new = changed_in_place(new, current, ufunc)
-        storage.write(context, part, put(contents, new.values.expr, index.mask, index.start, index.at))
+        items_by_arrays.updated_under_mask(context, ufunc, part, index, operand)
         return Static(None)
+    contents = context.read(part).contents
     assert index.arrays is not None
     storage.write(context, part, accumulated(context, ufunc, contents, index.arrays, as_operand(operand), part.shape))
     return Static(None)

@@ -26,7 +26,6 @@ from mlirad.frontend.interpreter.calls import construction, methods
 from mlirad.frontend.interpreter.calls.accumulation import writer
 from mlirad.frontend.interpreter.calls.operator_calls import OPERATORS
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
-from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.library import builtin
@@ -51,8 +50,6 @@ def builtin_len(context: Context, args: tuple[Value, ...], _kwargs: Keywords) ->
     value = context.use(args[0])
     if (found := special_methods.special(context, value, "__len__")) is not None:
         return found
-    if isinstance(value, Selected):
-        return storage.result(context, value.shape[0])
     if isinstance(value, Lazy) and (value.used is not None or value.kind is iter):
         raise DTypeError(f"{kind_of(value)} has no len()", context.location)
     if isinstance(value, Ref) and not value.shape:

@@ -18,7 +18,6 @@ from mlirad.frontend.interpreter.iteration import DICT_ITEMS, DICT_KEYS, DICT_VA
 from mlirad.frontend.numpy import numpy_calls, view_functions
 from mlirad.frontend.numpy.out_arguments import method_with_out_named
 from mlirad.frontend.program import hints
-from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.library import builtin
@@ -36,7 +35,7 @@ def call_method(context: Context, bound: Bound, args: Arguments, kwargs: Keyword
     match receiver:
         case Ref():
             return array_method(context, receiver, name, tuple(args), kwargs)
-        case Traced() | Selected():
+        case Traced():
             return numpy_method(context, receiver, name, args, kwargs)
         case Object():
             if context.grown(receiver) is not None and name in _GROWN_METHODS:
@@ -87,7 +86,7 @@ def array_method(context: Context, array: Ref, name: str, args: tuple[Value, ...
 
 def numpy_method(
     context: Context,
-    receiver: Traced | Selected,
+    receiver: Traced,
     name: str,
     args: Arguments,
     kwargs: Keywords,

@@ -26,9 +26,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.expressions import BINARY, UFUNCS
 from mlirad.frontend.interpreter.special_methods import BINARY as SPECIAL
 from mlirad.frontend.interpreter.statements import assigning
-from mlirad.frontend.numpy.selection_functions import changed_in_place
 from mlirad.frontend.values.basic_indexing import is_basic
-from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Object, Ref, Static, Value
 from mlirad.library import builtin
@@ -58,10 +56,7 @@ def augmented(context: Context, node: ast.AugAssign) -> None:
         context.push(item_access.get_item(context, base, index))
     right = dispatch.expression(context, node.value)
     current = context.pop()
-    if isinstance(current, Selected):
-        new = changed_selection(context, node.op, current, right)
-    else:
-        new = in_place(context, node.op, current, right)
+    new = in_place(context, node.op, current, right)
     base, index = context.pop_many(2)
     if (
         isinstance(context.use(base), Ref)
@@ -104,10 +99,6 @@ def in_place(context: Context, op: ast.operator, current: Value, right: Value) -
             expressions.united(context, storage.entry_of(context, current), expressions.dict_entry(context, right)),
         )
         return current
-    if isinstance(current, Selected):
-        raise context.refusal(
-            "a masked selection that has a name is not changed in place", "write y = y + ..., or x[m] += ..."
-        )
     if not isinstance(current, Ref):
         return expressions.binary(context, op, current, right)
     storage.require_writable(context, current)
@@ -119,7 +110,7 @@ def in_place(context: Context, op: ast.operator, current: Value, right: Value) -
 
 def is_numpys(value: Value, op: ast.operator) -> bool:
     """Whether the operator beside a list is NumPy's, also in place: an array's, and a NumPy number's except `*`."""
-    if isinstance(value, Ref | Selected):
+    if isinstance(value, Ref):
         return True
     if isinstance(op, ast.Mult):
         return False  # an integer repeats the list
@@ -133,10 +124,3 @@ def extended(context: Context, current: Value, right: Value) -> Value:
     context.push(current)
     dispatch.call(context, Static(builtin.extend), (current, right), {})
     return context.pop()
-
-
-def changed_selection(context: Context, op: ast.operator, current: Selected, right: Value) -> Value:
-    """What `x[m] op= right` stores; `current` is x[m]."""
-    new = expressions.binary(context, op, current, right)
-    assert isinstance(new, Selected)
-    return changed_in_place(new, current, UFUNCS[type(op)])

@@ -21,7 +21,6 @@ from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.join.widening import Given, leaves_of, with_own_values
 from mlirad.frontend.program.scope import Names, assigned, may_leave, uses
 from mlirad.frontend.values.descriptions import Skeleton, describe, describe_state
-from mlirad.frontend.values.masked_selection import Selected
 from mlirad.frontend.values.origins import Mark, Origins, resolved, state_with_origins, with_origins
 from mlirad.frontend.values.state import Place, State
 from mlirad.frontend.values.traced import Traced
@@ -245,7 +244,7 @@ def cells_in(value: Value) -> set[int]:
 def _without_numbers(value: Value) -> Value:
     if isinstance(value, Maybe):
         return _without_numbers(value.value)
-    if is_number(value) or isinstance(value, Selected):
+    if is_number(value):
         return Static(None)
     if value.__class__ in SIMPLE:
         return value

@@ -1,0 +1,104 @@
+"""Where a mask holds: the places of its elements that are true. What a mask selects is gathered there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith, scf, tensor
+from xdsl.dialects.builtin import IndexType, TensorType, i64
+from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.irdl import operand_def, result_def
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, emit, insert, sum_of
+from mlirad.dialect.core.op import PureOp, Upstream, op
+from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.upstream import counted, empty, size_of_axis
+from mlirad.dialect.ops.compare import cast
+from mlirad.dialect.ops.elementwise import number
+from mlirad.errors import DTypeError
+
+
+@op()
+class FlatNonzeroOp(PureOp):
+    """The places of the true elements of a mask, in row-major order, as `np.flatnonzero` has them.
+
+    The second operand is how many there are, which is the length of the result.
+    """
+
+    name = "nd.flatnonzero"
+    mask = operand_def()
+    count = operand_def(types.I64)
+    result = result_def()
+    assembly_format = "$mask `,` $count attr-dict `:` type($mask) `to` type($result)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        mask = operands[0]
+        if not isinstance(mask, TensorType) or not types.is_bool(mask.element_type) or not types.shape(mask):
+            raise DTypeError(f"{cls.name}: {mask} is no array of booleans")
+        return [types.tensor((-1,), types.I64)]
+
+    def reference(self, *arrays: Any) -> Any:
+        mask, count = arrays
+        places = np.flatnonzero(mask)
+        if len(places) != count:
+            raise ValueError(f"{len(places)} elements are true, and not {count}")
+        return places
+
+    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        return None, None
+
+    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+        return None
+
+    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+        return self.count
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, mask: SSAValue, count: SSAValue) -> Sequence[SSAValue]:
+        length = insert(arith.IndexCastOp(count, IndexType())).result
+        places = empty(types.tensor((-1,), i64), [length])
+        sizes = [
+            insert(arith.IndexCastOp(size_of_axis(mask, axis), i64)).result if size < 0 else number(size, i64)
+            for axis, size in enumerate(types.shape(mask.type))
+        ]
+        one = number(1, i64)
+
+        def step(counters: list[SSAValue], carried: list[SSAValue]) -> Sequence[SSAValue]:
+            index = [insert(arith.IndexCastOp(counter, IndexType())).result for counter in counters]
+            holds = insert(tensor.ExtractOp(mask, index, types.I1)).result
+            taken, kept = Block(), Block()
+            with building(taken):
+                place = counters[0]
+                for counter, size in zip(counters[1:], sizes[1:], strict=True):
+                    place = insert(arith.AddiOp(insert(arith.MuliOp(place, size)).result, counter)).result
+                target = insert(arith.IndexCastOp(carried[1], IndexType())).result
+                written = insert(tensor.InsertOp(place, carried[0], [target])).result
+                insert(scf.YieldOp(written, insert(arith.AddiOp(carried[1], one)).result))
+            with building(kept):
+                insert(scf.YieldOp(*carried))
+            return insert(scf.IfOp(holds, [value.type for value in carried], [taken], [kept])).results
+
+        return counted(sizes, [places, number(0, i64)], step)[:1]
+
+
+def count_of(mask: Expr) -> Expr:
+    """How many elements of a mask are true, an i64."""
+    return sum_of(cast(mask, types.I64))
+
+
+def places_of(mask: Expr, count: Expr) -> Expr:
+    """The places of the true elements of a mask in row-major order; `count`: how many there are."""
+    return emit(FlatNonzeroOp, mask, count)
+
+
+def mask_of(places: SSAValue) -> SSAValue | None:
+    """The mask whose places an array has; None, if it is not known to have those of one."""
+    return places.owner.mask if isinstance(places.owner, FlatNonzeroOp) else None
