@@ -13,13 +13,21 @@ import contextlib
 import os
 import threading
 import weakref
-from contextlib import AbstractContextManager
-from typing import Any
 
-_own = threading.local()  # `lock`: who has it is in the middle of what is whole; `taken`: what a fork has to give back
+
+class _Own(threading.local):
+    """What belongs to one thread."""
+
+    lock: threading.RLock | None = None  # who has it is in the middle of what is whole
+
+    def __init__(self) -> None:
+        self.taken: list[threading.RLock] = []  # what a fork has to release
+
+
+_own = _Own()
 _locks_of_threads: weakref.WeakSet[threading.RLock] = weakref.WeakSet()
 _gate = threading.RLock()  # who forks has it, and who gets a lock of its own
-_held: list[AbstractContextManager[Any]] = []
+_held: list[threading.RLock] = []
 _locks: weakref.WeakSet[threading.RLock] = weakref.WeakSet()
 
 
@@ -31,26 +39,38 @@ def new_lock() -> threading.RLock:
     return made
 
 
-def hold(lock: AbstractContextManager[Any]) -> None:
+def hold(lock: threading.RLock) -> None:
     """From now on forks wait for this lock, which others than we take, and which one thread may take several times."""
     _held.append(lock)
 
 
 def whole() -> threading.RLock:
     """Forks of other threads wait until this is over: `with whole(): ...`."""
-    try:
+    if _own.taken:
+        _release()  # Ctrl-C has come before the first instruction of _after
+    return _own_lock()
+
+
+def _own_lock() -> threading.RLock:
+    if _own.lock is not None:
         return _own.lock
-    except AttributeError:
-        with _gate:
-            made = threading.RLock()
-            _locks_of_threads.add(made)
-        _own.lock = made
-        return made
+    with _gate:
+        made = threading.RLock()
+        _locks_of_threads.add(made)
+    _own.lock = made
+    return made
 
 
 def _before() -> None:
-    own = whole()
-    _own.taken = []
+    try:
+        _take_all()
+    except BaseException:  # what a signal handler raises; Python prints it, and forks
+        _take_all()
+        raise
+
+
+def _take_all() -> None:
+    own = _own_lock()
     # A thread that forks in the middle of what is whole does not wait: another thread that forks may be waiting for it.
     if not _has(own):
         _take(_gate)
@@ -58,11 +78,11 @@ def _before() -> None:
             if each is not own:
                 _take(each)
     for lock in _held:
-        lock.__enter__()
+        _take(lock)
 
 
 def _take(lock: threading.RLock) -> None:
-    _own.taken.append(lock)  # first: who is interrupted here gives back what it may not have
+    _own.taken.append(lock)  # first: who is interrupted here releases what it may not have
     lock.acquire()
 
 
@@ -71,16 +91,24 @@ def _has(lock: threading.RLock) -> bool:
     return lock._is_owned()  # type: ignore[attr-defined]  # as threading.Condition asks
 
 
-def _after() -> None:
-    for lock in reversed(_held):
-        lock.__exit__(None, None, None)
+def _release() -> None:
+    """Release what a fork has taken. Where this is interrupted, it may be called again."""
     while _own.taken:
         with contextlib.suppress(RuntimeError):
-            _own.taken.pop().release()
+            _own.taken[-1].release()
+        _own.taken.pop()
+
+
+def _after() -> None:
+    try:
+        _release()
+    except BaseException:  # what a signal handler raises
+        _release()
+        raise
 
 
 def _after_in_child() -> None:
-    own = whole()
+    own = _own_lock()
     _after()
     for lock in (_gate, *_locks):
         _renew(lock)

@@ -17,10 +17,10 @@ from typing import TypeVar
 
 import llvmlite
 import llvmlite.binding as llvm
-from llvmlite.binding import ffi
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from mlirad import forking
+from mlirad.targets.cpu import llvm_lock
 from mlirad.targets.cpu.pass_builder import pass_builder
 from mlirad.targets.cpu.runtime import MAIN_THREAD
 
@@ -56,7 +56,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_is_main)
 
 _lock = forking.new_lock()
-forking.hold(ffi.lib._lock)  # every call of LLVM takes it
+forking.hold(llvm_lock.lock)
 _numbers = itertools.count()
 
 

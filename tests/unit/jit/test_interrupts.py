@@ -14,8 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from llvmlite.binding import ffi
 
 import mlirad
+from mlirad import forking
+from mlirad.targets.cpu import llvm_lock
 from mlirad.targets.cpu.calls.abi import CpuArtifact, EntryPoint
 
 pytestmark = pytest.mark.skipif(
@@ -290,6 +293,70 @@ def test_a_compilation_is_left() -> None:
                 os._exit(0)
             assert os.waitpid(child, 0)[1] == 0
     assert left  # how many depends on how busy the machine is
+
+
+def interrupted(work: Callable[[], Any], count: int) -> Iterator[None]:
+    """Calls work again and again until a signal handler raises; as often as `count`, at different moments."""
+    for number in range(count):
+        try:
+            with _alarm(1e-4 + number * 1e-7, signal.default_int_handler):
+                while True:
+                    work()
+        except KeyboardInterrupt:
+            yield
+
+
+def test_a_call_of_llvm_leaves_no_lock() -> None:
+    """Wherever it is left. Of 300 interrupts, 39 left llvmlite's own lock taken."""
+    left = sum(llvm_lock.lock._is_owned() for _ in interrupted(ffi.lib.LLVMPY_GetVersionInfo, 300))
+    assert left == 0
+
+
+def test_callbacks_of_llvms_lock_are_called() -> None:
+    """Numba's are."""
+    seen: list[str] = []
+    callbacks = (lambda: seen.append("taken"), lambda: seen.append("released"))
+    ffi.register_lock_callback(*callbacks)
+    try:
+        ffi.lib.LLVMPY_GetVersionInfo()
+    finally:
+        ffi.unregister_lock_callback(*callbacks)
+    ffi.lib.LLVMPY_GetVersionInfo()
+    assert seen == ["taken", "released"]
+
+
+def test_the_hooks_of_a_fork_leave_no_lock() -> None:
+    """Python prints what is raised in a hook, and forks. Another thread can then compile and fork."""
+    ready, done = threading.Event(), threading.Event()
+    others: list[Any] = []
+
+    def other() -> None:
+        others.append(forking.whole())
+        ready.set()
+        done.wait(60)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert ready.wait(60)
+
+    def fork() -> None:
+        raised: list[BaseException] = []
+        for hook in (forking._before, forking._after):
+            try:
+                hook()
+            except KeyboardInterrupt as error:
+                raised.append(error)
+        if raised:
+            raise raised[0]
+
+    locks = (*others, forking._gate, *forking._held)
+    left = 0
+    for _ in interrupted(fork, 300):
+        with forking.whole():
+            left += sum(lock._is_owned() for lock in locks)
+    done.set()
+    thread.join()
+    assert left == 0
 
 
 def test_other_threads_go_on() -> None:
