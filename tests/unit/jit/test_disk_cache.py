@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import errno
+import itertools
 import json
 import linecache
 import os
@@ -893,16 +894,13 @@ _CODES = (errno.EACCES, errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT, errn
 
 
 @contextmanager
-def failing(rng: random.Random, share: float) -> Iterator[list[str]]:
-    """Of the calls that the store makes, so many fail, each in some way."""
-    failed: list[str] = []
+def watched(before: Callable[[str], None]) -> Iterator[None]:
+    """Calls `before`, with its name, before each step that the store makes in the file system, and in the middle of a
+    file."""
 
     def wrapped(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **named: Any) -> Any:
-            if rng.random() < share:
-                failed.append(name)
-                code = rng.choice(_CODES)
-                raise OSError(code, os.strerror(code))
+            before(name)
             return real(*args, **named)
 
         return call
@@ -920,6 +918,21 @@ def failing(rng: random.Random, share: float) -> Iterator[list[str]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(disk_store, "os", Os())
         patch.setattr(Path, "unlink", lambda path: wrapped("unlink", unlink)(path))
+        yield
+
+
+@contextmanager
+def failing(rng: random.Random, share: float) -> Iterator[list[str]]:
+    """Of the calls that the store makes, so many fail, each in some way."""
+    failed: list[str] = []
+
+    def fail(name: str) -> None:
+        if rng.random() < share:
+            failed.append(name)
+            code = rng.choice(_CODES)
+            raise OSError(code, os.strerror(code))
+
+    with watched(fail):
         yield failed
 
 
@@ -942,6 +955,7 @@ class _File:
     def write(self, data: bytes) -> None:
         half = len(data) // 2
         self.file.write(data[:half])
+        self.file.flush()
         self.wrapped("write", self.file.write)(data[half:])
 
 
@@ -994,43 +1008,85 @@ def in_child(work: Callable[[], None]) -> int:
         os._exit(status)
 
 
-def kills(root: Path, rounds: int, seed: int) -> None:
-    """Processes that write without end are killed at some moment; what they leave is whole."""
-    rng = random.Random(seed)
-    large = Store(root)
-    check()
+def writes(root: Path, before: Callable[[str], None]) -> None:
+    """A large entry is written, and those of two kernels that are compiled."""
+    for path in entries(root):
+        path.unlink()
+    with watched(before):
+        Store(root).put("f" * 32, random.Random(1).randbytes(1 << 20))
+        check(uses_scale)
+        check(uses_weights)
+
+
+def steps(root: Path) -> list[str]:
+    """The steps that writing takes in the file system."""
+    seen: list[str] = []
+    writes(root, seen.append)
+    return seen
+
+
+def dies_before(root: Path, step: int, name: str) -> None:
+    """A process that writes is killed before one of its steps; what it leaves is whole."""
 
     def work() -> None:
-        while True:
-            for path in entries(root):
-                path.unlink(missing_ok=True)
-            large.put("f" * 32, rng.randbytes(1 << 20))
-            check(uses_scale)
-            check(uses_weights)
+        coming = itertools.count()
 
-    left = 0
-    for _ in range(rounds):
-        child = in_child(work)
-        time.sleep(rng.uniform(0.0, 0.05))
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        left += len(list(root.glob("*.partial")))
-        assert Store(root).verify().damaged == 0
+        def kill(own: str) -> None:
+            if next(coming) == step:
+                assert own == name
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        writes(root, kill)
+
+    partial = len(list(root.glob("*.partial")))
+    _, status = os.waitpid(in_child(work), 0)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+    # From the file's creation until it has its name, half an entry is there, under a name that is no entry's.
+    assert len(list(root.glob("*.partial"))) - partial == (name in ("write", "replace"))
+    assert Store(root).verify().damaged == 0
+
+
+def kills(root: Path, share: float, seed: int) -> None:
+    """Processes that write are killed before some of their steps: one of each kind at least."""
+    check()
+    rng, names = random.Random(seed), steps(root)
+    assert set(names) >= {"open", "write", "replace"}
+    chosen = {names.index(name) for name in names} | {step for step in range(len(names)) if rng.random() < share}
+    for step in sorted(chosen):
+        dies_before(root, step, names[step])
         check(rng.choice([uses_scale, uses_weights]))
-    if rounds >= 100:
-        assert left, "no process was killed while it was writing"
-    os.utime(next(root.glob("*.partial"), root), (0, 0))
+    assert list(root.glob("*.partial"))
     Store(root).clear()
     assert list(root.glob("*.partial")) == []
 
 
 def test_killed_processes_leave_nothing_broken(root) -> None:
-    kills(root, 8, seed=5)
+    kills(root, 0.1, seed=5)
 
 
 @pytest.mark.full
 def test_killed_processes_leave_nothing_broken_at_length(root) -> None:
-    kills(root, 500, seed=6)
+    for seed in range(4):
+        kills(root, 1.0, seed)
+
+
+@pytest.mark.full
+def test_processes_that_are_killed_at_any_time_leave_nothing_broken(root) -> None:
+    """Also within a step, or between steps of the compiler: wherever they are."""
+    rng = random.Random(6)
+    check()
+
+    def work() -> None:
+        while True:
+            writes(root, lambda name: None)
+
+    for _ in range(300):
+        child = in_child(work)
+        time.sleep(rng.uniform(0.0, 0.05))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert Store(root).verify().damaged == 0
+        check(rng.choice([uses_scale, uses_weights]))
 
 
 def races(rounds: int) -> None:
