@@ -94,9 +94,9 @@ class Spec(IntEnum):
     SIZES = 5
 
 
-ARRAY_FLAGS = 0x501
-"""C-contiguous, aligned, writeable."""
 USABLE, WRITEABLE = 0x101, 0x400
+"""Of `ndarray.flags.num`: C-contiguous and aligned; writeable."""
+ARRAY_FLAGS = USABLE | WRITEABLE
 
 
 class Numbers(tuple[int, ...]):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from mlirad import tree
+from mlirad.contract.call_recipes import USABLE
 from mlirad.errors import DEVIATIONS
 from mlirad.jit.aliasing import is_without_overlap, overlapping
 
@@ -88,10 +89,6 @@ def _containers(value: Any) -> Iterator[Any]:
             yield from _containers(item)
 
 
-_USABLE = 0x101
-"""Of `ndarray.flags.num`: C-contiguous, aligned."""
-
-
 def contiguous(
     inputs: Sequence[Input], values: Sequence[Any]
 ) -> tuple[Sequence[Any], list[tuple[np.ndarray, np.ndarray]]]:
@@ -99,7 +96,7 @@ def contiguous(
     packed: list[Any] | None = None
     copies: list[tuple[np.ndarray, np.ndarray]] = []
     for number, value in enumerate(values):
-        if isinstance(value, np.ndarray) and value.flags.num & _USABLE != _USABLE:
+        if isinstance(value, np.ndarray) and value.flags.num & USABLE != USABLE:
             if packed is None:
                 packed = list(values)
             packed[number] = np.array(value, order="C", copy=True, subok=False)

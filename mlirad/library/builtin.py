@@ -5,6 +5,7 @@ Reads: nothing. Writes: nothing. Leaves: functions that mean what the builtins m
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 
@@ -23,41 +24,38 @@ def sum_of_arrays(items: Any, start: Any) -> Any:
 
 
 def max_(items: Any) -> Any:
-    largest = items[0]
-    for index in range(1, len(items)):
-        if items[index] > largest:
-            largest = items[index]
-    return largest
+    return _first(operator.gt, items)
 
 
 def min_(items: Any) -> Any:
-    smallest = items[0]
+    return _first(operator.lt, items)
+
+
+def _first(comes_before: Any, items: Any) -> Any:
+    found = items[0]
     for index in range(1, len(items)):
-        if items[index] < smallest:
-            smallest = items[index]
-    return smallest
+        if comes_before(items[index], found):
+            found = items[index]
+    return found
 
 
 def max_by(items: Any, key: Any) -> Any:
-    largest = items[0]
-    most = key(largest)
-    for index in range(1, len(items)):
-        value = key(items[index])
-        if value > most:
-            largest = items[index]
-            most = value
-    return largest
+    return _first_by(operator.gt, items, key)
 
 
 def min_by(items: Any, key: Any) -> Any:
-    smallest = items[0]
-    least = key(smallest)
+    return _first_by(operator.lt, items, key)
+
+
+def _first_by(comes_before: Any, items: Any, key: Any) -> Any:
+    found = items[0]
+    by = key(found)
     for index in range(1, len(items)):
         value = key(items[index])
-        if value < least:
-            smallest = items[index]
-            least = value
-    return smallest
+        if comes_before(value, by):
+            found = items[index]
+            by = value
+    return found
 
 
 def round_(number: Any) -> int:

@@ -18,6 +18,7 @@ from xdsl.traits import SymbolTable
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.op import NdOp
+from mlirad.testing.control_flow import run_regions
 
 _COMPARISONS: tuple[Callable[[Any, Any], Any], ...] = (
     operator.eq,
@@ -88,13 +89,8 @@ class Interpreter:
             results = results if isinstance(results, tuple) else (results,) if op.results else ()
             return [_of_type(value, result.type) for value, result in zip(results, op.results, strict=True)]
         match op:
-            case scf.ForOp():
-                return self._for(op, operands, environment)
-            case scf.WhileOp():
-                return self._while(op, operands, environment)
-            case scf.IfOp():
-                region = op.true_region if operands[0] else op.false_region
-                return self._block(region.block, (), environment) if region.blocks else ()
+            case scf.ForOp() | scf.WhileOp() | scf.IfOp():
+                return run_regions(op, operands, lambda block, arguments: self._block(block, arguments, environment))
             case func.CallOp():
                 callee = SymbolTable.lookup_symbol(self.module, op.callee)
                 assert isinstance(callee, func.FuncOp)
@@ -107,20 +103,6 @@ class Interpreter:
                 return [_of_type(_ARITH[type(op)](*operands), op.results[0].type)]
             case _:
                 raise NotImplementedError(f"the interpreter does not know {op.name}")
-
-    def _for(self, op: scf.ForOp, operands: Sequence[Value], environment: Environment) -> Sequence[Value]:
-        lower, upper, step, *carried = operands
-        for index in range(int(lower), int(upper), int(step)):
-            carried = self._block(op.body.block, (np.int64(index), *carried), environment)
-        return carried
-
-    def _while(self, op: scf.WhileOp, operands: Sequence[Value], environment: Environment) -> Sequence[Value]:
-        carried: Sequence[Value] = operands
-        while True:
-            condition, *carried = self._block(op.before_region.block, carried, environment)
-            if not condition:
-                return carried
-            carried = self._block(op.after_region.block, carried, environment)
 
 
 def _constant(attribute: Attribute, type: Attribute) -> Value:

@@ -24,6 +24,7 @@ from mlirad.dialect.core.attributes import value_of
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.dialect.ops.compare import as_dtype
 from mlirad.raised_exceptions import message_of
+from mlirad.testing.control_flow import run_regions
 from mlirad.xdsl_support.remf import RemfOp
 
 Value = Any
@@ -196,13 +197,8 @@ class _Run:
         match op:
             case arith.ConstantOp():
                 return [_constant(op)]
-            case scf.ForOp():
-                return self._for(op, operands, environment)
-            case scf.WhileOp():
-                return self._while(op, operands, environment)
-            case scf.IfOp():
-                region = op.true_region if operands[0] else op.false_region
-                return self._block(region.block, (), environment) if region.blocks else ()
+            case scf.ForOp() | scf.WhileOp() | scf.IfOp():
+                return run_regions(op, operands, lambda block, arguments: self._block(block, arguments, environment))
             case func.CallOp():
                 return self._call(op, operands)
             case GenericOp():
@@ -210,20 +206,6 @@ class _Run:
             case IndexOp():
                 return [np.int64(self.point[op.dim.value.data])]
         return _tensor_op(op, operands)
-
-    def _for(self, op: scf.ForOp, operands: Sequence[Value], environment: Environment) -> Sequence[Value]:
-        lower, upper, step, *carried = operands
-        for index in range(int(lower), int(upper), int(step)):
-            carried = self._block(op.body.block, (np.int64(index), *carried), environment)
-        return carried
-
-    def _while(self, op: scf.WhileOp, operands: Sequence[Value], environment: Environment) -> Sequence[Value]:
-        carried: Sequence[Value] = operands
-        while True:
-            condition, *carried = self._block(op.before_region.block, carried, environment)
-            if not condition:
-                return carried
-            carried = self._block(op.after_region.block, carried, environment)
 
     def _call(self, op: func.CallOp, operands: Sequence[Value]) -> Sequence[Value]:
         """A run-time function, or one of the module's own."""

@@ -58,6 +58,14 @@ class IndexedOp(PureOp):
         where_to = at.value.data
         return types.tensor([*rest[:where_to], *types.shape(first), *rest[where_to:]], t.element_type)
 
+    @classmethod
+    def values_for_places(cls, operands: Sequence[Attribute], properties: Properties) -> Attribute:
+        """The type of operand 0, which has a value for each place in operand 1. Raises ShapeError."""
+        expected = cls.places(operands[1], operands[2:], properties)
+        if operands[0] != expected:
+            raise ShapeError(f"{cls.name}: {operands[0]} for places of {expected}")
+        return expected
+
     @property
     def position(self) -> int:
         return self.at.value.data
@@ -222,9 +230,7 @@ class ScatterUpdateOp(IndexedOp):
     def infer(
         cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
     ) -> list[Attribute]:
-        expected = cls.places(operands[1], operands[2:], properties)
-        if operands[0] != expected:
-            raise ShapeError(f"{cls.name}: {operands[0]} for places of {expected}")
+        cls.values_for_places(operands, properties)
         return [operands[1]]
 
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
@@ -348,10 +354,7 @@ class KeepLastOp(IndexedOp):
     def infer(
         cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
     ) -> list[Attribute]:
-        expected = cls.places(operands[1], operands[2:], properties)
-        if operands[0] != expected:
-            raise ShapeError(f"{cls.name}: {operands[0]} for places of {expected}")
-        return [numbers(cls.name, expected)]
+        return [numbers(cls.name, cls.values_for_places(operands, properties))]
 
     def reference(self, *arrays: Any) -> Any:
         value, _, *indices = arrays

@@ -30,14 +30,20 @@ def write_mask(writer: Writer) -> None:
     return writer.line(f"{name}[{mask}] {rng.choice(['=', '+=', '-='])} {expressions.number(1)}")
 
 
+def _places_and_value(writer: Writer, size: int) -> tuple[str, int, str]:
+    """An index array for an array of this size, its own size, and a value to write there: a number or an array."""
+    chosen, count = writer.expressions.indices(size)
+    is_number = writer.rng.random() < 0.5
+    return chosen, count, writer.expressions.number(1) if is_number else writer.expressions.array((count,), 1)
+
+
 @writes("fancy")
 def write_fancy(writer: Writer) -> None:
-    rng, expressions, vectors = writer.rng, writer.expressions, writer.vectors()
+    rng, vectors = writer.rng, writer.vectors()
     if not vectors:
         return write_mask(writer)
     name, size = rng.choice(vectors)
-    chosen, count = expressions.indices(size)
-    value = expressions.number(1) if rng.random() < 0.5 else expressions.array((count,), 1)
+    chosen, count, value = _places_and_value(writer, size)
     match rng.randrange(5):
         case 0:
             writer.bind(Array((count,)), "t", f"{name}[{chosen}]")
@@ -56,10 +62,9 @@ def write_fancy(writer: Writer) -> None:
 @writes("accumulate")
 def write_accumulate(writer: Writer) -> None:
     """np.add.at, which adds once for each time that an index occurs."""
-    rng, expressions, vectors = writer.rng, writer.expressions, writer.vectors()
+    vectors = writer.vectors()
     if not vectors:
         return write_mask(writer)
-    name, size = rng.choice(vectors)
-    chosen, count = expressions.indices(size)
-    value = expressions.number(1) if rng.random() < 0.5 else expressions.array((count,), 1)
+    name, size = writer.rng.choice(vectors)
+    chosen, _, value = _places_and_value(writer, size)
     return writer.line(f"np.add.at({name}, {chosen}, {value})")

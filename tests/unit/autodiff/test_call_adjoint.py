@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from recursive_programs import quicksort
 
 import mlirad
 from mlirad.errors import DifferentiationError
@@ -27,19 +28,6 @@ def halves(x, first, last):
         return x[first] ** 2 * np.sin(x[first])
     middle = (first + last) // 2
     return halves(x, first, middle) + halves(x, middle, last) * halves(x, first, middle)
-
-
-def quicksort(a, first, last):
-    if first >= last:
-        return
-    pivot, i = a[last], first
-    for j in range(first, last):
-        if a[j] < pivot:
-            a[i], a[j] = a[j], a[i]
-            i += 1
-    a[i], a[last] = a[last], a[i]
-    quicksort(a, first, i - 1)
-    quicksort(a, i + 1, last)
 
 
 def weighted_sort(x):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from recursive_programs import quicksort
 
 import mlirad
 from mlirad.errors import CompileError
@@ -100,19 +101,6 @@ def sum_in_place(x, i):
     v = x[i]
     x[i] = 2 * v
     return v + sum_in_place(x, i + 1)
-
-
-def quicksort(a, first, last):
-    if first >= last:
-        return
-    pivot, i = a[last], first
-    for j in range(first, last):
-        if a[j] < pivot:
-            a[i], a[j] = a[j], a[i]
-            i += 1
-    a[i], a[last] = a[last], a[i]
-    quicksort(a, first, i - 1)
-    quicksort(a, i + 1, last)
 
 
 def sort(a):

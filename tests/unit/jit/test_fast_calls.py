@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from thread_turns import turns_during
 
 import mlirad
 from mlirad.contract.call_recipes import StepKind
@@ -690,20 +691,7 @@ def test_threads() -> None:
 def test_long_calls_let_other_threads_run() -> None:
     x = np.ones(3)
     kernel = warmed(_count_up, x, 10)
-    trips = 0
-    done = threading.Event()
-
-    def work() -> None:
-        kernel(x, 50_000_000)
-        done.set()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    while not done.is_set() and trips < 20:
-        done.wait(0.001)
-        trips += 1
-    thread.join()
-    assert trips == 20
+    assert turns_during(lambda: kernel(x, 50_000_000)) == 20
 
 
 def test_recursion() -> None:

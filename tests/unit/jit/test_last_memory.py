@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from taped_loops import power, power_of_700, until
 
 import mlirad
 
@@ -19,31 +20,6 @@ def _rounded(count: int) -> int:
     while size < count:
         size *= 2
     return FLOAT * size
-
-
-def power(x, n):
-    total = 0.0
-    for _ in range(n):
-        x = np.sin(x * x)
-        total += x
-    return total
-
-
-def power_of_700(x):
-    total = 0.0
-    for _ in range(700):
-        x = np.sin(x * x)
-        total += x
-    return total
-
-
-def until(x, n):
-    total, i = 0.0, 0
-    while i < n:
-        x = np.sin(x * x)
-        total += x
-        i += 1
-    return total
 
 
 def checkpointed(how: str | int) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.contract.call_recipes import CallPlan, PassedValue, PlannedCalls, Recipe
+from mlirad.contract.call_recipes import USABLE, WRITEABLE, CallPlan, PassedValue, PlannedCalls, Recipe
 from mlirad.contract.code_cache import CodeCache
 from mlirad.errors import format_located
 from mlirad.raised_exceptions import exception_class, message_of
@@ -317,11 +317,6 @@ def _find_data_address() -> Callable[[np.ndarray], int]:
 _data_address = _find_data_address()
 
 
-_USABLE = 0x101
-"""Of `ndarray.flags.num`: C-contiguous, aligned."""
-_WRITEABLE = 0x400
-
-
 class _Writer:
     """Writes one argument into its slots, or raises TypeError or ValueError: compiled code gets valid ones only."""
 
@@ -333,7 +328,7 @@ class _Writer:
         self.dtype = _DTYPES[passed.element]
         self.unsigned = np.dtype(f"u{self.dtype.itemsize}") if self.dtype.kind == "i" else self.dtype
         self.dynamic = [axis for axis, size in enumerate(self.shape) if size == -1]
-        self.wanted_flags = _USABLE | _WRITEABLE if passed.is_written else _USABLE
+        self.wanted_flags = USABLE | WRITEABLE if passed.is_written else USABLE
 
     def write(self, context: CallContext, value: Any) -> None:
         passed = self.passed
@@ -362,7 +357,7 @@ class _Writer:
             raise TypeError(f"argument {self.number} must be an array of {self.dtype}, not of {value.dtype}")
         if value.shape != passed.shape and not self._is_instance(value.shape):
             raise ValueError(f"argument {self.number} has the shape {value.shape}, not {passed.shape}")
-        if value.flags.num & _USABLE != _USABLE:
+        if value.flags.num & USABLE != USABLE:
             raise ValueError(f"argument {self.number} must be aligned and C-contiguous")
         if passed.is_written and not value.flags.writeable:
             raise ValueError("assignment destination is read-only")

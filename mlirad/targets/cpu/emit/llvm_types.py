@@ -62,12 +62,17 @@ def is_float(type: Attribute) -> bool:
     return element_of(type).__class__ in _FLOATS
 
 
+def _word(type: Attribute, column: int) -> str:
+    """A column of `_FLOATS` for an element; integers are called the same in all."""
+    element = element_of(type)
+    entry = _FLOATS.get(element.__class__)
+    return str(entry[column]) if entry else f"i{bits_of(element)}"
+
+
 @once
 def llvm_type(type: Attribute) -> str:
     """The type of a value in a register: `double`, `i1`, `<8 x float>`."""
-    lanes, element = lanes_of(type), element_of(type)
-    entry = _FLOATS.get(element.__class__)
-    word = entry[0] if entry else f"i{bits_of(element)}"
+    lanes, word = lanes_of(type), _word(type, 0)
     return word if lanes is None else f"<{lanes} x {word}>"
 
 
@@ -83,9 +88,7 @@ def memory_type(type: Attribute) -> str:
 @once
 def suffix(type: Attribute) -> str:
     """How an overloaded intrinsic's name ends: `f64`, `v8f64`, `i32`."""
-    lanes, element = lanes_of(type), element_of(type)
-    entry = _FLOATS.get(element.__class__)
-    word = entry[1] if entry else f"i{bits_of(element)}"
+    lanes, word = lanes_of(type), _word(type, 1)
     return word if lanes is None else f"v{lanes}{word}"
 
 
