@@ -79,11 +79,16 @@ class Environment:
         dump = os.environ.get("MLIRAD_DUMP")
         return cls(
             Path(dump) if dump else None,
-            os.environ.get("MLIRAD_DISABLE_JIT", "") not in ("", "0"),
+            cls.has_jit_disabled(),
             os.environ.get("MLIRAD_TRACEBACK") == "full",
             None if os.environ.get("MLIRAD_CACHE") == "0" else _cache_directory(),
             os.environ.get("MLIRAD_NUM_THREADS", ""),
         )
+
+    @staticmethod
+    def has_jit_disabled() -> bool:
+        """MLIRAD_DISABLE_JIT, which each call of `jit` reads."""
+        return os.environ.get("MLIRAD_DISABLE_JIT", "") not in ("", "0")
 
 
 def _cache_directory() -> Path | None:

@@ -81,7 +81,7 @@ class Kernel(NativelyCallable):
         self._last: Specialization | None = None  # of the last call that went by no plan
         self._hits_before = 0  # how many calls had gone by plans then
         # Read here and not at each call: looking a variable up costs as much as the rest of a call.
-        self._is_disabled = Environment.read().disable_jit and not isinstance(
+        self._is_disabled = Environment.has_jit_disabled() and not isinstance(
             self.__mlirad_function__, requests.Request
         )
 
@@ -89,7 +89,8 @@ class Kernel(NativelyCallable):
         """Take over the function's names, its documentation and, through `__wrapped__`, its signature."""
         if isinstance(function, FunctionType):
             functools.update_wrapper(self, function)
-            vars(self).pop("as_sent", None)
+            for own in ("as_sent", _Kernels.NAME):
+                vars(self).pop(own, None)
             return
         self.__name__ = self.__qualname__ = requests.name_of(function)
         self.__wrapped__ = inner = self.numpy
@@ -311,8 +312,7 @@ def _receive(texts: Mapping[str, Sequence[str]] | None) -> None:
 def _again(function: Any, options: Options, texts: Mapping[str, Sequence[str]] | None = None) -> Kernel:
     """The kernel that was pickled. One for each function, so that what is sent many times is compiled once."""
     _receive(texts)
-    plain = requests.plain(function)
-    return kernel_of(plain, options) if isinstance(plain, FunctionType | requests.Request) else Kernel(plain, options)
+    return kernel_for(requests.plain(function), options)
 
 
 class _Kernels(OrderedDict[Any, Kernel]):
@@ -343,3 +343,16 @@ def kernel_of(function: Callable[..., Any] | requests.Request, options: Options)
             with contextlib.suppress(KeyError):  # another thread may be at it
                 kernels.popitem(last=False)
     return found
+
+
+def kernel_for(function: Any, options: Options) -> Kernel:
+    """The kernel of a function or a transform, so that `mlirad.jit(f)(x)` in a loop compiles once.
+
+    What has no place of its own for kernels gets another one each time, which goes when it is not used.
+    """
+    innermost = function
+    while isinstance(innermost, requests.Request):
+        innermost = innermost.function
+    if not isinstance(innermost, FunctionType) or Environment.has_jit_disabled():
+        return Kernel(function, options)
+    return kernel_of(function, options)

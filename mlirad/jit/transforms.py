@@ -9,11 +9,13 @@ from inspect import getfullargspec
 from typing import Any, TypeVar, overload
 
 from mlirad import requests
-from mlirad.jit.kernel import Kernel, kernel_of
+from mlirad.jit.kernel import Kernel, kernel_for, kernel_of
 from mlirad.options import OWN_OPTIONS, Options
 from mlirad.signature import StaticLeaf
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_NO_OPTIONS = Options()
 
 
 @overload
@@ -49,14 +51,14 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     made = _options(jit, options)
     if function is None:
         return lambda each: jit(each, **options)
-    return Kernel(_callable(function), made)
+    return kernel_for(requests.plain(_callable(function)), made)
 
 
 def _options(caller: Callable[..., Any], given: dict[str, Any], before: Options | None = None) -> Options:
     """The options given to `caller`, instead of those before."""
-    if not given and before is not None:
+    before = before or _NO_OPTIONS
+    if not given:
         return before
-    before = before or Options()
     held = {name: value for name, value in given.items() if name in OWN_OPTIONS}
     for name, kind in (("static_argnums", int), ("static_argnames", str), ("donate_argnums", int)):
         if name in held:
@@ -132,7 +134,7 @@ def _argnums(argnums: int | Sequence[int], grad_position: int | Sequence[int] | 
 
 def _inherited(function: Any) -> Options:
     """The options of the function; what its own calls may overwrite, calls of its derivative may not."""
-    return replace(function.options, donate_argnums=()) if isinstance(function, Kernel) else Options()
+    return replace(function.options, donate_argnums=()) if isinstance(function, Kernel) else _NO_OPTIONS
 
 
 def _stands_for(request: Callable[..., requests.Request]) -> Callable[[F], F]:

@@ -23,6 +23,7 @@ from thread_turns import turns_during
 import mlirad
 from mlirad.contract.call_recipes import StepKind
 from mlirad.jit.kernel import SLOW_CALLS, Kernel
+from mlirad.requests import copied
 from mlirad.targets.cpu.calls.cpython_objects import is_supported
 
 pytestmark = pytest.mark.skipif(not is_supported(), reason="this Python's calls all go the slow path")
@@ -569,7 +570,7 @@ def test_kernels_without_plans_are_called_as_before() -> None:
             return "own", super().__call__(*args, **kwargs)
 
     x, y, z = arrays(3)
-    new, own = mlirad.jit(multiply_add), Own(multiply_add, mlirad.jit(multiply_add).options)
+    new, own = mlirad.jit(copied(multiply_add)), Own(multiply_add, mlirad.jit(multiply_add).options)
     np.testing.assert_array_equal(new(x, y, c=z), multiply_add(x, y, z))
     assert new._plans is None
     for _ in range(3 * SLOW_CALLS):
@@ -715,7 +716,7 @@ def test_without_plans_calls_take_the_slow_path(monkeypatch: pytest.MonkeyPatch)
     from mlirad.targets.cpu.calls import cpython_objects
 
     monkeypatch.setattr(cpython_objects, "_symbols", lambda: None)
-    kernel = mlirad.jit(multiply_add)
+    kernel = mlirad.jit(copied(multiply_add))
     for _ in range(3 * SLOW_CALLS):
         np.testing.assert_array_equal(kernel(*arrays(3)), multiply_add(*arrays(3)))
     assert hits(kernel) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import traceback
 from pathlib import Path
@@ -360,3 +361,66 @@ def test_methods_are_kernels() -> None:
             return x * self.rate
 
     assert Model().step(2.0) == 6.0
+
+
+def test_one_kernel_per_function_and_options() -> None:
+    def function(x):
+        return shifted(x)
+
+    kernel = mlirad.jit(function)
+    for _ in range(5):
+        np.testing.assert_allclose(mlirad.jit(function)(np.ones(3)), shifted(np.ones(3)))
+    assert kernel.cache_info()[:2] == (4, 1)
+    assert mlirad.jit(kernel) is kernel
+    assert mlirad.jit(boundscheck=False)(function) is mlirad.jit(function, boundscheck=False) is not kernel
+    gradient = mlirad.grad(kernel)
+    assert mlirad.jit(gradient) is gradient
+    assert mlirad.jit(gradient, static_argnums=0) is not gradient
+
+
+def test_kernels_found_again_see_cells_and_defaults() -> None:
+    def scaled_by(factor):
+        def scale(x, more=1.0):
+            return factor * x + more
+
+        def change(value):
+            nonlocal factor
+            factor = value
+
+        return scale, change
+
+    (double, change), (triple, _) = scaled_by(2.0), scaled_by(3.0)
+    for _ in range(5):
+        assert (mlirad.jit(double)(5.0), mlirad.jit(triple)(5.0)) == (11.0, 16.0)
+        assert mlirad.grad(mlirad.jit(double))(5.0) == 2.0
+    assert mlirad.jit(double) is not mlirad.jit(triple)
+    change(np.float64(4.0))
+    double.__defaults__ = (0.5,)
+    for _ in range(5):
+        assert (mlirad.jit(double)(5.0), mlirad.jit(triple)(5.0)) == (20.5, 16.0)
+        assert mlirad.grad(mlirad.jit(double))(5.0) == 4.0
+    double.__code__ = triple.__code__.replace(co_consts=triple.__code__.co_consts)
+    assert mlirad.jit(double)(5.0) == 20.5
+
+
+def test_a_wrapper_of_a_kernel_has_its_own_kernels() -> None:
+    kernel = mlirad.jit(lambda x: x + 1.0)
+
+    @functools.wraps(kernel)
+    def wrapper(x):
+        return 2.0 * kernel.numpy(x)
+
+    assert mlirad.jit(wrapper) is mlirad.jit(wrapper) is not kernel
+    assert (kernel(1.0), mlirad.jit(wrapper)(1.0)) == (2.0, 4.0)
+    assert not vars(kernel).keys() & {"__mlirad_kernels__"}
+
+
+def test_whether_jit_is_disabled_is_read_at_each_jit(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = mlirad.jit(shifted)
+    monkeypatch.setenv("MLIRAD_DISABLE_JIT", "1")
+    plain = mlirad.jit(shifted)
+    plain(np.ones(3))
+    assert plain is not compiled
+    assert plain.cache_info().misses == 0
+    monkeypatch.delenv("MLIRAD_DISABLE_JIT")
+    assert mlirad.jit(shifted) is compiled

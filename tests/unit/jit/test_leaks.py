@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import mlirad
+from mlirad.requests import copied
 from mlirad.targets.cpu import engine, pass_builder
 
 X = np.linspace(0.0, 1.0, 5)
@@ -139,7 +140,7 @@ def fail_deep() -> Callable[[], Any]:
 def refuse() -> Callable[[], Any]:
     def unit() -> None:
         with pytest.raises(mlirad.CompileError):
-            mlirad.jit(unknown)(X)
+            mlirad.jit(copied(unknown))(X)
 
     return unit
 
@@ -156,7 +157,7 @@ def test_calls_and_exceptions_leave_nothing(work: Callable[[], Callable[[], Any]
 
 
 def compile_function() -> Any:
-    return mlirad.jit(total)(X)
+    return mlirad.jit(copied(total))(X)
 
 
 def compile_gradient() -> Any:
@@ -166,7 +167,7 @@ def compile_gradient() -> Any:
 
 def compile_aliased() -> Any:
     array = X.copy()
-    return mlirad.jit(swapped)(array, array)
+    return mlirad.jit(copied(swapped))(array, array)
 
 
 COMPILATIONS = [compile_function, compile_gradient, compile_aliased]
@@ -198,7 +199,7 @@ def test_without_the_place_of_callbacks_they_stay(monkeypatch: pytest.MonkeyPatc
 
 def test_what_llvm_knows_of_libraries_goes_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine._Session, "MOST_LIBRARIES", 2)
-    kernels = [mlirad.jit(total) for _ in range(5)]
+    kernels = [mlirad.jit(copied(total)) for _ in range(5)]
     for kernel in kernels:
         kernel(X)
     sessions = [weakref.ref(next(kernel._specializations()).artifact._library._session) for kernel in kernels]
@@ -228,7 +229,7 @@ def test_many_compilations_leave_nothing(unit: Callable[[], Any]) -> None:
     assert resident * count < 8 << 20
 
 
-def test_code_goes_with_its_kernel() -> None:
+def test_code_goes_with_its_function() -> None:
     def function(x):
         return np.sum(x * x)
 
@@ -239,6 +240,10 @@ def test_code_goes_with_its_kernel() -> None:
     specialization = next(kernel._specializations())
     code = weakref.ref(specialization.artifact)
     del kernel, specialization
+    gc.collect()
+    assert mlirad.jit(function) is watched()
+    assert code() is not None
+    del function
     gc.collect()
     assert watched() is None
     assert code() is None

@@ -24,6 +24,7 @@ import pytest
 import mlirad
 from mlirad.frontend.program.codes import meaning
 from mlirad.jit.kernel import SLOW_CALLS
+from mlirad.requests import copied
 
 X = np.array([1.0, 2.0, 3.0])
 CALLS = 2 * SLOW_CALLS + 2
@@ -510,7 +511,7 @@ def test_replaced_functions_are_noticed(module: Any, name: str, other: Any, monk
 
 
 def test_other_changes_of_numpy_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = mlirad.jit(uses_numpy)
+    kernel = mlirad.jit(copied(uses_numpy))
     agree(kernel, X)
     monkeypatch.setattr(np, "of_a_test", 1.0, raising=False)
     monkeypatch.setattr(np, "load", lambda *args: None)

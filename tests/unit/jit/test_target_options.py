@@ -20,6 +20,7 @@ import mlirad
 from mlirad.dialect.nd import Nd
 from mlirad.errors import TargetError
 from mlirad.pipeline import text_of
+from mlirad.requests import copied
 from mlirad.targets.cpu.target import CpuTarget
 from mlirad.targets.target import BUILT_IN, Artifact, Stage, Target
 from mlirad.testing.interpreted import InterpretedArtifact
@@ -213,7 +214,7 @@ def test_code_on_disk_is_kept_by_options(root, toy) -> None:
     """Each option has its own code, which is found again, also where text and fingerprint are the same."""
     for _ in range(2):
         for options in ({}, {"grain": 2}, {"grain": True}, {"grain": 2, "toy_mode": "fancy"}):
-            np.testing.assert_allclose(mlirad.jit(energy, target="toy", **options)(X), energy(X))
+            np.testing.assert_allclose(mlirad.jit(copied(energy), target="toy", **options)(X), energy(X))
     assert toy == 2 * ["// 1 plain", "// 2 plain", "// True plain", "// 2 fancy"]
     assert len(list(root.glob("*.entry"))) == 8  # the specialisation and its code, of each
 
@@ -228,7 +229,7 @@ def test_code_of_the_cpu_on_disk_is_kept_by_options(root, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(CpuTarget, "compile", compile_noted)
     for width in (16, 32, 16, 32, None):
-        mlirad.jit(energy, vector_bytes=width)(X)
+        mlirad.jit(copied(energy), vector_bytes=width)(X)
     assert compiled == [16, 32, None]
 
 
