@@ -11,7 +11,7 @@ import numpy as np
 
 from mlirad.frontend.interpreter import indices, outside_objects, storage
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.numpy import view_functions
+from mlirad.frontend.numpy import declarations
 from mlirad.frontend.program.hints import did_you_mean
 from mlirad.frontend.values.traced import Traced, visible, visible_shape
 from mlirad.frontend.values.values import (
@@ -75,7 +75,7 @@ def array_attribute(context: Context, array: Ref, name: str) -> Value:
             return Static(array.dtype.itemsize)
         case "nbytes":
             return storage.result(context, visible(array.alternatives[0].view.size * array.dtype.itemsize))
-    function = view_functions.attribute(name)
+    function = declarations.of_attribute(name).of_view
     if function is not None:
         viewed = indices.viewed(context, array, function)
         assert viewed is not None

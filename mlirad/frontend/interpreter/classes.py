@@ -12,6 +12,7 @@ import numpy as np
 from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import outside_objects, storage
 from mlirad.frontend.interpreter.context import Context, Keywords
+from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.program import purity
 from mlirad.frontend.values.nep50 import agreed
 from mlirad.frontend.values.numpys_errors import numpys_refusal
@@ -19,6 +20,7 @@ from mlirad.frontend.values.traced import Traced, stand_in
 from mlirad.frontend.values.values import Closure, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 
 
+@interprets(isinstance)
 def builtin_isinstance(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     kinds = storage.static(context, args[1], "the classes of isinstance")
     value = context.use(args[0])
@@ -40,6 +42,7 @@ def builtin_isinstance(context: Context, args: tuple[Value, ...], _kwargs: Keywo
     raise context.refusal(f"isinstance of {kind_of(value)} is not compiled")
 
 
+@interprets(type)
 def builtin_type(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     if len(args) != 1 or kwargs:
         raise context.refusal("a class that is made in a compiled function is not compiled", "make it outside")
@@ -70,6 +73,7 @@ def class_of(context: Context, value: Value) -> type | None:
     return None
 
 
+@interprets(callable)
 def builtin_callable(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     value = context.use(args[0])
     if isinstance(value, Static):

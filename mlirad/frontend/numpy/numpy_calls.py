@@ -20,6 +20,7 @@ import numpy as np
 from mlirad.dialect.core.registry import spelled
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import (
+    declarations,
     numpy_choice,
     numpy_creation,
     numpy_elementwise,
@@ -32,15 +33,18 @@ from mlirad.frontend.numpy import (
     ufunc_methods,
     view_functions,
 )
+from mlirad.frontend.numpy.declarations import Facts
 from mlirad.frontend.program import hints, purity
 from mlirad.frontend.program.hidden_state import CALLABLES, hint_of
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.python_operators import Meanings, install
-from mlirad.frontend.values.traced import Traced, is_static, of_array, shape_of, visible, visible_shape
-from mlirad.frontend.values.traced import as_operand as _operand
+from mlirad.frontend.values.traced import Traced, is_static, of_array, visible, visible_shape
 from mlirad.library import spells
 
 Implementation = Callable[..., Any]
+
+DECLARING = (numpy_choice, numpy_creation, numpy_gather, numpy_products, numpy_reductions, numpy_shapes, view_functions)
+"""The files beside those used below that declare what `call` finds."""
 
 
 def is_supported(function: Any) -> bool:
@@ -61,7 +65,7 @@ def call(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None = 
     made = implementation(function)
     if made is None:
         raise unsupported(function)
-    if is_static((list(args), dict(kwargs))) and function not in _MADE:
+    if is_static((list(args), dict(kwargs))) and not declarations.of(function).is_made:
         with numpys_refusal(), np.errstate(all="ignore"):
             return _as_constants(evaluated(function, args, kwargs))
     check_arguments(function, made, args, kwargs)
@@ -80,11 +84,19 @@ def evaluated(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
 
 def method(name: str) -> Implementation:
     """A method of arrays and NumPy scalars, as a function for `call`. Raises UnsupportedSyntaxError."""
-    if name not in _METHODS:
+    made = _of_values(declarations.of_method(name))
+    if made is None:
         is_there = hasattr(np.ndarray, name)
-        hint = hints.replacement(f"np.{name}") if is_there else hints.did_you_mean(name, _METHODS, ".{}()")
+        known = declarations.methods()
+        hint = hints.replacement(f"np.{name}") if is_there else hints.did_you_mean(name, known, ".{}()")
         raise UnsupportedSyntaxError(f"the method .{name}() is not supported", hint=hint)
-    return _METHODS[name]
+    return made
+
+
+def _of_values(known: Facts) -> Implementation | None:
+    """What compiles a function or method on values: a value has no layout, so that each view of it exists."""
+    of_view = known.of_view
+    return known.of_values or (numpy_shapes.of_view_function(of_view) if of_view is not None else None)
 
 
 def attribute(x: Traced, name: str) -> Any:
@@ -100,7 +112,7 @@ def attribute(x: Traced, name: str) -> Any:
             return x.dtype.itemsize
         case "nbytes":
             return visible(x.dtype.itemsize * x.size)
-    of_view = view_functions.attribute(name)
+    of_view = declarations.of_attribute(name).of_view
     if of_view is None:
         raise AttributeError(name)
     return numpy_shapes.of_view_function(of_view)(x)
@@ -108,20 +120,14 @@ def attribute(x: Traced, name: str) -> Any:
 
 def implementation(function: Any) -> Implementation | None:
     """What compiles a function on traced values: our own methods compile themselves."""
-    if function in _FUNCTIONS:
-        return _FUNCTIONS[function]
+    known = declarations.of(function)
+    if known.of_values is not None:
+        return known.of_values
     if isinstance(function, np.ufunc):
         return _ufunc(function) if numpy_elementwise.is_supported(function) else None
-    if function in _METHODS.values():
+    if function in map(_of_values, declarations.methods().values()):
         return function
-    of_ufunc = ufunc_methods.method(function)
-    if of_ufunc is not None:
-        return of_ufunc
-    of_math = numpy_scalars.math_function(function)
-    if of_math is not None:
-        return of_math
-    of_view = view_functions.function(function)
-    return None if of_view is None else numpy_shapes.of_view_function(of_view)
+    return ufunc_methods.method(function) or numpy_scalars.math_function(function) or _of_values(known)
 
 
 @cache
@@ -220,118 +226,8 @@ _SPELLED_WHOLE = {name: name for name in ("time", "random", "itertools", "functo
 @cache
 def supported_names() -> tuple[str, ...]:
     """How users write the functions that are compiled."""
-    of_ops = [*numpy_elementwise.supported(), *spelled()]
-    functions = [*_FUNCTIONS, *of_ops, *view_functions.functions(), *spells.spelled()]
+    functions = [*declarations.functions(), *spelled(), *spells.spelled()]
     return tuple(sorted({spelling(function) for function in functions}))
 
-
-# --- the table --------------------------------------------------------------------------------------------------
-
-# What the compiled code makes, though it is known: an array of one number, or of numbers that follow one another.
-_MADE: Mapping[Any, Implementation] = {
-    np.zeros: numpy_creation.zeros,
-    np.ones: numpy_creation.ones,
-    np.empty: numpy_creation.zeros,
-    np.full: numpy_creation.full,
-    np.arange: numpy_creation.arange,
-    np.linspace: numpy_creation.linspace,
-    np.zeros_like: numpy_creation.zeros_like,
-    np.ones_like: numpy_creation.ones_like,
-    np.empty_like: numpy_creation.zeros_like,
-    np.full_like: numpy_creation.full_like,
-    np.eye: numpy_creation.eye,
-    np.identity: numpy_creation.identity,
-    np.tri: numpy_creation.tri,
-    np.ndarray: numpy_creation.ndarray,
-}
-
-_FUNCTIONS: Mapping[Any, Implementation] = {
-    **_MADE,
-    np.array: numpy_creation.array,
-    np.asarray: numpy_creation.array,
-    np.asanyarray: numpy_creation.array,
-    np.copy: numpy_creation.copy,
-    np.astype: numpy_creation.astype_of_array,
-    **{
-        scalar_type: numpy_creation.caster(scalar_type)
-        for scalar_type in (
-            *(np.float64, np.float32, np.bool_),
-            *(np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64),
-            *(np.longlong, np.ulonglong),  # classes of their own, of the same dtypes
-        )
-    },
-    np.sum: numpy_reductions.total,
-    np.mean: numpy_reductions.mean,
-    np.var: numpy_reductions.var,
-    np.std: numpy_reductions.std,
-    np.max: numpy_reductions.maximum,
-    np.amax: numpy_reductions.maximum,
-    np.min: numpy_reductions.minimum,
-    np.amin: numpy_reductions.minimum,
-    np.any: numpy_reductions.any_,
-    np.all: numpy_reductions.all_,
-    np.count_nonzero: numpy_reductions.count_nonzero,
-    np.argmax: numpy_reductions.argmax,
-    np.argmin: numpy_reductions.argmin,
-    np.where: numpy_choice.where,
-    np.take: numpy_gather.take,
-    np.take_along_axis: numpy_gather.take_along_axis,
-    np.ix_: numpy_gather.ix_,
-    np.clip: numpy_choice.clip,
-    np.matmul: numpy_products.matmul,
-    np.dot: numpy_products.dot,
-    np.inner: numpy_products.inner,
-    np.outer: numpy_products.outer,
-    np.vdot: numpy_products.vdot,
-    np.tensordot: numpy_products.tensordot,
-    np.einsum: numpy_products.einsum,
-    np.concatenate: numpy_shapes.concatenate,
-    np.stack: numpy_shapes.stack,
-    np.repeat: numpy_shapes.repeat,
-    np.tile: numpy_shapes.tile,
-    np.diag: numpy_shapes.diag,
-    np.flip: numpy_shapes.flip,
-    np.shape: lambda a: visible_shape(shape_of(_operand(a))),
-    np.ndim: lambda a: len(shape_of(_operand(a))),
-    np.size: numpy_shapes.size,
-    abs: numpy_scalars.absolute,
-    pow: numpy_scalars.pow_,
-    divmod: numpy_scalars.divmod_,
-    float: numpy_scalars.to_float,
-    int: numpy_scalars.to_int,
-}
-
-
-def _methods() -> dict[str, Implementation]:
-    named: dict[str, Implementation] = {
-        "astype": numpy_creation.astype,
-        "copy": numpy_creation.duplicate,
-        "sum": numpy_reductions.total,
-        "mean": numpy_reductions.mean,
-        "var": numpy_reductions.var,
-        "std": numpy_reductions.std,
-        "max": numpy_reductions.maximum,
-        "min": numpy_reductions.minimum,
-        "any": numpy_reductions.any_,
-        "all": numpy_reductions.all_,
-        "argmax": numpy_reductions.argmax,
-        "argmin": numpy_reductions.argmin,
-        "clip": numpy_choice.clipped,
-        "dot": numpy_products.dot,
-        "repeat": numpy_shapes.repeat,
-        "take": numpy_gather.take,
-        "item": numpy_scalars.item,
-        "conj": lambda x: operators.unary(np.positive, x),
-        "conjugate": lambda x: operators.unary(np.positive, x),
-        "flatten": numpy_shapes.of_view_function(view_functions.flattened),
-    }
-    for name in view_functions.methods():
-        of_view = view_functions.method(name)
-        assert of_view is not None
-        named[name] = numpy_shapes.of_view_function(of_view)
-    return named
-
-
-_METHODS: Mapping[str, Implementation] = _methods()
 
 install(Meanings(binary=operators.binary, unary=operators.unary, call=call, array=numpy_creation.array))

@@ -15,6 +15,7 @@ from mlirad.dialect.ops.choice import SelectOp
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import numpy_elementwise
+from mlirad.frontend.numpy.declarations import compiles
 from mlirad.frontend.values import nep50
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.sizes import Shape, broadcast_shapes, filled, stretched
@@ -23,6 +24,7 @@ from mlirad.frontend.values.traced import Number, Traced, as_operand, in_type, o
 _MISSING = object()
 
 
+@compiles(np.where)
 def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING) -> Traced:
     if x is _MISSING and y is _MISSING:
         raise UnsupportedSyntaxError(
@@ -46,6 +48,7 @@ def _as(x: Traced | Number, dtype: np.dtype, shape: Shape) -> Expr:
         return filled(np.asarray(x).astype(dtype), shape, element)
 
 
+@compiles(np.clip)
 def clip(a: Any, a_min: Any = _MISSING, a_max: Any = _MISSING, *, min: Any = _MISSING, max: Any = _MISSING) -> Any:
     """`np.clip`, whose limits have two names each."""
     is_given = [limit is not _MISSING for limit in (a_min, a_max)]
@@ -60,6 +63,7 @@ def clip(a: Any, a_min: Any = _MISSING, a_max: Any = _MISSING, *, min: Any = _MI
     return clipped(a, a_min, a_max)
 
 
+@compiles(method="clip")
 def clipped(a: Any, min: Any = None, max: Any = None) -> Any:
     """min(max(a, low), high) in the common dtype, as NumPy has it: a Python int beyond the dtype of `a` is no limit."""
     value = as_operand(a)

@@ -18,6 +18,7 @@ from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.constant import STORED, counted
 from mlirad.dialect.ops.movement import broadcast
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
+from mlirad.frontend.numpy.declarations import compiles, declare
 from mlirad.frontend.values import nep50
 from mlirad.frontend.values.assignment import as_array_of, assignable
 from mlirad.frontend.values.basic_indexing import compose
@@ -43,11 +44,9 @@ from mlirad.frontend.values.traced import (
 )
 from mlirad.frontend.values.views import View, put
 
-OF_SIZES = (
-    *(np.tril_indices, np.triu_indices, np.diag_indices, np.indices),
-    *(np.bartlett, np.blackman, np.hamming, np.hanning, np.kaiser),
-)
-"""Functions of sizes that NumPy runs while a function is compiled: the sizes become known."""
+# NumPy runs these while a function is compiled: the sizes become known.
+declare(np.tril_indices, np.triu_indices, np.diag_indices, np.indices, is_of_sizes=True)
+declare(np.bartlett, np.blackman, np.hamming, np.hanning, np.kaiser, is_of_sizes=True)
 
 
 def shape_from(shape: Any, what: str) -> Shape:
@@ -111,8 +110,13 @@ def _filled_with(number: int) -> tuple[Callable[..., Traced], Callable[..., Trac
 
 zeros, zeros_like = _filled_with(0)
 ones, ones_like = _filled_with(1)
+declare(np.zeros, np.empty, of_values=zeros, is_made=True, is_row_major=True)
+declare(np.ones, of_values=ones, is_made=True, is_row_major=True)
+declare(np.zeros_like, np.empty_like, of_values=zeros_like, is_made=True)
+declare(np.ones_like, of_values=ones_like, is_made=True)
 
 
+@compiles(np.full, is_made=True, is_row_major=True)
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Traced:
     return _full(shape_from(shape, "np.full"), fill_value, dtype, order)
 
@@ -127,6 +131,7 @@ def _full(sizes: Shape, fill_value: Any, dtype: Any, order: str) -> Traced:
     return Traced(assignable(value, sizes, asked))
 
 
+@compiles(np.full_like, is_made=True)
 def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", *, shape: Any = None) -> Any:
     model = as_operand(a)
     dtype = nep50.strong(stand_in(model)) if dtype is None else dtype
@@ -134,14 +139,17 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", *, s
     return _full(sizes, fill_value, dtype, order)
 
 
+@compiles(np.eye, is_made=True)
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C") -> Traced:
     return _by_place(np.eye, np.equal, N, M, k, dtype, order)
 
 
+@compiles(np.identity, is_made=True)
 def identity(n: Any, dtype: Any = None) -> Traced:
     return _by_place(np.eye, np.equal, n, None, 0, float if dtype is None else dtype, "C")
 
 
+@compiles(np.tri, is_made=True)
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Traced:
     return _by_place(np.tri, np.greater_equal, N, M, k, dtype, "C")
 
@@ -166,6 +174,7 @@ def _by_place(
     return Traced(cast_expr(apply(relation, down + stretched(offset, shape), along), types.from_dtype(name)))
 
 
+@compiles(np.ndarray, is_made=True)
 def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: Any = 0, strides: Any = None) -> Traced:
     """`np.ndarray(shape)`: as np.empty."""
     if buffer is not None or strides is not None or not is_static(offset) or offset != 0:
@@ -173,6 +182,7 @@ def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: Any = 0,
     return zeros(shape, dtype)
 
 
+@compiles(np.arange, is_made=True, is_row_major=True)
 def arange(*args: Any, dtype: Any = None) -> Traced:
     if len(args) == 1 and isinstance(args[0], Traced) and DATA in args[0].origins and args[0].kind is int:
         return _counted_by_data(args[0], dtype)
@@ -194,6 +204,7 @@ def _counted_by_data(stop: Traced, dtype: Any) -> Traced:
     return Traced(cast_expr(counted(where(length > 0, length, 0)), types.from_dtype(asked)))
 
 
+@compiles(np.linspace, is_made=True, is_row_major=True)
 def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, *, dtype: Any = None) -> Traced:
     """As NumPy computes it: start + step * (0, 1, ...), and the last one is `stop` exactly."""
     if dtype is not None:
@@ -224,6 +235,7 @@ def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, *, dty
 # --- of lists ---------------------------------------------------------------------------------------------------
 
 
+@compiles(np.array, np.asarray, np.asanyarray)
 def array(x: Any, dtype: Any = None, copy: Any = None, order: str | None = "K", ndmin: int = 0) -> Traced:
     """`np.array(x)`: of a number, an array, or nested lists of them."""
     del copy  # a value is a copy
@@ -299,6 +311,7 @@ def _leaves(x: Any, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], T
 # --- casts ------------------------------------------------------------------------------------------------------
 
 
+@compiles(method="astype")
 def astype(x: Any, dtype: Any, order: str = "K", casting: str = "unsafe", copy: bool = True) -> Traced:
     del copy  # a value is a copy
     _check_order(order)
@@ -309,6 +322,7 @@ def astype(x: Any, dtype: Any, order: str = "K", casting: str = "unsafe", copy: 
     return cast(value, target)
 
 
+@compiles(np.astype)
 def astype_of_array(x: Any, dtype: Any, *, copy: bool = True) -> Traced:
     """`np.astype(x, dtype)`: not of a list, nor of a Python number."""
     if not isinstance(x, np.ndarray | np.generic) and not (isinstance(x, Traced) and not x.weak):
@@ -316,12 +330,14 @@ def astype_of_array(x: Any, dtype: Any, *, copy: bool = True) -> Traced:
     return astype(x, dtype, copy=copy)
 
 
+@compiles(np.copy)
 def copy(x: Any, order: str = "K") -> Traced:
     """`np.copy(x)`: always an array."""
     _check_order(order)
     return as_array(x)
 
 
+@compiles(method="copy", is_row_major=True)
 def duplicate(x: Traced, order: str = "C") -> Traced:
     """`x.copy()`: of a scalar, a scalar."""
     _check_order(order)
@@ -337,3 +353,11 @@ def caster(scalar_type: type[np.generic]) -> Callable[[Any], Traced]:
         return Traced(made.expr, zero_d=False, origins=made.origins)
 
     return of_value
+
+
+for scalar_type in (
+    *(np.float64, np.float32, np.bool_),
+    *(np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64),
+    *(np.longlong, np.ulonglong),  # classes of their own, of the same dtypes
+):
+    declare(scalar_type, of_values=caster(scalar_type))

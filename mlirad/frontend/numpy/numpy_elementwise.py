@@ -5,7 +5,7 @@ Reads: Traced values and numbers. Writes: nd ops. Leaves: Traced values, scalars
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -19,6 +19,8 @@ from mlirad.dialect.core.registry import spelled
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.elementwise import ElementwiseOp
 from mlirad.errors import DTypeError, StaticOverflowError, UnsupportedSyntaxError
+from mlirad.frontend.numpy import declarations
+from mlirad.frontend.numpy.declarations import declare, operates
 from mlirad.frontend.numpy.numpy_power import power
 from mlirad.frontend.numpy.undecided_numbers import settled
 from mlirad.frontend.values import nep50
@@ -57,11 +59,7 @@ def op_of(ufunc: np.ufunc) -> type[NdOp] | None:
 
 
 def is_supported(function: Any) -> bool:
-    return isinstance(function, np.ufunc) and (function in _SPECIAL or op_of(function) is not None)
-
-
-def supported() -> list[np.ufunc]:
-    return [function for function in {**spelled(), **_SPECIAL} if is_supported(function)]  # type: ignore[misc]
+    return isinstance(function, np.ufunc) and bool(declarations.of(function).of_operands or op_of(function))
 
 
 def call(ufunc: np.ufunc, *operands: Any) -> Any:
@@ -71,7 +69,7 @@ def call(ufunc: np.ufunc, *operands: Any) -> Any:
         raise DTypeError(f"{ufunc.__name__}() takes {ufunc.nin} positional arguments but {len(values)} were given")
     if ufunc in COMPARISONS:
         return _compare(ufunc, *values)
-    special = _SPECIAL.get(ufunc)
+    special = declarations.of(ufunc).of_operands
     return special(*values) if special is not None else _by_op(ufunc, *values)
 
 
@@ -152,16 +150,19 @@ def in_loop(ufunc: np.ufunc, *values: Traced | Number) -> tuple[list[Expr], np.d
     return [in_type(value, dtype, shape) for value, dtype in zip(values, dtypes, strict=True)], last
 
 
+@operates(np.square)
 def _square(x: Traced | Number) -> Traced:
     (expr,), _ = in_loop(np.square, x)
     return result(expr * expr, x)
 
 
+@operates(np.positive)
 def _positive(x: Traced | Number) -> Traced:
     (expr,), _ = in_loop(np.positive, x)
     return result(expr, x)
 
 
+@operates(np.reciprocal)
 def _reciprocal(x: Traced | Number) -> Traced:
     (expr,), dtype = in_loop(np.reciprocal, x)
     if dtype.kind != "f":
@@ -169,6 +170,7 @@ def _reciprocal(x: Traced | Number) -> Traced:
     return result(1.0 / expr, x)
 
 
+@operates(np.absolute)
 def _absolute(x: Traced | Number) -> Traced:
     return _positive_bool(x) if stand_in(x) in (bool, _BOOL) else _by_op(np.absolute, x)
 
@@ -193,6 +195,7 @@ def truths(x: Traced | Number, shape: Shape) -> Expr:
     return in_type(own, _BOOL, shape)
 
 
+@operates(np.logical_xor)
 def _logical_xor(x: Traced | Number, y: Traced | Number) -> Traced:
     shape = broadcast_shapes(shape_of(x), shape_of(y))
     return result(apply(np.not_equal, truths(x, shape), truths(y, shape)), x, y)
@@ -206,11 +209,13 @@ def _bitwise(ufunc: np.ufunc) -> Callable[..., Traced]:
     return of_bits
 
 
+@operates(np.float_power)
 def _float_power(x: Traced | Number, y: Traced | Number) -> Traced:
     exprs, _ = in_loop(np.float_power, x, y)
     return result(apply(np.power, *exprs), x, y)
 
 
+@operates(np.power)
 def _power(x: Traced | Number, y: Traced | Number) -> Traced:
     return power(x, y, of_numpy=True)
 
@@ -235,6 +240,7 @@ def _scaled(ufunc: np.ufunc, factor: float) -> Callable[..., Traced]:
     return of_numbers
 
 
+@operates(np.divmod)
 def _divmod(x: Traced | Number, y: Traced | Number) -> tuple[Traced, Traced]:
     return call(np.floor_divide, x, y), call(np.remainder, x, y)
 
@@ -243,24 +249,15 @@ def _magnitude(x: Expr) -> Expr:
     return apply(np.absolute, x)
 
 
-_SPECIAL: Mapping[np.ufunc, Callable[..., Any]] = {
-    np.square: _square,
-    np.positive: _positive,
-    np.reciprocal: _reciprocal,
-    np.absolute: _absolute,
-    np.power: _power,
-    np.float_power: _float_power,
-    np.logical_and: _logical(np.logical_and),
-    np.logical_or: _logical(np.logical_or),
-    np.logical_not: _logical(np.logical_not),
-    np.logical_xor: _logical_xor,
-    **{ufunc: _bitwise(ufunc) for ufunc in BITWISE},
-    np.isnan: _classify(np.isnan, lambda x: x != x, False),
-    np.isinf: _classify(np.isinf, lambda x: _magnitude(x) == np.inf, False),
-    np.isfinite: _classify(np.isfinite, lambda x: _magnitude(x) < np.inf, True),
-    np.deg2rad: _scaled(np.deg2rad, np.pi / 180.0),
-    np.radians: _scaled(np.radians, np.pi / 180.0),
-    np.rad2deg: _scaled(np.rad2deg, 180.0 / np.pi),
-    np.degrees: _scaled(np.degrees, 180.0 / np.pi),
-    np.divmod: _divmod,
-}
+for _ufunc in (np.logical_and, np.logical_or, np.logical_not):
+    declare(_ufunc, of_operands=_logical(_ufunc))
+for _ufunc in BITWISE:
+    declare(_ufunc, of_operands=_bitwise(_ufunc))
+for _ufunc, _factor in (
+    *((np.deg2rad, np.pi / 180.0), (np.radians, np.pi / 180.0)),
+    *((np.rad2deg, 180.0 / np.pi), (np.degrees, 180.0 / np.pi)),
+):
+    declare(_ufunc, of_operands=_scaled(_ufunc, _factor))
+declare(np.isnan, of_operands=_classify(np.isnan, lambda x: x != x, False))
+declare(np.isinf, of_operands=_classify(np.isinf, lambda x: _magnitude(x) == np.inf, False))
+declare(np.isfinite, of_operands=_classify(np.isfinite, lambda x: _magnitude(x) < np.inf, True))

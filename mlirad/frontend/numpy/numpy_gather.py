@@ -17,11 +17,13 @@ from mlirad.dialect.ops.gather import GatherOp
 from mlirad.dialect.ops.movement import reshape
 from mlirad.errors import DTypeError, StaticIndexError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import numpy_elementwise
+from mlirad.frontend.numpy.declarations import compiles
 from mlirad.frontend.values import shapes, sizes
 from mlirad.frontend.values.index_arrays import IndexArrays, as_array
 from mlirad.frontend.values.traced import DATA, Traced, as_operand, as_traced, cast, require_static, shape_of
 
 
+@compiles(np.take, method="take", is_row_major=True)
 def take(a: Any, indices: Any, axis: Any = None, mode: str = "raise") -> Traced:
     x = as_traced(a)
     shape = sizes.require_static(x.shape, "the shape of an operand of np.take")
@@ -88,6 +90,7 @@ def _gathered(x: Traced, arrays: IndexArrays) -> Any:
     return emit(GatherOp, x.contents, *operands, **attributes)
 
 
+@compiles(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Traced:
     """arr[i, ..., indices[i, ..., k, ...], ...]: along one axis, at each place of the others."""
     for each in (arr, indices):
@@ -116,6 +119,7 @@ def _counted_along(axis: int, shape: tuple[int, ...]) -> Traced:
     return Traced(reshape(counted(shape[axis]), types.tensor(lengths, types.I64)))
 
 
+@compiles(np.ix_, is_row_major=True)
 def ix_(*sequences: Any) -> tuple[Any, ...]:
     """An open mesh: sequence number k along axis k."""
     meshed: list[Any] = []

@@ -22,7 +22,8 @@ from mlirad.dialect.ops.movement import TransposeOp, reshape
 from mlirad.dialect.ops.reduction import SumOp
 from mlirad.errors import DTypeError, ShapeError, StaticIndexError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import numpy_elementwise
-from mlirad.frontend.numpy.view_functions import function as view_function
+from mlirad.frontend.numpy.declarations import compiles
+from mlirad.frontend.numpy.view_functions import diagonal as view_of_diagonal
 from mlirad.frontend.values import nep50, sizes
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.sizes import Size
@@ -73,11 +74,7 @@ class Factor:
 
 def diagonal(x: Expr, offset: int, axis1: int, axis2: int) -> Expr:
     """np.diagonal of an array."""
-    view_of = view_function(np.diagonal)
-    assert view_of is not None
-    view = view_of(View.of(sizes.shape_of(x), types.to_dtype(x.element)), offset, axis1, axis2)
-    assert view is not None
-    return get(view, x)
+    return get(view_of_diagonal(View.of(sizes.shape_of(x), types.to_dtype(x.element)), offset, axis1, axis2), x)
 
 
 def multiply(x: Factor, y: Factor, result: str) -> Expr:
@@ -158,6 +155,7 @@ def _with_size(x: Traced, axis: int, size: Size) -> Traced:
     return replace(x, expr=sizes.fitted(x.expr, shape))
 
 
+@compiles(np.matmul, is_row_major=True)
 def matmul(a: Any, b: Any) -> Traced:
     x, y = as_traced(a), as_traced(b)
     if not x.ndim or not y.ndim:
@@ -175,6 +173,7 @@ def matmul(a: Any, b: Any) -> Traced:
     return _sum_of_products([x, y], [left, right], result)
 
 
+@compiles(np.dot, method="dot", is_row_major=True, positional=("a", "b", "out"))
 def dot(a: Any, b: Any) -> Any:
     x, y = as_traced(a), as_traced(b)
     if not x.ndim or not y.ndim:
@@ -195,6 +194,7 @@ def _labels(first: int, second: int) -> tuple[str, str]:
     return ascii_letters[:first], ascii_letters[first : first + second]
 
 
+@compiles(np.inner, is_row_major=True)
 def inner(a: Any, b: Any) -> Any:
     x, y = as_traced(a), as_traced(b)
     if not x.ndim or not y.ndim:
@@ -211,15 +211,18 @@ def _ravelled(x: Traced) -> Traced:
     return Traced(reshape(x.expr, types.tensor((size,), x.expr.element)), origins=x.origins)
 
 
+@compiles(np.outer, is_row_major=True)
 def outer(a: Any, b: Any) -> Traced:
     return _sum_of_products([_ravelled(as_traced(a)), _ravelled(as_traced(b))], ["i", "j"], "ij")
 
 
+@compiles(np.vdot, is_row_major=True)
 def vdot(a: Any, b: Any) -> Traced:
     x, y = as_traced(a), as_traced(b)
     return _sum_of_products(_matched(np.vdot, _ravelled(x), 0, _ravelled(y), 0), ["i", "i"], "")
 
 
+@compiles(np.tensordot, is_row_major=True)
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     x, y = as_traced(a), as_traced(b)
     require_static(axes, "the axes of np.tensordot")
@@ -258,6 +261,7 @@ def _as_array(x: Traced) -> Traced:
     return replace(x, zero_d=not x.ndim)
 
 
+@compiles(np.einsum, view_of=1, has_own_layout=True)
 def einsum(subscripts: Any, *operands: Any) -> Traced:
     if not isinstance(subscripts, str):
         raise UnsupportedSyntaxError("np.einsum is supported with a string of subscripts only")

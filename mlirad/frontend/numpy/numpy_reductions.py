@@ -20,6 +20,7 @@ from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.movement import broadcast_like, reshape
 from mlirad.dialect.ops.reduction import MaxOp, MinOp, SumOp
 from mlirad.errors import StaticValueError
+from mlirad.frontend.numpy.declarations import compiles
 from mlirad.frontend.numpy.numpy_elementwise import truths
 from mlirad.frontend.values import affine, nep50, shapes
 from mlirad.frontend.values.sizes import (
@@ -84,6 +85,7 @@ def _result(expr: Expr, x: Traced) -> Traced:
     return Traced(expr, origins=origins_of(x))
 
 
+@compiles(np.sum, method="sum")
 def total(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True) -> Traced:
     x = as_traced(a)
     target = nep50.result_dtype(np.sum, x.dtype) if dtype is None else nep50.dtype_of(dtype)
@@ -100,6 +102,7 @@ def _masked(expr: Expr, mask: Any, otherwise: Any) -> Expr:
     return where(truths(as_traced(mask), shape_of(expr)), expr, otherwise)
 
 
+@compiles(np.mean, method="mean")
 def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Traced:
     x = as_traced(a)
     target = nep50.result_dtype(np.mean, x.dtype) if dtype is None else nep50.dtype_of(dtype)
@@ -138,11 +141,13 @@ def of_several(distance: Expr, count: float | Expr) -> Expr:
     return of_one if isinstance(count, float) else where(apply(np.equal, count, 1.0), of_one, distance)
 
 
+@compiles(np.var, method="var")
 def var(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> Traced:
     x, variance = _deviations(a, axis, ddof, keepdims, np.var)
     return _result(variance, x)
 
 
+@compiles(np.std, method="std")
 def std(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> Traced:
     x, variance = _deviations(a, axis, ddof, keepdims, np.std)
     return _result(apply(np.sqrt, variance), x)
@@ -158,8 +163,8 @@ def _extreme(op_class: type[NdOp], name: str) -> Callable[..., Traced]:
     return of_array
 
 
-maximum = _extreme(MaxOp, "maximum")
-minimum = _extreme(MinOp, "minimum")
+maximum = compiles(np.max, np.amax, method="max")(_extreme(MaxOp, "maximum"))
+minimum = compiles(np.min, np.amin, method="min")(_extreme(MinOp, "minimum"))
 
 
 def _quantifier(op_class: type[NdOp], of_nothing: bool) -> Callable[..., Traced]:
@@ -181,10 +186,11 @@ def _quantifier(op_class: type[NdOp], of_nothing: bool) -> Callable[..., Traced]
     return of_array
 
 
-any_ = _quantifier(MaxOp, of_nothing=False)
-all_ = _quantifier(MinOp, of_nothing=True)
+any_ = compiles(np.any, method="any")(_quantifier(MaxOp, of_nothing=False))
+all_ = compiles(np.all, method="all")(_quantifier(MinOp, of_nothing=True))
 
 
+@compiles(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
     x = as_traced(a)
     return _result(_reduced(SumOp, cast_expr(truths(x, x.shape), types.I64), _axes_of_ufunc(axis, x), keepdims), x)
@@ -221,5 +227,5 @@ def _place_of(op_class: type[NdOp], name: str) -> Callable[..., Traced]:
     return of_array
 
 
-argmax = _place_of(MaxOp, "argmax")
-argmin = _place_of(MinOp, "argmin")
+argmax = compiles(np.argmax, method="argmax", is_row_major=True)(_place_of(MaxOp, "argmax"))
+argmin = compiles(np.argmin, method="argmin", is_row_major=True)(_place_of(MinOp, "argmin"))

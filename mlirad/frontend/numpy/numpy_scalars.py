@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from mlirad.dialect.core.expr import apply
 from mlirad.dialect.core.registry import spelled
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
-from mlirad.frontend.numpy import numpy_elementwise
+from mlirad.frontend.numpy import declarations, numpy_elementwise
+from mlirad.frontend.numpy.declarations import compiles, declare
 from mlirad.frontend.numpy.numpy_power import power
 from mlirad.frontend.numpy.numpy_shapes import flat, part
 from mlirad.frontend.numpy.python_integers import converted
@@ -26,16 +28,12 @@ from mlirad.frontend.values.assignment import check_integral
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.traced import Traced, as_traced, origins_of, require_static
 
-_MATH = {
-    math.sqrt: np.sqrt,
-    math.log: np.log,
-    math.fabs: np.absolute,
-    math.isnan: np.isnan,
-    math.isinf: np.isinf,
-    math.isfinite: np.isfinite,
-    math.radians: np.radians,
-    math.degrees: np.degrees,
-}
+# Functions of math that no op spells, as NumPy's functions of Python's floats.
+for _function, _ufunc in (
+    *((math.sqrt, np.sqrt), (math.fabs, np.absolute), (math.isnan, np.isnan), (math.isinf, np.isinf)),
+    *((math.isfinite, np.isfinite), (math.radians, np.radians), (math.degrees, np.degrees)),
+):
+    declare(_function, of_operands=partial(numpy_elementwise.call, _ufunc))
 
 
 def _number(x: Any) -> Traced:
@@ -46,11 +44,13 @@ def _number(x: Any) -> Traced:
     return value
 
 
+@compiles(float)
 def to_float(x: Any = 0.0) -> Traced:
     value = _number(x)
     return Traced(cast_expr(value.scalar, types.F64), weak=True, origins=origins_of(value))
 
 
+@compiles(int)
 def to_int(x: Any = 0) -> Traced:
     value = _number(x)
     expr = value.scalar
@@ -60,6 +60,7 @@ def to_int(x: Any = 0) -> Traced:
     return Traced(converted(expr), weak=True, origins=origins_of(value))
 
 
+@compiles(method="item")
 def item(x: Traced, *args: Any) -> Traced:
     """`x.item()`: a Python number. One index counts the elements in row-major order."""
     require_static(args, "the index of .item()")
@@ -80,35 +81,41 @@ def item(x: Traced, *args: Any) -> Traced:
     return Traced(cast_expr(element, types.from_dtype(dtype)), weak=True, origins=origins_of(x))
 
 
+@compiles(abs)
 def absolute(x: Any) -> Any:
     return abs(as_traced(x))
 
 
+@compiles(pow)
 def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
     if mod is not None:
         raise UnsupportedSyntaxError("pow() with a modulus is not supported")
     return operator.pow(base, exp)
 
 
+@compiles(divmod)
 def divmod_(x: Any, y: Any) -> tuple[Any, Any]:
     return operator.floordiv(x, y), operator.mod(x, y)
 
 
 def math_function(function: Callable[..., Any]) -> Callable[..., Any] | None:
     """A function of the module math on traced numbers: it takes and gives Python floats."""
-    ufunc = _MATH.get(function)
-    op_class = spelled().get(function) if ufunc is None else None
-    if ufunc is None and op_class is not None:
-        ufunc = next((s for s in op_class.spellings if isinstance(s, np.ufunc)), None)
-    if function is math.pow:
-        return lambda x, y: _weak(power(to_float(x), to_float(y)))
-    if function is math.log:
-        return _log
-    if ufunc is None:
-        return None
-    return lambda *xs: _weak(numpy_elementwise.call(ufunc, *(to_float(x) for x in xs)))
+    made = declarations.of(function).of_operands
+    if made is None:
+        op_class = spelled().get(function)
+        ufunc = next((each for each in op_class.spellings if isinstance(each, np.ufunc)), None) if op_class else None
+        if ufunc is None:
+            return None
+        made = partial(numpy_elementwise.call, ufunc)
+    return lambda *xs: _weak(made(*(to_float(x) for x in xs)))
 
 
+@compiles(math.pow)
+def _pow(x: Any, y: Any) -> Traced:
+    return _weak(power(to_float(x), to_float(y)))
+
+
+@compiles(math.log)
 def _log(x: Any, base: Any = None) -> Traced:
     natural = numpy_elementwise.call(np.log, to_float(x))
     if base is None:

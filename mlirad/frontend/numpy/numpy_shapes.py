@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -16,16 +17,28 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
 from mlirad.errors import StaticValueError, UnsupportedSyntaxError
-from mlirad.frontend.numpy import view_functions
+from mlirad.frontend.numpy.declarations import compiles, declare
 from mlirad.frontend.numpy.numpy_creation import filled
-from mlirad.frontend.numpy.view_functions import ViewFunction
+from mlirad.frontend.numpy.view_functions import ViewFunction, flattened, flipped
+from mlirad.frontend.numpy.view_functions import diag as diag_of_view
 from mlirad.frontend.values import nep50, shapes, sizes
 from mlirad.frontend.values.basic_indexing import compose
 from mlirad.frontend.values.numpys_errors import numpys_refusal
-from mlirad.frontend.values.traced import Traced, as_traced, cast, is_static, require_static, visible
+from mlirad.frontend.values.traced import (
+    Traced,
+    as_operand,
+    as_traced,
+    cast,
+    is_static,
+    require_static,
+    shape_of,
+    visible,
+    visible_shape,
+)
 from mlirad.frontend.values.views import View, c_strides, get, put
 
 
+@cache
 def of_view_function(function: ViewFunction) -> Callable[..., Traced]:
     """A function that makes a view, as one of values: a value has no layout, so the view always exists."""
 
@@ -41,18 +54,22 @@ def of_view_function(function: ViewFunction) -> Callable[..., Traced]:
     return of_value
 
 
+declare(method="flatten", of_values=of_view_function(flattened), is_row_major=True)
+
+
 def part(x: Traced, index: Any) -> Expr:
     """x[index], of static ints and slices."""
     return get(compose(View.of(x.shape, x.dtype), index), x.contents)
 
 
+@compiles(np.diag)
 def diag(v: Any, k: int = 0) -> Traced:
     x = as_traced(v)
     require_static(k, "the diagonal of np.diag")
     with numpys_refusal():
         k = operator.index(k)
     if x.ndim != 1:
-        return of_view_function(view_functions.diag)(x, k)
+        return of_view_function(diag_of_view)(x, k)
     (length,) = x.static_shape("np.diag")
     size = length + abs(k)
     zeros = filled(constant(0, x.expr.element), (size, size)).expr
@@ -65,13 +82,15 @@ def diag(v: Any, k: int = 0) -> Traced:
     return Traced(reshape(filled_in, types.tensor((size, size), x.expr.element)))
 
 
+@compiles(np.flip)
 def flip(m: Any, axis: Any = None) -> Traced:
     x = as_traced(m)
-    if view_functions.flipped(View.of(x.shape, x.dtype), axis) is None:
+    if flipped(View.of(x.shape, x.dtype), axis) is None:
         return Traced(x.scalar, origins=x.origins)
-    return of_view_function(view_functions.flipped)(x, axis)
+    return of_view_function(flipped)(x, axis)
 
 
+@compiles(np.size)
 def size(a: Any, axis: Any = None) -> int | Traced:
     """`np.size`: how many elements there are, or how many along some axes."""
     own = as_traced(a).shape
@@ -106,6 +125,7 @@ def _is_rows(arrays: Any, rank: int) -> bool:
     return isinstance(arrays, Traced) and arrays.ndim >= rank
 
 
+@compiles(np.concatenate, positional=("arrays", "axis", "out"))
 def concatenate(arrays: Any, axis: Any = 0, dtype: Any = None) -> Traced:
     if _is_rows(arrays, 2) and is_static(axis) and axis == 0 and dtype is None and sizes.is_static(arrays.shape):
         count, length, *rest = arrays.shape
@@ -139,6 +159,7 @@ def _with_axis(x: Traced, axis: int) -> Traced:
     return Traced(reshape(x.expr, types.tensor(shape, x.expr.element)), origins=x.origins)
 
 
+@compiles(np.stack)
 def stack(arrays: Any, axis: Any = 0) -> Traced:
     if _is_rows(arrays, 1) and is_static(axis):
         if not len(arrays):
@@ -158,6 +179,7 @@ def stack(arrays: Any, axis: Any = 0) -> Traced:
 # --- repeated, rolled, subtracted -------------------------------------------------------------------------------
 
 
+@compiles(np.repeat, method="repeat", is_row_major=True)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Traced:
     x = as_traced(a)
     require_static((repeats, axis), "the count of np.repeat")
@@ -175,6 +197,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Traced:
     return Traced(reshape(wide, types.of_shape(final, x.expr.element)), zero_d=not final)
 
 
+@compiles(np.tile)
 def tile(A: Any, reps: Any) -> Traced:
     x = as_traced(A)
     require_static(reps, "the counts of np.tile")
@@ -186,3 +209,16 @@ def tile(A: Any, reps: Any) -> Traced:
     wide = broadcast(reshape(x.expr, types.of_shape(own, x.expr.element)), range(1, 2 * rank, 2), paired)
     final = [count * size for count, size in zip(counts, own, strict=True)]
     return Traced(reshape(wide, types.of_shape(final, x.expr.element)), zero_d=not final)
+
+
+# --- asked ------------------------------------------------------------------------------------------------------
+
+
+@compiles(np.shape)
+def shape(a: Any) -> Any:
+    return visible_shape(shape_of(as_operand(a)))
+
+
+@compiles(np.ndim)
+def ndim(a: Any) -> int:
+    return len(shape_of(as_operand(a)))

@@ -16,6 +16,7 @@ from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.errors import DTypeError, StaticZeroDivisionError
 from mlirad.frontend.numpy import numpy_elementwise, python_comparisons, python_integers
+from mlirad.frontend.numpy.declarations import compiles
 from mlirad.frontend.numpy.numpy_elementwise import BITWISE, COMPARISONS
 from mlirad.frontend.numpy.numpy_power import power
 from mlirad.frontend.numpy.numpy_products import matmul
@@ -120,3 +121,14 @@ def _check_divisor(ufunc: np.ufunc, divisor: Traced | Number) -> None:
         check(value != 0, "ZeroDivisionError", message)
     elif divisor == 0:
         raise StaticZeroDivisionError(message)
+
+
+@compiles(method="conj")
+def conj(x: Any) -> Any:
+    """`x.conj()` of a number, or a value: of real numbers, `+x`."""
+    return unary(np.positive, x)
+
+
+@compiles(method="conjugate")
+def conjugate(x: Any) -> Any:
+    return conj(x)

@@ -13,6 +13,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from mlirad.frontend.numpy import declarations
 from mlirad.frontend.values import nep50
 from mlirad.frontend.values.numpy_strides import Strides, is_c_contiguous, is_unknown, unknown_strides
 from mlirad.frontend.values.sizes import Shape, Size
@@ -20,13 +21,6 @@ from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Value
 from mlirad.frontend.values.views import View
 
-_ROW_MAJOR = frozenset(
-    {np.dot, np.outer, np.inner, np.vdot, np.tensordot, np.zeros, np.ones, np.full, np.empty, np.arange, np.linspace}
-    | {np.take, np.repeat, np.argmax, np.argmin, np.ix_, np.matmul}
-)
-_ROW_MAJOR_METHODS = {"flatten", *(each.__name__ for each in _ROW_MAJOR if hasattr(np.ndarray, each.__name__))}
-# Functions whose results may lie otherwise though all that they are given is row-major.
-_OF_ITS_OWN = frozenset({np.einsum})
 _STACKED = 3
 """From one more axis on, the order of the stacked axes of a matmul's result follows its operands'."""
 _FEW = 4
@@ -59,13 +53,8 @@ class Asked:
             return True
         if words & {"F", "A", "K"}:
             return False
-        if isinstance(self._function, str):
-            if self._function == "copy":
-                return True
-            own = self._function in _ROW_MAJOR_METHODS
-        else:
-            own = self._function in _ROW_MAJOR
-        return own or (self._function not in _OF_ITS_OWN and all(map(is_c_contiguous, self._views)))
+        known = (declarations.of_method if isinstance(self._function, str) else declarations.of)(self._function)
+        return known.is_row_major or (not known.has_own_layout and all(map(is_c_contiguous, self._views)))
 
     @property
     def _is_matmul(self) -> bool:

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.frontend.numpy import numpy_elementwise, numpy_reductions
+from mlirad.frontend.numpy import declarations, numpy_elementwise
 from mlirad.frontend.numpy.numpy_creation import as_array
 from mlirad.frontend.values.basic_indexing import compose
 from mlirad.frontend.values.traced import Traced, as_traced
 from mlirad.frontend.values.views import View, get
 
 _REDUCTIONS: Mapping[np.ufunc, Callable[..., Any]] = {
-    np.add: numpy_reductions.total,
-    np.maximum: numpy_reductions.maximum,
-    np.minimum: numpy_reductions.minimum,
-    np.logical_and: numpy_reductions.all_,
-    np.logical_or: numpy_reductions.any_,
+    np.add: np.sum,
+    np.maximum: np.max,
+    np.minimum: np.min,
+    np.logical_and: np.all,
+    np.logical_or: np.any,
 }
 
 
@@ -50,7 +50,8 @@ def _outer(ufunc: np.ufunc) -> Callable[..., Any]:
 
 @cache
 def _reduce(ufunc: np.ufunc) -> Callable[..., Any]:
-    reduction = _REDUCTIONS[ufunc]
+    reduction = declarations.of(_REDUCTIONS[ufunc]).of_values
+    assert reduction is not None
 
     def along_axes(array: Any, axis: Any = 0, **options: Any) -> Any:
         return reduction(as_traced(array), axis, **options)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import prod
 from string import ascii_letters
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
+from mlirad.frontend.numpy.declarations import declare, views
 from mlirad.frontend.values import affine
 from mlirad.frontend.values.nep50 import dtype_of
 from mlirad.frontend.values.numpys_errors import numpys_refusal
@@ -26,46 +27,6 @@ from mlirad.frontend.values.traced import Traced, require_static
 from mlirad.frontend.values.views import UNKNOWN_STRIDE, New, Start, View, shadow
 
 ViewFunction = Callable[..., View | None]
-
-
-def function(callable_: Any) -> ViewFunction | None:
-    """What a NumPy function does to a View, `f(view, *args, **kwargs)`; None for a function that makes no views."""
-    try:
-        return _FUNCTIONS.get(callable_)
-    except TypeError:  # not hashable
-        return None
-
-
-def method(name: str) -> ViewFunction | None:
-    """The same for a method of an array."""
-    return _METHODS.get(name) or _METHODS_OF_ARRAYS.get(name)
-
-
-def uncopied(callable_or_name: Any) -> ViewFunction | None:
-    """The same for a function, or the name of a method, that gives the array itself with copy=False or copy=None."""
-    if callable_or_name is np.array or callable_or_name is np.asarray:
-        return _array_itself
-    return _itself if callable_or_name is np.astype or callable_or_name == "astype" else None
-
-
-def attribute(name: str) -> ViewFunction | None:
-    """The same for an attribute of an array: `x.T`."""
-    return _ATTRIBUTES.get(name)
-
-
-def place(callable_: Any) -> int:
-    """Which argument of a function its result may be a view of."""
-    return 1 if callable_ is np.einsum else 0
-
-
-def functions() -> tuple[Callable[..., Any], ...]:
-    """The NumPy functions that make views."""
-    return tuple(_FUNCTIONS)
-
-
-def methods() -> tuple[str, ...]:
-    """The methods of arrays and of numbers that make views."""
-    return tuple(_METHODS)
 
 
 def _rearranged(numpy_function: Callable[..., Any]) -> ViewFunction:
@@ -87,12 +48,14 @@ def _rearranged(numpy_function: Callable[..., Any]) -> ViewFunction:
 _along_axes = _rearranged(np.flip)
 
 
+@views(np.flip)
 def flipped(m: View, axis: Any = None) -> View | None:
     """`np.flip(x)`: of an array without axes it is a number."""
     found = _along_axes(m, axis)
     return found if m.ndim else None
 
 
+@views(np.reshape, method="reshape")
 def _reshaped(view: View, *args: Any, **kwargs: Any) -> View | None:
     """`x.reshape(shape)`, `x.reshape(2, 3)`, `np.reshape(x, shape)`."""
     if "shape" in kwargs:
@@ -150,6 +113,7 @@ def _reversed(view: View) -> View:
     return view.affine(axes)
 
 
+@views(np.ravel, method="ravel")
 def _ravelled(view: View, order: str = "C") -> View | None:
     if view.ndim == 1 and not is_static(view.shape):
         return view
@@ -181,6 +145,7 @@ def flattened(view: View, order: str = "C") -> View | None:
     return _ravelled(view, order) if order == "K" else _reshaped(view, -1, order=order)
 
 
+@views(np.einsum)
 def _einsum(view: View, subscripts: Any, *others: Any) -> View | None:
     """`np.einsum("ij->ji", x)`: a view where nothing is summed, diagonals too, which may be written."""
     if others or not isinstance(subscripts, str) or not set(subscripts) <= set(ascii_letters + "-> "):
@@ -226,6 +191,7 @@ def _unit_axes(numpy_function: Callable[..., Any]) -> ViewFunction:
     return of_view
 
 
+@views(np.broadcast_to)
 def _broadcast_to(view: View, shape: Any) -> View:
     require_static(shape, "the shape of np.broadcast_to")
     own = require_static_shape(view.shape, "the shape of np.broadcast_to")
@@ -240,6 +206,7 @@ def _broadcast_to(view: View, shape: Any) -> View:
     return dataclasses.replace(wide, readonly=True)
 
 
+@views(np.diagonal, method="diagonal")
 def diagonal(view: View, offset: int = 0, axis1: int = 0, axis2: int = 1) -> View:
     require_static((offset, axis1, axis2), "the axes of np.diagonal")
     with numpys_refusal():
@@ -259,6 +226,7 @@ def diagonal(view: View, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Vie
     return dataclasses.replace(diagonals, strides=strides, readonly=True)
 
 
+@views(np.diag)
 def diag(view: View, k: int = 0) -> View | None:
     if view.ndim not in (1, 2):
         raise StaticValueError("Input must be 1- or 2-d.")
@@ -269,6 +237,7 @@ def _same(view: View) -> View:
     return view
 
 
+@views(np.asarray, np.asanyarray)
 def _as_array(view: View, dtype: Any = None, order: Any = None) -> View | None:
     if dtype is not None and dtype_of(dtype) != view.dtype:
         return None
@@ -298,6 +267,7 @@ def _array_itself(view: View, dtype: Any = None, **options: Any) -> View | None:
     return found
 
 
+@views(np.ascontiguousarray)
 def _as_contiguous(view: View, dtype: Any = None) -> View | None:
     if not shadow(view.shape, view.strides).flags.c_contiguous:
         return None
@@ -316,40 +286,18 @@ def _transpose_method(array: np.ndarray, *axes: Any) -> np.ndarray:
     return array.transpose(*axes)
 
 
-_FUNCTIONS: Mapping[Any, ViewFunction] = {
-    **{
-        f: _rearranged(f) for f in (np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.fliplr, np.flipud, np.rot90)
-    },
-    **{f: _unit_axes(f) for f in (np.squeeze, np.expand_dims, np.atleast_1d, np.atleast_2d, np.atleast_3d)},
-    np.matrix_transpose: _rearranged(_matrix_transposed),
-    np.flip: flipped,
-    np.reshape: _reshaped,
-    np.ravel: _ravelled,
-    np.broadcast_to: _broadcast_to,
-    np.diagonal: diagonal,
-    np.diag: diag,
-    np.asarray: _as_array,
-    np.asanyarray: _as_array,
-    np.ascontiguousarray: _as_contiguous,
-    np.real: _same,
-    np.einsum: _einsum,
-    **{np.dtype(char).type: _converted(np.dtype(char).type) for char in "?bhlqiBHLQIfd"},
-}
-
-_METHODS: Mapping[str, ViewFunction] = {
-    "transpose": _rearranged(_transpose_method),
-    "swapaxes": _rearranged(np.swapaxes),
-    "squeeze": _unit_axes(np.squeeze),
-    "reshape": _reshaped,
-    "ravel": _ravelled,
-    "diagonal": diagonal,
-}
-
-# Of a number they are another function.
-_METHODS_OF_ARRAYS: Mapping[str, ViewFunction] = {"conj": _same, "conjugate": _same}
-
-_ATTRIBUTES: Mapping[str, ViewFunction] = {
-    "T": _rearranged(_transposed),
-    "mT": _rearranged(_matrix_transposed),
-    "real": _same,
-}
+for _function in (np.transpose, np.moveaxis, np.rollaxis, np.fliplr, np.flipud, np.rot90):
+    views(_function)(_rearranged(_function))
+for _function in (np.expand_dims, np.atleast_1d, np.atleast_2d, np.atleast_3d):
+    views(_function)(_unit_axes(_function))
+views(np.swapaxes, method="swapaxes")(_rearranged(np.swapaxes))
+views(np.squeeze, method="squeeze")(_unit_axes(np.squeeze))
+views(np.matrix_transpose, attribute="mT")(_rearranged(_matrix_transposed))
+views(method="transpose")(_rearranged(_transpose_method))
+views(attribute="T")(_rearranged(_transposed))
+views(np.real, method="conj", attribute="real")(_same)
+views(method="conjugate")(_same)
+for _char in "?bhlqiBHLQIfd":
+    views(np.dtype(_char).type)(_converted(np.dtype(_char).type))
+declare(np.array, np.asarray, of_itself=_array_itself)
+declare(np.astype, method="astype", of_itself=_itself)

@@ -10,7 +10,7 @@ from straight_line import evaluate
 
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import CompileError, DTypeError, StaticIndexError, StaticValueError
-from mlirad.frontend.numpy import view_functions
+from mlirad.frontend.numpy import declarations
 from mlirad.frontend.values.basic_indexing import compose, is_basic
 from mlirad.frontend.values.traced import NeedStatic, Traced
 from mlirad.frontend.values.views import Affine, Reshape, View, get, put, safe_params
@@ -127,15 +127,15 @@ def step_view(step, view, scalars):
         case "index":
             return compose(view, tuple(scalars[e[1]] if isinstance(e, tuple) else e for e in argument))
         case "transpose":
-            return view_functions.method("transpose")(view, argument)
+            return declarations.of_method("transpose").of_view(view, argument)
         case "flip":
-            return view_functions.function(np.flip)(view, argument)
+            return declarations.of(np.flip).of_view(view, argument)
         case "reshape":
-            return view_functions.method("reshape")(view, argument)
+            return declarations.of_method("reshape").of_view(view, argument)
         case "squeeze":
-            return view_functions.method("squeeze")(view)
+            return declarations.of_method("squeeze").of_view(view)
         case "ravel":
-            return view_functions.method("ravel")(view)
+            return declarations.of_method("ravel").of_view(view)
 
 
 SHAPES = [(), (1,), (5,), (6,), (2, 3), (3, 4), (1, 4), (2, 3, 4), (2, 1, 3), (4, 0), (2, 2, 2, 2)]
@@ -193,9 +193,9 @@ def test_chains_are_normalised():
     view = whole(6)
     assert compose(compose(view, slice(None, None, -1)), slice(None, None, -1)).steps == ()
     assert len(compose(compose(compose(view, slice(1, None)), slice(1, None)), slice(1, None)).steps) == 1
-    transpose = view_functions.attribute("T")
+    transpose = declarations.of_attribute("T").of_view
     assert transpose(transpose(whole(2, 3))).steps == ()
-    reshape = view_functions.method("reshape")
+    reshape = declarations.of_method("reshape").of_view
     assert reshape(reshape(view, (2, 3)), 6).steps == ()
     assert reshape(reshape(reshape(view, 6, 1), 2, 3), -1).steps == ()
     assert [type(step) for step in reshape(view, 2, 3).steps] == [Reshape]
@@ -362,7 +362,7 @@ def test_a_traced_step_must_be_static():
 
 
 def test_layout_decides_whether_a_reshape_is_a_view():
-    reshape, ravel = view_functions.method("reshape"), view_functions.method("ravel")
+    reshape, ravel = declarations.of_method("reshape").of_view, declarations.of_method("ravel").of_view
     c, fortran = whole(3, 4), View.of((3, 4), I8, (1, 3))
     assert reshape(c, -1) is not None and reshape(fortran, -1) is None
     assert reshape(fortran, -1, order="F") is not None
@@ -370,7 +370,7 @@ def test_layout_decides_whether_a_reshape_is_a_view():
     assert reshape(compose(c, (slice(None), slice(None, 2))), 6) is None
     strided = compose(whole(6), slice(None, None, 2))
     assert ravel(strided) is None and reshape(strided, -1) is not None
-    assert view_functions.function(np.ascontiguousarray)(fortran) is None
+    assert declarations.of(np.ascontiguousarray).of_view(fortran) is None
     with pytest.raises(CompileError, match="cannot reshape array of size 12 into shape"):
         reshape(c, 5)
 
@@ -409,7 +409,7 @@ def test_layout_decides_whether_a_reshape_is_a_view():
 def test_functions_that_make_views(numpys, args, layout):
     base = np.array(np.arange(24).reshape(2, 3, 4), order=layout)
     expected = numpys(base, *args)
-    view = view_functions.function(numpys)(View.of((2, 3, 4), I8, [s // 8 for s in base.strides]), *args)
+    view = declarations.of(numpys).of_view(View.of((2, 3, 4), I8, [s // 8 for s in base.strides]), *args)
     is_view = np.shares_memory(expected, base) or not expected.size
     assert (view is not None) == is_view
     if view is None:
@@ -425,7 +425,7 @@ def test_functions_that_make_views(numpys, args, layout):
 
 
 def test_read_only_views_refuse_writes():
-    view = view_functions.function(np.broadcast_to)(whole(3), (2, 3))
+    view = declarations.of(np.broadcast_to).of_view(whole(3), (2, 3))
     with pytest.raises(StaticValueError, match="assignment destination is read-only"):
         evaluate(lambda contents, new: (put(view, contents, new),), np.arange(3), np.zeros((2, 3), int))
 

@@ -6,7 +6,7 @@ state with other contents.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
@@ -22,8 +22,9 @@ from mlirad.dialect.ops.indexing import ExtractOp, InsertOp
 from mlirad.dialect.ops.movement import broadcast, reshape
 from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import indices, items_by_arrays, storage
-from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.numpy import numpy_elementwise, view_functions
+from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
+from mlirad.frontend.numpy import declarations, numpy_elementwise
+from mlirad.frontend.numpy.declarations import declare
 from mlirad.frontend.numpy.numpy_elementwise import truths
 from mlirad.frontend.values import nep50, sizes
 from mlirad.frontend.values.assignment import as_array_of, assignable
@@ -100,7 +101,7 @@ def put_items(context: Context, a: Value, ind: Value, v: Value, mode: Value = _R
     array = written_array(context, a, "np.put")
     if storage.static(context, mode, "mode=") != "raise":
         raise context.refusal("np.put is compiled with mode='raise' only")
-    reshaped = view_functions.function(np.reshape)
+    reshaped = declarations.of(np.reshape).of_view
     assert reshaped is not None
     flat = indices.viewed(context, array, reshaped, -1)
     index, operand = as_operand(storage.operand(context, ind)), as_operand(storage.operand(context, v))
@@ -161,14 +162,11 @@ def _one_by_one(ufunc: np.ufunc, contents: Expr, places: Sequence[Expr], values:
     return Expr(insert(ForOp(zero.value, last.value, one.value, [contents.value], Region(block))).results[0])
 
 
-_WRITERS: Mapping[Any, Callable[..., Value]] = {
-    np.copyto: copyto,
-    np.put: put_items,
-}
+declare(np.copyto, of_context=lambda context, args, kwargs: copyto(context, *args, **kwargs))
+declare(np.put, of_context=lambda context, args, kwargs: put_items(context, *args, **kwargs))
 
 
-def writer(function: Any) -> Callable[..., Value] | None:
-    """What compiles a function, if it is one of these."""
-    if getattr(function, "__name__", None) == "at" and isinstance(getattr(function, "__self__", None), np.ufunc):
-        return lambda context, *args, **kwargs: ufunc_at(context, function.__self__, (*args, *kwargs.values()))
-    return _WRITERS.get(function)
+def call_ufunc_at(context: Context, function: Any, args: Arguments, kwargs: Keywords) -> Value | None:
+    """A call of `np.add.at` and its like; None for any other function."""
+    ufunc = getattr(function, "__self__", None) if getattr(function, "__name__", None) == "at" else None
+    return ufunc_at(context, ufunc, (*args, *kwargs.values())) if isinstance(ufunc, np.ufunc) else None

@@ -6,7 +6,6 @@ Reads: values. Writes: ops, and the heap. Leaves: values.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,30 +21,30 @@ from mlirad.frontend.interpreter import (
     special_methods,
     storage,
 )
-from mlirad.frontend.interpreter.calls import construction, methods
-from mlirad.frontend.interpreter.calls.accumulation import writer
-from mlirad.frontend.interpreter.calls.operator_calls import OPERATORS
+from mlirad.frontend.interpreter.calls import accumulation, construction, methods, operator_calls
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
+from mlirad.frontend.numpy import declarations
+from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.library import builtin
 from mlirad.requests import checkpointed
 
+DECLARING = (accumulation, classes, operator_calls)
+"""The files beside this one that declare what `call_builtin` finds."""
+
 _EMPTY = "max() or min() of an empty sequence"
 
 
 def call_builtin(context: Context, function: Any, args: Arguments, kwargs: Keywords) -> Value | None:
-    """A builtin that works on the structure of its arguments; None where it is something else."""
-    try:
-        handler = _BUILTINS.get(function) or OPERATORS.get(function)
-    except TypeError:  # not hashable
-        return None
+    """What the interpreter compiles itself: calls that work on structure, or write; None for any other."""
+    handler = declarations.of(function).of_context
     if handler is not None:
         return handler(context, tuple(args), kwargs)
-    write = writer(function)
-    return None if write is None else write(context, *args, **kwargs)
+    return accumulation.call_ufunc_at(context, function, args, kwargs)
 
 
+@interprets(len)
 def builtin_len(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     value = context.use(args[0])
     if (found := special_methods.special(context, value, "__len__")) is not None:
@@ -57,15 +56,18 @@ def builtin_len(context: Context, args: tuple[Value, ...], _kwargs: Keywords) ->
     return storage.result(context, iteration.length_of(context, value))
 
 
+@interprets(range)
 def builtin_range(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     return iteration.range_of(context, args)
 
 
+@interprets(enumerate)
 def builtin_enumerate(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     iterable, *rest = args
     return iteration.iterator(context, enumerate, (iterable, rest[0] if rest else kwargs.get("start", Static(0))))
 
 
+@interprets(zip)
 def builtin_zip(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     strict = storage.static(context, kwargs.get("strict", Static(False)), "strict=")
     if strict:
@@ -77,27 +79,32 @@ def builtin_zip(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> 
     return iteration.iterator(context, zip, args)
 
 
+@interprets(reversed)
 def builtin_reversed(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     if args and isinstance(value := context.use(args[0]), Lazy) and (value.used is not None or value.kind is iter):
         raise DTypeError(f"{kind_of(value)} is not reversible", context.location)
     return iteration.iterator(context, reversed, args)
 
 
+@interprets(checkpointed)
 def builtin_checkpointed(context: Context, _args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     hint = "write `for i in mlirad.checkpointed(range(n), how):` or `while mlirad.checkpointed(condition, how):`"
     raise context.refusal("mlirad.checkpointed stands at the head of a for or while statement", hint)
 
 
+@interprets(list)
 def builtin_list(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     if args and (grown := context.grown(filled := iteration.spent(context, args[0]))) is not None:
         return filled if isinstance(context.use(args[0]), Lazy) else grown_lists.copied_list(context, grown)
     return context.new_list(iteration.elements(context, args[0]) if args else ())
 
 
+@interprets(tuple)
 def builtin_tuple(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     return Tuple(iteration.elements(context, args[0]) if args else ())
 
 
+@interprets(dict)
 def builtin_dict(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     items: dict[Any, Value] = {}
     if args:
@@ -113,12 +120,14 @@ def builtin_dict(context: Context, args: tuple[Value, ...], kwargs: Keywords) ->
     return context.new_object(Entry(dict, tuple(items), tuple(items.values())))
 
 
+@interprets(map)
 def builtin_map(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     if len(args) < 2 or kwargs:
         raise DTypeError("map() takes a function, and iterables", context.location)
     return iteration.iterator(context, map, args)
 
 
+@interprets(sum)
 def builtin_sum(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     iterable, *rest = iteration.spent(context, args[0]), *args[1:]
     loop = builtin.sum_
@@ -147,6 +156,7 @@ def _extremum(context: Context, args: tuple[Value, ...], kwargs: Keywords, loop:
     return dispatch.call(context, Static(loop), (Tuple(values),), {})
 
 
+@interprets(round)
 def builtin_round(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value | None:
     """round(x), to the nearest int, halves to even; None where it is of a constant."""
     number = context.use(args[0]) if args else None
@@ -170,18 +180,22 @@ def require_elements(context: Context, array: Value, message: str = _EMPTY) -> N
         raise context.failed("ValueError", message)
 
 
+@interprets(max)
 def builtin_max(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     return _extremum(context, args, kwargs, builtin.max_, builtin.max_by)
 
 
+@interprets(min)
 def builtin_min(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     return _extremum(context, args, kwargs, builtin.min_, builtin.min_by)
 
 
+@interprets(any)
 def builtin_any(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     return _quantified(context, args[0], builtin.any_)
 
 
+@interprets(all)
 def builtin_all(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     return _quantified(context, args[0], builtin.all_)
 
@@ -194,11 +208,13 @@ def _quantified(context: Context, iterable: Value, loop: Any) -> Value:
     return dispatch.call(context, Static(loop), (iterable,), {})
 
 
+@interprets(bool)
 def builtin_bool(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     truth = comparisons.truth_of(context, args[0]) if args else False
     return truth if isinstance(truth, Traced) else Static(truth)
 
 
+@interprets(getattr)
 def builtin_getattr(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     name = classes.name_of_attribute(context, args[1])
     if len(args) == 3 and not classes.is_there(context, args[0], name):
@@ -206,15 +222,18 @@ def builtin_getattr(context: Context, args: tuple[Value, ...], _kwargs: Keywords
     return attribute_access.attribute(context, args[0], name)
 
 
+@interprets(hasattr)
 def builtin_hasattr(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     return Static(classes.is_there(context, args[0], classes.name_of_attribute(context, args[1])))
 
 
+@interprets(slice)
 def builtin_slice_object(_context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     parts = (Static(None), args[0], Static(None)) if len(args) == 1 else (*args, Static(None))[:3]
     return Lazy(slice, parts)
 
 
+@interprets(dataclasses.replace)
 def builtin_replace(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     """dataclasses.replace."""
     target = context.use(args[0])
@@ -227,31 +246,3 @@ def builtin_replace(context: Context, args: tuple[Value, ...], kwargs: Keywords)
     entry = storage.entry_of(context, target)
     fields = {str(key): value for key, value in zip(entry.keys, entry.items, strict=True)}
     return construction.construct(context, entry.kind, (), fields | kwargs)
-
-
-_BUILTINS: dict[Any, Callable[[Context, tuple[Value, ...], Keywords], Value | None]] = {
-    len: builtin_len,
-    range: builtin_range,
-    enumerate: builtin_enumerate,
-    zip: builtin_zip,
-    reversed: builtin_reversed,
-    checkpointed: builtin_checkpointed,
-    list: builtin_list,
-    tuple: builtin_tuple,
-    dict: builtin_dict,
-    map: builtin_map,
-    sum: builtin_sum,
-    max: builtin_max,
-    min: builtin_min,
-    any: builtin_any,
-    all: builtin_all,
-    bool: builtin_bool,
-    round: builtin_round,
-    isinstance: classes.builtin_isinstance,
-    type: classes.builtin_type,
-    callable: classes.builtin_callable,
-    getattr: builtin_getattr,
-    hasattr: builtin_hasattr,
-    slice: builtin_slice_object,
-    dataclasses.replace: builtin_replace,
-}

@@ -12,9 +12,9 @@ import numpy as np
 
 from mlirad.errors import StaticValueError
 from mlirad.frontend.interpreter import indices, iteration, storage
+from mlirad.frontend.interpreter.calls.out_arguments import with_array_first, with_out_named
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.numpy import numpy_calls, numpy_creation, view_functions
-from mlirad.frontend.numpy.out_arguments import with_array_first, with_out_named
+from mlirad.frontend.numpy import declarations, numpy_calls
 from mlirad.frontend.program import hints, purity
 from mlirad.frontend.values.sizes import Shape, text
 from mlirad.frontend.values.traced import DATA, NeedStatic, is_static, origins_of, shape_of
@@ -25,9 +25,8 @@ def call_numpy(context: Context, function: Any, args: Sequence[Value], kwargs: d
     """A NumPy function: a view, or ops; None for what is no NumPy function that is compiled."""
     if numpy_calls.is_supported(function):
         args, kwargs = with_array_first(function, args, kwargs)
-    viewer = view_functions.uncopied(function) if is_uncopied(kwargs) else None
-    viewer = viewer or view_functions.function(function)
-    place = view_functions.place(function)
+    known = declarations.of(function)
+    viewer, place = (known.of_itself if is_uncopied(kwargs) else None) or known.of_view, known.view_of
     if viewer is not None and len(args) > place and isinstance(array := context.use(args[place]), Ref):
         rest = [indices.index_operand(context, arg) for arg in (*args[:place], *args[place + 1 :])]
         named = {name: indices.index_operand(context, value) for name, value in kwargs.items()}
@@ -89,7 +88,7 @@ def evaluated_now(context: Context, function: Any, args: Sequence[Value], kwargs
     name = numpy_calls.spelling(function)
     if not is_static((operands, named)):
         origins = origins_of(operands, list(named.values()))
-        is_of_sizes = function in numpy_creation.OF_SIZES
+        is_of_sizes = declarations.of(function).is_of_sizes
         if (name.startswith(("np.", "math.")) and not is_of_sizes) or hints.replacement(name) is not None:
             raise numpy_calls.unsupported(function)
         if DATA in origins and not is_of_sizes:

@@ -11,9 +11,9 @@ from typing import Any
 
 from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.calls import calls_of_numpy, inlining
+from mlirad.frontend.interpreter.calls.out_arguments import with_out_named
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import numpy_calls
-from mlirad.frontend.numpy.out_arguments import with_out_named
 from mlirad.frontend.values.traced import is_static
 from mlirad.frontend.values.values import Static, Value
 from mlirad.library import spells

@@ -13,10 +13,10 @@ import numpy as np
 
 from mlirad.frontend.interpreter import dispatch, expressions, grown_lists, indices, iteration, list_items, storage
 from mlirad.frontend.interpreter.calls import calls_of_numpy, library_calls
+from mlirad.frontend.interpreter.calls.out_arguments import method_with_out_named
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
 from mlirad.frontend.interpreter.iteration import DICT_ITEMS, DICT_KEYS, DICT_VALUES
-from mlirad.frontend.numpy import numpy_calls, view_functions
-from mlirad.frontend.numpy.out_arguments import method_with_out_named
+from mlirad.frontend.numpy import declarations, numpy_calls, view_functions
 from mlirad.frontend.program import hints
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
@@ -62,9 +62,8 @@ def array_method(context: Context, array: Ref, name: str, args: tuple[Value, ...
         storage.require_writable(context, array)
         storage.assign_array(context, array, storage.operand(context, args[0]))
         return Static(None)
-    viewer = (view_functions.uncopied(name) if calls_of_numpy.is_uncopied(kwargs) else None) or view_functions.method(
-        name
-    )
+    known = declarations.of_method(name)
+    viewer = (known.of_itself if calls_of_numpy.is_uncopied(kwargs) else None) or known.of_view
     if viewer is not None:
         named = {key: indices.index_operand(context, value) for key, value in kwargs.items()}
         viewed = indices.viewed(context, array, viewer, *[indices.index_operand(context, arg) for arg in args], **named)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from mlirad.frontend.interpreter import comparisons, dispatch, expressions, item_access, iteration, storage
@@ -16,6 +16,7 @@ from mlirad.frontend.interpreter.comparisons import COMPARE
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.expressions import BINARY, UNARY
 from mlirad.frontend.interpreter.statements import assigning, augmented
+from mlirad.frontend.numpy.declarations import declare
 from mlirad.frontend.values.values import Object, Static, Tuple, Value, kind_of
 
 _Args = tuple[Value, ...]
@@ -86,4 +87,5 @@ def _table() -> dict[Any, Handler]:
     return made
 
 
-OPERATORS: Mapping[Any, Handler] = _table()
+for _function, _handler in _table().items():
+    declare(_function, of_context=_handler)

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.frontend.numpy import declarations
 from mlirad.frontend.values.values import Tuple, Value, is_none
 
-# Functions written in C, which have no signature.
-_POSITIONAL: Mapping[Any, tuple[str, ...]] = {
-    np.dot: ("a", "b", "out"),
-    np.concatenate: ("arrays", "axis", "out"),
+# Methods of ufuncs, which have no signature.
+_OF_UFUNCS: Mapping[str, tuple[str, ...]] = {
     "reduce": ("array", "axis", "dtype", "out", "keepdims", "initial", "where"),
     "accumulate": ("array", "axis", "dtype", "out"),
 }
@@ -75,9 +74,9 @@ def _named(
 def _names(function: Any) -> tuple[str, ...]:
     """What the arguments of a function are called that may be given by position; () where it is not known."""
     if isinstance(getattr(function, "__self__", None), np.ufunc):
-        return _POSITIONAL.get(function.__name__, ())
-    if function in _POSITIONAL:
-        return _POSITIONAL[function]
+        return _OF_UFUNCS.get(function.__name__, ())
+    if positional := declarations.of(function).positional:
+        return positional
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # no function, or one written in C
