@@ -19,6 +19,7 @@ from mlirad.dialect.ops import (  # noqa: F401  (a family's ops are defined by i
     movement,
     overflow,
     places,
+    product,
     reduction,
 )
 

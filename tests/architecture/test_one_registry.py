@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import mlirad.frontend
 TABLES = {
     "numpy.declarations._functions": "the registry",
     "numpy.numpy_elementwise.COMPARISONS": "the relations, which share an implementation",
-    "numpy.numpy_elementwise._OF_BOOLS": "which relation of bools arithmetic is",
+    "numpy.numpy_elementwise.OF_BOOLS": "which relation of bools arithmetic is",
     "numpy.numpy_elementwise.BITWISE": "which relation of bools an operator on bits is",
     "numpy.operators._SYMBOLS": "how operators are spelled in messages",
     "numpy.python_integers._FITS": "which arithmetic on Python's ints can overflow",
@@ -33,7 +33,8 @@ _MODULES = ("numpy", "math", "builtins", "operator", "_operator")
 def functions_in(value: Any) -> Iterator[Any]:
     """The functions of NumPy and Python that a container holds, at any depth."""
     if isinstance(value, Mapping | tuple | list | set | frozenset):
-        for item in value:
+        items: Iterable[Any] = value
+        for item in items:
             yield from functions_in(item)
     elif isinstance(value, np.ufunc) or (callable(value) and not isinstance(value, type)):
         home = "numpy" if isinstance(value, np.ufunc) else getattr(value, "__module__", None) or ""
@@ -41,9 +42,10 @@ def functions_in(value: Any) -> Iterator[Any]:
             yield value
 
 
-def tables_of(module: Any) -> Iterator[str]:
+def tables_of(module: object) -> Iterator[str]:
     """The names of the module's containers of more than one function."""
-    for name, value in vars(module).items():
+    contents: dict[str, Any] = vars(module)
+    for name, value in contents.items():
         if isinstance(value, Mapping | tuple | list | set | frozenset) and len(list(functions_in(value))) > 1:
             yield name
 

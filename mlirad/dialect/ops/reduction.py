@@ -26,7 +26,10 @@ from mlirad.errors import ShapeError
 
 
 class ReductionOp(PureOp):
-    """A commutative fold over `axes` (increasing)."""
+    """A commutative fold over `axes` (increasing).
+
+    The functions that it spells, their methods and `ufunc.reduce` are compiled from its answers.
+    """
 
     x = operand_def()
     axes = prop_def(DenseArrayBase)
@@ -49,6 +52,12 @@ class ReductionOp(PureOp):
     def accept(cls, type: Attribute) -> Attribute:
         return numbers(cls.name, type)
 
+    @classmethod
+    def ufunc(cls) -> np.ufunc:
+        """One step of the fold, in NumPy."""
+        owners = (getattr(each, "__self__", None) for each in cls.spellings)
+        return next(each for each in owners if isinstance(each, np.ufunc))
+
     @property
     def kept(self) -> list[int]:
         """The axes that are not reduced."""
@@ -63,16 +72,21 @@ class ReductionOp(PureOp):
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
         """One step of the fold, in upstream ops."""
 
+    @classmethod
     @abstractmethod
+    def neutral(cls, element: Attribute) -> int | float:
+        """What changes no fold of numbers of this type."""
+
     def identity(self) -> int | float:
         """The fold of nothing."""
+        return self.neutral(types.element_type(self.x.type))
 
     def loops(self) -> Generic:
         every = tuple(range(len(types.shape(self.x.type))))
         return Generic((every, tuple(self.kept)), self.combine, self.identity())
 
 
-@op(np.sum, linear=True)
+@op(np.sum, np.add.reduce, linear=True)
 class SumOp(ReductionOp):
     """The sum over axes. Integers wrap."""
 
@@ -89,7 +103,8 @@ class SumOp(ReductionOp):
         kind = arith.AddfOp if types.is_float(element.type) else arith.AddiOp
         return scalar_op(kind, accumulator, element)
 
-    def identity(self) -> int | float:
+    @classmethod
+    def neutral(cls, element: Attribute) -> int | float:
         # -0.0 is the exact identity of floats, but NumPy's sum of nothing is 0.0.
         return 0
 
@@ -119,9 +134,9 @@ class ExtremeOp(ReductionOp):
         weights = self._weights(out, operands[0])
         return sum_of(where(weights == 0, 0.0, tangent * weights), ints(self.axes))
 
-    @property
-    def bounds(self) -> tuple[int | float, int | float]:
-        element = types.element_type(self.x.type)
+    @staticmethod
+    def bounds(element: Attribute) -> tuple[int | float, int | float]:
+        """The least and the largest number of a type."""
         if types.is_float(element):
             return -np.inf, np.inf
         if types.is_bool(element):
@@ -136,7 +151,7 @@ class ExtremeOp(ReductionOp):
         return scalar_op(kinds[index], *operands)
 
 
-@op(np.max, np.amax, partial=(0,))
+@op(np.max, np.amax, np.maximum.reduce, partial=(0,))
 class MaxOp(ExtremeOp):
     """The largest element over axes."""
 
@@ -145,11 +160,12 @@ class MaxOp(ExtremeOp):
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
         return self.pick((arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp), accumulator, element)
 
-    def identity(self) -> int | float:
-        return self.bounds[0]
+    @classmethod
+    def neutral(cls, element: Attribute) -> int | float:
+        return cls.bounds(element)[0]
 
 
-@op(np.min, np.amin, partial=(0,))
+@op(np.min, np.amin, np.minimum.reduce, partial=(0,))
 class MinOp(ExtremeOp):
     """The smallest element over axes."""
 
@@ -158,5 +174,6 @@ class MinOp(ExtremeOp):
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
         return self.pick((arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp), accumulator, element)
 
-    def identity(self) -> int | float:
-        return self.bounds[1]
+    @classmethod
+    def neutral(cls, element: Attribute) -> int | float:
+        return cls.bounds(element)[1]

@@ -41,7 +41,7 @@ assert nd.Nd.name == "nd"  # all the families' ops are spelled now
 _BOOL = np.dtype(bool)
 COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 # What arithmetic on two bools is, where NumPy has it.
-_OF_BOOLS = {np.add: np.logical_or, np.multiply: np.logical_and}
+OF_BOOLS = {np.add: np.logical_or, np.multiply: np.logical_and}
 # What the operators on bits are, on bools.
 BITWISE = {
     np.bitwise_and: np.logical_and,
@@ -80,8 +80,8 @@ def _by_op(ufunc: np.ufunc, *values: Traced | Number) -> Traced:
     dtypes = nep50.loop_dtypes(ufunc, [stand_in(value) for value in values])
     shape = broadcast_shapes(*map(shape_of, values))
     exprs = [in_type(value, dtype, shape) for value, dtype in zip(values, dtypes, strict=False)]
-    if dtypes[0] == _BOOL and ufunc in _OF_BOOLS:
-        return result(apply(_OF_BOOLS[ufunc], *exprs), *values)
+    if dtypes[0] == _BOOL and ufunc in OF_BOOLS:
+        return result(apply(OF_BOOLS[ufunc], *exprs), *values)
     return result(emit(op_class, *exprs), *values)
 
 

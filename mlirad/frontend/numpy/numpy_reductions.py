@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import cache
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, emit, where
-from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.core.op import NdOp, op_classes
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.movement import broadcast_like, reshape
-from mlirad.dialect.ops.reduction import MaxOp, MinOp, SumOp
+from mlirad.dialect.ops.reduction import MaxOp, MinOp, ReductionOp, SumOp
 from mlirad.errors import StaticValueError
+from mlirad.frontend.numpy import declarations, numpy_elementwise
 from mlirad.frontend.numpy.declarations import compiles
-from mlirad.frontend.numpy.numpy_elementwise import truths
+from mlirad.frontend.numpy.numpy_elementwise import OF_BOOLS, truths
 from mlirad.frontend.values import affine, nep50, shapes
 from mlirad.frontend.values.sizes import (
     Dim,
@@ -36,7 +39,7 @@ from mlirad.frontend.values.sizes import (
     value_of,
 )
 from mlirad.frontend.values.sizes import total as size_of
-from mlirad.frontend.values.traced import Traced, as_traced, origins_of, require_static
+from mlirad.frontend.values.traced import Traced, as_traced, cast, origins_of, require_static
 
 
 def _axes(axis: Any, x: Traced) -> tuple[int, ...]:
@@ -85,14 +88,66 @@ def _result(expr: Expr, x: Traced) -> Traced:
     return Traced(expr, origins=origins_of(x))
 
 
-@compiles(np.sum, method="sum")
-def total(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True) -> Traced:
-    x = as_traced(a)
-    target = nep50.result_dtype(np.sum, x.dtype) if dtype is None else nep50.dtype_of(dtype)
-    if target.kind == "b" and where is True:
-        return any_(a, axis, keepdims=keepdims)
-    expr = _masked(cast_expr(_expr(x), types.from_dtype(target)), where, 0)
-    return _result(_reduced(SumOp, expr, _axes_of_ufunc(axis, x), keepdims), x)
+_GIVEN_NONE: Any = object()
+"""What `initial` is if the caller gives none."""
+
+
+@cache
+def of_op(op_class: type[ReductionOp]) -> Callable[..., Traced]:
+    """What compiles the functions that a reduction spells. Which arguments they take is asked of NumPy."""
+    function, ufunc = op_class.spellings[0], op_class.ufunc()
+
+    def reduced(a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Traced:
+        x = as_traced(a)
+        target = nep50.result_dtype(function, x.dtype) if dtype is None else nep50.dtype_of(dtype)
+        axes, element = _axes_of_ufunc(axis, x), types.from_dtype(target)
+        if initial is _GIVEN_NONE and ufunc.identity is None:
+            if where is not True:
+                raise StaticValueError(
+                    f"reduction operation '{ufunc.__name__}' does not have an identity, "
+                    "so to use a where mask one has to specify 'initial'"
+                )
+            _require_some(x, axes, f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
+        if target.kind == "b" and ufunc in OF_BOOLS:
+            of_bools = declarations.of(OF_BOOLS[ufunc]).of_reduce
+            assert of_bools is not None
+            found = of_bools(x, axes, keepdims=keepdims, where=where)
+        else:
+            expr = _masked(cast_expr(_expr(x), element), where, op_class.neutral(element))
+            found = _result(_reduced(op_class, expr, axes, keepdims), x)
+        if initial is _GIVEN_NONE:
+            return found
+        return numpy_elementwise.call(ufunc, found, cast(as_traced(initial), target))
+
+    if "dtype" not in signature(function).parameters:
+
+        def of_array(
+            a: Any, axis: Any = None, *, keepdims: bool = False, initial: Any = _GIVEN_NONE, where: Any = True
+        ) -> Traced:
+            return reduced(a, axis, None, keepdims, initial, where)
+
+        return of_array
+
+    def with_dtype(
+        a: Any,
+        axis: Any = None,
+        dtype: Any = None,
+        *,
+        keepdims: bool = False,
+        initial: Any = _GIVEN_NONE,
+        where: Any = True,
+    ) -> Traced:
+        return reduced(a, axis, dtype, keepdims, initial, where)
+
+    return with_dtype
+
+
+for _class in op_classes():
+    if issubclass(_class, ReductionOp):
+        _functions = [each for each in _class.spellings if not isinstance(getattr(each, "__self__", None), np.ufunc)]
+        _method = next((each.__name__ for each in _functions if hasattr(np.ndarray, each.__name__)), None)
+        compiles(*_functions, method=_method, reduces=[_class.ufunc()])(of_op(_class))
+total, maximum, minimum = of_op(SumOp), of_op(MaxOp), of_op(MinOp)
 
 
 def _masked(expr: Expr, mask: Any, otherwise: Any) -> Expr:
@@ -153,41 +208,28 @@ def std(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> T
     return _result(apply(np.sqrt, variance), x)
 
 
-def _extreme(op_class: type[NdOp], name: str) -> Callable[..., Traced]:
-    def of_array(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
-        x = as_traced(a)
-        axes = _axes_of_ufunc(axis, x)
-        _require_some(x, axes, f"zero-size array to reduction operation {name} which has no identity")
-        return _result(_reduced(op_class, _expr(x), axes, keepdims), x)
-
-    return of_array
-
-
-maximum = compiles(np.max, np.amax, method="max")(_extreme(MaxOp, "maximum"))
-minimum = compiles(np.min, np.amin, method="min")(_extreme(MinOp, "minimum"))
-
-
 def _quantifier(op_class: type[NdOp], of_nothing: bool) -> Callable[..., Traced]:
     """any is the largest, all the smallest of the truths."""
 
-    def of_array(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
+    def of_array(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = True) -> Traced:
         x = as_traced(a)
         axes = _axes_of_ufunc(axis, x)
+        holding = _masked(truths(x, x.shape), where, of_nothing)
         kept = _kept_shape(x.shape, axes) if keepdims else tuple(s for i, s in enumerate(x.shape) if i not in axes)
         if x.size == 0:
             return _result(filled(of_nothing, kept, types.I1), x)
         if not is_static(x.shape):
             # A largest of no elements is none of NumPy's: count those that decide.
-            deciding = truths(x, x.shape) != of_nothing
+            deciding = holding != of_nothing
             found = _reduced(SumOp, cast_expr(deciding, types.I64), axes, keepdims)
             return _result((found == 0) if of_nothing else (found > 0), x)
-        return _result(_reduced(op_class, truths(x, x.shape), axes, keepdims), x)
+        return _result(_reduced(op_class, holding, axes, keepdims), x)
 
     return of_array
 
 
-any_ = compiles(np.any, method="any")(_quantifier(MaxOp, of_nothing=False))
-all_ = compiles(np.all, method="all")(_quantifier(MinOp, of_nothing=True))
+any_ = compiles(np.any, method="any", reduces=[np.logical_or])(_quantifier(MaxOp, of_nothing=False))
+all_ = compiles(np.all, method="all", reduces=[np.logical_and])(_quantifier(MinOp, of_nothing=True))
 
 
 @compiles(np.count_nonzero)

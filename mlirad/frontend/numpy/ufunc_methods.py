@@ -5,7 +5,7 @@ Reads: values; static axes. Writes: nd ops. Leaves: Traced values, scalars where
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -14,16 +14,8 @@ import numpy as np
 from mlirad.frontend.numpy import declarations, numpy_elementwise
 from mlirad.frontend.numpy.numpy_creation import as_array
 from mlirad.frontend.values.basic_indexing import compose
-from mlirad.frontend.values.traced import Traced, as_traced
+from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.views import View, get
-
-_REDUCTIONS: Mapping[np.ufunc, Callable[..., Any]] = {
-    np.add: np.sum,
-    np.maximum: np.max,
-    np.minimum: np.min,
-    np.logical_and: np.all,
-    np.logical_or: np.any,
-}
 
 
 def method(function: Any) -> Callable[..., Any] | None:
@@ -33,7 +25,8 @@ def method(function: Any) -> Callable[..., Any] | None:
         return None
     if name == "outer" and (ufunc.nin, ufunc.nout) == (2, 1) and numpy_elementwise.is_supported(ufunc):
         return _outer(ufunc)
-    return _reduce(ufunc) if name == "reduce" and ufunc in _REDUCTIONS else None
+    reduction = declarations.of(ufunc).of_reduce if name == "reduce" else None
+    return None if reduction is None else _reduce(reduction)
 
 
 @cache
@@ -49,11 +42,8 @@ def _outer(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 @cache
-def _reduce(ufunc: np.ufunc) -> Callable[..., Any]:
-    reduction = declarations.of(_REDUCTIONS[ufunc]).of_values
-    assert reduction is not None
-
+def _reduce(reduction: Callable[..., Any]) -> Callable[..., Any]:
     def along_axes(array: Any, axis: Any = 0, **options: Any) -> Any:
-        return reduction(as_traced(array), axis, **options)
+        return reduction(array, axis, **options)
 
     return along_axes

@@ -38,6 +38,7 @@ from mlirad.dialect.ops import (
     reduction,
 )
 from mlirad.dialect.ops import places as P
+from mlirad.dialect.ops.product import ProdOp
 from mlirad.dialect.ops.request import Ad, JvpOp, VjpOp
 from mlirad.errors import CompileError
 from mlirad.targets.target import find_target
@@ -167,7 +168,7 @@ UNKNOWN_SIZES = [
     ),
     *(
         Sample(op, (T,), attributes={"axes": axes}, unknown=(0,))
-        for op in (R.MaxOp, R.MinOp)
+        for op in (R.MaxOp, R.MinOp, ProdOp)
         for axes in ((1,), (0, 1))
     ),
     *(
@@ -307,6 +308,14 @@ SAMPLES: list[Sample] = [
         for axes in ((0,), (1,), (0, 1))
     ),
     *(Sample(op, (SPECIAL,), attributes={"axes": (0,)}, smooth=False) for op in (R.MaxOp, R.MinOp)),
+    *(
+        Sample(ProdOp, (_x(2, 3, 2),), ARITHMETIC, attributes={"axes": axes}, differs=32)
+        for axes in ((0,), (1,), (0, 2), (0, 1, 2), ())
+    ),
+    *(
+        Sample(ProdOp, (_x(*shape),), attributes={"axes": axes}, differs=32)
+        for shape, axes in (((0,), (0,)), ((1,), (0,)), ((), ()), ((0, 3), (0,)), ((9,), (0,)))
+    ),
     *(
         Sample(contraction.ContractOp, (_x(*x), _x(*y)), ARITHMETIC, attributes={"spec": spec}, differs=64)
         for spec, x, y in (
@@ -590,7 +599,7 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     (E.AddOp, [types.tensor((-1,), types.F64), types.tensor((3,), types.F64)], {}, None),
     (M.TransposeOp, [types.tensor((2, 3), types.F64)], {"permutation": (0, 0)}, None),
     (M.DimOp, [types.tensor((2,), types.F64)], {"axis": 1}, None),
-    *((op, [types.tensor((2,), types.F64)], {"axes": (1,)}, None) for op in (R.SumOp, R.MaxOp, R.MinOp)),
+    *((op, [types.tensor((2,), types.F64)], {"axes": (1,)}, None) for op in (R.SumOp, R.MaxOp, R.MinOp, ProdOp)),
     *(
         (
             contraction.ContractOp,
