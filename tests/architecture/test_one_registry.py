@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -33,8 +33,7 @@ _MODULES = ("numpy", "math", "builtins", "operator", "_operator")
 def functions_in(value: Any) -> Iterator[Any]:
     """The functions of NumPy and Python that a container holds, at any depth."""
     if isinstance(value, Mapping | tuple | list | set | frozenset):
-        items: Iterable[Any] = value
-        for item in items:
+        for item in cast("Iterable[Any]", value):
             yield from functions_in(item)
     elif isinstance(value, np.ufunc) or (callable(value) and not isinstance(value, type)):
         home = "numpy" if isinstance(value, np.ufunc) else getattr(value, "__module__", None) or ""
