@@ -16,7 +16,7 @@ from mlirad import tree
 
 @dataclass(frozen=True)
 class ArrayResult:
-    """A new array: result number `index` of the function."""
+    """A new array: result number `index` of the function. shape: -1 stands for a size that only the run knows."""
 
     index: int
     shape: tuple[int, ...]
@@ -75,10 +75,13 @@ class SliceStep:
     """
 
     starts: tuple[int | RunTime, ...]
-    sizes: tuple[int, ...]
+    sizes: tuple[int | RunTime, ...]
     strides: tuple[int, ...]
     axes: tuple[int | None, ...]
-    repeats: tuple[int, ...]
+    repeats: tuple[int | RunTime, ...]
+
+    def numbers(self) -> tuple[int | RunTime, ...]:
+        return (*self.starts, *self.sizes, *self.repeats)
 
 
 @dataclass(frozen=True)
@@ -92,8 +95,11 @@ class RunTime:
 class ReshapeStep:
     """The elements in row-major order, in another shape."""
 
-    base: tuple[int, ...]
-    shape: tuple[int, ...]
+    base: tuple[int | RunTime, ...]
+    shape: tuple[int | RunTime, ...]
+
+    def numbers(self) -> tuple[int | RunTime, ...]:
+        return (*self.base, *self.shape)
 
 
 @dataclass(frozen=True)
@@ -135,10 +141,14 @@ class ListResult:
 
 @dataclass(frozen=True)
 class ResidualsResult:
-    """The pullback that `mlirad.vjp` returns: result number `index` holds its residuals, and `entry` computes it."""
+    """The pullback that `mlirad.vjp` returns: result number `index` holds its residuals, and `entry` computes it.
+
+    sizes: the numbers of the i64 results that are the sizes that the shapes of the cotangents leave open, in order.
+    """
 
     index: int
     entry: PullbackEntry
+    sizes: tuple[int, ...] = ()
 
 
 Caller = ArgumentAlias | CaptureAlias

@@ -6,6 +6,7 @@ make Python values of what it returns.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sys
 from collections.abc import Hashable, Mapping, Sequence, Set
@@ -54,7 +55,7 @@ from mlirad.frontend.returned_arrays import SHAPE_OF_RESULT, ReturnedArrays
 from mlirad.frontend.returned_lists import list_result
 from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.poison import Poison, PoisonUsed
-from mlirad.frontend.values.sizes import require_static
+from mlirad.frontend.values.sizes import Dim, require_known
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
 from mlirad.frontend.values.values import Object, PullbackValue, Ref, Static, Tuple, Value, kind_of
@@ -149,8 +150,6 @@ def _called_like(cause: Exception, error: Exception) -> Exception:
 
 def _from_data(need: NeedStatic) -> CompileError:
     hint = "use a mask, np.where, or an array of fixed size and a count"
-    if need.what == SHAPE_OF_RESULT:
-        hint = "return a list, which may be of any length, or an array of fixed size and a count"
     return UnsupportedSyntaxError(f"{need}, and it depends on the contents of an array", _place(need), hint)
 
 
@@ -367,7 +366,7 @@ class Build:
         input_types = [value.residuals.type]
         for number, leaf in enumerate(request.leaves):
             spec = (
-                ArrayResult(number, require_static(leaf.shape, "the shape of a result"), leaf.dtype)
+                ArrayResult(number, require_known(leaf.shape, SHAPE_OF_RESULT), leaf.dtype)
                 if isinstance(leaf, Ref)
                 else ScalarResult(number, leaf.dtype, leaf.weak)
             )
@@ -379,7 +378,10 @@ class Build:
         with building(block):
             rebuilt = outline.rebuilt(context, request.result, iter([Expr(argument) for argument in block.args[1:]]))
             structure, all_leaves = self.flattened(rebuilt)
-            out = derivative_requests.call_pullback(context, PullbackValue(Expr(block.args[0]), request), [rebuilt])
+            # The caller has been asked for cotangents of these sizes.
+            own = tuple(leaf for leaf in all_leaves if isinstance(leaf, Ref | Traced))
+            here = PullbackValue(Expr(block.args[0]), dataclasses.replace(request, leaves=own))
+            out = derivative_requests.call_pullback(context, here, [rebuilt])
             out_structure, out_leaves = self.flattened(out)
             results = self.result_leaves(out_leaves)
             insert(func.ReturnOp(*(result.value for result in self.results)))
@@ -394,4 +396,7 @@ class Build:
             for leaf in all_leaves
         )
         entry = PullbackEntry(name, structure, cotangents, out_structure, tuple(results))
-        return ResidualsResult(self.result(value.residuals), entry)
+        open_sizes = [size for leaf in request.leaves for size in leaf.shape if isinstance(size, Dim)]
+        return ResidualsResult(
+            self.result(value.residuals), entry, tuple(self.result(size.expr) for size in open_sizes)
+        )

@@ -25,7 +25,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, where
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.selectors import renumbered
-from mlirad.frontend.values.sizes import Size, require_static
+from mlirad.frontend.values.sizes import Dim, Size, require_known
 from mlirad.frontend.values.values import Alternative, Ref, Value
 from mlirad.frontend.values.views import Affine, New, View
 
@@ -114,21 +114,21 @@ class ReturnedArrays:
         """A new array that several results are views of."""
         cell, view = alternative.cell, alternative.view
         if cell not in self._cells:
-            shape = require_static(view.base_shape, SHAPE_OF_RESULT)
+            shape = require_known(view.base_shape, SHAPE_OF_RESULT)
             self._cells[cell] = ArrayResult(self._result(self._context.state.store[cell]), shape, view.dtype)
         return self._cells[cell]
 
     def _new(self, array: Ref) -> ArrayResult:
-        shape = require_static(array.shape, SHAPE_OF_RESULT)
+        shape = require_known(array.shape, SHAPE_OF_RESULT)
         return ArrayResult(self._result(self._context.read(array).contents), shape, array.dtype)
 
     def _view_of(self, base: ArrayResult | Caller, view: View) -> Array:
         if view.is_whole:
             return base
         steps: list[SliceStep | ReshapeStep] = []
-        below: tuple[Size, ...] = require_static(view.base_shape, SHAPE_OF_RESULT)
+        below = self._numbers(view.base_shape)
         for step, params, shape in view.chain():
-            sizes = require_static(shape, SHAPE_OF_RESULT)
+            sizes = self._numbers(shape)
             if isinstance(step, Affine):
                 starts = tuple(self._start(start) for start in params[: len(step.base)])
                 axes = tuple(None if isinstance(axis, New) else axis for axis in step.axes)
@@ -136,9 +136,14 @@ class ReturnedArrays:
                 steps.append(SliceStep(starts, sizes, step.strides, axes, repeats))
                 below = repeats
             else:
-                steps.append(ReshapeStep(require_static(below, SHAPE_OF_RESULT), sizes))
+                steps.append(ReshapeStep(below, sizes))
                 below = sizes
         return ViewResult(base, tuple(steps), view.readonly)
+
+    def _numbers(self, shape: Sequence[Size]) -> tuple[int | RunTime, ...]:
+        """The sizes of a view; those that depend on data are results."""
+        require_known(shape, SHAPE_OF_RESULT)
+        return tuple(RunTime(self._result(size.expr)) if isinstance(size, Dim) else size for size in shape)
 
     def _start(self, start: int | Expr) -> int | RunTime:
         return RunTime(self._result(start)) if isinstance(start, Expr) else start

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from mlirad.contract.results import (
     RunTime,
     SameResult,
     ScalarResult,
-    SliceStep,
     StaticResult,
     ViewResult,
 )
@@ -37,10 +36,11 @@ def dtypes_of(leaves: Sequence[ResultLeaf], written: Sequence[int] = ()) -> dict
             found[leaf.index] = leaf.dtype
         elif isinstance(leaf, ResidualsResult):
             found[leaf.index] = None
+            found.update((index, np.dtype(np.int64)) for index in leaf.sizes)
         elif isinstance(leaf, ViewResult):
             found.update(dtypes_of([leaf.base]))
-            starts = [start for step in leaf.steps if isinstance(step, SliceStep) for start in step.starts]
-            found.update((start.index, np.dtype(np.int64)) for start in starts if isinstance(start, RunTime))
+            numbers = [number for step in leaf.steps for number in step.numbers()]
+            found.update((number.index, np.dtype(np.int64)) for number in numbers if isinstance(number, RunTime))
         elif isinstance(leaf, ChoiceResult):
             found[leaf.selector] = np.dtype(np.int64)
             found.update(dtypes_of(leaf.options))
@@ -60,13 +60,29 @@ class Returned:
     def __init__(self, structure: tree.Structure, leaves: Sequence[ResultLeaf]):
         self._structure = structure
         self._makers = [_maker(leaf) for leaf in leaves]
+        self._open = sorted({index for leaf in leaves for index in _of_open_size(leaf)})
 
     def __call__(self, results: Sequence[Any], leaves: Sequence[Any], captured: Sequence[Any]) -> Any:
         """results: of the dtypes that `dtypes_of` gives. leaves: of the call's arguments."""
         made: list[Any] = []
+        if self._open:
+            # Their memory is a part of what the call has used, which would be kept with them.
+            results = [result.copy() if k in self._open else result for k, result in enumerate(results)]
         for make in self._makers:
             made.append(make(results, leaves, captured, made))
         return made[0] if self._structure is tree.LEAF else tree.unflatten(self._structure, made)
+
+
+def _of_open_size(leaf: ResultLeaf) -> Iterator[int]:
+    """The numbers of the results that are new arrays of a size that only the run knows."""
+    match leaf:
+        case ArrayResult() if -1 in leaf.shape:
+            yield leaf.index
+        case ViewResult():
+            yield from _of_open_size(leaf.base)
+        case ChoiceResult():
+            for option in leaf.options:
+                yield from _of_open_size(option)
 
 
 def _maker(leaf: ResultLeaf) -> Maker:
@@ -115,8 +131,14 @@ class Pullback:
     It owns what the forward sweep has kept, and only runs the reverse sweep, each time that it is called.
     """
 
-    def __init__(self, artifact: Artifact, entry: PullbackEntry, residuals: tuple[Any, ...]):
+    def __init__(self, artifact: Artifact, entry: PullbackEntry, residuals: tuple[Any, ...], sizes: Sequence[int] = ()):
+        """sizes: those that the shapes of the cotangents leave open, in order."""
         self._artifact = artifact
+        given = iter(sizes)
+        self._shapes = [
+            tuple(next(given) if size < 0 else size for size in leaf.shape) if isinstance(leaf, ArrayResult) else ()
+            for leaf in entry.cotangent_leaves
+        ]
         self._entry = entry
         self._residuals = residuals
         self._returned = Returned(entry.structure, entry.results)
@@ -133,8 +155,8 @@ class Pullback:
         entry = self._entry
         if structure != entry.cotangents:
             raise ValueError(f"the cotangent has the structure {structure}, and the value {entry.cotangents}")
-        wanted = entry.cotangent_leaves
-        passed = [_fit(leaf, spec) for leaf, spec in zip(leaves, wanted, strict=True) if not _is_static(spec)]
+        wanted = zip(leaves, entry.cotangent_leaves, self._shapes, strict=True)
+        passed = [_fit(leaf, spec, shape) for leaf, spec, shape in wanted if not _is_static(spec)]
         results = self._artifact.invoke(entry.name, [*self._residuals, *passed], self._dtypes)
         return self._returned(results, (), ())
 
@@ -158,9 +180,8 @@ def _is_static(spec: Any) -> bool:
     return isinstance(spec, StaticResult)
 
 
-def _fit(leaf: Any, spec: Any) -> Any:
+def _fit(leaf: Any, spec: Any, shape: tuple[int, ...]) -> Any:
     array = np.asarray(leaf)
-    shape = spec.shape if isinstance(spec, ArrayResult) else ()
     if array.shape != shape:
         raise ValueError(f"a cotangent has the shape {array.shape}, and the value {shape}")
     if not np.can_cast(array.dtype, spec.dtype, "same_kind") and not isinstance(leaf, bool | int | float):

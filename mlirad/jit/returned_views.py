@@ -6,6 +6,7 @@ Reads: an array and steps. Writes: nothing. Gives: a view that shares its memory
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,11 @@ from mlirad.contract.results import ReshapeStep, RunTime, SliceStep, ViewResult
 
 def view_of(array: np.ndarray, leaf: ViewResult, results: Sequence[Any]) -> np.ndarray:
     """The view `leaf` of its base, which is `array`."""
-    steps = [_with_starts(step, results) for step in leaf.steps]
+    steps = [_with_numbers(step, results) for step in leaf.steps]
     view = array
     try:
         for step in steps:
-            view = view.reshape(step.shape, copy=False) if isinstance(step, ReshapeStep) else _slice(view, step)
+            view = view.reshape(step.shape, copy=False) if isinstance(step, _Reshape) else _slice(view, step)
     except ValueError:
         # Not each step need be a view, if all of them together are: a diagonal is a slice of all elements in a line.
         view = _by_strides(array, steps)
@@ -29,16 +30,37 @@ def view_of(array: np.ndarray, leaf: ViewResult, results: Sequence[Any]) -> np.n
     return view
 
 
-def _with_starts(step: SliceStep | ReshapeStep, results: Sequence[Any]) -> SliceStep | ReshapeStep:
+@dataclass(frozen=True)
+class _Slice:
+    """A SliceStep whose numbers are known."""
+
+    starts: tuple[int, ...]
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    axes: tuple[int | None, ...]
+    repeats: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Reshape:
+    """A ReshapeStep whose numbers are known."""
+
+    base: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+def _with_numbers(step: SliceStep | ReshapeStep, results: Sequence[Any]) -> _Slice | _Reshape:
+    def known(numbers: Sequence[int | RunTime]) -> tuple[int, ...]:
+        return tuple(int(results[number.index]) if isinstance(number, RunTime) else number for number in numbers)
+
     if isinstance(step, ReshapeStep):
-        return step
-    starts = tuple(int(results[start.index]) if isinstance(start, RunTime) else start for start in step.starts)
-    return SliceStep(starts, step.sizes, step.strides, step.axes, step.repeats)
+        return _Reshape(known(step.base), known(step.shape))
+    return _Slice(known(step.starts), known(step.sizes), step.strides, step.axes, known(step.repeats))
 
 
-def _slice(array: np.ndarray, step: SliceStep) -> np.ndarray:
+def _slice(array: np.ndarray, step: _Slice) -> np.ndarray:
     entries: list[Any] = []
-    for axis, (start, size, stride) in enumerate(zip(_starts(step), step.sizes, step.strides, strict=True)):
+    for axis, (start, size, stride) in enumerate(zip(step.starts, step.sizes, step.strides, strict=True)):
         stop = start + size * stride
         if axis not in step.axes:
             entries.append(start)
@@ -56,14 +78,10 @@ def _slice(array: np.ndarray, step: SliceStep) -> np.ndarray:
     return part
 
 
-def _starts(step: SliceStep) -> tuple[int, ...]:
-    return step.starts  # type: ignore[return-value]
-
-
-def _by_strides(array: np.ndarray, steps: Sequence[SliceStep | ReshapeStep]) -> np.ndarray:
+def _by_strides(array: np.ndarray, steps: Sequence[_Slice | _Reshape]) -> np.ndarray:
     """The view, its strides being the distances of neighbours in memory."""
     last = steps[-1]
-    shape = last.shape if isinstance(last, ReshapeStep) else last.repeats
+    shape = last.shape if isinstance(last, _Reshape) else last.repeats
 
     def place(*index: int) -> tuple[int, ...]:
         for step in reversed(steps):
@@ -80,12 +98,12 @@ def _by_strides(array: np.ndarray, steps: Sequence[SliceStep | ReshapeStep]) -> 
     return np.lib.stride_tricks.as_strided(first, shape, strides)
 
 
-def _below(step: SliceStep | ReshapeStep, index: Sequence[int]) -> tuple[int, ...]:
+def _below(step: _Slice | _Reshape, index: Sequence[int]) -> tuple[int, ...]:
     """The index in the base of the element that has `index` in the step's result."""
-    if isinstance(step, ReshapeStep):
+    if isinstance(step, _Reshape):
         return tuple(map(int, np.unravel_index(np.ravel_multi_index(tuple(index), step.shape), step.base)))
     along = dict(zip(step.axes, index, strict=True))
     return tuple(
         start + stride * along.get(axis, 0)
-        for axis, (start, stride) in enumerate(zip(_starts(step), step.strides, strict=True))
+        for axis, (start, stride) in enumerate(zip(step.starts, step.strides, strict=True))
     )

@@ -178,5 +178,7 @@ class Specialization:
         if handle is None:
             return results
         after = handle.index + self._residuals
-        pullback = Pullback(self.artifact, handle.entry, tuple(results[handle.index : after]))
-        return [*results[: handle.index], pullback, *results[after:]]
+        made = [*results[: handle.index], None, *results[after:]]
+        sizes = [int(made[index]) for index in handle.sizes]
+        made[handle.index] = Pullback(self.artifact, handle.entry, tuple(results[handle.index : after]), sizes)
+        return made

@@ -25,6 +25,8 @@ from mlirad.frontend.values import affine
 from mlirad.frontend.values.known_facts import recall, remember
 from mlirad.frontend.values.shapes import broadcast_shapes as broadcast_static
 
+# The origin of a number that was read from an array: no unrolling and no specialisation makes it static.
+DATA = "data"
 # What a type, and a pattern, has for a size that only the run knows.
 TRACED = -1
 # Where the size of a NumPy array without memory does not matter.
@@ -122,6 +124,12 @@ def require_static(shape: Sequence[Size], what: str) -> tuple[int, ...]:
     return tuple(shape)  # type: ignore[arg-type]
 
 
+def require_known(shape: Sequence[Size], what: str) -> Pattern:
+    """The shape as a result has it: sizes that depend on data stay open, others must be known. Raises NeedStatic."""
+    require_static([size for size in shape if not (isinstance(size, Dim) and DATA in size.origins)], what)
+    return pattern(shape)
+
+
 def of_shape(shape: Sequence[Size], element: Attribute) -> Attribute:
     """The type of a value of a shape: a scalar for the shape ()."""
     return types.of_shape(pattern(shape), element)
@@ -151,12 +159,12 @@ def shape_of(x: Expr) -> Shape:
 def _size_of(x: Expr, axis: int) -> Dim:
     source = size_of(x.value, axis)
     if isinstance(source, SSAValue):
-        return Dim(Expr(source), recall(("origins", source)) or frozenset({"data"}))
+        return Dim(Expr(source), recall(("origins", source)) or frozenset({DATA}))
     array, place = source
     known = recall(("shape", array))
     if known is not None and isinstance(known[place], Dim):
         return known[place]
-    return Dim(emit(DimOp, Expr(array), axis=place), frozenset({"data"}))
+    return Dim(emit(DimOp, Expr(array), axis=place), frozenset({DATA}))
 
 
 def full(value: Expr, shape: Sequence[Size]) -> Expr:

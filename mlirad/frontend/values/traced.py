@@ -23,11 +23,8 @@ from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend.values import nep50, sizes
 from mlirad.frontend.values.nep50 import Either, Several, StandIn
 from mlirad.frontend.values.python_operators import Operators, meanings
-from mlirad.frontend.values.sizes import NeedStatic, Shape, Size
+from mlirad.frontend.values.sizes import DATA, NeedStatic, Shape, Size
 from mlirad.signature import weak_kind
-
-# The origin of a number that was read from an array: no unrolling and no specialisation makes it static.
-DATA = "data"
 
 Number = bool | int | float | np.bool_ | np.integer | np.floating
 

@@ -124,27 +124,15 @@ refuse(shrinks, np.ones(9))
 
 
 def shapes_of_data(x):
-    return np.zeros(int(x[0]))
+    return np.take(x[x > 0], [0, 1])
 
 
 # CHECK-LABEL: UnsupportedSyntaxError
-# CHECK-NEXT: errors.py:[[# @LINE - 4]]:5: the shape of a result must be known at compile time, and it depends on
-# CHECK-NEXT:     return np.zeros(int(x[0]))
-# CHECK-NEXT:     ^~~~~~~~~~~~~~~~~~~~~~~~~~
-# CHECK-NEXT:   help: return a list, which may be of any length, or an array of fixed size and a count
+# CHECK-NEXT: errors.py:[[# @LINE - 4]]:12: the shape of an operand of np.take must be known at compile time, and it
+# CHECK-NEXT:     return np.take(x[x > 0], [0, 1])
+# CHECK-NEXT:            ^~~~~~~~~~~~~~~~~~~~~~~~~
+# CHECK-NEXT:   help: use a mask, np.where, or an array of fixed size and a count
 refuse(shapes_of_data, np.ones(9))
-
-
-def selected(x):
-    return x[x > 0]
-
-
-# CHECK-LABEL: UnsupportedSyntaxError
-# CHECK-NEXT: errors.py:[[# @LINE - 4]]:5: the shape of a result must be known at compile time, and it depends on
-# CHECK-NEXT:     return x[x > 0]
-# CHECK-NEXT:     ^~~~~~~~~~~~~~~
-# CHECK-NEXT:   help: return a list, which may be of any length, or an array of fixed size and a count
-refuse(selected, np.ones(9))
 
 
 def helper(x):

@@ -161,8 +161,8 @@ def test_refused_at_the_line() -> None:
         return np.zeros(x[0]).sum()
 
     first = returned.__code__.co_firstlineno
+    np.testing.assert_array_equal(mlirad.jit(returned)(X), returned(X))
     for kernel, message, lines in (
-        (mlirad.jit(returned), "the shape of a result must be known", (first + 2,)),
         (mlirad.grad(needed_in_reverse), "its size has no bound that is known", (first + 7, first + 8)),
         (mlirad.jit(float_size), "'float' object cannot be interpreted as an integer", (first + 13,)),
     ):

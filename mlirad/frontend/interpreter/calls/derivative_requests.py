@@ -25,7 +25,7 @@ from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outl
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import buffers_of, list_in_arrays
 from mlirad.frontend.values.assignment import assignable
-from mlirad.frontend.values.sizes import filled, pattern, shape_of
+from mlirad.frontend.values.sizes import filled, require_equal, shape_of, text
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Object, PullbackValue, Ref, Static, Transformed, Tuple, Value, kind_of
 from mlirad.requests import Grad, Jvp, Vjp
@@ -307,7 +307,8 @@ def tangent_of(context: Context, result: Any, out: Value, tangents: Iterator[Exp
     elif isinstance(result, Traced) or not result.shape:
         tangent = constant(0, element if isinstance(result, Traced) else types.tensor((), element))
     else:
-        tangent = filled(0, result.shape, element)
+        assert isinstance(out, Ref)
+        tangent = filled(0, out.shape, element)
     return outline.rebuilt(context, result, iter([tangent]))
 
 
@@ -319,8 +320,12 @@ def converted(context: Context, value: Value, like: Value) -> Expr:
         hint = "pass zeros; None is the tangent of what has no derivative"
         raise DTypeError(f"a tangent or cotangent of {kind_of(like)} is None", context.location, hint)
     shape = operand.shape if isinstance(operand, Traced) else ()
-    if pattern(shape) != pattern(like.shape):
-        raise ShapeError(f"a tangent or cotangent of shape {shape} for shape {like.shape}", context.location)
+    message = "a tangent or cotangent of shape {} for shape {}"
+    pairs = list(zip(shape, like.shape, strict=False))
+    if len(shape) != len(like.shape) or any(isinstance(x, int) and isinstance(y, int) and x != y for x, y in pairs):
+        raise ShapeError(message.format(text(shape), text(like.shape)), context.location)
+    for axis, (x, y) in enumerate(pairs):
+        require_equal(x, y, message.format(text(shape, axis), text(like.shape, axis, 1)))
     expr = assignable(operand, like.shape, like.dtype)
     return Traced(expr).contents if isinstance(like, Ref) else expr
 
@@ -350,11 +355,10 @@ def forward(context: Context, function: Value, request: Vjp, args: Sequence[Valu
     outs = tuple(k for k, leaf in enumerate(leaves) if leaf.dtype.kind == "f")
     results = emit_request(context, ForwardOp, outlined, [], wrt, outs)
     rebuilt = outline.rebuilt(context, outlined.result, results)
-    pullback = PullbackValue(next(results), PulledBack(outlined, result, leaves, wrt, outs, primals))
-    if request.has_aux:
-        assert isinstance(rebuilt, Tuple)
-        return Tuple((rebuilt.items[0], pullback, rebuilt.items[1]))
-    return Tuple((rebuilt, pullback))
+    parts = rebuilt.items if request.has_aux and isinstance(rebuilt, Tuple) else (rebuilt,)
+    made = tuple(leaf for leaf in outline.leaves_of(context, parts[0]) if isinstance(leaf, Ref | Traced))
+    pullback = PullbackValue(next(results), PulledBack(outlined, result, made, wrt, outs, primals))
+    return Tuple((parts[0], pullback, *parts[1:]))
 
 
 def require_no_list(context: Context, result: Any, name: str) -> None:
@@ -381,7 +385,7 @@ def call_pullback(context: Context, function: PullbackValue, args: Sequence[Valu
         raise ShapeError(message, context.location)
     pairs = zip(given, wanted, strict=True)
     traced = [(cotangent, leaf) for cotangent, leaf in pairs if isinstance(leaf, Ref | Traced)]
-    others = [converted(context, *traced[k]).value for k in request.outs]
+    others = [converted(context, traced[k][0], request.leaves[k]).value for k in request.outs]
     op = PullbackOp.of(request.outlined.callee, [function.residuals.value], others, request.wrt, request.outs)
     results = iter([Expr(result) for result in insert(op).results])
     return outline.cotangents(context, request.primals, results)

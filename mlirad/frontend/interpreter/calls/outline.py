@@ -153,7 +153,7 @@ def contents(context: Context, value: Ref | Traced) -> Expr:
 def like(context: Context, leaf: Ref | Traced, expr: Expr, strides: tuple[int, ...] | None = None) -> Value:
     """A new value of the kind of `leaf`: a C-contiguous array, if no strides are given."""
     if isinstance(leaf, Ref):
-        return context.new_array(expr, strides, leaf.shape)
+        return context.new_array(expr, strides, leaf.shape if sizes.is_static(leaf.shape) else None)
     return dataclasses.replace(leaf, expr=expr)
 
 
@@ -249,12 +249,12 @@ def results_of(context: Context, outlined: Outlined, results: Sequence[SSAValue]
 
 
 def require_sizes(context: Context, result: Any, name: str) -> None:
-    """What a function gives that is differentiated has shapes that are known."""
+    """What a function gives that is differentiated has shapes that are known, or depend on data."""
     for leaf in result_leaves(context, result):
         if not isinstance(leaf, Ref):
             continue  # a number, or of a list
         try:
-            sizes.require_static(leaf.shape, f"the shape of what {name} returns")
+            sizes.require_known(leaf.shape, f"the shape of what {name} returns")
         except sizes.NeedStatic as need:
             need.__dict__.setdefault("location", context.returned.get(name, context.location))
             raise
@@ -361,7 +361,13 @@ def rebuilt(context: Context, value: Any, results: Iterator[Expr], *, is_row_maj
         arrays = [each.expr for each in arrays if isinstance(each, Traced)]
         return context.new_object(list_in_arrays(own(context, value.growth), length, arrays))
     if isinstance(value, Ref):
-        return like(context, value, next(results), None if is_row_major else numpy_strides.strides_of_all(value))
+        contents = next(results)
+        if is_row_major:
+            return like(context, value, contents)
+        if not sizes.is_static(value.shape):  # its sizes are values of the callee
+            strides = None if value.ndim < 2 else numpy_strides.unknown_strides(sizes.shape_of(contents))
+            return like(context, value, contents, strides)
+        return like(context, value, contents, numpy_strides.strides_of_all(value))
     return like(context, value, next(results)) if isinstance(value, Traced) else value
 
 
