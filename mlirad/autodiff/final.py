@@ -13,7 +13,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from mlirad.analysis.loops import Carry, Loop, block_of, carry_of, loops_around, yields
-from mlirad.autodiff.linear import Form, Opaque, Term, Trip, is_at_least, linear, of_term
+from mlirad.analysis.trip_forms import Form, Opaque, Term, Trip, is_above, linear, of_term
 from mlirad.autodiff.sizes import size_source
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
@@ -65,7 +65,7 @@ def _slice_access(op: ExtractSliceOp | SliceUpdateOp, part: SSAValue) -> Access:
     bounds: list[tuple[Form, Form]] = []
     for axis, (start, stride) in enumerate(zip(op.starts, ints(op.strides), strict=True)):
         first = linear(start)
-        last = first.plus(_length(part, axis).plus(Form(1), -1), stride)
+        last = first.plus(_length(part, axis).shifted(-1), stride)
         bounds.append((first, last) if stride > 0 else (last, first))
     return Access(op, tuple(bounds))
 
@@ -274,10 +274,9 @@ def _is_apart(write: Access, read: Access, shared: Sequence[Loop], level: int) -
 
     executions = {READ: renamed(READ), WRITE: renamed(WRITE)}
     for write_bounds, read_bounds in zip(write.bounds, read.bounds, strict=True):
-        write_low, write_high = (bound.renamed(executions[WRITE]) for bound in write_bounds)
-        read_low, read_high = (bound.renamed(executions[READ]) for bound in read_bounds)
-        is_above = is_at_least(write_low.plus(read_high, -1), 1, executions)
-        if is_above or is_at_least(read_low.plus(write_high, -1), 1, executions):
+        write_low, write_high = (bound.put(executions[WRITE]) for bound in write_bounds)
+        read_low, read_high = (bound.put(executions[READ]) for bound in read_bounds)
+        if is_above(write_low, read_high, executions) or is_above(read_low, write_high, executions):
             return True
     return False
 

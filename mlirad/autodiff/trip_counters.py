@@ -11,10 +11,10 @@ from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.analysis.constants import constant_int
+from mlirad.analysis.integers import increment
 from mlirad.analysis.loops import Carry, Loop, LoopOp, add_yields, counts_from_zero, is_structured, terminator
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, building, constant, located
-from mlirad.dialect.ops.elementwise import AddOp
 from mlirad.errors import DifferentiationError
 
 
@@ -32,13 +32,10 @@ def require_canonical(op: LoopOp) -> None:
 
 def trip_counter(loop: Loop) -> Carry | None:
     """The carry that counts the trips of a while: 0 before it, one more at each end of its body."""
-    for carry in loop.carries:
-        step = carry.yielded.owner
-        if isinstance(step, AddOp) and constant_int(carry.init) == 0 and carry.arg in step.operands:
-            other = step.y if step.x is carry.arg else step.x
-            if constant_int(other) == 1:
-                return carry
-    return None
+    counters = (
+        each for each in loop.carries if constant_int(each.init) == 0 and increment(each.yielded, each.arg) == 1
+    )
+    return next(counters, None)
 
 
 def counter_of(loop: Loop) -> Carry:

@@ -14,7 +14,7 @@ from xdsl.dialects import tensor
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
 
-from mlirad.dialect import bounds
+from mlirad.analysis import bounds
 from mlirad.dialect.core import types
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.indexing import SliceUpdateOp

@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, emit
+from mlirad.dialect.core.intervals import UNKNOWN, Integer, Interval, Proofs, Values
 from mlirad.dialect.core.registry import TypedOp, require_free, spell
 from mlirad.errors import CompileError
 from mlirad.xdsl_support.fast_accessors import once_for_all_alike, read_places
@@ -139,6 +140,13 @@ class NdOp(TypedOp):
         )
         return next(found, None)
 
+    def part_of(self, axis: int) -> tuple[SSAValue, int | None, int] | None:
+        """An array and its axis that the result's axis is chosen from, and the least distance between chosen places.
+
+        None for its axis: the places are chosen from all its elements.
+        """
+        return None
+
     def contents(self) -> Attribute | SSAValue | None:
         """What is known of the result: an attribute with its elements, or a scalar that all its elements are."""
         return None
@@ -164,6 +172,25 @@ class NdOp(TypedOp):
             length = -1 if isinstance(size, Expr) else size
             type = types.tensor([*shape[:axis], length, *shape[axis + 1 :]], types.element_type(type))
         return emit(self.__class__, *operands, *given, result_type=type, **self.properties)
+
+    def integer(self, *operands: Interval) -> Integer:
+        """What is known of the result, an i64, where the operands lie in these intervals."""
+        return UNKNOWN
+
+    def simplified(self, proofs: Proofs) -> Sequence[SSAValue] | None:
+        """The values in place of the results, if proofs about integers decide them; the op itself does nothing then.
+
+        What it takes to compute them is emitted at the insertion point.
+        """
+        return None
+
+    def established(self, proofs: Proofs) -> Sequence[Values]:
+        """The forms that are not negative once the op has been passed."""
+        return ()
+
+    def implied(self, proofs: Proofs, truth: bool) -> Sequence[Values]:
+        """The forms that are not negative where the result, a boolean, is `truth`."""
+        return ()
 
     def rebuild(self, *operands: Expr) -> Expr:
         """The same op on other operands."""

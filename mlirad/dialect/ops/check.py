@@ -15,12 +15,13 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import MemoryWriteEffect
 
-from mlirad.dialect.core import types
+from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.expr import Expr, emit, insert
+from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
 from mlirad.dialect.core.op import NdOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import compare, number
-from mlirad.dialect.ops.indexing import WrapIndexOp, wrap_index
+from mlirad.dialect.ops.indexing import WrapIndexOp, is_in_range, wrap_index
 from mlirad.errors import DTypeError
 from mlirad.raised_exceptions import message_of
 
@@ -73,6 +74,12 @@ class CheckOp(EffectOp):
             raise DTypeError("nd.check: at most two arguments")
         return []
 
+    def simplified(self, proofs: Proofs) -> Sequence[SSAValue] | None:
+        return [] if proofs.interval(self.ok).number else None
+
+    def established(self, proofs: Proofs) -> Sequence[Values]:
+        return proofs.checked(self.ok)
+
     def reference(self, *arrays: Any) -> Any:
         ok, *arguments = arrays
         if not ok:
@@ -112,6 +119,22 @@ class CheckIndexOp(EffectOp):
         if not -size <= index < size:
             raise CheckFailed("IndexError", self.message.format(int(index), int(size)))
         return np.int64(index + size if index < 0 else index)
+
+    def integer(self, *operands: Interval) -> Integer:
+        return intervals.checked_index(*operands)
+
+    def simplified(self, proofs: Proofs) -> Sequence[SSAValue] | None:
+        position, length = proofs.sum_of(self.index), proofs.sum_of(self.size)
+        if not is_in_range(proofs, position, length):
+            return None
+        if proofs.is_never_negative(position):
+            return [self.index]
+        if proofs.is_never_negative(position.scaled(-1).shifted(-1)):
+            return [(Expr(self.index) + Expr(self.size)).value]
+        return [emit(WrapIndexOp, self.index, self.size).value]
+
+    def established(self, proofs: Proofs) -> Sequence[Values]:
+        return (proofs.sum_of(self.size).shifted(-1) - proofs.sum_of(self.index),)
 
     def recomputed(self, *operands: SSAValue) -> Expr:
         return emit(WrapIndexOp, *operands)

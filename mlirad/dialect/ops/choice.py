@@ -11,8 +11,9 @@ from xdsl.dialects import arith
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def, var_operand_def
 
-from mlirad.dialect.core import types
+from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.expr import Expr, emit, where
+from mlirad.dialect.core.intervals import Integer, Interval, Proofs
 from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import (
@@ -35,6 +36,8 @@ class ExtremumOp(BinaryOp):
 
     # (float op, signed op, unsigned op)
     KINDS: ClassVar[tuple[type[Operation], type[Operation], type[Operation]]]
+    # 1 if the larger one is chosen, else -1
+    SIGN: ClassVar[int]
 
     @classmethod
     def accept(cls, type: Attribute) -> Attribute:
@@ -49,6 +52,15 @@ class ExtremumOp(BinaryOp):
         tied = where(x == y, 0.5 * g, 0.0)
         return where(self.prefers(x, y), g, tied), where(self.prefers(y, x), g, tied)
 
+    def simplified(self, proofs: Proofs) -> Sequence[SSAValue] | None:
+        if self.x.type != types.I64:
+            return None
+        x, y = proofs.sum_of(self.x), proofs.sum_of(self.y)
+        for operand, excess in ((self.x, x - y), (self.y, y - x)):
+            if proofs.is_never_negative(excess.scaled(self.SIGN)):
+                return [operand]
+        return None
+
     def scalar(self, *elements: SSAValue) -> SSAValue:
         floating, signed, unsigned = self.KINDS
         if types.is_float(self.element):
@@ -62,9 +74,13 @@ class MaximumOp(ExtremumOp):
 
     name = "nd.maximum"
     KINDS: ClassVar = (arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp)
+    SIGN: ClassVar = 1
 
     def prefers(self, x: Expr, y: Expr) -> Expr:
         return x > y
+
+    def integer(self, *operands: Interval) -> Integer:
+        return intervals.largest(*operands)
 
 
 @op(np.minimum, linear=True, partial=(0, 1))
@@ -73,9 +89,13 @@ class MinimumOp(ExtremumOp):
 
     name = "nd.minimum"
     KINDS: ClassVar = (arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp)
+    SIGN: ClassVar = -1
 
     def prefers(self, x: Expr, y: Expr) -> Expr:
         return x < y
+
+    def integer(self, *operands: Interval) -> Integer:
+        return intervals.smallest(*operands)
 
 
 @op(np.where, linear=True, partial=(1, 2))
@@ -115,6 +135,9 @@ class SelectOp(ElementwiseOp):
 
     def scalar(self, *elements: SSAValue) -> SSAValue:
         return choose(*elements)
+
+    def integer(self, *operands: Interval) -> Integer:
+        return intervals.selected(*operands)
 
 
 @op(partial=(0,))

@@ -11,8 +11,9 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import operand_def, result_def
 
-from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, emit
+from mlirad.dialect.core import intervals, types
+from mlirad.dialect.core.expr import Expr, constant, emit
+from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
 from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import (
@@ -26,6 +27,8 @@ from mlirad.dialect.ops.elementwise import (
     scalar_op,
 )
 from mlirad.errors import ShapeError
+
+_OPPOSITES = {"slt": "sge", "sge": "slt", "sle": "sgt", "sgt": "sle", "eq": "ne", "ne": "eq"}
 
 
 class ComparisonOp(ElementwiseOp):
@@ -48,6 +51,33 @@ class ComparisonOp(ElementwiseOp):
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         return None, None
+
+    def implied(self, proofs: Proofs, truth: bool) -> Sequence[Values]:
+        if self.x.type != types.I64:
+            return ()
+        rise = proofs.sum_of(self.y) - proofs.sum_of(self.x)
+        fall, predicate = rise.scaled(-1), self.PREDICATES[1]
+        match predicate if truth else _OPPOSITES[predicate]:
+            case "slt":
+                return (rise.shifted(-1),)
+            case "sle":
+                return (rise,)
+            case "sgt":
+                return (fall.shifted(-1),)
+            case "sge":
+                return (fall,)
+            case "eq":
+                return rise, fall
+        # They differ: one is larger, if it is never the smaller one.
+        larger = next((each for each in (rise, fall) if proofs.is_never_negative(each)), None)
+        return () if larger is None else (larger.shifted(-1),)
+
+    def simplified(self, proofs: Proofs) -> Sequence[SSAValue] | None:
+        for truth in (True, False):
+            needed = self.implied(proofs, truth)
+            if needed and all(map(proofs.is_never_negative, needed)):
+                return [constant(truth, types.I1).value]
+        return None
 
     def scalar(self, *elements: SSAValue) -> SSAValue:
         floating, signed, unsigned = self.PREDICATES
@@ -127,6 +157,9 @@ class LogicalAndOp(LogicalOp):
     name = "nd.logical_and"
     UPSTREAM: ClassVar = arith.AndIOp
 
+    def implied(self, proofs: Proofs, truth: bool) -> Sequence[Values]:
+        return (*proofs.implied(self.x, True), *proofs.implied(self.y, True)) if truth else ()
+
 
 @op(np.logical_or)
 class LogicalOrOp(LogicalOp):
@@ -135,12 +168,18 @@ class LogicalOrOp(LogicalOp):
     name = "nd.logical_or"
     UPSTREAM: ClassVar = arith.OrIOp
 
+    def implied(self, proofs: Proofs, truth: bool) -> Sequence[Values]:
+        return () if truth else (*proofs.implied(self.x, False), *proofs.implied(self.y, False))
+
 
 @op(np.logical_not)
 class LogicalNotOp(UnaryOp):
     """not x."""
 
     name = "nd.logical_not"
+
+    def implied(self, proofs: Proofs, truth: bool) -> Sequence[Values]:
+        return proofs.implied(self.x, not truth)
 
     @classmethod
     def accept(cls, type: Attribute) -> Attribute:
@@ -188,6 +227,11 @@ class CastOp(ElementwiseOp):
 
     def is_finite(self) -> bool:
         return not types.is_float(self.x.type)
+
+    def integer(self, *operands: Interval) -> Integer:
+        return (
+            intervals.same(*operands) if isinstance(types.element_type(self.x.type), IntegerType) else intervals.UNKNOWN
+        )
 
     def scalar(self, *elements: SSAValue) -> SSAValue:
         (x,) = elements

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, TensorType
+from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def, var_operand_def
 
-from mlirad.dialect.core import types
+from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.attributes import dense, value_of
 from mlirad.dialect.core.expr import Expr, constant, emit, insert, sum_of
+from mlirad.dialect.core.intervals import Integer, Interval
 from mlirad.dialect.core.op import Generic, NdOp, PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import empty, filled
@@ -43,6 +44,9 @@ class ConstantOp(PureOp):
 
     def contents(self) -> Attribute:
         return self.value
+
+    def integer(self, *operands: Interval) -> Integer:
+        return intervals.constant(self.value.value.data) if isinstance(self.value, IntegerAttr) else intervals.UNKNOWN
 
     def is_finite(self) -> bool:
         return bool(np.isfinite(self.reference()).all())

@@ -8,8 +8,9 @@ import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.ir import SSAValue
 
-from mlirad.dialect.core import types
+from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.expr import Expr, emit
+from mlirad.dialect.core.intervals import Integer, Interval
 from mlirad.dialect.core.op import op
 from mlirad.dialect.ops.elementwise import BinaryOp, choose, compare, number, scalar_op
 from mlirad.xdsl_support.remf import RemfOp
@@ -20,6 +21,9 @@ class FloorDivOp(BinaryOp):
     """floor(x / y), as NumPy: of integers x // 0 is 0 and the smallest by -1 wraps; of floats fmod's rounding."""
 
     name = "nd.floordiv"
+
+    def integer(self, *operands: Interval) -> Integer:
+        return intervals.floor_quotient(*operands)
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         return None, None
@@ -36,6 +40,9 @@ class ModOp(BinaryOp):
     """x - floor(x / y) y, with the sign of y, as NumPy: of integers x % 0 is 0."""
 
     name = "nd.mod"
+
+    def integer(self, *operands: Interval) -> Integer:
+        return intervals.remainder(*operands)
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         x, y = operands

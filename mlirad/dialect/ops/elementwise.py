@@ -14,9 +14,10 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
 
-from mlirad.dialect.core import types
+from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.attributes import dense
 from mlirad.dialect.core.expr import Expr, emit, insert, where
+from mlirad.dialect.core.intervals import Integer, Interval
 from mlirad.dialect.core.op import Generic, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.constant import is_finite, is_nonzero
@@ -167,6 +168,9 @@ class AddOp(BinaryOp):
 
     name = "nd.add"
 
+    def integer(self, *operands: Interval) -> Integer:
+        return intervals.total(*operands)
+
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         return g, g
 
@@ -180,6 +184,9 @@ class SubOp(BinaryOp):
 
     name = "nd.sub"
 
+    def integer(self, *operands: Interval) -> Integer:
+        return intervals.difference(*operands)
+
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         return g, -g
 
@@ -192,6 +199,9 @@ class MulOp(BinaryOp):
     """x * y. Integers wrap."""
 
     name = "nd.mul"
+
+    def integer(self, *operands: Interval) -> Integer:
+        return intervals.product(*operands)
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         x, y = operands
@@ -231,6 +241,9 @@ class NegOp(UnaryOp):
     """-x. Integers wrap."""
 
     name = "nd.neg"
+
+    def integer(self, *operands: Interval) -> Integer:
+        return intervals.negated(*operands)
 
     @classmethod
     def accept(cls, type: Attribute) -> Attribute:

@@ -24,9 +24,10 @@ from xdsl.irdl.declarative_assembly_format import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from mlirad.dialect.core import types, upstream
+from mlirad.dialect.core import intervals, types, upstream
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, constant, dim, emit, insert, insertion_point, zeros_like
+from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
 from mlirad.dialect.core.op import At, Composed, PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import choose, compare, number, numbers
@@ -284,6 +285,9 @@ class ExtractSliceOp(PureOp):
     def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
         return self.lengths[ints(self.sizes)[:axis].count(-1)]
 
+    def part_of(self, axis: int) -> tuple[SSAValue, int | None, int] | None:
+        return self.t, axis, abs(ints(self.strides)[axis])
+
     def loops(self) -> Upstream:
         return Upstream(self._build)
 
@@ -450,6 +454,28 @@ class WrapIndexOp(PureOp):
 
     def loops(self) -> Upstream:
         return Upstream(wrap_index)
+
+    def integer(self, *operands: Interval) -> Integer:
+        return intervals.wrapped_index(*operands)
+
+    def simplified(self, proofs: Proofs) -> Sequence[SSAValue] | None:
+        position = proofs.sum_of(self.index)
+        if proofs.is_never_negative(position):
+            return [self.index]
+        is_negative = proofs.is_never_negative(position.scaled(-1).shifted(-1))
+        return [(Expr(self.index) + Expr(self.size)).value] if is_negative else None
+
+    def established(self, proofs: Proofs) -> Sequence[Values]:
+        """The result is in range, if the index is known to be."""
+        length, result = proofs.sum_of(self.size), proofs.sum_of(self.result)
+        is_known = is_in_range(proofs, proofs.sum_of(self.index), length)
+        return (result, length.shifted(-1) - result) if is_known else ()
+
+
+def is_in_range(proofs: Proofs, position: Values, length: Values) -> bool:
+    """Whether it is proved that -length <= position < length."""
+    is_below = proofs.is_never_negative((length - position).shifted(-1))
+    return is_below and (proofs.is_never_negative(position) or proofs.is_never_negative(position + length))
 
 
 def wrap_index(index: SSAValue, size: SSAValue) -> Sequence[SSAValue]:

@@ -13,9 +13,10 @@ from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, Tensor
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
 
-from mlirad.dialect.core import types
+from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, dim, emit, insert, sum_of, unknown_dims
+from mlirad.dialect.core.intervals import Integer, Interval
 from mlirad.dialect.core.op import Generic, NdOp, PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import filled, reshaped, size_of_axis
@@ -215,6 +216,9 @@ class DimOp(PureOp):
 
     def reference(self, *arrays: Any) -> Any:
         return np.int64(np.shape(arrays[0])[self.axis.value.data])
+
+    def integer(self, *operands: Interval) -> Integer:
+        return intervals.size_along(self.axis.value.data)
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         return None

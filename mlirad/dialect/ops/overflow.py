@@ -17,20 +17,23 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, result_def
 
-from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, insert
+from mlirad.dialect.core import intervals, types
+from mlirad.dialect.core.expr import Expr, constant, insert
+from mlirad.dialect.core.intervals import HIGHEST, LOWEST, Integer, Interval, Proofs, Values
 from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
-from mlirad.dialect.ops.elementwise import ElementwiseOp, compare, number, scalar_op
+from mlirad.dialect.ops.division import FloorDivOp
+from mlirad.dialect.ops.elementwise import AddOp, BinaryOp, ElementwiseOp, MulOp, SubOp, compare, number, scalar_op
 from mlirad.errors import DTypeError
-
-LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 
 class FitsOp(ElementwiseOp):
     """Whether the exact result of an operation on two i64 scalars is an i64. It has no derivative."""
 
     EXACT: ClassVar[Callable[[int, int], int]]
+    # the op whose result has to fit, and what is known of it where the operands lie in intervals
+    OF: ClassVar[type[BinaryOp]]
+    INTEGER: ClassVar[Callable[[Interval, Interval], Integer]]
 
     x = operand_def(types.I64)
     y = operand_def(types.I64)
@@ -59,6 +62,20 @@ class FitsOp(ElementwiseOp):
             return self.with_right(x, second)
         return self.of_two(x, y) if first is None else self.with_left(first, y)
 
+    def exact(self, proofs: Proofs) -> Values | None:
+        """The exact result as a form, if it has one."""
+        sum_ = type(self).INTEGER(proofs.interval(self.x), proofs.interval(self.y)).sum
+        return None if sum_ is None else sum_.put(lambda place: proofs.sum_of(self.operands[place]))
+
+    def is_proved(self, proofs: Proofs) -> bool:
+        exact = self.exact(proofs)
+        if exact is not None:
+            return proofs.fits(exact)
+        return type(self).INTEGER(proofs.interval(self.x), proofs.interval(self.y)).interval.fits
+
+    def simplified(self, proofs: Proofs) -> Sequence[SSAValue] | None:
+        return [constant(True, types.I1).value] if self.is_proved(proofs) else None
+
     @abstractmethod
     def with_right(self, x: SSAValue, y: int) -> SSAValue:
         """The test where the right operand is a constant."""
@@ -78,6 +95,8 @@ class AddFitsOp(FitsOp):
 
     name = "nd.add_fits"
     EXACT: ClassVar = operator.add
+    OF: ClassVar = AddOp
+    INTEGER: ClassVar = intervals.total
 
     def with_right(self, x: SSAValue, y: int) -> SSAValue:
         return _within(x, LOWEST - y, HIGHEST - y)
@@ -96,6 +115,8 @@ class SubFitsOp(FitsOp):
 
     name = "nd.sub_fits"
     EXACT: ClassVar = operator.sub
+    OF: ClassVar = SubOp
+    INTEGER: ClassVar = intervals.difference
 
     def with_right(self, x: SSAValue, y: int) -> SSAValue:
         return _within(x, LOWEST + y, HIGHEST + y)
@@ -114,6 +135,8 @@ class MulFitsOp(FitsOp):
 
     name = "nd.mul_fits"
     EXACT: ClassVar = operator.mul
+    OF: ClassVar = MulOp
+    INTEGER: ClassVar = intervals.product
 
     def with_right(self, x: SSAValue, y: int) -> SSAValue:
         if y == 0:
@@ -138,6 +161,13 @@ class FloorDivFitsOp(FitsOp):
     @staticmethod
     def EXACT(x: int, y: int) -> int:
         return x // y if y else 0
+
+    OF: ClassVar = FloorDivOp
+    INTEGER: ClassVar = intervals.floor_quotient
+
+    def is_proved(self, proofs: Proofs) -> bool:
+        divisor, dividend = proofs.interval(self.y), proofs.interval(self.x)
+        return dividend.low > LOWEST or divisor.low > -1 or divisor.high < -1
 
     def with_right(self, x: SSAValue, y: int) -> SSAValue:
         return _within(x, LOWEST + 1 if y == -1 else LOWEST, HIGHEST)

@@ -59,6 +59,9 @@ class FlatNonzeroOp(PureOp):
     def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
         return self.count
 
+    def part_of(self, axis: int) -> tuple[SSAValue, int | None, int] | None:
+        return self.mask, None, 1
+
     def loops(self) -> Upstream:
         return Upstream(self._build)
 

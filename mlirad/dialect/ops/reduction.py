@@ -13,13 +13,14 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def
 
-from mlirad.dialect.core import types
+from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, sum_of, where
+from mlirad.dialect.core.intervals import HIGHEST, Integer, Interval
 from mlirad.dialect.core.op import Generic, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.choice import annihilated
-from mlirad.dialect.ops.compare import cast
+from mlirad.dialect.ops.compare import CastOp, cast
 from mlirad.dialect.ops.elementwise import numbers, scalar_op
 from mlirad.dialect.ops.movement import broadcast_like
 from mlirad.errors import ShapeError
@@ -91,6 +92,12 @@ class SumOp(ReductionOp):
     """The sum over axes. Integers wrap."""
 
     name = "nd.sum"
+
+    def integer(self, *operands: Interval) -> Integer:
+        source = self.x.owner
+        if not isinstance(source, CastOp) or not types.is_bool(source.x.type):
+            return intervals.UNKNOWN
+        return Integer(interval=Interval(0, HIGHEST), counted=source.x)
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         return broadcast_like(g, self.kept, operands[0])

@@ -11,9 +11,10 @@ import numpy as np
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, emit
+from mlirad.dialect.core.intervals import HIGHEST, LOWEST
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast
-from mlirad.dialect.ops.overflow import HIGHEST, LOWEST, AddFitsOp, FitsOp, FloorDivFitsOp, MulFitsOp, SubFitsOp
+from mlirad.dialect.ops.overflow import AddFitsOp, FitsOp, FloorDivFitsOp, MulFitsOp, SubFitsOp
 
 _FITS: Mapping[np.ufunc, tuple[str, type[FitsOp]]] = {
     np.add: ("+", AddFitsOp),

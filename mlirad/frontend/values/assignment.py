@@ -12,11 +12,11 @@ import numpy as np
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply
+from mlirad.dialect.core.intervals import HIGHEST
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import as_dtype
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.movement import reshape
-from mlirad.dialect.ops.overflow import HIGHEST
 from mlirad.errors import DTypeError, ShapeError, StaticValueError
 from mlirad.frontend.values import nep50
 from mlirad.frontend.values.numpys_errors import numpys_refusal

@@ -20,13 +20,13 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.analysis.constants import is_number, known_number
+from mlirad.analysis.integers import increment
 from mlirad.analysis.loops import Carries, is_structured, terminator, trip_count
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.check import CheckIndexOp, CheckOp
 from mlirad.dialect.ops.choice import MaximumOp, SelectOp
-from mlirad.dialect.ops.elementwise import AddOp
 from mlirad.lowering.clean_up import algebra, array_algebra
 from mlirad.lowering.clean_up.algebra import Rule, Rules, general_rules, simpler
 from mlirad.lowering.rewriting import erase, in_place_of, is_removable, replace, splice
@@ -223,7 +223,7 @@ def _count_by_induction(work: _Worklist, op: scf.ForOp) -> None:
     body = op.body.block
     parts = zip(op.iter_args, body.args[1:], terminator(body).operands, op.results, strict=True)
     for init, arg, yielded, result in list(parts):
-        step = _increment(yielded, arg)
+        step = increment(yielded, arg)
         if step is None or (arg.has_one_use() and result.first_use is None):
             continue
 
@@ -239,15 +239,6 @@ def _count_by_induction(work: _Worklist, op: scf.ForOp) -> None:
         # Nothing reads the carry now: make it one that never changes, and `_loop_carries` drops it.
         terminator(body).operands[arg.index - 1] = init
         work.add_owner(yielded)
-
-
-def _increment(yielded: SSAValue, arg: SSAValue) -> int | None:
-    """The constant by which an i64 carry grows, if it does."""
-    add = yielded.owner
-    if not isinstance(add, AddOp) or arg.type != types.I64 or arg not in add.operands:
-        return None
-    known = known_number(add.y if add.x is arg else add.x)
-    return None if known is None else int(known)
 
 
 def _if(work: _Worklist, op: scf.IfOp) -> None:

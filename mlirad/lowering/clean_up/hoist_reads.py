@@ -14,10 +14,10 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.analysis.loops import terminator
+from mlirad.analysis.ranges import Ranges
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import emit
 from mlirad.dialect.ops.indexing import ElementUpdateOp, ExtractOp
-from mlirad.lowering.clean_up.ranges import Ranges, Sum
 from mlirad.lowering.rewriting import in_place_of, replace
 
 
@@ -55,7 +55,7 @@ def _is_outside(value: SSAValue, loop: scf.ForOp) -> bool:
 def _is_in_range(read: ExtractOp, ranges: Ranges) -> bool:
     sums = [ranges.sum_of(index) for index in read.indices]
     return all(
-        size >= 0 and ranges.is_never_negative(total) and ranges.is_never_negative(Sum(size - 1).plus(total, -1))
+        size >= 0 and ranges.is_never_negative(total) and ranges.is_never_negative(total.scaled(-1).shifted(size - 1))
         for total, size in zip(sums, types.shape(read.t.type), strict=True)
     )
 

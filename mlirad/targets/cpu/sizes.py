@@ -15,7 +15,8 @@ from xdsl.dialects.builtin import IntegerAttr, MemRefType
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from mlirad.analysis.constants import constant_int
-from mlirad.analysis.loops import counts_from_zero, terminator
+from mlirad.analysis.integers import increment, linear_form
+from mlirad.analysis.loops import carry_of, counts_from_zero, is_structured, terminator
 from mlirad.dialect.core.types import from_location
 from mlirad.targets.byte_counts import Applied, ByteCount, Unknown, applied, largest
 
@@ -261,33 +262,22 @@ def _ceil_sqrt_of(op: scf.WhileOp) -> SSAValue | None:
 
 def per_trip(index: SSAValue) -> tuple[Operation, int, int] | None:
     """a and b of an index that is a i + b in trip i of a loop, and that loop; a and b numbers."""
-    index = stripped(index)
-    if isinstance(index, BlockArgument):
-        loop = index.block.parent_op()
-        return None if loop is None or not _is_counter(index, loop) else (loop, 1, 0)
-    op = index.owner
-    if not isinstance(op, arith.AddiOp | arith.SubiOp | arith.MuliOp) or (by := constant_int(op.rhs)) is None:
+    form = linear_form(stripped(index))
+    if len(form.terms) != 1:
         return None
-    found = per_trip(op.lhs)
-    if found is None:
-        return None
-    loop, step, first = found
-    if isinstance(op, arith.MuliOp):
-        return loop, step * by, first * by
-    return loop, step, first + (by if isinstance(op, arith.AddiOp) else -by)
+    ((counter, factor),) = form.terms.items()
+    loop = _counted_loop(stripped(counter))
+    return None if loop is None else (loop, factor, form.constant)
 
 
-def _is_counter(argument: BlockArgument, loop: Operation) -> bool:
+def _counted_loop(value: SSAValue) -> Operation | None:
+    """The loop whose trips a value counts from 0."""
+    if not isinstance(value, BlockArgument):
+        return None
+    loop, carried = value.block.parent_op(), carry_of(value)
     if isinstance(loop, scf.ForOp):
-        return argument.index == 0 and counts_from_zero(loop)
-    if not isinstance(loop, scf.WhileOp) or argument.block is not loop.after_region.block:
-        return False
-    start = terminator(loop.before_region.block).operands[1:][argument.index]
-    following = _made_by(terminator(argument.block).operands[argument.index], arith.AddiOp)
-    return (
-        start is loop.before_region.block.args[argument.index]
-        and constant_int(loop.operands[argument.index]) == 0
-        and following is not None
-        and following.lhs is argument
-        and constant_int(following.rhs) == 1
-    )
+        return loop if value.index == 0 and counts_from_zero(loop) else None
+    if carried is None or loop is None or not is_structured(loop):
+        return None
+    carry = carried[1]
+    return loop if constant_int(carry.init) == 0 and increment(carry.yielded, value) == 1 else None

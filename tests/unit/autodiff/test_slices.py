@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 import mlirad
 from mlirad import pipeline
-from mlirad.dialect.bounds import size_bounds
+from mlirad.analysis.bounds import size_bounds
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, constant, dim, full
 from mlirad.dialect.ops.indexing import extract_slice

@@ -10,9 +10,9 @@ from math import prod
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirad.analysis.bounds import size_bounds
 from mlirad.analysis.loops import Loop, block_of
 from mlirad.autodiff.updates import UpdateOp
-from mlirad.dialect.bounds import size_bounds
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.ops.gather import ScatterUpdateOp

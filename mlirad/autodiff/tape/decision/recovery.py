@@ -17,9 +17,9 @@ from xdsl.traits import SymbolTable
 
 from mlirad.analysis.constants import constant_int
 from mlirad.analysis.loops import Carry, Loop
+from mlirad.analysis.trip_forms import induction
 from mlirad.autodiff.callees import written_by
 from mlirad.autodiff.final import FinalArrays
-from mlirad.autodiff.linear import induction
 from mlirad.autodiff.tape.decision.forward_values import ForwardValue, defining_block, elements_of
 from mlirad.autodiff.tape.decision.live_versions import Reading
 from mlirad.autodiff.tape.decision.plans import Count, FromLaterTrip, ReadFinal, Recompute, Reread, Unstored

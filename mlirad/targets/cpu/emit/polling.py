@@ -16,14 +16,14 @@ stop.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from xdsl.dialects import arith, func, scf
+from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation
 
+from mlirad.analysis.bounds import most_trips
 from mlirad.analysis.constants import constant_int
-from mlirad.lowering.clean_up.ranges import Interval
 from mlirad.lowering.to_loops.leaf_functions import WORK
 from mlirad.targets.cpu.emit.duration import MOVES, elements_moved, work_of_move
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Polling
@@ -37,7 +37,6 @@ _SLOT = "%budget"
 JOB = "%job"
 """In a task: what the pool knows the call by that it is of."""
 _CALL = 32
-_EFFORT = 6
 _COSTS = {"math": 16}
 _FEW = 64
 _WITH_WORK = frozenset({scf.ForOp, scf.WhileOp, func.CallOp, *MOVES})
@@ -83,7 +82,7 @@ def polling_of(function: func.FuncOp, ops: Sequence[Operation], called: set[str]
 def _loop(made: Polling, op: scf.ForOp | scf.WhileOp, trip: int, has_watched: bool) -> tuple[int, bool]:
     """The work of a loop that is not charged when it ends, and whether it, or a loop in it, is watched."""
     if isinstance(op, scf.ForOp):
-        trips, step = _most_trips(op), constant_int(op.step)
+        trips, step = most_trips(op), constant_int(op.step)
         if trips is not None and trips * trip <= SMALL:
             return trips * trip, has_watched
         # The end of a strip may be computed without overflow: of a subscript always, of numbers that begin at one.
@@ -93,43 +92,6 @@ def _loop(made: Polling, op: scf.ForOp | scf.WhileOp, trip: int, has_watched: bo
             return STRIP, True
     made.charges[op] = trip
     return trip, True
-
-
-def _most_trips(op: scf.ForOp) -> int | None:
-    """How many trips a loop makes at most, if that follows from constants: also where it runs to an outer counter."""
-    step = constant_int(op.step)
-    if step is None or step <= 0:
-        return None
-    trips = -(-(_interval(op.ub, _EFFORT).high - _interval(op.lb, _EFFORT).low) // step)
-    return max(0, trips) if trips <= SMALL else None
-
-
-def _interval(value: SSAValue, effort: int) -> Interval:
-    """Bounds of an integer. effort: through how many operations they are looked for."""
-    if (known := constant_int(value)) is not None:
-        return Interval(known, known)
-    owner = value.owner
-    found = Interval()
-    if effort == 0:
-        return found
-    if isinstance(owner, Block):
-        loop = owner.parent_op()
-        if isinstance(loop, scf.ForOp) and value is owner.args[0] and (constant_int(loop.step) or 0) > 0:
-            found = Interval(_interval(loop.lb, effort - 1).low, _interval(loop.ub, effort - 1).high - 1)
-    elif isinstance(owner, arith.IndexCastOp):
-        found = _interval(owner.input, effort - 1)
-    elif isinstance(owner, arith.AddiOp | arith.SubiOp | arith.MinSIOp | arith.MaxSIOp):
-        x, y = _interval(owner.lhs, effort - 1), _interval(owner.rhs, effort - 1)
-        found = _COMBINED[type(owner)](x, y)
-    return found if found.fits else Interval()
-
-
-_COMBINED: dict[type[Operation], Callable[[Interval, Interval], Interval]] = {
-    arith.AddiOp: lambda x, y: Interval(x.low + y.low, x.high + y.high),
-    arith.SubiOp: lambda x, y: Interval(x.low - y.high, x.high - y.low),
-    arith.MinSIOp: lambda x, y: Interval(min(x.low, y.low), min(x.high, y.high)),
-    arith.MaxSIOp: lambda x, y: Interval(max(x.low, y.low), max(x.high, y.high)),
-}
 
 
 def begin(e: FunctionEmitter) -> None:

@@ -8,16 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from mlirad.analysis.constants import constant_int
+from mlirad.analysis.integers import constant_added, constant_interval, integer_of
 from mlirad.analysis.loops import Carries, trip_count
 from mlirad.dialect.core import types
-from mlirad.dialect.ops.check import CheckOp
-from mlirad.dialect.ops.choice import SelectOp
-from mlirad.dialect.ops.elementwise import AddOp, SubOp
-from mlirad.dialect.ops.overflow import HIGHEST, AddFitsOp, SubFitsOp
-from mlirad.lowering.clean_up.ranges import Interval
+from mlirad.dialect.core.intervals import HIGHEST, Interval
+from mlirad.dialect.ops.check import EffectOp
+from mlirad.dialect.ops.overflow import FitsOp
 
 # How many values a counter may pass through in a trip: proofs take bounded time.
 _EFFORT = 64
@@ -75,25 +73,20 @@ class _Search:
 
     def _computed(self, value: SSAValue) -> TripChange | None:
         match op := value.owner:
-            case AddOp() | SubOp():
-                return self._sum(op)
-            case SelectOp():
-                return self._either(op.x, op.y)
             case scf.IfOp():
                 sides = [yielded[op.results.index(value)] for yielded in Carries(op).yielded]  # type: ignore[arg-type]
                 return self._either(*sides) if len(sides) == 2 else None
             case scf.ForOp():
                 return self._loop(op, op.results.index(value))  # type: ignore[arg-type]
+            case Operation():
+                choices = integer_of(op, constant_interval).choices
+                return self._either(*(op.operands[place] for place in choices)) if choices else self._sum(op)
         return None
 
-    def _sum(self, op: AddOp | SubOp) -> TripChange | None:
-        step, before = constant_int(op.y), op.x
-        if step is None and isinstance(op, AddOp):
-            step, before = constant_int(op.x), op.y
-        start = None if step is None else self.of(before)
-        if start is None or step is None:
-            return None
-        return start.then(step if isinstance(op, AddOp) else -step, _is_checked(op))
+    def _sum(self, op: Operation) -> TripChange | None:
+        addition = constant_added(op)
+        start = None if addition is None else self.of(addition[0])
+        return None if start is None or addition is None else start.then(addition[1], _is_checked(op))
 
     def _either(self, x: SSAValue, y: SSAValue) -> TripChange | None:
         first, second = self.of(x), self.of(y)
@@ -108,15 +101,13 @@ class _Search:
         return start.repeated(Interval(0, HIGHEST) if trips is None else Interval(trips, trips), each)
 
 
-def _is_checked(op: AddOp | SubOp) -> bool:
+def _is_checked(op: Operation) -> bool:
     """Whether a check in the same block sees to it that this addition does not wrap."""
-    predicate = AddFitsOp if isinstance(op, AddOp) else SubFitsOp
-    return any(
-        isinstance(use.operation, predicate)
-        and tuple(use.operation.operands) == (op.x, op.y)
-        and any(
-            isinstance(check.operation, CheckOp) and check.operation.parent is op.parent
-            for check in use.operation.results[0].uses
-        )
-        for use in op.x.uses
-    )
+    predicates = [use.operation for use in op.operands[0].uses if isinstance(use.operation, FitsOp)]
+    checks = [
+        use.operation
+        for fits in predicates
+        if fits.OF is op.__class__ and tuple(fits.operands) == tuple(op.operands)
+        for use in fits.result.uses
+    ]
+    return any(isinstance(check, EffectOp) and check.parent is op.parent for check in checks)

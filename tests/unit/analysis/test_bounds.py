@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from mlirad.dialect.bounds import size_bounds
+from mlirad.analysis.bounds import size_bounds
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, constant, emit, full
 from mlirad.dialect.ops.choice import SelectOp

@@ -1,0 +1,141 @@
+"""Bounds of integers and of sizes that are known only at run time, by which memory is planned.
+
+Reads: scf, nd and arith. Writes: nothing. Leaves: intervals of 64-bit values, and upper bounds of sizes, which hold if
+no earlier check has failed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.dialects import scf
+from xdsl.ir import BlockArgument, OpResult, SSAValue
+
+from mlirad.analysis.integers import constant_interval, has_64_bits, integer_of
+from mlirad.analysis.loops import Carries, LoopOp, StructuredOp, carry_number
+from mlirad.dialect.core import types
+from mlirad.dialect.core.intervals import LARGEST_SIZE, Interval
+from mlirad.dialect.core.op import NdOp
+
+Axis = tuple[SSAValue, int]
+
+_EFFORT = 200
+"""How many values one question may look at."""
+
+
+def size_bounds(array: SSAValue) -> list[int | None]:
+    """An upper bound for the size of every axis; None where there is none."""
+    return [_Search().bound(array, axis) for axis in range(len(types.shape(array.type)))]
+
+
+def element_bound(array: SSAValue) -> int | None:
+    """How many elements an array can have."""
+    return _Search().elements(array)
+
+
+def interval_of(value: SSAValue) -> Interval:
+    """Where a number lies."""
+    return _Search().interval(value)
+
+
+def most_trips(loop: scf.ForOp) -> int | None:
+    """How often a loop runs at most each time, also where it runs to an outer counter; None where that is unknown."""
+    search = _Search()
+    step, upper, lower = search.interval(loop.step).number, search.interval(loop.ub), search.interval(loop.lb)
+    return None if step is None or step < 1 else max(0, -((lower.low - upper.high) // step))
+
+
+@dataclass
+class _Search:
+    """One question. `assumed`: carried arrays whose bound is being looked for; they do not raise it themselves."""
+
+    left: int = _EFFORT
+    known: dict[SSAValue, Interval] = field(default_factory=dict)
+    assumed: set[Axis] = field(default_factory=set)
+
+    # --- sizes --------------------------------------------------------------------------------------------------
+
+    def bound(self, array: SSAValue, axis: int) -> int | None:
+        size = types.shape(array.type)[axis]
+        if size >= 0:
+            return size
+        if (array, axis) in self.assumed:
+            return 0
+        self.left -= 1
+        if self.left < 0:
+            return None
+        if isinstance(array.owner, NdOp):
+            return self._of_op(array.owner, axis)
+        sources = _sources(array)
+        self.assumed.add((array, axis))
+        found = [bound for source in sources if (bound := self.bound(source, axis)) is not None]
+        self.assumed.discard((array, axis))
+        return max(found) if sources and len(found) == len(sources) else None
+
+    def _of_op(self, op: NdOp, axis: int) -> int | None:
+        source, whole = op.size_source(axis), op.part_of(axis)
+        if isinstance(source, SSAValue):
+            high = self.interval(source).high
+            bounds = [None if high >= LARGEST_SIZE else max(high, 0)]
+        else:
+            bounds = [None if source is None else self.bound(*source)]
+        if whole is not None:
+            array, place, stride = whole
+            size = self.elements(array) if place is None else self.bound(array, place)
+            bounds.append(None if size is None else -(-size // stride))
+        return min((bound for bound in bounds if bound is not None), default=None)
+
+    def elements(self, array: SSAValue) -> int | None:
+        bounds = [self.bound(array, axis) for axis in range(len(types.shape(array.type)))]
+        known = [bound for bound in bounds if bound is not None]
+        return prod(known) if len(known) == len(bounds) else None
+
+    # --- numbers ------------------------------------------------------------------------------------------------
+
+    def interval(self, value: SSAValue) -> Interval:
+        if not has_64_bits(value.type):
+            return constant_interval(value)
+        if value not in self.known:
+            self.left -= 1
+            if self.left < 0:
+                return constant_interval(value)
+            self.known[value] = Interval()
+            self.known[value] = self._interval(value).wrapped
+        return self.known[value]
+
+    def _interval(self, value: SSAValue) -> Interval:
+        if isinstance(value, BlockArgument):
+            return self._counter(value)
+        assert isinstance(value, OpResult)
+        operands, answer = value.op.operands, integer_of(value.op, self.interval)
+        if answer.sum is not None:
+            return answer.sum.interval(lambda place: self.interval(operands[place]))
+        bound = None
+        if not self.assumed:  # an assumption about an array says nothing about what is computed from its size
+            if answer.size is not None:
+                bound = self.bound(operands[answer.size[0]], answer.size[1])
+            elif answer.counted is not None:
+                bound = self.elements(answer.counted)
+        return answer.interval if bound is None else Interval(0, bound)
+
+    def _counter(self, value: BlockArgument) -> Interval:
+        loop = value.block.parent_op()
+        if not isinstance(loop, scf.ForOp) or value.index != 0:
+            return Interval()
+        low, high = self.interval(loop.lb).low, self.interval(loop.ub).high
+        return Interval(low, max(high - 1, low))
+
+
+def _sources(array: SSAValue) -> list[SSAValue]:
+    """The arrays that a loop's carry, or the result of an `if`, can be."""
+    if isinstance(array, OpResult):
+        op, number = array.op, array.index
+    else:
+        assert isinstance(array, BlockArgument)
+        op, number = array.block.parent_op(), carry_number(array)
+    if not isinstance(op, StructuredOp) or not op.regions[-1].blocks:
+        return []
+    carries = Carries(op)
+    before = [carries.inits[number]] if isinstance(op, LoopOp) else []
+    return [*before, *(yielded[number] for yielded in carries.yielded)]

@@ -1,0 +1,265 @@
+"""What an op says of an integer result: a linear form of its operands, an interval, bounds by operands.
+
+Reads: the intervals of operands. Writes: nothing. Leaves: `Integer`s.
+
+All of it is about exact integers, and 64 bits hold only those from LOWEST to HIGHEST. So a linear form is a value where
+its interval `fits`; where it may not, the value is equal to it modulo 2**64 and nothing else is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from xdsl.ir import SSAValue
+
+Atom = TypeVar("Atom", bound=Hashable)
+Other = TypeVar("Other", bound=Hashable)
+
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
+LARGEST_SIZE = 2**56
+"""No array has more elements along an axis."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """All integers from low to high."""
+
+    low: int = LOWEST
+    high: int = HIGHEST
+
+    @property
+    def fits(self) -> bool:
+        """Whether an i64 can hold every one."""
+        return self.low >= LOWEST and self.high <= HIGHEST
+
+    @property
+    def wrapped(self) -> Interval:
+        """Where an i64 lies that was computed as a number of this interval."""
+        return self if self.fits else _ANYTHING
+
+    @property
+    def number(self) -> int | None:
+        """The number, if there is only one."""
+        return self.low if self.low == self.high else None
+
+    def hull(self, other: Interval) -> Interval:
+        return Interval(min(self.low, other.low), max(self.high, other.high))
+
+    def __add__(self, other: Interval) -> Interval:
+        return Interval(self.low + other.low, self.high + other.high)
+
+    def __mul__(self, other: Interval) -> Interval:
+        return _around(self, other, lambda a, b: a * b)
+
+    def shifted(self, by: int) -> Interval:
+        return Interval(self.low + by, self.high + by)
+
+
+_ANYTHING = Interval()
+
+
+def _around(x: Interval, y: Interval, function: Callable[[int, int], int]) -> Interval:
+    """The values of a function that is monotonous in both arguments."""
+    ends = [function(a, b) for a in (x.low, x.high) for b in (y.low, y.high)]
+    return Interval(min(ends), max(ends))
+
+
+@dataclass(frozen=True)
+class LinearForm(Generic[Atom]):
+    """constant + the sum of coefficient * atom. An atom is what stands for a number: a value, an operand's place."""
+
+    constant: int = 0
+    terms: Mapping[Atom, int] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash((self.constant, frozenset(self.terms.items())))
+
+    @classmethod
+    def of(cls, atom: Atom) -> LinearForm[Atom]:
+        return cls(0, {atom: 1})
+
+    @property
+    def number(self) -> int | None:
+        """The number that it is, if it has no terms."""
+        return None if self.terms else self.constant
+
+    @property
+    def atom(self) -> Atom | None:
+        """The atom that it is, if it is one."""
+        if self.constant or len(self.terms) != 1:
+            return None
+        ((atom, coefficient),) = self.terms.items()
+        return atom if coefficient == 1 else None
+
+    def plus(self, other: LinearForm[Atom], times: int = 1) -> LinearForm[Atom]:
+        """self + times * other"""
+        terms = dict(self.terms)
+        for atom, coefficient in other.terms.items():
+            terms[atom] = terms.get(atom, 0) + times * coefficient
+        kept = {atom: coefficient for atom, coefficient in terms.items() if coefficient}
+        return LinearForm(self.constant + times * other.constant, kept)
+
+    def __add__(self, other: LinearForm[Atom]) -> LinearForm[Atom]:
+        return self.plus(other)
+
+    def __sub__(self, other: LinearForm[Atom]) -> LinearForm[Atom]:
+        return self.plus(other, -1)
+
+    def scaled(self, factor: int) -> LinearForm[Atom]:
+        if not factor:
+            return LinearForm()
+        return LinearForm(self.constant * factor, {atom: own * factor for atom, own in self.terms.items()})
+
+    def shifted(self, by: int) -> LinearForm[Atom]:
+        return LinearForm(self.constant + by, self.terms)
+
+    def without(self, atom: Atom) -> LinearForm[Atom]:
+        return LinearForm(self.constant, {other: own for other, own in self.terms.items() if other is not atom})
+
+    def put(self, form_of: Callable[[Atom], LinearForm[Other]]) -> LinearForm[Other]:
+        """The form, with every atom replaced by a form."""
+        result: LinearForm[Other] = LinearForm(self.constant)
+        for atom, coefficient in self.terms.items():
+            result = result.plus(form_of(atom), coefficient)
+        return result
+
+    def interval(self: LinearForm[Atom], interval_of: Callable[[Atom], Interval]) -> Interval:
+        """Where the exact number lies."""
+        low = high = self.constant
+        for atom, coefficient in self.terms.items():
+            ends = interval_of(atom)
+            first, last = coefficient * ends.low, coefficient * ends.high
+            low, high = low + min(first, last), high + max(first, last)
+        return Interval(low, high)
+
+
+Sum = LinearForm[int]
+"""Of operands, by their places."""
+
+
+@dataclass(frozen=True)
+class Integer:
+    """What an op knows of its integer result. (By default nothing.)
+
+    sum: the result is this sum of operands, modulo 2**64. interval: the exact result lies in it. above, below: sums
+    that the result never exceeds, and never falls below. choices: operands one of which it is. size: it is the size of
+    an operand along an axis. counted: an array of whose elements it counts some.
+    """
+
+    sum: Sum | None = None
+    interval: Interval = _ANYTHING
+    above: tuple[Sum, ...] = ()
+    below: tuple[Sum, ...] = ()
+    choices: tuple[int, ...] = ()
+    size: tuple[int, int] | None = None
+    counted: SSAValue | None = None
+
+
+Values = LinearForm[SSAValue]
+
+
+class Proofs(Protocol):
+    """What is known of the integers at one place of a program."""
+
+    def sum_of(self, value: SSAValue) -> Values:
+        """The exact number that a value is, as a form of earlier values."""
+        ...
+
+    def interval(self, value: SSAValue) -> Interval: ...
+
+    def is_never_negative(self, total: Values) -> bool:
+        """Whether it is proved that total >= 0."""
+        ...
+
+    def fits(self, total: Values) -> bool:
+        """Whether it is proved, or has been checked, that an i64 can hold total."""
+        ...
+
+    def implied(self, condition: SSAValue, truth: bool) -> Sequence[Values]:
+        """The forms that are not negative where a condition has this outcome."""
+        ...
+
+    def checked(self, condition: SSAValue) -> Sequence[Values]:
+        """The forms that are not negative once it has been checked that the condition holds."""
+        ...
+
+
+UNKNOWN = Integer()
+_X, _Y = Sum.of(0), Sum.of(1)
+_FIRST, _SECOND = Integer(_X), Integer(_Y)
+_SUM, _DIFFERENCE, _NEGATED = Integer(_X + _Y), Integer(_X - _Y), Integer(_X.scaled(-1))
+
+
+def constant(number: int) -> Integer:
+    return Integer(Sum(number), Interval(number, number))
+
+
+def same(_x: Interval) -> Integer:
+    return _FIRST
+
+
+def negated(_x: Interval) -> Integer:
+    return _NEGATED
+
+
+def total(_x: Interval, _y: Interval) -> Integer:
+    return _SUM
+
+
+def difference(_x: Interval, _y: Interval) -> Integer:
+    return _DIFFERENCE
+
+
+def product(x: Interval, y: Interval) -> Integer:
+    if y.number is not None:
+        return Integer(_X.scaled(y.number))
+    return Integer(interval=x * y) if x.number is None else Integer(_Y.scaled(x.number))
+
+
+def floor_quotient(x: Interval, y: Interval) -> Integer:
+    if y.low < 1:
+        return UNKNOWN
+    interval = _around(x, y, lambda a, b: a // b)
+    return Integer(interval=interval, above=(_X,) if x.low >= 0 else (), below=(_X,) if x.high <= 0 else ())
+
+
+def remainder(_x: Interval, y: Interval) -> Integer:
+    """Of the floor quotient."""
+    return UNKNOWN if y.low < 1 else Integer(interval=Interval(0, y.high - 1), above=(_Y.shifted(-1),))
+
+
+def smallest(x: Interval, y: Interval) -> Integer:
+    if x.high <= y.low or y.high <= x.low:
+        return _FIRST if x.high <= y.low else _SECOND
+    return Integer(interval=Interval(min(x.low, y.low), min(x.high, y.high)), above=(_X, _Y), choices=(0, 1))
+
+
+def largest(x: Interval, y: Interval) -> Integer:
+    if x.low >= y.high or y.low >= x.high:
+        return _FIRST if x.low >= y.high else _SECOND
+    return Integer(interval=Interval(max(x.low, y.low), max(x.high, y.high)), below=(_X, _Y), choices=(0, 1))
+
+
+def selected(condition: Interval, x: Interval, y: Interval) -> Integer:
+    if condition.number is not None:
+        return Integer(Sum.of(1 if condition.number else 2))
+    return Integer(interval=x.hull(y), choices=(1, 2))
+
+
+def wrapped_index(index: Interval, size: Interval) -> Integer:
+    """The index, or the index plus the size if it is negative. Nothing says that it is in range."""
+    if index.low >= 0 or index.high < 0:
+        return _FIRST if index.low >= 0 else _SUM
+    return Integer(interval=Interval(0, index.high).hull(Interval(index.low + size.low, size.high - 1)))
+
+
+def checked_index(index: Interval, size: Interval) -> Integer:
+    """The wrapped index, which is in range."""
+    in_range = Interval(0, max(min(size.high, HIGHEST) - 1, 0))
+    return Integer(wrapped_index(index, size).sum, in_range, above=(_Y.shifted(-1),))
+
+
+def size_along(axis: int) -> Integer:
+    return Integer(interval=Interval(0, LARGEST_SIZE), size=(0, axis))

@@ -1,0 +1,178 @@
+"""What is said of integers holds for every value, computed exactly as 64 bits compute it, wrap-around included."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from mlirad.analysis.bounds import interval_of
+from mlirad.analysis.integers import increment, integer_of, interval_of_type, linear_form
+from mlirad.analysis.ranges import Ranges
+from mlirad.analysis.trip_forms import Form, Opaque, Term, Trip, is_above, linear
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, constant, emit, insert
+from mlirad.dialect.core.intervals import HIGHEST, LOWEST, Interval, LinearForm, Sum
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.check import CheckFailed, CheckIndexOp
+from mlirad.dialect.ops.choice import MaximumOp, MinimumOp, SelectOp
+from mlirad.dialect.ops.compare import CastOp, LessOp
+from mlirad.dialect.ops.division import FloorDivOp, ModOp
+from mlirad.dialect.ops.elementwise import AddOp, MulOp, NegOp, SubOp
+from mlirad.dialect.ops.indexing import WrapIndexOp
+
+NEAR = [LOWEST, LOWEST + 1, -(2**32), -9, -3, -1, 0, 1, 2, 3, 10, 2**31, 2**62, HIGHEST - 1, HIGHEST]
+TWO = (AddOp, SubOp, MulOp, MinimumOp, MaximumOp, FloorDivOp, ModOp, WrapIndexOp)
+
+
+def _cast(x: Expr, _: Expr) -> Expr:
+    return emit(CastOp, emit(CastOp, x, result_type=types.from_dtype(np.dtype("int16"))), result_type=types.I64)
+
+
+STEPS: list[Callable[[Expr, Expr], Expr]] = [
+    *(lambda x, y, kind=kind: emit(kind, x, y) for kind in TWO),
+    lambda x, _: emit(NegOp, x),
+    lambda x, y: emit(SelectOp, emit(LessOp, x, y), x, y),
+    lambda x, y: emit(CheckIndexOp, x, y, axis=0),
+    _cast,
+]
+
+
+class Program:
+    """Random arithmetic on numbers that are known here: `numbers` has what each value is."""
+
+    def __init__(self, seed: int, length: int = 12):
+        self.draw = random.Random(seed)
+        self.block = Block(arg_types=[types.I64] * 3)
+        self.numbers: dict[SSAValue, int] = {arg: self.number() for arg in self.block.args}
+        with building(self.block):
+            for _ in range(4):
+                self.evaluate(constant(self.number(), types.I64))
+            for _ in range(length):
+                x, y = self.draw.choices([value for value in self.numbers if value.type == types.I64], k=2)
+                self.evaluate(self.draw.choice(STEPS)(Expr(x), Expr(y)))
+
+    def number(self) -> int:
+        return self.draw.choice([self.draw.choice(NEAR), self.draw.randint(-20, 20)])
+
+    def evaluate(self, made: Expr) -> None:
+        last = made.value.owner
+        assert isinstance(last, Operation)
+        operands = [operand.owner for operand in last.operands if operand not in self.numbers]
+        for owner in operands:
+            assert isinstance(owner, NdOp)
+            self.evaluate(Expr(owner.results[0]))
+        assert isinstance(last, NdOp)
+        kinds = [types.to_dtype(operand.type) for operand in last.operands]
+        arrays = [kind.type(self.numbers[each]) for kind, each in zip(kinds, last.operands, strict=True)]
+        try:
+            with np.errstate(all="ignore"):
+                self.numbers[last.results[0]] = int(last.reference(*arrays))
+        except CheckFailed:
+            last.detach()
+
+    def around(self, value: SSAValue) -> Interval:
+        """An interval that has the number."""
+        number, whole = self.numbers[value], interval_of_type(value.type)
+        ends = self.draw.choice([(0, 0), (0, 5), (3, 0), (2**33, 2**34), (2**64, 2**64)])
+        return Interval(max(number - ends[0], whole.low), min(number + ends[1], whole.high))
+
+
+def _contains(interval: Interval, number: int) -> bool:
+    return interval.low <= number <= interval.high
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_what_ops_answer_holds(seed: int) -> None:
+    asked = 0
+    for part in range(5):
+        program = Program(5 * seed + part)
+        for value, number in program.numbers.items():
+            op = value.owner
+            if not isinstance(op, Operation) or value.type != types.I64:
+                continue
+            operands = [program.numbers[operand] for operand in op.operands]
+            exactly = lambda sum_, operands=operands: sum_.put(lambda place: Sum(operands[place])).constant
+            answer = integer_of(op, program.around)
+            if answer.sum is not None:
+                assert (exactly(answer.sum) - number) % 2**64 == 0, (op, operands)
+            assert _contains(answer.interval.wrapped, number), (op, operands)
+            assert all(number <= exactly(bound) for bound in answer.above), (op, operands)
+            assert all(number >= exactly(bound) for bound in answer.below), (op, operands)
+            assert not answer.choices or number in [operands[place] for place in answer.choices]
+            asked += answer.sum is not None or answer.interval != Interval()
+    assert asked > 10
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_forms_and_intervals_hold(seed: int) -> None:
+    for part in range(5):
+        program = Program(1000 + 5 * seed + part)
+        numbers = program.numbers
+        ranges = Ranges()
+        for value, number in numbers.items():
+            if value.type != types.I64:
+                continue
+            assert _contains(interval_of(value), number)
+            form = linear_form(value).put(lambda atom: LinearForm(numbers[atom]))
+            assert (form.constant - number) % 2**64 == 0
+            of_trips = linear(value).put(
+                lambda term: LinearForm(numbers[term.value] if isinstance(term, Opaque) else 0)
+            )
+            assert (of_trips.constant - number) % 2**64 == 0
+            if isinstance(op := value.owner, Operation):
+                ranges.learn(value, integer_of(op, ranges.interval), op.operands)
+            exact = ranges.sum_of(value).put(lambda atom: LinearForm(numbers[atom]))
+            assert exact.constant == number, "a sum that is noted is the value, not only modulo 2**64"
+            assert _contains(ranges.interval(value), number)
+            for other in list(numbers)[:5]:
+                if ranges.is_below(value, other):
+                    assert number < numbers[other]
+                step = increment(value, other)
+                assert step is None or (numbers[other] + step - number) % 2**64 == 0
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_the_interval_of_a_type_has_its_ends(dtype: str) -> None:
+    kind = np.dtype(dtype)
+    ends = (0, 1) if dtype == "bool" else (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
+    assert interval_of_type(types.from_dtype(kind)) == Interval(*ends)
+
+
+def test_equal_forms_are_equal_in_whatever_order_they_were_made() -> None:
+    x, y = LinearForm.of("x"), LinearForm.of("y")
+    one, other = x.scaled(2) + y.shifted(3), y + x + x.shifted(3)
+    assert one == other and hash(one) == hash(other) and (one - other).number == 0
+    assert (x - y).without("y").atom == "x" and (x + y).atom is None and x.scaled(0).number == 0
+    assert one.interval({"x": Interval(-1, 2), "y": Interval(0, 1)}.__getitem__) == Interval(1, 8)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_indices_that_are_proved_apart_are_apart_modulo_2_to_the_64(seed: int) -> None:
+    """Forms in two counters with factors up to the limits: where one is proved above the other, all values differ."""
+    draw, proved = random.Random(seed), 0
+    for _ in range(100):
+        counts = draw.choices([1, 2, 3, 9, 2**16, 2**40], k=2)
+        with building(Block()):
+            loops = [_loop(count) for count in counts]
+        factors = [draw.choice([0, 1, 1, -1, 2, 3, 2**24, 2**62, 2**63]) for _ in loops]
+        terms: dict[Term, int] = {Trip(loop): factor for loop, factor in zip(loops, factors, strict=True) if factor}
+        form: Form = LinearForm(draw.choice([-1, 0, 1, 5, 2**40, 2**62, 2**64 - 3, 2**64]), terms)
+        if not is_above(form, LinearForm(), {}):
+            continue
+        proved += 1
+        for trips in product(*({0, 1, count // 2, count - 1} for count in counts)):
+            total = form.constant + sum(factor * trip for factor, trip in zip(factors, trips, strict=True))
+            if all(trip < count for trip, count in zip(trips, counts, strict=True)):
+                assert total % 2**64 != 0, (form.constant, factors, trips)
+    assert proved > 5
+
+
+def _loop(count: int) -> scf.ForOp:
+    zero, end, one = (constant(number, types.I64).value for number in (0, count, 1))
+    return insert(scf.ForOp(zero, end, one, (), Region(Block([scf.YieldOp()], arg_types=[types.I64]))))
