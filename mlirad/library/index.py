@@ -5,6 +5,8 @@ from __future__ import annotations
 FUNCTIONS: dict[str, str] = {
     "numpy.append": "joining:append",
     "numpy.column_stack": "joining:column_stack",
+    "numpy.cumprod": "accumulations:cumprod",
+    "numpy.cumsum": "accumulations:cumsum",
     "numpy.diff": "differences:diff",
     "numpy.hstack": "joining:hstack",
     "numpy.ptp": "reductions:ptp",
@@ -16,5 +18,7 @@ FUNCTIONS: dict[str, str] = {
 }
 
 METHODS: dict[str, str] = {
+    "cumprod": "accumulations:cumprod",
+    "cumsum": "accumulations:cumsum",
     "trace": "matrices:trace",
 }

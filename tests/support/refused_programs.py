@@ -18,7 +18,7 @@ BODIES = r"""
 return np.sort(x)
 return np.sni(x)
 return x.summ()
-return x.cumsum()
+return x.argsort()
 return x[0].foo
 return y.foo
 return (x+1j)

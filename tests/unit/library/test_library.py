@@ -16,6 +16,21 @@ from mlirad.testing.interpreted import Interpreted
 # Calls of one array; NumPy's exception is expected where it raises one.
 CALLS: dict[str, list[Callable[[Any], Any]]] = {
     "numpy.ptp": [lambda a: np.ptp(a), lambda a: np.ptp(a, axis=-1), lambda a: np.ptp(a, 0, keepdims=True)],
+    "numpy.cumsum": [
+        lambda a: np.cumsum(a),
+        lambda a: np.cumsum(a, 0),
+        lambda a: a.cumsum(axis=-1),
+        lambda a: np.cumsum(a, 1, dtype=np.float32),
+        lambda a: np.cumsum(a[0, 0] if a.size else 2.5),
+        lambda a: np.cumsum(a, axis=5),
+    ],
+    "numpy.cumprod": [
+        lambda a: np.cumprod(a),
+        lambda a: np.cumprod(a, axis=0),
+        lambda a: a.cumprod(-1),
+        lambda a: np.cumprod(a[0], dtype=np.int64),
+        lambda a: np.cumprod(a, 2),
+    ],
     "numpy.diff": [
         lambda a: np.diff(a),
         lambda a: np.diff(a, 2, 0),
