@@ -4,10 +4,14 @@ from __future__ import annotations
 
 FUNCTIONS: dict[str, str] = {
     "numpy.append": "joining:append",
+    "numpy.argwhere": "selections:argwhere",
     "numpy.column_stack": "joining:column_stack",
+    "numpy.compress": "selections:compress",
     "numpy.cumprod": "accumulations:cumprod",
     "numpy.cumsum": "accumulations:cumsum",
     "numpy.diff": "differences:diff",
+    "numpy.extract": "selections:extract",
+    "numpy.flatnonzero": "selections:flatnonzero",
     "numpy.hstack": "joining:hstack",
     "numpy.ptp": "reductions:ptp",
     "numpy.roll": "differences:roll",

@@ -13,23 +13,33 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, constant, emit
 from mlirad.dialect.ops.choice import SelectOp
 from mlirad.dialect.ops.compare import cast as cast_expr
-from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
+from mlirad.errors import DTypeError, StaticValueError
 from mlirad.frontend.numpy import numpy_elementwise
 from mlirad.frontend.numpy.declarations import compiles
-from mlirad.frontend.values import nep50
+from mlirad.frontend.values import masks, nep50
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.sizes import Shape, broadcast_shapes, filled, stretched
-from mlirad.frontend.values.traced import Number, Traced, as_operand, in_type, origins_of, shape_of, stand_in
+from mlirad.frontend.values.traced import Number, Traced, as_operand, as_traced, in_type, origins_of, shape_of, stand_in
 
 _MISSING = object()
 
 
-@compiles(np.where)
-def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING) -> Traced:
-    if x is _MISSING and y is _MISSING:
-        raise UnsupportedSyntaxError(
-            "np.where(condition) is not supported: its shape depends on data", hint="write np.where(condition, x, y)"
+@compiles(np.nonzero, method="nonzero", is_row_major=True)
+def nonzero(a: Any) -> tuple[Traced, ...]:
+    """For each axis, where the elements are that are not zero."""
+    x = as_traced(a)
+    if not x.ndim:
+        raise StaticValueError(
+            "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead. If the context "
+            "of this error is of the form `arr[nonzero(cond)]`, just use `arr[cond]`."
         )
+    return tuple(masks.indices(Traced(numpy_elementwise.truths(x, x.shape))))
+
+
+@compiles(np.where)
+def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING) -> Traced | tuple[Traced, ...]:
+    if x is _MISSING and y is _MISSING:
+        return nonzero(condition)
     if x is _MISSING or y is _MISSING:
         raise StaticValueError("either both or neither of x and y should be given")
     test, left, right = as_operand(condition), as_operand(x), as_operand(y)

@@ -21,10 +21,11 @@ from mlirad.frontend.numpy.declarations import compiles, declare
 from mlirad.frontend.numpy.numpy_creation import filled
 from mlirad.frontend.numpy.view_functions import ViewFunction, flattened, flipped
 from mlirad.frontend.numpy.view_functions import diag as diag_of_view
-from mlirad.frontend.values import nep50, shapes, sizes
+from mlirad.frontend.values import affine, nep50, shapes, sizes
 from mlirad.frontend.values.basic_indexing import compose
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.traced import (
+    DATA,
     Traced,
     as_operand,
     as_traced,
@@ -136,6 +137,9 @@ def concatenate(arrays: Any, axis: Any = 0, dtype: Any = None) -> Traced:
 def _joined(values: Sequence[Traced], axis: Any, dtype: Any, function: Callable[..., Any]) -> Traced:
     """The arrays along an axis; what does not fit is refused by `function`."""
     require_static(axis, "the axis of np.concatenate")
+    if not all(sizes.is_static(x.shape) for x in values):
+        lines = values if axis is not None else [x if x.ndim == 1 else flat(x) for x in values]
+        return _joined_at_run_time(lines, 0 if axis is None else axis, dtype, function)
     with numpys_refusal():
         shadows = [np.broadcast_to(np.ones((), x.dtype), x.static_shape("np.concatenate")) for x in values]
         asked = function(shadows, axis=axis)
@@ -152,6 +156,45 @@ def _joined(values: Sequence[Traced], axis: Any, dtype: Any, function: Callable[
         contents = put(compose(whole, (slice(None),) * place + (slice(begin, end),)), contents, x.expr)
         begin = end
     return Traced(contents)
+
+
+def _joined_at_run_time(values: Sequence[Traced], axis: int, dtype: Any, function: Callable[..., Any]) -> Traced:
+    """The arrays along an axis, of sizes that only the run knows."""
+    with numpys_refusal():
+        asked = function([np.ones((1,) * x.ndim, x.dtype) for x in values], axis=axis)
+    found = nep50.require_dtype(asked.dtype, "a concatenation") if dtype is None else nep50.dtype_of(dtype)
+    place, first = shapes.normalize_axis(axis, asked.ndim), values[0].shape
+    for number, x in enumerate(values[1:], 1):
+        for other in range(asked.ndim):
+            if other != place:
+                _require_match(first[other], x.shape[other], other, number)
+    total: affine.Int = 0
+    for x in values:
+        total = affine.add(total, sizes.value_of(x.shape[place]))
+    length = sizes.as_size(total, sizes.origins_of([x.shape[place] for x in values]))
+    shape = (*first[:place], length, *first[place + 1 :])
+    whole = View.of(shape, found)
+    contents = filled(constant(0, types.from_dtype(found)), shape).expr
+    begin: affine.Int = 0
+    for x in values:
+        size = x.shape[place]
+        starts = [begin if other == place else 0 for other in range(asked.ndim)]
+        part = whole.affine(range(asked.ndim), starts, (*shape[:place], size, *shape[place + 1 :]))
+        contents = put(part, contents, sizes.fitted(cast(x, found).expr, part.shape))
+        begin = affine.add(begin, sizes.value_of(size))
+    return Traced(contents, origins=frozenset({DATA}))
+
+
+def _require_match(first: sizes.Size, other: sizes.Size, axis: int, number: int) -> None:
+    message = (
+        "all the input array dimensions except for the concatenation axis must match exactly, but along dimension "
+        f"{axis}, the array at index 0 has size {{0}} and the array at index {number} has size {{1}}"
+    )
+    if isinstance(first, int) and isinstance(other, int):
+        if first != other:
+            raise StaticValueError(message.format(first, other))
+        return
+    sizes.require_equal(first, other, message)
 
 
 def _with_axis(x: Traced, axis: int) -> Traced:

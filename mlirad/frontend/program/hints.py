@@ -13,7 +13,6 @@ REPLACEMENTS: Mapping[str, str] = {
     "np.sort": "sort before the call, outside",
     "np.partition": "sort before the call, outside",
     "np.argsort": "sort before the call, outside",
-    "np.nonzero": "use np.where(condition, x, y)",
     "np.linalg.norm": "write np.sqrt(np.sum(x * x))",
     "np.round": "use np.where and //",
     "np.around": "use np.where and //",

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.gather import CheckIndicesOp, constant_indices, wrapped_indices
 from mlirad.dialect.ops.movement import reshape
+from mlirad.dialect.ops.places import mask_of
 from mlirad.errors import ShapeError, StaticIndexError, UnsupportedSyntaxError
 from mlirad.frontend.values import masks, sizes
 from mlirad.frontend.values.numpys_errors import numpys_refusal
@@ -63,11 +65,18 @@ class IndexArrays:
         whole = self.shape
         found = [
             sizes.stretched(value.contents, whole)
-            if isinstance(value, Traced) and number in self.in_range
+            if isinstance(value, Traced) and (number in self.in_range or _is_in_range(value, shape[axis]))
             else _checked(value, named, shape[axis], whole, boundscheck)
             for number, (value, axis, named) in enumerate(zip(self.values, self.axes, self.named, strict=True))
         ]
         return found, {"axes": self.axes, "at": self.at}
+
+
+def _is_in_range(value: Traced, size: Size) -> bool:
+    """Whether the indices are the places of a mask that is not longer than the axis."""
+    mask = mask_of(value.expr.value)
+    places = () if mask is None else types.shape(mask.type)
+    return mask is not None and isinstance(size, int) and min(places) >= 0 and prod(places) <= size
 
 
 def _checked(value: np.ndarray | Traced, axis: int, size: Size, whole: Shape, boundscheck: bool) -> Expr:
