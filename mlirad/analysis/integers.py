@@ -45,12 +45,15 @@ def has_64_bits(type: Attribute) -> bool:
     return type == types.I64 or isinstance(type, IndexType)
 
 
+def answers_integer(op: Operation) -> bool:
+    """Whether anything may be known of an op's result."""
+    return _question(op.__class__) is not None and has_64_bits(op.results[0].type)
+
+
 def integer_of(op: Operation, interval_of: Callable[[SSAValue], Interval]) -> Integer:
     """What an op knows of its result, if that has 64 bits; its operands lie in these intervals."""
     question = _question(op.__class__)
-    if question is None or not has_64_bits(op.results[0].type):
-        return UNKNOWN
-    return question(op, *map(interval_of, op.operands))
+    return question(op, *map(interval_of, op.operands)) if question and answers_integer(op) else UNKNOWN
 
 
 @cache

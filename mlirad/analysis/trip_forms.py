@@ -86,8 +86,8 @@ def _is_exact(form: Form) -> bool:
 
 def _interval(form: Form) -> Interval:
     """Where the value of a form lies."""
-    if form.number is not None:
-        return Interval(form.constant, form.constant).wrapped
+    if form.value is not None:
+        return Interval(form.value, form.value)
     return Interval(0, HIGHEST) if is_at_least(form, 0, {}) else Interval()
 
 

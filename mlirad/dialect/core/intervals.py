@@ -86,6 +86,11 @@ class LinearForm(Generic[Atom]):
         return None if self.terms else self.constant
 
     @property
+    def value(self) -> int | None:
+        """The i64 that was computed as this form, if it has no terms."""
+        return None if self.terms else (self.constant - LOWEST) % 2**64 + LOWEST
+
+    @property
     def atom(self) -> Atom | None:
         """The atom that it is, if it is one."""
         if self.constant or len(self.terms) != 1:
@@ -146,6 +151,7 @@ class Integer:
     sum: the result is this sum of operands, modulo 2**64. interval: the exact result lies in it. above, below: sums
     that the result never exceeds, and never falls below. choices: operands one of which it is. size: it is the size of
     an operand along an axis. counted: an array of whose elements it counts some.
+    quotient: it is this sum of operands, divided by the number and rounded down.
     """
 
     sum: Sum | None = None
@@ -155,6 +161,7 @@ class Integer:
     choices: tuple[int, ...] = ()
     size: tuple[int, int] | None = None
     counted: SSAValue | None = None
+    quotient: tuple[Sum, int] | None = None
 
 
 Values = LinearForm[SSAValue]
@@ -222,7 +229,8 @@ def floor_quotient(x: Interval, y: Interval) -> Integer:
     if y.low < 1:
         return UNKNOWN
     interval = _around(x, y, lambda a, b: a // b)
-    return Integer(interval=interval, above=(_X,) if x.low >= 0 else (), below=(_X,) if x.high <= 0 else ())
+    quotient = None if y.number is None else (_X, y.number)
+    return Integer(None, interval, (_X,) if x.low >= 0 else (), (_X,) if x.high <= 0 else (), quotient=quotient)
 
 
 def remainder(_x: Interval, y: Interval) -> Integer:

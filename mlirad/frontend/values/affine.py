@@ -8,79 +8,66 @@ equal are equal values; a bound is proved only where the form's own bounds fit i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
+from mlirad.analysis.integers import answers_integer, constant_interval, integer_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, constant, insert
-from mlirad.dialect.ops.check import CheckIndexOp
-from mlirad.dialect.ops.choice import MaximumOp, MinimumOp
-from mlirad.dialect.ops.constant import ConstantOp
-from mlirad.dialect.ops.division import FloorDivOp
-from mlirad.dialect.ops.elementwise import AddOp, MulOp, NegOp, SubOp
-from mlirad.dialect.ops.indexing import WrapIndexOp
-from mlirad.dialect.ops.movement import DimOp, size_of
+from mlirad.dialect.core.intervals import LARGEST_SIZE, Integer, Interval, LinearForm
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.movement import size_of
 from mlirad.frontend.values.known_facts import is_recent, recall, remember
 from mlirad.xdsl_support.effects import has_no_effect
 
 Int = int | Expr
-Number = int | Fraction
+Form = LinearForm[Hashable]
+"""An atom is an i64 value, or the key of what computes it, so that two values computed alike are one atom."""
 
-_LIMIT = 2**63
 # A loop has fewer iterations: they would take centuries.
 SMALL = _ITERATIONS = 2**60
-
-
-@dataclass(frozen=True)
-class Form:
-    """sum(coefficient * atom) + constant. An atom is an i64 value, or the key of what computes it, so that two values
-    computed alike are one atom."""
-
-    terms: tuple[tuple[Hashable, Number], ...]
-    constant: Number
-
-    @staticmethod
-    def of(terms: dict[Hashable, Number], constant: Number) -> Form:
-        kept = ((atom, factor) for atom, factor in terms.items() if factor)
-        return Form(tuple(sorted(kept, key=lambda term: hash(term[0]))), constant)
-
-    def __add__(self, other: Form) -> Form:
-        terms = dict(self.terms)
-        for atom, factor in other.terms:
-            terms[atom] = terms.get(atom, 0) + factor
-        return Form.of(terms, self.constant + other.constant)
-
-    def __sub__(self, other: Form) -> Form:
-        return self + other.scaled(-1)
-
-    def scaled(self, factor: Number) -> Form:
-        return Form(tuple((atom, own * factor) for atom, own in self.terms if factor), self.constant * factor)
-
-    def shifted(self, constant: Number) -> Form:
-        return Form(self.terms, self.constant + constant)
+# What is computed of more such atoms, one of the other, is an atom by its value: each bound takes twice the time.
+_DEEPEST = 4
+_ANYTHING = Interval()
 
 
 @dataclass(frozen=True)
 class _Limit:
-    """The number of an iteration, from 0. upper: a form that it never exceeds, if one is known.
+    """A number of an iteration, which is not negative. `divisor` times it does not exceed the form `upper`, if known.
     rank: loops are numbered from the outside."""
 
     upper: Form | None
+    divisor: int
     rank: int
 
 
-# Whose results are forms of their operands'.
-_KNOWN = {NegOp, AddOp, SubOp, MulOp, MaximumOp, MinimumOp, WrapIndexOp, CheckIndexOp, DimOp, FloorDivOp}
+@dataclass(frozen=True)
+class Computed:
+    """What an op computes of operands of these forms; `key` is equal for ops that compute the same."""
+
+    key: Hashable
+    op: NdOp = field(compare=False)
+    forms: Sequence[Form] = field(compare=False)
+    depth: int = field(compare=False)
+
+    @classmethod
+    def of(cls, op: NdOp, forms: Sequence[Form]) -> Computed:
+        is_symmetric = integer_of(op, constant_interval).choices == (0, 1)
+        inner = (atom.depth for form in forms for atom in form.terms if isinstance(atom, Computed))
+        key = op.name, frozenset(op.properties.items()), frozenset(forms) if is_symmetric else tuple(forms)
+        return cls(key, op, forms, 1 + max(inner, default=0))
+
+    @property
+    def answer(self) -> Integer:
+        intervals = {operand: _interval(form) for operand, form in zip(self.op.operands, self.forms, strict=True)}
+        return integer_of(self.op, intervals.__getitem__)
 
 
 def form_of(x: Int) -> Form:
-    if isinstance(x, int):
-        return Form((), x)
-    return _form(x.value, {})
+    return LinearForm(x) if isinstance(x, int) else _form(x.value, {})
 
 
 def _form(value: SSAValue, known: dict[SSAValue, Form]) -> Form:
@@ -90,41 +77,25 @@ def _form(value: SSAValue, known: dict[SSAValue, Form]) -> Form:
 
 
 def _new_form(value: SSAValue, known: dict[SSAValue, Form]) -> Form:
-    op = value.owner
-    kind = op.__class__
-    if kind is ConstantOp:
-        assert isinstance(op, ConstantOp)
-        return Form((), int(op.reference()))
-    if kind not in _KNOWN:
-        return _atom(value)
-    assert isinstance(op, Operation)
-    if kind is DimOp:
-        assert isinstance(op, DimOp)
-        source = size_of(op.x, op.axis.value.data)
-        return _form(source, known) if isinstance(source, SSAValue) else _atom(("dim", *source))
+    op, is_atom = value.owner, LinearForm.of(value)
+    if not isinstance(op, NdOp) or not answers_integer(op):
+        return is_atom
+    answer = integer_of(op, constant_interval)
+    if answer.size is not None:
+        source = size_of(op.operands[answer.size[0]], answer.size[1])
+        return _form(source, known) if isinstance(source, SSAValue) else LinearForm.of(("dim", *source))
+    if any(operand.type != types.I64 for operand in op.operands):
+        return is_atom
     forms = [_form(operand, known) for operand in op.operands]
-    if kind is NegOp:
-        return forms[0].scaled(-1)
-    x, y = forms
-    if kind is AddOp:
-        return x + y
-    if kind is SubOp:
-        return x - y
-    if kind is MulOp:
-        for factor, other in ((x, y), (y, x)):
-            if not factor.terms:
-                return other.scaled(factor.constant)
-    elif kind in (MaximumOp, MinimumOp):
-        return _atom((op.name, frozenset({x, y})))
-    elif kind in (WrapIndexOp, CheckIndexOp):
-        return x if _is_natural(x) else _atom(("wrap", x, y))
-    elif kind is FloorDivOp and not y.terms and y.constant > 0:
-        return _atom(("//", x, y.constant))
-    return _atom(value)
-
-
-def _atom(key: Hashable) -> Form:
-    return Form(((key, 1),), 0)
+    if answer.sum is None:
+        computed = Computed.of(op, forms)
+        if computed.depth > _DEEPEST:
+            return is_atom
+        answer = computed.answer
+        if answer.sum is None:
+            return LinearForm.of(computed)
+    form = answer.sum.put(forms.__getitem__)
+    return form if form.value is None else LinearForm(form.value)
 
 
 # --- bounds -----------------------------------------------------------------------------------------------------
@@ -134,137 +105,102 @@ def remember_iteration(number: Expr, length: Int) -> None:
     """`number` counts the iterations of a loop, from 0; `length` is how many there are."""
     outer = recall("loops") or 0
     remember("loops", outer + 1)
-    last = _trips(length).shifted(-1)
-    upper = last if _interval(last) is not None else None
-    remember(("limit", number.value), _Limit(upper, outer))
+    trips, divisor = _trips(form_of(length))
+    last = trips.shifted(-divisor)
+    remember(("limit", number.value), _Limit(last if _is_bounded(last) else None, divisor, outer))
 
 
 def remember_size(size: Int, largest: int | None) -> None:
     """`size` is an array's, of at most `largest` elements."""
     if isinstance(size, Expr):
-        remember(("size", size.value), (0, _ITERATIONS if largest is None else largest))
+        remember(("size", size.value), Interval(0, _ITERATIONS if largest is None else largest))
 
 
-def _trips(length: Int) -> Form:
-    """The trip count of a loop that makes at least one trip: max(x, 0) is x there."""
-    owner = None if isinstance(length, int) else length.value.owner
-    if isinstance(owner, MaximumOp) and form_of(Expr(owner.y)) == Form((), 0):
-        length = Expr(owner.x)
-    form = form_of(length)
-    if len(form.terms) == 1 and not form.constant:
-        ((atom, factor),) = form.terms
-        if factor == 1 and isinstance(atom, tuple) and atom[0] == "//" and _interval(atom[1]) is not None:
-            return atom[1].scaled(Fraction(1, atom[2]))
-    return form
+def _trips(length: Form) -> tuple[Form, int]:
+    """The trip count of a loop that makes at least one trip, as a form that is divided: max(x, 0) is x there."""
+    atom = length.atom
+    if not isinstance(atom, Computed):
+        return length, 1
+    answer = atom.answer
+    positive = [form for place in answer.choices if _interval(form := atom.forms[place]).high > 0]
+    if len(positive) == 1:
+        return _trips(positive[0])
+    if answer.quotient is not None:
+        dividend = answer.quotient[0].put(atom.forms.__getitem__)
+        if _is_bounded(dividend):
+            return dividend, answer.quotient[1]
+    return length, 1
 
 
-def _interval(form: Form) -> tuple[Number, Number] | None:
-    """Numbers that certainly enclose a value of this form; None if they are unknown or may not fit in 64 bits."""
-    low, high = _least(form), _least(form.scaled(-1))
-    if low is None or high is None or low < -_LIMIT or -high >= _LIMIT:
-        return None
-    return low, -high
+def _interval(form: Form) -> Interval:
+    """Where a value of this form certainly lies: anywhere, where the form may not fit in 64 bits."""
+    if form.atom is not None:
+        return _bounds(form.atom)
+    return Interval(_least(form), -_least(form.scaled(-1))).wrapped
 
 
-def _least(form: Form) -> Number | None:
+def _is_bounded(form: Form) -> bool:
+    """Whether both ends of where a value of this form lies are known. Then the form is the value."""
+    interval = _interval(form)
+    return interval.low > _ANYTHING.low and interval.high < _ANYTHING.high
+
+
+def _least(form: Form) -> int:
     """A lower bound of the form."""
-    limits = {atom: recall(("limit", atom)) for atom, factor in form.terms if factor < 0}
+    limits = {atom: recall(("limit", atom)) for atom, factor in form.terms.items() if factor < 0}
     inner = [(limit.rank, atom) for atom, limit in limits.items() if limit is not None and limit.upper is not None]
-    if inner:
-        # The innermost loop's number is at most what its limit is, in terms of the loops around it.
-        rank = max(rank for rank, _ in inner)
-        atom = next(atom for own, atom in inner if own == rank)
-        factor = dict(form.terms)[atom]
-        rest = Form(tuple(term for term in form.terms if term[0] != atom), form.constant)
-        return _least(rest + limits[atom].upper.scaled(factor))
-    total = form.constant
-    for atom, factor in form.terms:
-        low, high = _bounds(atom)
-        bound = low if factor > 0 else high
-        if bound is None:
-            return None
-        total += factor * bound
-    return total
+    if not inner:
+        return form.interval(_bounds).low
+    # The innermost loop's number is at most what its limit is, in terms of the loops around it.
+    rank = max(rank for rank, _ in inner)
+    atom = next(atom for own, atom in inner if own == rank)
+    limit = limits[atom]
+    return -(-_least(form.without(atom).scaled(limit.divisor).plus(limit.upper, form.terms[atom])) // limit.divisor)
 
 
-def _bounds(atom: Hashable) -> tuple[Number | None, Number | None]:
-    """The smallest and the largest value of an atom, if known."""
+def _bounds(atom: Hashable) -> Interval:
+    """Where an atom lies."""
     limit = recall(("limit", atom))
     if limit is not None:
-        interval = None if limit.upper is None else _interval(limit.upper)
-        return 0, _ITERATIONS if interval is None else interval[1]
-    if not isinstance(atom, tuple):
-        return recall(("size", atom)) or (None, None)
-    match atom[0]:
-        case "dim":
-            return 0, _ITERATIONS
-        case MaximumOp.name | MinimumOp.name:
-            return _of_extreme(atom[0] == MaximumOp.name, [_ends(form) for form in atom[1]])
-        case "//":
-            interval = _interval(atom[1])
-            return (None, None) if interval is None else (interval[0] // atom[2], interval[1] // atom[2])
-    return None, None
-
-
-def _ends(form: Form) -> tuple[Number | None, Number | None]:
-    """The smallest and the largest value of this form, if known."""
-    if len(form.terms) == 1 and form.constant == 0 and form.terms[0][1] == 1:
-        return _bounds(form.terms[0][0])
-    return _interval(form) or (None, None)
-
-
-def _of_extreme(
-    is_maximum: bool, parts: list[tuple[Number | None, Number | None]]
-) -> tuple[Number | None, Number | None]:
-    lows, highs = [low for low, _ in parts], [high for _, high in parts]
-    known_lows, known_highs = [x for x in lows if x is not None], [x for x in highs if x is not None]
-    if is_maximum:
-        return max(known_lows, default=None), max(known_highs) if None not in highs else None
-    return min(known_lows) if None not in lows else None, min(known_highs, default=None)
-
-
-def _is_natural(form: Form) -> bool:
-    interval = _interval(form)
-    return interval is not None and interval[0] >= 0
+        upper = None if limit.upper is None else _interval(limit.upper).high // limit.divisor
+        return Interval(0, _ITERATIONS if upper is None else upper)
+    if isinstance(atom, Computed):
+        size, interval = recall(("size", atom.op.results[0])) or _ANYTHING, atom.answer.interval.wrapped
+        return Interval(max(size.low, interval.low), min(size.high, interval.high))
+    return Interval(0, LARGEST_SIZE) if isinstance(atom, tuple) else recall(("size", atom)) or _ANYTHING
 
 
 def is_at_least(x: Int, y: Int) -> bool:
     """Whether x >= y certainly."""
     first, second = form_of(x), form_of(y)
-    if not first.terms and not second.terms:
-        return first.constant >= second.constant
-    if first == second:
+    if first == second or _interval(first).low >= _interval(second).high:
         return True
-    low, high = _ends(first)[0], _ends(second)[1]
-    if low is not None and high is not None and low >= high:
-        return True
-    least = _least(first - second)
-    return least is not None and least >= 0 and _interval(first) is not None and _interval(second) is not None
+    return _least(first - second) >= 0 and all(form.atom is not None or _is_bounded(form) for form in (first, second))
 
 
 def upper_bound(x: Int) -> int | None:
     """An upper bound of x, if one is known."""
-    interval = _interval(form_of(x))
-    return None if interval is None else int(interval[1])
+    form = form_of(x)
+    return _interval(form).high if _is_bounded(form) else None
 
 
 def is_small(x: Int) -> bool:
     """Whether x is certainly so small that sums and differences of such numbers fit in 64 bits."""
     interval = _interval(form_of(x))
-    return interval is not None and interval[0] >= -SMALL and interval[1] <= SMALL
+    return interval.low >= -SMALL and interval.high <= SMALL
 
 
 def is_of_this_block(x: Int) -> bool:
     """Whether x is made of the number of the iteration of a loop whose body is the block under construction itself, and
     bounded: then it takes the values up to its bounds here."""
     form = form_of(x)
-    return upper_bound(x) is not None and any(is_recent(("limit", atom)) for atom, _ in form.terms)
+    return upper_bound(x) is not None and any(is_recent(("limit", atom)) for atom in form.terms)
 
 
 def difference(x: Int, y: Int) -> int | None:
     """x - y, if it is known."""
     form = form_of(x) - form_of(y)
-    return None if form.terms else int(form.constant)
+    return form.number
 
 
 # --- arithmetic -------------------------------------------------------------------------------------------------
@@ -279,11 +215,9 @@ def simplified(x: Int) -> Int:
     if isinstance(x, int):
         return x
     form = form_of(x)
-    if not form.terms:
-        return int(form.constant)
-    ((atom, factor), *others) = form.terms
-    is_value = isinstance(atom, SSAValue) and factor == 1 and not others and not form.constant
-    return Expr(atom) if is_value else x  # type: ignore[arg-type]
+    if form.number is not None:
+        return form.number
+    return Expr(form.atom) if isinstance(form.atom, SSAValue) else x
 
 
 def recomputed(x: Int, is_visible: Callable[[SSAValue], bool]) -> Int | None:
@@ -305,7 +239,7 @@ def _recomputed(
         if isinstance(op, Operation) and not types.is_tensor(value.type) and has_no_effect(op) and not op.regions:
             arrays = [operand for operand in op.operands if types.is_tensor(operand.type)]
             operands = [_recomputed(operand, is_visible, made) for operand in op.operands]
-            if None not in operands and (not arrays or isinstance(op, DimOp)):
+            if None not in operands and (not arrays or integer_of(op, constant_interval).size is not None):
                 copy = op.clone(dict(zip(op.operands, operands, strict=True)))  # type: ignore[arg-type]
                 made[value] = insert(copy).results[value.index]  # type: ignore[attr-defined]
     return made[value]

@@ -86,8 +86,8 @@ def value_of(size: Size) -> affine.Int:
 
 def as_size(value: affine.Int, origins: frozenset[Hashable]) -> Size:
     """The size that a number is: an int, where it is known."""
-    form = affine.form_of(value)
-    return Dim(affine.as_expr(value), origins) if form.terms else int(form.constant)
+    number = affine.form_of(value).number
+    return Dim(affine.as_expr(value), origins) if number is None else number
 
 
 def is_static(shape: Sequence[Size]) -> bool:

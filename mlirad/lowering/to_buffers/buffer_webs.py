@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from mlirad.analysis.groups import Groups
 from mlirad.analysis.loops import Carries, block_of, terminator
 from mlirad.lowering.tensor_memory import STRUCTURED, VIEWS, captured_reads, is_empty, is_static, is_tensor, ties
 from mlirad.xdsl_support.traversal import ops_of
@@ -29,9 +30,14 @@ class Web:
     result_numbers: set[int] = field(default_factory=set)
     last: int = 0
 
+    def absorb(self, other: Web) -> None:
+        self.sources += other.sources
+        self.result_numbers |= other.result_numbers
+        self.last = max(self.last, other.last)
+
 
 class Webs:
-    """The webs of a function, by union and find.
+    """The webs of a function.
 
     place: a number for each op, in the order of the text. loops: every loop, inner ones first. made_in: for each loop,
     the empty tensors of its body, bodies of inner loops left out.
@@ -42,8 +48,7 @@ class Webs:
         self.loops: list[Operation] = []
         self.made_in: dict[Operation, list[SSAValue]] = defaultdict(list)
         self._loop_of: dict[Block, Operation | None] = {}
-        self._parent: dict[SSAValue, SSAValue] = {}
-        self._web: dict[SSAValue, Web] = {}
+        self._webs = Groups(lambda: Web([]), Web.absorb)
         for arg in entry.args:
             self._start(arg)
         self._walk(entry, None)
@@ -57,7 +62,7 @@ class Webs:
         return self.place[op]
 
     def of(self, value: SSAValue) -> Web:
-        return self._web[self._root(value)]
+        return self._webs.of(value)
 
     def loop_of(self, value: SSAValue) -> Operation | None:
         """The innermost loop that value is defined in."""
@@ -72,31 +77,13 @@ class Webs:
             self.made_in[loop].append(memory)
 
     def join(self, value: SSAValue, other: SSAValue) -> None:
-        one, two = self._root(value), self._root(other)
-        if one is two:
-            return
-        # The larger list of sources stays; of two equal ones, `other`'s.
-        small, large = (one, two) if len(self._web[one].sources) <= len(self._web[two].sources) else (two, one)
-        web, absorbed = self._web[large], self._web.pop(small)
-        web.sources += absorbed.sources
-        web.result_numbers |= absorbed.result_numbers
-        web.last = max(web.last, absorbed.last)
-        self._parent[small] = large
+        # The larger list of sources stays; of two equal ones, that of `other`.
+        is_smaller = len(self.of(value).sources) <= len(self.of(other).sources)
+        self._webs.join(*((other, value) if is_smaller else (value, other)))
 
     def forget(self, source: SSAValue) -> None:
         """A source that is replaced by other memory."""
         self.of(source).sources.remove(source)
-
-    def _root(self, value: SSAValue) -> SSAValue:
-        parent = self._parent
-        if value not in parent:
-            parent[value] = value
-            self._web[value] = Web([])
-            return value
-        while parent[value] is not value:
-            parent[value] = parent[parent[value]]
-            value = parent[value]
-        return value
 
     def _start(self, value: SSAValue) -> None:
         if is_tensor(value):

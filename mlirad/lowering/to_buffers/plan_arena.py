@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from mlirad.analysis.groups import Groups
 from mlirad.analysis.loops import Carries, block_of, terminator
 from mlirad.dialect.core.attributes import attribute_of
 from mlirad.dialect.core.types import itemsize
@@ -102,6 +103,11 @@ class Life:
     carried_by: set[Operation] = field(default_factory=set)
     is_returned: bool = False
 
+    def absorb(self, other: Life) -> None:
+        self.end = max(self.end, other.end)
+        self.carried_by |= other.carried_by
+        self.is_returned |= other.is_returned
+
 
 class Lives:
     """The lives of a function's buffers. Moments are counted in the order of the text."""
@@ -109,8 +115,7 @@ class Lives:
     def __init__(self, entry: Block) -> None:
         self._now = 0
         self._allocs: list[tuple[memref.AllocOp, int, tuple[Operation, ...]]] = []
-        self._parent: dict[SSAValue, SSAValue] = {}
-        self._life: dict[SSAValue, Life] = {}
+        self._lives = Groups(Life, Life.absorb)
         # How many loops are around the block a memref is defined in.
         self._depth: dict[Block, int] = {}
         # Uses of what was defined outside a loop that is still open: they last until that loop's end.
@@ -126,7 +131,7 @@ class Lives:
 
     def are_one(self, value: SSAValue, other: SSAValue) -> bool:
         """Whether two memrefs may be one buffer."""
-        return self._root(value) is self._root(other)
+        return self._lives.are_one(value, other)
 
     def is_returned(self, value: SSAValue) -> bool:
         return self._of(value).is_returned
@@ -198,32 +203,13 @@ class Lives:
             life.carried_by.add(loop)
             life.end = self._now
 
-    # Union and find.
-
     def _of(self, value: SSAValue) -> Life:
-        return self._life[self._root(value)]
+        return self._lives.of(value)
 
     def _join(self, values: Iterable[SSAValue]) -> None:
         memrefs = [value for value in values if is_memref(value)]
         for other in memrefs[1:]:
-            one, two = self._root(memrefs[0]), self._root(other)
-            if one is not two:
-                absorbed, life = self._life.pop(two), self._life[one]
-                life.end = max(life.end, absorbed.end)
-                life.carried_by |= absorbed.carried_by
-                life.is_returned |= absorbed.is_returned
-                self._parent[two] = one
-
-    def _root(self, value: SSAValue) -> SSAValue:
-        parent = self._parent
-        if value not in parent:
-            parent[value] = value
-            self._life[value] = Life()
-            return value
-        while parent[value] is not value:
-            parent[value] = parent[parent[value]]
-            value = parent[value]
-        return value
+            self._lives.join(memrefs[0], other)
 
 
 class Arena:

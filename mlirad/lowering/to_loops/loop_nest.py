@@ -26,31 +26,14 @@ from xdsl.ir.affine import (
     AffineMap,
 )
 
+from mlirad.dialect.core.intervals import LinearForm
 from mlirad.dialect.core.types import from_location
 from mlirad.errors import CompileError
 from mlirad.lowering.loop_builder import Index, LoopBuilder
 from mlirad.xdsl_support.once_per_type import once
 
-
-@dataclass(frozen=True)
-class Linear:
-    """A subscript: the sum of coefficient * dimension over `terms`, plus a constant."""
-
-    terms: tuple[tuple[int, int], ...] = ()
-    constant: int = 0
-
-    @property
-    def dimension(self) -> int | None:
-        """The dimension that this subscript simply is."""
-        is_plain = self.constant == 0 and len(self.terms) == 1 and self.terms[0][1] == 1
-        return self.terms[0][0] if is_plain else None
-
-    def coefficient(self, dimension: int) -> int:
-        return dict(self.terms).get(dimension, 0)
-
-    def without(self, dimensions: frozenset[int]) -> Linear:
-        """The same where these dimensions are zero."""
-        return Linear(tuple(term for term in self.terms if term[0] not in dimensions), self.constant)
+Subscript = LinearForm[int]
+"""The sum of coefficient * dimension, plus a constant."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +44,7 @@ class Operand:
     """
 
     value: SSAValue
-    subscripts: tuple[Linear, ...] = ()
+    subscripts: tuple[Subscript, ...] = ()
     shape: tuple[int, ...] = ()
     strides: tuple[int | None, ...] = ()
 
@@ -77,13 +60,13 @@ class Operand:
     @property
     def dimensions(self) -> frozenset[int]:
         """What it varies with."""
-        return frozenset(d for subscript in self.subscripts for d, _ in subscript.terms)
+        return frozenset(d for subscript in self.subscripts for d in subscript.terms)
 
     def is_unit(self, dimension: int) -> bool:
         """Whether steps along a dimension are steps to the next element in memory."""
-        if not self.subscripts or self.strides[-1] != 1 or self.subscripts[-1].coefficient(dimension) != 1:
+        if not self.subscripts or self.strides[-1] != 1 or self.subscripts[-1].terms.get(dimension, 0) != 1:
             return False
-        return all(subscript.coefficient(dimension) == 0 for subscript in self.subscripts[:-1])
+        return all(subscript.terms.get(dimension, 0) == 0 for subscript in self.subscripts[:-1])
 
 
 @dataclass(frozen=True)
@@ -164,28 +147,23 @@ def _shape(type: MemRefType) -> tuple[int, ...]:
     return tuple([-1 if size == DYNAMIC_INDEX else size for size in type.get_shape()])
 
 
-def _linear(expression: AffineExpr) -> Linear | None:
+def _linear(expression: AffineExpr) -> Subscript | None:
     """An affine expression as a sum of terms, None if it divides."""
     if isinstance(expression, AffineConstantExpr):
-        return Linear((), expression.value)
+        return Subscript(expression.value)
     if isinstance(expression, AffineDimExpr):
-        return Linear(((expression.position, 1),))
+        return Subscript.of(expression.position)
     if not isinstance(expression, AffineBinaryOpExpr):
         return None
     lhs, rhs = _linear(expression.lhs), _linear(expression.rhs)
     if lhs is None or rhs is None:
         return None
     if expression.kind == AffineBinaryOpKind.Add:
-        terms = dict(lhs.terms)
-        for dimension, coefficient in rhs.terms:
-            terms[dimension] = terms.get(dimension, 0) + coefficient
-        return Linear(tuple((d, c) for d, c in sorted(terms.items()) if c), lhs.constant + rhs.constant)
+        total = lhs + rhs
+        return Subscript(total.constant, dict(sorted(total.terms.items())))
     if expression.kind == AffineBinaryOpKind.Mul:
-        if lhs.terms:
-            lhs, rhs = rhs, lhs
-        if not lhs.terms:
-            factor = lhs.constant
-            return Linear(tuple((d, c * factor) for d, c in rhs.terms if c * factor), rhs.constant * factor)
+        if lhs.number is not None or rhs.number is not None:
+            return rhs.scaled(lhs.number) if lhs.number is not None else lhs.scaled(rhs.constant)
     return None
 
 
@@ -199,13 +177,19 @@ def _sized(
             (operand, axis)
             for operand in operands
             for axis, subscript in enumerate(operand.subscripts)
-            if subscript.dimension == d
+            if subscript.atom == d
         ]
         known = [operand.shape[axis] for operand, axis in axes if operand.shape[axis] >= 0]
         sizes.append(known[0] if known else builder.size(axes[0][0].value, axes[0][1]))
     ones = frozenset(d for d, size in enumerate(sizes) if size == 1)
     operands = [
-        replace(operand, subscripts=tuple(subscript.without(ones) for subscript in operand.subscripts))
+        replace(
+            operand,
+            subscripts=tuple(
+                subscript.put(lambda d: Subscript() if d in ones else Subscript.of(d))
+                for subscript in operand.subscripts
+            ),
+        )
         for operand in operands
     ]
     return Nest(tuple(sizes), kinds, tuple(operands[:inputs]), tuple(operands[inputs:]), body)
@@ -234,7 +218,7 @@ def simplify(nest: Nest, builder: LoopBuilder) -> Nest:
     return replace(nest, sizes=tuple(sizes), inputs=tuple(operands[:split]), outputs=tuple(operands[split:]))
 
 
-Groups = tuple[tuple[tuple[int, ...], Linear], ...]
+Groups = tuple[tuple[tuple[int, ...], Subscript], ...]
 """Memref axes that become one axis, and that axis's subscript."""
 
 
@@ -248,7 +232,7 @@ def _pairs(nest: Nest, kept: set[int]) -> Iterator[tuple[int, int]]:
     """Dimensions that some operand has on neighbouring axes, outer ones first."""
     seen: set[tuple[int, int]] = set()
     for operand in sorted(nest.operands, key=lambda operand: -len(operand.subscripts)):
-        plain = [s.dimension for s in operand.subscripts if s.terms]
+        plain = [s.atom for s in operand.subscripts if s.terms]
         for outer, inner in pairwise(plain):
             if outer is None or inner is None or kept.intersection((outer, inner)) or (outer, inner) in seen:
                 continue
@@ -262,14 +246,14 @@ def _is_identity(operand: Operand) -> bool:
 
 def _unit_groups(operand: Operand) -> Groups:
     """Every axis by itself, except that axes of size 1 join a neighbour: N x 1 is as good as N."""
-    groups: list[tuple[tuple[int, ...], Linear]] = []
+    groups: list[tuple[tuple[int, ...], Subscript]] = []
     for axis, subscript in enumerate(operand.subscripts):
         if groups and _is_identity(operand):
             axes, previous = groups[-1]
-            if operand.shape[axis] == 1 and subscript == Linear():
+            if operand.shape[axis] == 1 and subscript == Subscript():
                 groups[-1] = ((*axes, axis), previous)
                 continue
-            if previous == Linear() and all(operand.shape[a] == 1 for a in axes):
+            if previous == Subscript() and all(operand.shape[a] == 1 for a in axes):
                 groups[-1] = ((*axes, axis), subscript)
                 continue
         groups.append(((axis,), subscript))
@@ -278,11 +262,11 @@ def _unit_groups(operand: Operand) -> Groups:
 
 def _position(groups: Groups, dimension: int) -> int | None:
     """The group whose subscript is this dimension."""
-    return next((i for i, (_, subscript) in enumerate(groups) if subscript.dimension == dimension), None)
+    return next((i for i, (_, subscript) in enumerate(groups) if subscript.atom == dimension), None)
 
 
 def _can_merge(operand: Operand, groups: Groups, outer: int, inner: int) -> bool:
-    used = [d for _, subscript in groups for d, _ in subscript.terms]
+    used = [d for _, subscript in groups for d in subscript.terms]
     if outer not in used and inner not in used:
         return True
     position = _position(groups, outer)
@@ -306,7 +290,7 @@ def _merge(groups: Groups, outer: int) -> Groups:
     if position is None:
         return groups
     axes = groups[position][0] + groups[position + 1][0]
-    return (*groups[:position], (axes, Linear(((outer, 1),))), *groups[position + 2 :])
+    return (*groups[:position], (axes, Subscript.of(outer)), *groups[position + 2 :])
 
 
 def _collapse(operand: Operand, groups: Groups, builder: LoopBuilder) -> Operand:

@@ -73,14 +73,14 @@ def schedule_of(nest: Nest, body: Body, vector_bytes: int) -> Schedule:
 
 def order_of(nest: Nest) -> tuple[int, ...]:
     """The loops from the outermost: as the first output lies in memory, then the reduced ones as they are named."""
-    order = [d for subscript in nest.outputs[0].subscripts for d, _ in subscript.terms] if nest.outputs else []
+    order = [d for subscript in nest.outputs[0].subscripts for d in subscript.terms] if nest.outputs else []
     ordered = dict.fromkeys([d for d in order if d in nest.live])
     return (*ordered, *(d for d in nest.live if d not in ordered))
 
 
 def _has_plain_subscripts(out: Operand) -> bool:
     """Whether every point writes an element of its own: no two dimensions meet in a subscript."""
-    terms = [d for subscript in out.subscripts for d, _ in subscript.terms]
+    terms = [d for subscript in out.subscripts for d in subscript.terms]
     return len(terms) == len(set(terms))
 
 

@@ -162,7 +162,7 @@ def _part(operand: Operand, d: int, start: Index, count: Index, builder: LoopBui
         return operand
     offsets: list[Index] = [0] * len(operand.subscripts)
     sizes: list[Index] = [n if n >= 0 else builder.size(operand.value, axis) for axis, n in enumerate(operand.shape)]
-    axis = next(axis for axis, subscript in enumerate(operand.subscripts) if subscript.dimension == d)
+    axis = next(axis for axis, subscript in enumerate(operand.subscripts) if subscript.atom == d)
     offsets[axis], sizes[axis] = start, count
     type = operand.value.type
     assert isinstance(type, MemRefType)
@@ -194,8 +194,8 @@ def _is_independent(nest: Nest, d: int) -> bool:
 def _is_on_one_axis(nest: Nest, d: int) -> bool:
     """Whether every operand has d on one axis, which is cut, or on none."""
     for operand in nest.operands:
-        subscripts = [subscript for subscript in operand.subscripts if subscript.coefficient(d)]
-        if len(subscripts) > 1 or any(subscript.dimension != d for subscript in subscripts):
+        subscripts = [subscript for subscript in operand.subscripts if subscript.terms.get(d)]
+        if len(subscripts) > 1 or any(subscript.atom != d for subscript in subscripts):
             return False
     return True
 

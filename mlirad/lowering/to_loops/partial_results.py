@@ -19,7 +19,7 @@ from xdsl.ir import Block, SSAValue
 from mlirad.dialect.core.types import itemsize
 from mlirad.lowering.loop_body import Body, Combiner, body_of
 from mlirad.lowering.loop_builder import Index, LoopBuilder
-from mlirad.lowering.to_loops.loop_nest import Linear, Nest, Operand
+from mlirad.lowering.to_loops.loop_nest import Nest, Operand, Subscript
 from mlirad.lowering.to_loops.scratch import scratch
 
 MOST_BLOCKS = 64
@@ -75,7 +75,7 @@ class PartialResults:
             offsets, ones = [number, *[0] * len(partial.axes)], [1] * len(shape)
             type = memref.SubviewOp.infer_result_type(partial.memory, offsets, shape, ones)
             view = self.builder.insert(memref.SubviewOp.get(whole, offsets, shape, ones, type)).results[0]
-            made = Operand(view, (Linear(), *_plain(partial.axes)), tuple(shape), _strides(partial))
+            made = Operand(view, (Subscript(), *_plain(partial.axes)), tuple(shape), _strides(partial))
             outputs[partial.output] = made
             neutral = Operand(partial.combiner.start(self.builder))
             block = Block(arg_types=[made.element, made.element])
@@ -110,8 +110,8 @@ def make_partials(nest: Nest, body: Body, d: int, step: Index, builder: LoopBuil
     return PartialResults(nest, d, step, listed, memory, builder, emit)
 
 
-def _plain(axes: tuple[int, ...]) -> tuple[Linear, ...]:
-    return tuple(Linear(((axis, 1),)) for axis in axes)
+def _plain(axes: tuple[int, ...]) -> tuple[Subscript, ...]:
+    return tuple(Subscript.of(axis) for axis in axes)
 
 
 def _strides(partial: PartialResult) -> tuple[int, ...]:

@@ -63,7 +63,7 @@ def match_contraction(nest: Nest, body: Body) -> Contraction | None:
         return None
     a, b, c = nest.operands
     for operand in nest.operands:
-        terms = [s.dimension for s in operand.subscripts if s.terms]
+        terms = [s.atom for s in operand.subscripts if s.terms]
         if not operand.is_memref or None in terms or len(set(terms)) != len(terms):
             return None
     j = next((d for d in nest.live if c.is_unit(d)), None)
@@ -92,7 +92,7 @@ def _is_long(sizes: Sequence[Index]) -> bool:
 
 def _longest(nest: Nest, dimensions: Sequence[int], operand: Operand) -> int:
     """The longest dimension; among equals, the one that lies innermost in memory."""
-    axes = [s.dimension for s in operand.subscripts]
+    axes = [s.atom for s in operand.subscripts]
 
     def key(d: int) -> tuple[int, int]:
         size = nest.sizes[d]
@@ -226,7 +226,7 @@ class ContractionEmitter:
         here, lengths = dict(zip((i, j, k), place, strict=True)), dict(zip((i, j, k), sizes, strict=True))
 
         def part(operand: Operand, row: int, column: int, *, is_unit: bool) -> SSAValue:
-            subscripts = [subscript.dimension for subscript in operand.subscripts]
+            subscripts = [subscript.atom for subscript in operand.subscripts]
             axes = (subscripts.index(row), subscripts.index(column))
             start = self._place(operand, here)
             return view(builder, operand.value, start, axes, (lengths[row], lengths[column]), is_unit=is_unit)
@@ -306,7 +306,7 @@ class ContractionEmitter:
 
     def _place(self, operand: Operand, here: dict[int, Index]) -> list[Index]:
         subscripts = self.subscripts | here
-        return [s.constant if s.dimension is None else subscripts[s.dimension] for s in operand.subscripts]
+        return [s.constant if s.atom is None else subscripts[s.atom] for s in operand.subscripts]
 
     # -- the panel -------------------------------------------------------------------------------------------------
 

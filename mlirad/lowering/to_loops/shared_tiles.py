@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mlirad.dialect.core.upstream import segments
 from mlirad.lowering.loop_builder import Index, LoopBuilder, integers, memref_of
 from mlirad.lowering.to_loops.leaf_functions import Callee, define
-from mlirad.lowering.to_loops.loop_nest import Linear, Operand, known_layout
+from mlirad.lowering.to_loops.loop_nest import Operand, Subscript, known_layout
 
 MANY = 12
 """Products from which on what they take to compile counts for more than the 5 % that a short one loses."""
@@ -75,7 +75,7 @@ class SharedTiles:
         matrix, rows = _view_type(tile.element, is_unit=False), _view_type(tile.element, is_unit=True)
         block = Block(arg_types=[matrix, rows, rows])
         builder = LoopBuilder(define(self.module, tile.name, block, caller.location))
-        (i, j, k), (a, b, c) = [Linear(((d, 1),)) for d in range(3)], block.args
+        (i, j, k), (a, b, c) = [Subscript.of(d) for d in range(3)], block.args
         operands = (
             Operand(a, (i, k), (-1, -1), (None, None)),
             Operand(b, (k, j), (-1, -1), (None, 1)),

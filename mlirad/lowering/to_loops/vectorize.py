@@ -346,7 +346,7 @@ class NestEmitter:
         place: list[Index] = []
         for subscript in operand.subscripts:
             position: Index = subscript.constant
-            for d, coefficient in subscript.terms:
+            for d, coefficient in subscript.terms.items():
                 position = builder.add(position, builder.multiply(self.subscripts[d], coefficient))
             place.append(position)
         return place
