@@ -141,6 +141,7 @@ _FEATURES: dict[type[ast.AST], tuple[Feature, ...]] = {
         ("moving view", lambda node: any(_is_traced(part.lower) for part in _slices(node))),
         ("traced length", lambda node: any(map(_is_window, _slices(node)))),
         ("mask", lambda node: isinstance(node.slice, ast.Compare | ast.UnaryOp) and not _is_negative(node.slice)),
+        ("selection", lambda node: isinstance(node.slice, ast.Name) and node.slice.id[0] == "k"),
         ("index array", lambda node: isinstance(node.slice, ast.List) or _is_remainder_of(node.slice, "q")),
     ),
     ast.Name: (("captured start", lambda node: node.id in ("START", "CONFIG")),),

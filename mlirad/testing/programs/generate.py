@@ -20,7 +20,7 @@ from mlirad.testing.programs.program import REPLACEMENT, Program, loss_of, outs_
 from mlirad.testing.programs.random_functions import APPLY
 from mlirad.testing.programs.surrounding_statements import PRELUDE
 
-BIASES = ("mixed", "alias", "dtypes", "around")
+BIASES = ("mixed", "alias", "dtypes", "around", "selections")
 
 _PARAMETERS: dict[str, Kind] = {
     "x": Array((5,)),
@@ -71,6 +71,11 @@ _WEIGHTS: dict[str, dict[str, int]] = {
         "number": 4, "rebind": 3, "element": 3, "update": 3, "view": 2, "branch": 4, "count": 5, "until": 2, "flag": 1,
         "swap": 1, "helper": 5, "dict": 1, "record": 1, "closure": 2, "callback": 2, "early": 2, "recursive": 1,
         "captured": 7, "composed": 9, "appended": 8, "hidden": 1,
+    },
+    "selections": {
+        "number": 3, "rebind": 2, "element": 3, "update": 3, "slice": 2, "view": 2, "branch": 4, "count": 5, "until": 2,
+        "flag": 1, "swap": 1, "helper": 3, "closure": 1, "callback": 1, "early": 1, "mask": 5, "fancy": 3,
+        "accumulate": 1, "selected": 10, "joined": 6,
     },
 }  # fmt: skip
 _NEEDED_BY = {
