@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, SSAValues
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue, SSAValues
 
 from mlirad.analysis.constants import constant_int
 
@@ -58,8 +58,13 @@ def add_yields(block: Block, values: Sequence[SSAValue]) -> None:
 
 def add_results(op: Operation, values: Sequence[SSAValue]) -> tuple[SSAValue, ...]:
     """Add a result to op for each of the values, of the value's type."""
+    return add_results_of(op, [value.type for value in values])
+
+
+def add_results_of(op: Operation, types: Sequence[Attribute]) -> tuple[SSAValue, ...]:
+    """Add results of these types to op."""
     count = len(op.results)
-    added = tuple(OpResult(value.type, op, count + index) for index, value in enumerate(values))
+    added = tuple(OpResult(type, op, count + index) for index, type in enumerate(types))
     op.results = SSAValues((*op.results, *added))
     return added
 

@@ -1,8 +1,10 @@
-"""The adjoint of a call: the callee's pullback, applied to the record that its forward sweep left on shared tapes.
+"""The adjoint of a call: the callee's pullback, applied to what its forward sweep left for it.
 
-Reads: functions with live calls. Writes: calls of forward sweeps, through which the tapes are threaded; later, in the
-reverse sweep, calls of pullbacks. Leaves: no live call without its forward sweep.
+Reads: functions with live calls. Writes: calls of forward sweeps; later, in the reverse sweep, calls of pullbacks.
+Leaves: no live call without its forward sweep.
 
+The forward sweep of a function that does not call itself returns what its pullback needs, and the caller stores that as
+it stores its own values. A function that calls itself leaves a record on tapes, which are threaded through the calls.
 Two tapes grow, one of floats and one of integers. Each forward sweep appends its record to both, and returns where the
 record begins. Records never change, so a pullback reads the tapes as they are at the end.
 """
@@ -16,9 +18,9 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from mlirad.analysis.loops import Loop, add_results, add_yields, branches
+from mlirad.analysis.loops import Loop, add_results, add_results_of, add_yields, branches
 from mlirad.autodiff.activity import Activity
-from mlirad.autodiff.callees import FLOATS, INTEGERS, Callees, Reversed, live_calls, retarget
+from mlirad.autodiff.callees import FLOATS, INTEGERS, Callees, Halved, Reversed, live_calls, retarget
 from mlirad.autodiff.cotangents import Cotangents, Reverse
 from mlirad.autodiff.naming import Mirror
 from mlirad.dialect.core import types
@@ -32,7 +34,7 @@ State = tuple[SSAValue, ...]
 class Recorded:
     """The calls of forward sweeps in one function. state: of the tapes at the end; tapes: for pullbacks."""
 
-    sites: dict[Operation, Reversed] = field(default_factory=dict)
+    sites: dict[Operation, Reversed | Halved] = field(default_factory=dict)
     state: State = ()
     tapes: tuple[SSAValue, SSAValue] | None = None
 
@@ -46,6 +48,16 @@ def record(
     if state is None and not calls:
         return recorded
     parts = callees.parts(function, live)
+    recursive: set[func.CallOp] = set()
+    for call in calls:
+        if (halved := callees.halved(parts[call.callee.string_value()])) is None:
+            recursive.add(call)
+        else:
+            recorded.sites[call] = halved
+            retarget(call, halved.forward, ())
+            add_results_of(call, halved.more)
+    if state is None and not recursive:
+        return recorded
     entry = function.body.block
     if state is None:
         state = _new_tapes(entry)
@@ -55,7 +67,7 @@ def record(
         retarget(op, site.forward, current)
         return add_results(op, [*current, current[1]])[:4]  # the last is where the record begins
 
-    recorded.state = _threaded(entry, tuple(state), set(calls), forward)
+    recorded.state = _threaded(entry, tuple(state), recursive, forward)
     recorded.tapes = recorded.state[0], recorded.state[2]
     return recorded
 
@@ -100,7 +112,6 @@ def reverse_call(adjoint: Reverse, op: func.CallOp, recorded: Recorded, cotangen
     """Call the pullback. Cotangents of arrays that the callee reads are threaded through it, as through a loop."""
     site = recorded.sites[op]
     part, live = site.part, adjoint.activity.live
-    assert recorded.tapes is not None
     gs = [cotangents.pop(op.results[number], None) for number in part.outs]
     gs = [adjoint.zeros_like(op.results[n], at) if g is None else g for n, g in zip(part.outs, gs, strict=True)]
     so_far: list[Expr] = []
@@ -108,9 +119,14 @@ def reverse_call(adjoint: Reverse, op: func.CallOp, recorded: Recorded, cotangen
         value = op.operands[number]
         g = cotangents.pop(value, None) if value in live else None
         so_far.append(adjoint.zeros_like(value, at) if g is None else g)
-    kept = [adjoint.name(op.operands[number], at) for number in site.kept]
-    base = adjoint.name(op.results[-1], at)
-    operands = [*recorded.tapes, base.value, *(each.value for each in (*gs, *so_far, *kept))]
+    given = [each.value for each in (*gs, *so_far)]
+    if isinstance(site, Halved):
+        crossing = [(op.operands if each.is_operand else op.results)[each.number] for each in site.crossing]
+        operands = [*(adjoint.name(value, at).value for value in crossing), *given]
+    else:
+        assert recorded.tapes is not None
+        kept = [adjoint.name(op.operands[number], at).value for number in site.kept]
+        operands = [*recorded.tapes, adjoint.name(op.results[-1], at).value, *given, *kept]
     call = insert(func.CallOp(site.pullback, operands, [site.inputs[number] for number in part.wrt]))
     for number, gradient in zip(part.wrt, call.results, strict=True):
         adjoint.add(cotangents, op.operands[number], Expr(gradient), at)

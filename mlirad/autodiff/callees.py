@@ -1,18 +1,20 @@
 """Which arguments and results of a called function a derivative flows through, and the functions that carry it.
 
-Reads: a module whose calls name recursive functions. Writes: declarations of the functions to come. Leaves: one
-name for each part of a function that is differentiated, however often it is called.
+Reads: a module whose calls name functions that are not inlined. Writes: declarations of the functions to come. Leaves:
+one name for each part of a function that is differentiated, however often it is called.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr, i64
 from xdsl.ir import Attribute, SSAValue
 
+from mlirad.analysis.call_graph import recursive
 from mlirad.analysis.loops import terminator
 from mlirad.autodiff.activity import Activity, Dependence, activity, dependent
 from mlirad.autodiff.private_functions import free_name
@@ -68,14 +70,14 @@ class Signature:
         accumulated = [self.inputs[number] for number in self.accumulated]
         return [FLOATS, INTEGERS, types.I64, *gs, *accumulated, *(self.inputs[number] for number in self.kept)]
 
-    @property
-    def pullback_written(self) -> dict[int, int]:
+    def pullback_written(self, first: int) -> dict[int, int]:
+        """first: the place of the first cotangent among the arguments of the pullback."""
         found: dict[int, int] = {}
         for place, index in enumerate(self.part.wrt):
             if index in self.accumulated:
-                found[3 + len(self.part.outs) + self.accumulated.index(index)] = place
+                found[first + len(self.part.outs) + self.accumulated.index(index)] = place
             elif self._is_moved(index):
-                found.setdefault(3 + self.part.outs.index(self.written[index]), place)
+                found.setdefault(first + self.part.outs.index(self.written[index]), place)
         return found
 
     @property
@@ -102,6 +104,26 @@ class Reversed(Signature):
 
 
 @dataclass(frozen=True)
+class Crossing:
+    """A value that a pullback needs of the forward sweep: an operand of its call, by its number, or one of its results,
+    the callee's own results coming first."""
+
+    is_operand: bool
+    number: int
+
+
+@dataclass(frozen=True)
+class Halved(Signature):
+    """A part of a function that does not call itself: its forward sweep, which returns after its results what else the
+    pullback needs, and its pullback, by name. more: the types of these further results."""
+
+    forward: str = ""
+    pullback: str = ""
+    crossing: tuple[Crossing, ...] = ()
+    more: tuple[Attribute, ...] = ()
+
+
+@dataclass(frozen=True)
 class Pushed(Signature):
     """A part's tangents, by the name of the function that computes them."""
 
@@ -110,13 +132,18 @@ class Pushed(Signature):
 
 @dataclass
 class Callees:
-    """The functions of a module that are called, and the parts requested of them. pending: parts to be made."""
+    """The functions of a module that are called, and the parts requested of them. pending: parts to be made.
+
+    halve: makes the forward sweep and the pullback of a part of a function that does not call itself, if it can.
+    """
 
     module: ModuleOp
+    halve: Callable[[Callees, Signature], Halved] | None = None
     functions: dict[str, func.FuncOp] = field(init=False)
     dependence: Dependence = field(init=False)
     pending: list[Reversed | Pushed] = field(default_factory=list)
     _reversed: dict[Part, Reversed] = field(default_factory=dict)
+    _halved: dict[Part, Halved] = field(default_factory=dict)
     _pushed: dict[Part, Pushed] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -163,6 +190,19 @@ class Callees:
             self._reversed[part] = made
             self.pending.append(made)
         return self._reversed[part]
+
+    @cached_property
+    def recursive(self) -> set[str]:
+        return recursive(self.functions)
+
+    def halved(self, part: Part) -> Halved | None:
+        """None for a part of a function that calls itself."""
+        if self.halve is None or part.callee in self.recursive:
+            return None
+        if part not in self._halved:
+            self._halved[part] = made = self.halve(self, self._signature(part))
+            self.dependence[made.forward] = self.dependence[part.callee]
+        return self._halved[part]
 
     def pushed(self, part: Part) -> Pushed:
         if part not in self._pushed:

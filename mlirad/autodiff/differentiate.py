@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
+from mlirad.analysis.call_graph import SHARED
 from mlirad.analysis.loops import terminator
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.adjoint import Adjoint
@@ -26,6 +27,7 @@ from mlirad.autodiff.callees import (
     INTEGERS,
     TAPES,
     Callees,
+    Halved,
     Pushed,
     Reversed,
     Signature,
@@ -89,11 +91,15 @@ class Differentiate(ModulePass):
 
     name = "mlirad-differentiate"
 
+    halve: Callable[[Callees, Signature], Halved] | None = None
+    """Makes the forward sweep and the pullback of a function that is called and does not call itself. Without it they
+    are made as those of a function that calls itself."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         requests = find(op, RequestOp)
         asking = _callers(op, {function for request in requests if (function := _function_of(request)) is not None})
         derivatives: dict[Key, func.FuncOp] = {}
-        callees = Callees(op)
+        callees = Callees(op, self.halve)
         innermost = [(r, callee) for r in requests if (callee := _callee(op, r)) not in asking]
         if requests and not innermost:
             name = requests[0].callee.root_reference.data
@@ -159,8 +165,8 @@ def _vjp(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.Func
     def cotangents() -> Sequence[SSAValue]:
         return [_add_argument(function, out) for out in outs]
 
-    gradients = _reverse(function, live, wrt, outs, cotangents, recorded)
-    _set_results(function, [*returned, *gradients])
+    gradients = reverse(function, live, wrt, outs, cotangents, recorded)
+    set_results(function, [*returned, *gradients])
     return function
 
 
@@ -174,8 +180,8 @@ def _joined(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.F
     def cotangents() -> Sequence[SSAValue]:
         return insert(TurnOp.of(returned, [out.type for out in outs])).cotangents
 
-    gradients = _reverse(function, live, wrt, outs, cotangents, recorded)
-    _set_results(function, gradients)
+    gradients = reverse(function, live, wrt, outs, cotangents, recorded)
+    set_results(function, gradients)
     function.attributes[JOINED] = request.residuals
     return function
 
@@ -197,7 +203,7 @@ def _push(
     returned = returned_by(function)
     with building(InsertPoint.before(terminator(function.body.block))):
         tangents = [tangent.of(returned[number]).value for number in outs]
-    _set_results(function, [*returned, *tangents])
+    set_results(function, [*returned, *tangents])
 
 
 _BUILDERS: dict[type[RequestOp], Callable[[Callees, RequestOp, func.FuncOp], func.FuncOp]] = {
@@ -212,7 +218,7 @@ _BUILDERS: dict[type[RequestOp], Callable[[Callees, RequestOp, func.FuncOp], fun
 
 def _called_jvp(callees: Callees, wanted: Signature) -> None:
     assert isinstance(wanted, Pushed)
-    function, live = _copied(callees, wanted.part.callee, wanted.name, wanted.part.wrt, wanted.part.outs)
+    function, live = copied(callees, wanted.part.callee, wanted.name, wanted.part.wrt, wanted.part.outs)
     args = function.body.block.args
     _push(callees, function, live, [args[number] for number in wanted.part.wrt], wanted.part.outs)
     set_written(function, wanted.tangent_written)
@@ -223,7 +229,7 @@ def _called_joined(callees: Callees, wanted: Signature) -> None:
     """The forward sweep and pullback of a function that is called, in one function; `mlirad-split` cuts it in two."""
     assert isinstance(wanted, Reversed)
     part = wanted.part
-    function, live = _copied(callees, part.callee, f"{wanted.forward}.joined", part.wrt, part.outs)
+    function, live = copied(callees, part.callee, f"{wanted.forward}.joined", part.wrt, part.outs)
     block = function.body.block
     wrt = [block.args[number] for number in part.wrt]
     accumulated = [block.args[number] for number in wanted.accumulated]
@@ -238,8 +244,8 @@ def _called_joined(callees: Callees, wanted: Signature) -> None:
         recorded.tapes = (turn.cotangents[0], turn.cotangents[1])
         return turn.cotangents[2:]
 
-    gradients = _reverse(function, live, wrt, outs, cotangents, recorded, accumulated)
-    _set_results(function, gradients)
+    gradients = reverse(function, live, wrt, outs, cotangents, recorded, accumulated)
+    set_results(function, gradients)
     function.attributes[RECORDED] = recorded_attribute(wanted)
     set_written(function, wanted.written)
 
@@ -247,7 +253,7 @@ def _called_joined(callees: Callees, wanted: Signature) -> None:
 _CALLED: dict[type[Signature], Callable[[Callees, Signature], None]] = {Pushed: _called_jvp, Reversed: _called_joined}
 
 
-def _copied(
+def copied(
     callees: Callees, callee: str, name: str, wrt: Sequence[int], outs: Sequence[int]
 ) -> tuple[func.FuncOp, Activity]:
     """A private copy of a function at the module's end, and its activity."""
@@ -277,7 +283,8 @@ def _prepared(callees: Callees, request: RequestOp, callee: func.FuncOp, kind: s
     args, returned = callee.body.block.args, returned_by(callee)
     _require_floats(request, "input", ints(request.wrt), [args[number] for number in ints(request.wrt)])
     _require_floats(request, "output", ints(request.outs), [returned[number] for number in ints(request.outs)])
-    function, live = _copied(callees, name, f"{name}.{kind}", ints(request.wrt), ints(request.outs))
+    function, live = copied(callees, name, f"{name}.{kind}", ints(request.wrt), ints(request.outs))
+    function.attributes.pop(SHARED, None)
     return function, [function.body.block.args[number] for number in ints(request.wrt)], live
 
 
@@ -291,7 +298,7 @@ def _require_floats(request: RequestOp, what: str, numbers: Sequence[int], value
             )
 
 
-def _reverse(
+def reverse(
     function: func.FuncOp,
     live: Activity,
     wrt: Sequence[SSAValue],
@@ -334,7 +341,7 @@ def _add_argument(function: func.FuncOp, like: SSAValue) -> SSAValue:
     return arg
 
 
-def _set_results(function: func.FuncOp, results: Sequence[SSAValue]) -> None:
+def set_results(function: func.FuncOp, results: Sequence[SSAValue]) -> None:
     block = function.body.block
     terminator(block).operands = results
     function.function_type = FunctionType.from_lists([arg.type for arg in block.args], [r.type for r in results])

@@ -35,7 +35,7 @@ def recorded_attribute(made: Reversed) -> DictionaryAttr:
     numbers = {
         "kept": list(made.kept),
         "forward_written": [number for pair in made.forward_written.items() for number in pair],
-        "pullback_written": [number for pair in made.pullback_written.items() for number in pair],
+        "pullback_written": [number for pair in made.pullback_written(3).items() for number in pair],
     }
     names = {"forward": StringAttr(made.forward), "pullback": StringAttr(made.pullback)}
     return DictionaryAttr({**names, **{key: DenseArrayBase.from_list(i64, value) for key, value in numbers.items()}})

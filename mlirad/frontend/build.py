@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, Integ
 from xdsl.ir import Block, Region
 
 from mlirad import tree
+from mlirad.analysis.call_graph import SHARED
 from mlirad.contract.captures import Capture, CaptureFindings
 from mlirad.contract.interface import Interface, Reliance
 from mlirad.contract.results import (
@@ -47,6 +48,7 @@ from mlirad.frontend.interpreter.calls.recursion import INLINED
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import NeedList
 from mlirad.frontend.join.frames import Why
+from mlirad.frontend.join.repeated_calls import RepeatedCalls
 from mlirad.frontend.join.steering import Bottom, Restart
 from mlirad.frontend.join.value_names import name_variable
 from mlirad.frontend.program import libraries
@@ -76,6 +78,11 @@ class Built(Interface):
     module: ModuleOp
     reliance: Reliance
 
+    @property
+    def has_shared_calls(self) -> bool:
+        """Whether calls share functions of the module."""
+        return any(SHARED in op.attributes for op in self.module.ops)
+
 
 class NeedStaticLeaves(Exception):
     """These leaves of the arguments (by number) must be known: build again with `signature.with_static(values)`."""
@@ -96,23 +103,47 @@ def build(
     captures: Sequence[Capture] = (),
     together: Sequence[Sequence[int]] = (),
     donated: Set[int] = frozenset(),
+    shares_calls: bool = True,
 ) -> Built:
     """Compile a Python function, or a request on one, for a signature.
 
     aliases: arguments that are views of other ones. captures: those that are known already, by whose numbers `aliases`
     call them. together: sets of arguments that share memory in another way, which no function may write that is
     differentiated. donated: leaves, C-contiguous arrays, whose memory the function may use for its results.
+    shares_calls: whether calls of one function may be calls of one func.func.
 
     Raises CompileError where it is refused, and NeedStaticLeaves where the values of some leaves must be known.
     """
+    repeated = RepeatedCalls(shares_calls)
+    try:
+        return _build(function, signature, boundscheck, aliases, captures, together, donated, repeated)
+    except CompileError:
+        if not repeated.wanted:
+            raise
+    # Less is known around calls that share a function.
+    return _build(function, signature, boundscheck, aliases, captures, together, donated, RepeatedCalls(False))
+
+
+def _build(
+    function: Any,
+    signature: Signature,
+    boundscheck: bool,
+    aliases: Mapping[int, Alias] | None,
+    captures: Sequence[Capture],
+    together: Sequence[Sequence[int]],
+    donated: Set[int],
+    repeated: RepeatedCalls,
+) -> Built:
+    """As often as something is found that has to be known from the beginning."""
     function = plain(function)
     findings = CaptureFindings({capture.path: capture for capture in captures})
     unrolled: dict[Hashable, Why] = {}
     with _recursion_limit.changed():
         while True:
+            repeated = repeated.again()
             try:
                 return Build(
-                    function, signature, boundscheck, findings, unrolled, aliases or {}, together, donated
+                    function, signature, boundscheck, findings, unrolled, repeated, aliases or {}, together, donated
                 ).run()
             except Restart:
                 # What has been found is kept, so that every round finds more.
@@ -177,6 +208,7 @@ class Build:
     boundscheck: bool
     findings: CaptureFindings
     unrolled: dict[Hashable, Why]
+    repeated: RepeatedCalls
     aliases: Mapping[int, Alias] = field(default_factory=dict)
     together: Sequence[Sequence[int]] = ()
     donated: Set[int] = frozenset()
@@ -185,7 +217,7 @@ class Build:
 
     def run(self) -> Built:
         name = re.sub(r"\W", "_", name_of(self.function)).strip("_") or "main"
-        self.context = Context(self.findings, self.unrolled, self.boundscheck, frozenset({name}))
+        self.context = Context(self.findings, self.unrolled, self.boundscheck, frozenset({name}), self.repeated)
         context = self.context
         context.location = place = definition_of(self.function)
         context.state = State(frames={0: {}})

@@ -44,7 +44,11 @@ def compile_for(function: Any, asked: Signature, leaves: Sequence[Any], options:
     specialization = _from_disk(function, asked, leaves, options)
     if specialization is not None:
         return specialization
-    return _compile_and_keep(function, asked, options, lambda: build_for(function, asked, leaves, options))
+
+    def build(shares_calls: bool) -> tuple[Built, Signature]:
+        return build_for(function, asked, leaves, options, shares_calls=shares_calls)
+
+    return _compile_and_keep(function, asked, options, build)
 
 
 def _from_disk(
@@ -66,18 +70,29 @@ def _compile_and_keep(
     function: Any,
     asked: Signature,
     options: Options,
-    build: Callable[[], tuple[Built, Signature]],
+    build: Callable[[bool], tuple[Built, Signature]],
     sharing: Sequence[Any] = (),
     *,
     is_aliased: bool = False,
 ) -> Specialization:
-    """Compile what `build` gives, and keep the code on disk, if other processes can ask for it."""
+    """Compile what `build` gives, and keep the code on disk, if other processes can ask for it.
+
+    build: is given whether calls may share functions.
+    """
     cache = disk_cache(options, find_target(options.target, **options.for_target))
     is_kept = bool(sharing) or not is_aliased
     wanted = cache.wanted(function, asked, options, sharing) if cache is not None and is_kept else None
     with watched(name_of(function)), collect_rarely():
-        built, signature = build()
-        specialization, code = _finish(function, asked, signature, options, built, built.module, is_aliased)
+        built, signature = build(True)
+        has_shared_calls = built.has_shared_calls  # the module is consumed
+        try:
+            specialization, code = _finish(function, asked, signature, options, built, built.module, is_aliased)
+        except CompileError:
+            if not has_shared_calls:
+                raise
+            # More is known of calls that are inlined, such as which arrays can be recomputed.
+            built, signature = build(False)
+            specialization, code = _finish(function, asked, signature, options, built, built.module, is_aliased)
     if cache is None or wanted is None or code is None:
         return specialization
     # The source may have changed since it was looked at.
@@ -95,17 +110,24 @@ def build_for(
     aliases: Mapping[int, Alias] | None = None,
     captures: Sequence[Capture] = (),
     together: Sequence[Sequence[int]] = (),
+    *,
+    shares_calls: bool = True,
 ) -> tuple[Built, Signature]:
-    """The function at stage `tensor`, and the signature in which the `leaves` whose values it needs are static."""
+    """The function at stage `tensor`, and the signature in which the `leaves` whose values it needs are static.
+
+    shares_calls: whether calls of one function may share a func.func, if the target takes that.
+    """
     require_originals(definition_of(function))
     from mlirad.frontend.build import NeedStaticLeaves, build
 
-    signature = asked
+    signature, target = asked, find_target(options.target, **options.for_target)
+    shares_calls = shares_calls and target.shares_calls
     while True:
         try:
             # Code for arrays that share memory takes none of it.
             donated = frozenset() if aliases or together else _donated(signature, options)
-            return build(function, signature, options.boundscheck, aliases, captures, together, donated), signature
+            built = build(function, signature, options.boundscheck, aliases, captures, together, donated, shares_calls)
+            return built, signature
         except NeedStaticLeaves as need:
             unknown = {number: leaves[number] for number in need.leaves}
             if any(not isinstance(signature.leaves[number], ScalarLeaf) for number in unknown):
@@ -204,8 +226,10 @@ class _Recompile:
     def compile(
         self, aliases: Mapping[int, Alias], captures: Sequence[Capture], leaves: Sequence[Any], sharing: Sequence[Any]
     ) -> Specialization:
-        def build() -> tuple[Built, Signature]:
-            return build_for(self.function, self.asked, leaves, self.options, aliases, captures)
+        def build(shares_calls: bool) -> tuple[Built, Signature]:
+            return build_for(
+                self.function, self.asked, leaves, self.options, aliases, captures, shares_calls=shares_calls
+            )
 
         return _compile_and_keep(self.function, self.asked, self.options, build, sharing, is_aliased=True)
 
@@ -216,8 +240,14 @@ class _Recompile:
 def lower(function: Any, asked: Signature, leaves: Sequence[Any], options: Options) -> Lowered:
     """The function at stage `tensor`, to be looked at or compiled."""
     target = find_target(options.target, **options.for_target)
+    from mlirad.pipeline import Lowered, differentiate
+
     built, signature = build_for(function, asked, leaves, options)
-    from mlirad.pipeline import Lowered
+    if built.has_shared_calls:
+        try:
+            differentiate(built.module.clone())
+        except CompileError:
+            built, signature = build_for(function, asked, leaves, options, shares_calls=False)
 
     def finish(module: ModuleOp) -> Callable[..., Any]:
         with forking.whole():

@@ -1,4 +1,4 @@
-"""What callers know about the functions of a module: which call themselves, which only compute.
+"""What callers know about the functions of a module: which only compute, and how tensors are passed to them.
 
 Reads: any stage. Writes: nothing. Leaves: the answers that inlining, CSE, DCE and bufferization build on.
 """
@@ -14,47 +14,13 @@ from xdsl.dialects.builtin import IntegerAttr, TensorType
 from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
+from mlirad.analysis.call_graph import functions_of
 from mlirad.lowering.rewriting import is_removable
 from mlirad.lowering.tensor_memory import is_static
 from mlirad.xdsl_support.effects import is_terminator, only_computes
-from mlirad.xdsl_support.traversal import find, ops_inside
+from mlirad.xdsl_support.traversal import ops_inside
 
 WRITTEN = "mlirad.written"
-
-
-def functions_of(module: Operation) -> dict[str, func.FuncOp]:
-    """The functions of a module that have a body, by name."""
-    found: dict[str, func.FuncOp] = {}
-    for region in module.regions:
-        for block in region.blocks:
-            for op in block.ops:
-                if isinstance(op, func.FuncOp) and not op.is_declaration:
-                    found[op.sym_name.data] = op
-    return found
-
-
-def calls_in(function: func.FuncOp) -> list[func.CallOp]:
-    return find(function, func.CallOp)
-
-
-def recursive(functions: Mapping[str, func.FuncOp]) -> set[str]:
-    """The functions that call themselves, directly or through others."""
-    called = {
-        name: [other for call in calls_in(function) if (other := call.callee.string_value()) in functions]
-        for name, function in functions.items()
-    }
-    found: set[str] = set()
-    for name in functions:
-        seen: set[str] = set()
-        pending = list(called[name])
-        while pending:
-            other = pending.pop()
-            if other not in seen:
-                seen.add(other)
-                pending += called[other]
-        if name in seen:
-            found.add(name)
-    return found
 
 
 def removable(functions: Mapping[str, func.FuncOp]) -> set[str]:

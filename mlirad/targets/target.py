@@ -78,6 +78,9 @@ class Target(ABC):
     loads: ClassVar[str]
     """The stage whose value `compile` takes. Stages after it only show what becomes of it."""
 
+    shares_calls: ClassVar[bool] = False
+    """Whether functions that several places call may stay functions. Otherwise only those that call themselves do."""
+
     @abstractmethod
     def check(self, module: ModuleOp) -> list[TargetError]:
         """All that this target cannot take in a module of stage `optimized`, each with its place."""

@@ -21,20 +21,18 @@ from xdsl.dialects.builtin import (
     StringAttr,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from mlirad.analysis.loops import block_of, terminator
 from mlirad.autodiff.callees import define, set_written
 from mlirad.autodiff.differentiate import JOINED
-from mlirad.autodiff.private_functions import add_function
 from mlirad.autodiff.records import RECORDED, read_record, write_record
+from mlirad.autodiff.tape.cut_at_turn import halves_at_turn, private_function, replace_inside, second_half
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building, insert, located
-from mlirad.dialect.ops.request import ForwardOp, PullbackOp, ResidualsType, TurnOp
+from mlirad.dialect.ops.request import ForwardOp, PullbackOp, ResidualsType
 from mlirad.errors import DifferentiationError
-from mlirad.xdsl_support.effects import has_no_effect
 
 Values = tuple[SSAValue, ...]
 
@@ -106,38 +104,16 @@ class Split(ModulePass):
 def _cut(module: ModuleOp, joined: func.FuncOp, name: str) -> Halves:
     """Move what follows the turn into a function of its own."""
     entry = joined.body.block
-    turn, after, crossing, copied = _halves(entry)
-    body = _second_half(after, copied, [*crossing, *turn.cotangents])
-    pullback = _function(module, f"{name}.pullback", body)
+    turn, after, crossing, copied = halves_at_turn(entry)
+    body = second_half(after, copied, [*crossing, *turn.cotangents])
+    pullback = private_function(module, f"{name}.pullback", body)
     entry.insert_op_before(end := func.ReturnOp(*turn.values, *crossing), turn)
     end.location = turn.location
     turn.detach()
     turn.erase()
     joined.detach()
-    forward = _function(module, f"{name}.forward", joined.body.detach_block(entry))
+    forward = private_function(module, f"{name}.forward", joined.body.detach_block(entry))
     return Halves(forward, pullback, tuple(value.type for value in crossing))
-
-
-def _halves(entry: Block) -> tuple[TurnOp, list[Operation], list[SSAValue], list[Operation]]:
-    """The turn, the ops after it, what they use of those before, and the constants among that, which are copied."""
-    turn = next(op for op in entry.ops if isinstance(op, TurnOp))
-    after = [op for op in entry.ops if turn.is_before_in_block(op)]
-    return turn, after, *_crossing(entry, turn, after)
-
-
-def _second_half(after: Sequence[Operation], copied: Sequence[Operation], given: Sequence[SSAValue]) -> Block:
-    """A block of the ops after the turn, whose arguments are the given values."""
-    for op in after:
-        op.detach()
-    body = Block([op.clone() for op in copied], arg_types=[value.type for value in given])
-    body.add_ops(after)
-    for value, stands_for in zip(given, body.args, strict=True):
-        stands_for.name_hint = value.name_hint
-        _replace_inside(value, stands_for, body)
-    for original, copy in zip(copied, body.ops, strict=False):
-        copy.location = original.location
-        _replace_inside(original.results[0], copy.results[0], body)
-    return body
 
 
 def _cut_recorded(module: ModuleOp, joined: func.FuncOp) -> None:
@@ -146,7 +122,7 @@ def _cut_recorded(module: ModuleOp, joined: func.FuncOp) -> None:
     entry = joined.body.block
     halves = joined.attributes[RECORDED]
     assert isinstance(halves, DictionaryAttr)
-    turn, after, crossing, copied = _halves(entry)
+    turn, after, crossing, copied = halves_at_turn(entry)
     kept = [entry.args[number] for number in _numbers(halves, "kept")]
     stored = [value for value in crossing if value not in kept]
     *results, floats, begun, integers, base = turn.values
@@ -154,20 +130,20 @@ def _cut_recorded(module: ModuleOp, joined: func.FuncOp) -> None:
         state, start = write_record(stored, [floats, begun, integers, base])
         insert(func.ReturnOp(*results, *state, start))
     gs = turn.cotangents[2:]
-    body = _second_half(after, copied, [*turn.cotangents[:2], start, *gs, *kept])
+    body = second_half(after, copied, [*turn.cotangents[:2], start, *gs, *kept])
     first = body.first_op
     assert first is not None
     with building(InsertPoint.before(first)), located(turn.location):
         values = read_record([value.type for value in stored], *body.args[:3])
     for value, again in zip(stored, values, strict=True):
-        _replace_inside(value, again, body)
+        replace_inside(value, again, body)
     joined.detach()
     turn.detach()
     turn.erase()
     for half, block in (("forward", joined.body.detach_block(entry)), ("pullback", body)):
         name = halves.data[half]
         assert isinstance(name, StringAttr)
-        made = _function(module, f"{name.data}.made", block)
+        made = private_function(module, f"{name.data}.made", block)
         pairs = _numbers(halves, f"{half}_written")
         set_written(made, dict(zip(pairs[::2], pairs[1::2], strict=True)))
         define(module, name.data, made)
@@ -177,38 +153,6 @@ def _numbers(halves: DictionaryAttr, key: str) -> tuple[int, ...]:
     numbers = halves.data[key]
     assert isinstance(numbers, DenseArrayBase)
     return tuple(int(number) for number in numbers.get_values())
-
-
-def _crossing(entry: Block, turn: TurnOp, after: Sequence[Operation]) -> tuple[list[SSAValue], list[Operation]]:
-    """The values from before the turn that the ops after it use, except constants, which are copied."""
-    own = {turn, *after}
-    values: dict[SSAValue, None] = {}
-    constants: dict[Operation, None] = {}
-    for op in after:
-        for inner in op.walk():
-            for operand in inner.operands:
-                owner = operand.owner
-                if block_of(operand) is not entry or owner in own:
-                    continue
-                if isinstance(owner, Operation) and _is_constant(owner):
-                    constants[owner] = None
-                else:
-                    values[operand] = None
-    return list(values), list(constants)
-
-
-def _is_constant(op: Operation) -> bool:
-    return not op.operands and not op.regions and len(op.results) == 1 and has_no_effect(op)
-
-
-def _replace_inside(value: SSAValue, by: SSAValue, block: Block) -> None:
-    value.replace_uses_with_if(by, lambda use: block.find_ancestor_op_in_block(use.operation) is not None)
-
-
-def _function(module: ModuleOp, name: str, body: Block) -> func.FuncOp:
-    """A private function of the module, of what its body takes and returns."""
-    end = terminator(body)
-    return add_function(module, name, body, [value.type for value in end.operands], end.location)
 
 
 # --- residuals as ordinary values -------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from mlirad.frontend.join.fillings import Fillings
 from mlirad.frontend.join.frames import Frame, Why
 from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
 from mlirad.frontend.join.recursions import Calling
+from mlirad.frontend.join.repeated_calls import RepeatedCalls
 from mlirad.frontend.join.selectors import contents_of
 from mlirad.frontend.join.steering import Bottom
 from mlirad.frontend.program.scope import scope_of
@@ -76,6 +77,7 @@ class Context:
         unrolled: dict[Hashable, Why],
         boundscheck: bool,
         reserved: frozenset[str],
+        repeated: RepeatedCalls | None = None,
     ):
         self.state = State()
         self._numbers = count(1)  # its own, as some come to stand in the IR: the same program is the same IR
@@ -105,7 +107,7 @@ class Context:
         self.fillings = Fillings(done=True)  # the lists that the loop under way keeps in arrays (filled_lists.py)
         self.functions: list[func.FuncOp] = []  # the module's
         self.reserved = reserved  # names that no function may have
-        self.calling = Calling()
+        self.calling = Calling(repeated=repeated or RepeatedCalls(is_allowed=False))
         # What of memory is known, and whether it matters: see separate_copies.py.
         self.memory: dict[str, frozenset[Hashable]] = {}
         self.writes_copies = False

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Block, Operation
 
 from mlirad.frontend.join.call_state import Ended, Seen
+from mlirad.frontend.join.repeated_calls import RepeatedCalls
 from mlirad.frontend.program.source import FunctionNode, Source
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.values import Value
@@ -60,7 +61,9 @@ class Recursion:
 
 @dataclass
 class Calling:
-    """The functions that are known to call themselves, and how often each function has been inlined in itself."""
+    """The functions that are known to be called by calls of the IR: those that call themselves, or that several calls
+    share. repeated: which calls may share one. copies: how often each function has been inlined in itself."""
 
     known: list[Recursion] = field(default_factory=list)
+    repeated: RepeatedCalls = field(default_factory=RepeatedCalls)
     copies: Counter[Hashable] = field(default_factory=Counter)

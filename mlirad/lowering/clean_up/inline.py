@@ -1,6 +1,7 @@
 """Inlines private functions, and removes functions that are not referred to.
 
-Reads and writes: any stage, in place. Leaves: no call of a private function that has a body, except recursive ones.
+Reads and writes: any stage, in place. Leaves: no call of a private function that has a body, except recursive ones and
+those that are shared by several calls.
 
 Callees come first, so that each body is copied complete; the body of a function with one reference is moved. An op
 keeps the location that it has in its own function.
@@ -17,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from mlirad.lowering.callees import calls_in, functions_of, recursive
+from mlirad.analysis.call_graph import SHARED, calls_in, functions_of, recursive
 from mlirad.lowering.rewriting import erase, replace, splice
 from mlirad.xdsl_support.once_per_type import once
 from mlirad.xdsl_support.traversal import ops_inside
@@ -105,8 +106,11 @@ class _Inliner:
             callee = self.functions.get(call.callee.string_value())
             if callee is not None and callee.body.blocks and _is_private(callee):
                 self.visit(callee)
-                if callee.sym_name.data not in self.recursive:
+                if callee.sym_name.data not in self.recursive and not self._is_shared(callee):
                     self._inline(call, callee)
+
+    def _is_shared(self, callee: func.FuncOp) -> bool:
+        return SHARED in callee.attributes and self.named[callee.sym_name.data] > 1
 
     def _inline(self, call: func.CallOp, callee: func.FuncOp) -> None:
         name = callee.sym_name.data

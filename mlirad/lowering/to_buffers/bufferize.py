@@ -23,8 +23,9 @@ from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, TensorTyp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from mlirad.analysis.call_graph import functions_of
 from mlirad.analysis.loops import terminator
-from mlirad.lowering.callees import WRITTEN, Convention, convention, functions_of
+from mlirad.lowering.callees import WRITTEN, Convention, convention
 from mlirad.lowering.tensor_memory import is_static
 from mlirad.lowering.to_buffers.borrow_slices import borrow_slices
 from mlirad.lowering.to_buffers.buffer_webs import Webs

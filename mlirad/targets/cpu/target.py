@@ -35,6 +35,7 @@ class CpuTarget(Target):
 
     name: ClassVar[str] = "cpu"
     loads: ClassVar[str] = "llvmir"
+    shares_calls: ClassVar[bool] = True
 
     vector_bytes: int | None = None
     parallel: bool = False

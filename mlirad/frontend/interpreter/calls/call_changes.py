@@ -300,6 +300,13 @@ def _made_inside(state: State, values: Sequence[Value], contents: Sequence[Expr]
     return tuple(found)
 
 
+def is_unchanged(before: State, after: State) -> bool:
+    """Whether what the names of a state stand for, contents included, is in another one what it was."""
+    return _Comparison(
+        State(before.frames, before.heap, before.store), State(after.frames, after.heap, after.store)
+    ).is_pure
+
+
 class _Comparison:
     """A comparison of the state that a call began in with the state that it ended in."""
 

@@ -256,12 +256,8 @@ def emit_call(e: FunctionEmitter, op: func.CallOp) -> None:
 
 def _call_defined(e: FunctionEmitter, op: func.CallOp, callee: func.FuncOp) -> None:
     """A call inside the module: a block of memory as its arena, its results through the stack, its error passed on."""
-    limit = e.assign(f"load ptr, ptr {e.assign(f'getelementptr i8, ptr %ctx, i64 {STACK_LIMIT}')}, align 8")
-    frame = e.module.declare("llvm.frameaddress.p0", "declare ptr @llvm.frameaddress.p0(i32 immarg)")
-    here = e.assign(f"call ptr {frame}(i32 0)")
-    error = ErrorEntry("RecursionError", "maximum recursion depth exceeded", from_location(op.location))
-    too_deep = e.module.error_code(error)
-    e.require(e.assign(f"icmp ugt ptr {here}, {limit}"), too_deep)
+    if callee.sym_name.data in e.module.recursive:
+        _require_stack(e, op)
     used = e.assign(f"getelementptr i8, ptr %ctx, i64 {USED}")
     mark = e.assign(f"load i64, ptr {used}, align 8")
     size = arena_size(callee)
@@ -288,6 +284,16 @@ def _call_defined(e: FunctionEmitter, op: func.CallOp, callee: func.FuncOp) -> N
         e.bind(result, from_parts(e, result.type, supply))
     arrays = [e.memref(result).pointer for result in op.res if isinstance(result.type, MemRefType)]
     _give_back(e, used, mark, arrays)
+
+
+def _require_stack(e: FunctionEmitter, op: func.CallOp) -> None:
+    """Calls of functions that call themselves may be any number deep."""
+    limit = e.assign(f"load ptr, ptr {e.assign(f'getelementptr i8, ptr %ctx, i64 {STACK_LIMIT}')}, align 8")
+    frame = e.module.declare("llvm.frameaddress.p0", "declare ptr @llvm.frameaddress.p0(i32 immarg)")
+    here = e.assign(f"call ptr {frame}(i32 0)")
+    error = ErrorEntry("RecursionError", "maximum recursion depth exceeded", from_location(op.location))
+    too_deep = e.module.error_code(error)
+    e.require(e.assign(f"icmp ugt ptr {here}, {limit}"), too_deep)
 
 
 def _give_back(e: FunctionEmitter, used: str, mark: str, arrays: Sequence[str]) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from xdsl.dialects import func
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirad.analysis.call_graph import recursive
 from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit.descriptor import MemRef, Value, from_parts, part_types
@@ -70,6 +72,11 @@ class ModuleEmitter:
     nodes: int = 10
     is_finished: bool = True
     """Whether every innermost loop handles vectors, and no function calls another: LLVM has little left to do."""
+
+    @cached_property
+    def recursive(self) -> set[str]:
+        """The functions that call themselves, directly or through others."""
+        return recursive(self.functions)
 
     def declare(self, symbol: str, text: str) -> str:
         """A reference to an external function or intrinsic, declared once."""

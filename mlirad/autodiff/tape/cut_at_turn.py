@@ -1,0 +1,72 @@
+"""Cuts a function at its `ad.turn`: what follows becomes the body of another one.
+
+Reads: a function with one `ad.turn`, closed by the tape. Writes: the block of the second half, whose arguments are what
+crosses the cut. Leaves: the ops before the turn, and the turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirad.analysis.loops import block_of, terminator
+from mlirad.autodiff.private_functions import add_function
+from mlirad.dialect.ops.request import TurnOp
+from mlirad.xdsl_support.effects import has_no_effect
+
+
+def halves_at_turn(entry: Block) -> tuple[TurnOp, list[Operation], list[SSAValue], list[Operation]]:
+    """The turn, the ops after it, what they use of those before, and the constants among that, which are copied."""
+    turn = next(op for op in entry.ops if isinstance(op, TurnOp))
+    after = [op for op in entry.ops if turn.is_before_in_block(op)]
+    return turn, after, *_crossing(entry, turn, after)
+
+
+def second_half(after: Sequence[Operation], copied: Sequence[Operation], given: Sequence[SSAValue]) -> Block:
+    """A block of the ops after the turn, whose arguments are the given values."""
+    for op in after:
+        op.detach()
+    body = Block([op.clone() for op in copied], arg_types=[value.type for value in given])
+    body.add_ops(after)
+    for value, stands_for in zip(given, body.args, strict=True):
+        stands_for.name_hint = value.name_hint
+        replace_inside(value, stands_for, body)
+    for original, copy in zip(copied, body.ops, strict=False):
+        copy.location = original.location
+        replace_inside(original.results[0], copy.results[0], body)
+    return body
+
+
+def _crossing(entry: Block, turn: TurnOp, after: Sequence[Operation]) -> tuple[list[SSAValue], list[Operation]]:
+    """The values from before the turn that the ops after it use, except constants, which are copied."""
+    own = {turn, *after}
+    values: dict[SSAValue, None] = {}
+    constants: dict[Operation, None] = {}
+    for op in after:
+        for inner in op.walk():
+            for operand in inner.operands:
+                owner = operand.owner
+                if block_of(operand) is not entry or owner in own:
+                    continue
+                if isinstance(owner, Operation) and _is_constant(owner):
+                    constants[owner] = None
+                else:
+                    values[operand] = None
+    return list(values), list(constants)
+
+
+def _is_constant(op: Operation) -> bool:
+    return not op.operands and not op.regions and len(op.results) == 1 and has_no_effect(op)
+
+
+def replace_inside(value: SSAValue, by: SSAValue, block: Block) -> None:
+    value.replace_uses_with_if(by, lambda use: block.find_ancestor_op_in_block(use.operation) is not None)
+
+
+def private_function(module: ModuleOp, name: str, body: Block) -> func.FuncOp:
+    """A private function of the module, of what its body takes and returns."""
+    end = terminator(body)
+    return add_function(module, name, body, [value.type for value in end.operands], end.location)

@@ -1,0 +1,173 @@
+"""Functions that several places call: each becomes one func.func, and each call a func.call.
+
+Reads: calls. Writes: private func.funcs marked as shared, and func.call. Leaves: the value of the call, in the state
+after it.
+
+A call is interpreted in place at first. When a function has been called from enough places, the program is interpreted
+again, and each call of the function that sees the same (the same kinds of values, the same static numbers, the same
+aliasing) is a call of one func.func. A function is inlined after all if it writes what its caller has, or if anything
+in it is refused or has to be known when it is compiled: in place, more is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from mlirad.analysis.call_graph import SHARED
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr
+from mlirad.errors import CompileError
+from mlirad.frontend.interpreter import attempts
+from mlirad.frontend.interpreter.calls import recursion
+from mlirad.frontend.interpreter.calls.call_changes import is_unchanged
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.join.recursions import Recursion, Site
+from mlirad.frontend.join.repeated_calls import Repeats
+from mlirad.frontend.join.steering import Bottom, Recursive, Restart
+from mlirad.frontend.values import affine
+from mlirad.frontend.values.poison import PoisonUsed
+from mlirad.frontend.values.traced import NeedStatic
+from mlirad.frontend.values.values import Value
+from mlirad.library.spells import is_in_library
+from mlirad.xdsl_support.effects import has_no_effect, is_terminator
+
+LONG = 64
+"""A loop of fewer trips may cost no more than a call."""
+
+MOST_AGAIN = 4
+"""The build starts again for a function if no more than so many times what its calls took is interpreted twice."""
+
+
+class _NotShared(Exception):
+    """The function is to be inlined."""
+
+
+def entered(context: Context, site: Site) -> Value:
+    """The value of a call: of a function that calls share, or of the body, interpreted here."""
+    calls = context.calling.repeated
+    if not _may_share(context, site):
+        return recursion.entered(context, site)
+    if id(site.node) in calls.wanted:
+        attempt = attempts.begin(context)
+        try:
+            return _shared(context, site)
+        except (CompileError, NeedStatic, PoisonUsed, Bottom, Recursive, _NotShared):
+            calls.refused.add(site.function)
+            attempts.begin_again(context, attempt)
+            return recursion.entered(context, site)
+    value = recursion.entered(context, site)
+    repeats = calls.repeats.setdefault(site.function, Repeats())
+    calls.ops += _note(context, site, repeats)
+    if repeats.is_worth_sharing:
+        calls.wanted.add(id(site.node))
+        if calls.ops <= MOST_AGAIN * repeats.all_ops:
+            raise Restart
+    return value
+
+
+def _may_share(context: Context, site: Site) -> bool:
+    calls = context.calling.repeated
+    return (
+        bool(context.active)
+        and calls.is_allowed
+        and site.function not in calls.refused
+        and (recursion.INLINED, id(site.node)) not in context.unrolled
+        and not any(frame.scope.node is site.node for frame in context.active)
+    )
+
+
+def _note(context: Context, site: Site, repeats: Repeats) -> int:
+    """Note where a call stood that has been interpreted in place, and what it took. How many ops these are."""
+    repeats.sites.add(_place(context))
+    repeats.is_in_loop |= any(frame.loops for frame in context.active)
+    first = site.block.first_op if site.mark is None else site.mark.next_op
+    ops = [inner for op in _from(first) for inner in op.walk()]
+    loops = [op for op in ops if isinstance(op, scf.ForOp | scf.WhileOp)]
+    repeats.ops = max(repeats.ops, len(ops))
+    repeats.has_loop |= bool(loops)
+    repeats.has_long_loop |= any(map(_is_long, loops))
+    return len(ops)
+
+
+def _place(context: Context) -> Hashable:
+    return context.frame.number, context.location
+
+
+def _from(op: Operation | None) -> Iterator[Operation]:
+    while op is not None:
+        yield op
+        op = op.next_op
+
+
+def _is_long(op: scf.ForOp | scf.WhileOp) -> bool:
+    if isinstance(op, scf.WhileOp):
+        return True
+    trips = affine.difference(Expr(op.ub), Expr(op.lb))
+    return trips is None or trips >= LONG
+
+
+def _shared(context: Context, site: Site) -> Value:
+    """Call the function that the call is, which is made if there is none yet."""
+    if (value := recursion.known_call(context, site)) is not None:
+        return value
+    seen = recursion.seen_at(context, site, context.state, site.bound)
+    recursion.require_no_grown(context, seen.state, f"{site.name} is given")
+    name = recursion.symbol(context, site.name)
+    made = Recursion(site.function, name, seen.description, frozenset(), bool(context.memory))
+    writes_copies, context.writes_copies = context.writes_copies, False
+    reserved, context.reserved = context.reserved, context.reserved | {name}
+    known, outer, appended = context.calling.known, context.state, context.appended
+    active, block = len(context.active), Block(arg_types=[value.type for value in seen.parameters])
+    try:
+        made.ended = recursion.pass_over(context, site, seen, block)
+        made.writes_copies = context.writes_copies
+        if not (is_unchanged(seen.entered(block.args), context.state) and _may_stand_alone(site, block)):
+            raise _NotShared
+    except BaseException:
+        del context.active[active:]
+        context.calling.known, context.reserved = known, reserved
+        raise
+    finally:
+        context.state, context.appended = outer, appended
+        context.writes_copies |= writes_copies
+    function = recursion.function(context, made, seen, block)
+    function.attributes[SHARED] = UnitAttr()
+    context.functions.append(function)
+    context.calling.known = [*context.calling.known, made]
+    return recursion.emitted_call(context, made, seen)
+
+
+def _may_stand_alone(site: Site, block: Block) -> bool:
+    """Whether a function's body may be one for all calls.
+
+    A caller could not store arrays of unknown size for its reverse sweep. Where an op of the library fails, the user is
+    shown the call of the library, which is another one each time.
+    """
+    if is_in_library(site.source.filename) and _may_fail(block, set(block.args), False):
+        return False
+    values = [*block.args, *(result for op in block.walk() for result in op.results)]
+    return all(types.is_static(value.type) for value in values if types.is_tensor(value.type))
+
+
+def _may_fail(block: Block, data: set[SSAValue], is_chosen: bool) -> bool:
+    """Whether it depends on the `data` if an op fails. (Indices that count from one constant to another are right, or
+    the function of the library never is.) is_chosen: the data decide whether and how often the block is run."""
+    for op in block.ops:
+        depends = is_chosen or not data.isdisjoint(op.operands)
+        if op.regions:
+            bounds = (op.lb, op.ub, op.step) if isinstance(op, scf.ForOp) else op.operands
+            chosen = is_chosen or isinstance(op, scf.WhileOp) or not data.isdisjoint(bounds)
+            for inner in (inner for region in op.regions for inner in region.blocks):
+                data.update(inner.args[1:] if isinstance(op, scf.ForOp) and not chosen else inner.args)
+                if _may_fail(inner, data, chosen):
+                    return True
+            data.update(op.results)
+        elif depends:
+            if not (is_terminator(type(op)) or has_no_effect(op)):
+                return True
+            data.update(op.results)
+    return False

@@ -1,0 +1,53 @@
+"""How often a function is called from different places, and whether its calls share one function of the IR.
+
+Reads: nothing. Writes: nothing. Leaves: RepeatedCalls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Repeats:
+    """The inlined calls of one function. sites: where they stand. ops: how many its body takes."""
+
+    sites: set[Hashable] = field(default_factory=set)
+    ops: int = 0
+    has_loop: bool = False
+    has_long_loop: bool = False
+    is_in_loop: bool = False
+
+    @property
+    def is_worth_sharing(self) -> bool:
+        """Whether the calls cost more to compile one by one than calls of one function could cost at run time.
+
+        What a helper of a few elementwise ops computes shares its loop with what is around it, if it is inlined; and in
+        a loop a call may cost as much as a short loop in the helper.
+        """
+        looped = self.has_long_loop if self.is_in_loop else self.has_loop
+        sites = len(self.sites)
+        return (sites >= 3 and self.all_ops >= 30) if looped else (sites >= 8 and self.all_ops >= 400)
+
+    @property
+    def all_ops(self) -> int:
+        """Of all calls."""
+        return self.ops * len(self.sites)
+
+
+@dataclass
+class RepeatedCalls:
+    """The calls of a build. is_allowed: whether any may share a function. wanted: the functions (by the id of their
+    nodes) whose calls do, found in this round or earlier ones. refused: those that must be inlined after all. ops: of
+    all calls that were interpreted in place."""
+
+    is_allowed: bool = True
+    wanted: set[int] = field(default_factory=set)
+    refused: set[Hashable] = field(default_factory=set)
+    repeats: dict[Hashable, Repeats] = field(default_factory=dict)
+    ops: int = 0
+
+    def again(self) -> RepeatedCalls:
+        """For the next round, which knows what is wanted."""
+        return RepeatedCalls(self.is_allowed, self.wanted, self.refused)
