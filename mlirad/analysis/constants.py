@@ -76,6 +76,15 @@ def constant_int(value: SSAValue) -> int | None:
     return contents.value.data & 1 if types.is_bool(value.type) else contents.value.data  # xDSL has -1 for true
 
 
+def holds_one_number(value: SSAValue) -> bool:
+    """Whether an array is one number everywhere, known or not."""
+    owner: Any = value.owner
+    if not _has_contents(owner.__class__) or owner.__class__ is arith.ConstantOp:
+        return False
+    contents = owner.contents()
+    return isinstance(contents, SSAValue) or (contents is not None and _number(contents) is not None)
+
+
 def is_number(value: SSAValue, number: Any) -> bool:
     """Whether a value is (everywhere) this number, to the bit: -0.0 is not 0.0."""
     known = known_number(value)

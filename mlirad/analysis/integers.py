@@ -66,6 +66,12 @@ def _question(kind: type[Operation]) -> Callable[..., Integer] | None:
     return None if of_arith is None else lambda _op, *operands: of_arith(*operands)
 
 
+def size_axis(op: Operation) -> int | None:
+    """The axis of its operand that an op gives the size of; None if it gives anything else."""
+    size = integer_of(op, constant_interval).size
+    return None if size is None else size[1]
+
+
 def _constant(op: arith.ConstantOp) -> Integer:
     return intervals.constant(op.value.value.data) if isinstance(op.value, IntegerAttr) else UNKNOWN
 

@@ -12,10 +12,10 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
+from mlirad.analysis.integers import size_axis
 from mlirad.analysis.loops import StructuredOp, block_of, terminator
 from mlirad.autodiff.sizes import size_source, size_value, unknown_axes, zeros
 from mlirad.dialect.core.expr import Expr, dim, insert
-from mlirad.dialect.ops.movement import DimOp
 from mlirad.dialect.ops.request import RecordOp, ReplayOp, ResidualOp
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 
@@ -107,9 +107,8 @@ class Naming:
         for mirror in list(self.mirrors):
             for value, residual in list(mirror.residuals.items()):
                 for use in list(residual.result.uses):
-                    if isinstance(use.operation, DimOp):
-                        size = self._size(value, use.operation.axis.value.data, mirror)
-                        use.operation.result.replace_all_uses_with(size)
+                    if (axis := size_axis(use.operation)) is not None:
+                        use.operation.results[0].replace_all_uses_with(self._size(value, axis, mirror))
 
 
 def hint_cotangent(g: SSAValue, of: SSAValue) -> None:

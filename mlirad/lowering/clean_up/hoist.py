@@ -18,12 +18,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirad.analysis.constants import constant_int
+from mlirad.analysis.bounds import interval_of
 from mlirad.analysis.loops import trip_count
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.ops.check import CheckIndexOp
 from mlirad.dialect.ops.indexing import ExtractOp, ExtractSliceOp
 from mlirad.lowering.lifetimes import is_destroyed
 from mlirad.lowering.rewriting import is_pure
@@ -116,18 +115,5 @@ def may_leave(op: Operation, loop: scf.ForOp | scf.WhileOp) -> bool:
 
 def _is_in_range(op: ExtractOp) -> bool:
     """Whether each index is known to be in range wherever it is known at all."""
-    return all(_is_below(index, size) for index, size in zip(op.indices, types.shape(op.t.type), strict=True))
-
-
-def _is_below(index: SSAValue, size: int) -> bool:
-    number, owner = constant_int(index), index.owner
-    if number is not None:
-        return 0 <= number < size
-    if isinstance(owner, CheckIndexOp):
-        checked = constant_int(owner.size)
-        return checked is not None and checked <= size
-    loop = owner.parent_op() if isinstance(owner, Block) else None
-    if not isinstance(loop, scf.ForOp) or index is not loop.body.block.args[0] or constant_int(loop.lb) != 0:
-        return False
-    last = constant_int(loop.ub)
-    return last is not None and last <= size
+    bounds = [(interval_of(index), size) for index, size in zip(op.indices, types.shape(op.t.type), strict=True)]
+    return all(interval.low >= 0 and interval.high < size for interval, size in bounds)

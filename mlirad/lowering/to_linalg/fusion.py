@@ -20,12 +20,12 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from mlirad.analysis.constants import number_of
+from mlirad.analysis.constants import holds_one_number
+from mlirad.analysis.integers import size_axis
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building
 from mlirad.dialect.core.op import Composed, Dims, Generic, NdOp, Upstream
-from mlirad.dialect.ops.constant import ConstantOp, FullOp
-from mlirad.dialect.ops.movement import DimOp, ReshapeOp
+from mlirad.dialect.ops.movement import ReshapeOp
 from mlirad.lowering.lifetimes import Lifetimes
 from mlirad.lowering.loop_body import cost_of
 from mlirad.lowering.rewriting import erase, in_place_of, replace
@@ -38,7 +38,6 @@ _PLACES = 4
 _LARGEST = 256
 # Of how many kinds of ops the cost is kept.
 _MOST_COSTS = 1000
-_MAY_BE_UNIFORM = frozenset({FullOp, ConstantOp, ReshapeOp})
 
 
 @dataclass(eq=False, slots=True)
@@ -172,14 +171,10 @@ def _decompose(op: NdOp, answer: Composed) -> Operation | None:
 def is_uniform(value: SSAValue) -> bool:
     """Whether an array holds one number everywhere: where an element of it is read, that is a scalar."""
     owner = value.owner
-    if owner.__class__ not in _MAY_BE_UNIFORM:  # an array's owner rarely is, and to ask isinstance is slow
-        return False
-    if isinstance(owner, ConstantOp):
-        return number_of(owner.value, value.type) is not None
     if isinstance(owner, ReshapeOp):
         shapes = types.shape(owner.x.type), types.shape(value.type)
         return () in shapes and 0 not in shapes[1]
-    return True
+    return holds_one_number(value)
 
 
 def _covers(reads: Iterable[Dims], loops: int) -> bool:
@@ -221,7 +216,7 @@ class _Groups:
         for use in member.result.uses:
             reader = self.plan.get(use.operation)
             if not isinstance(reader, Member):
-                is_all = is_all and isinstance(use.operation, DimOp)  # sizes are known without the array
+                is_all = is_all and size_axis(use.operation) is not None  # sizes are known without the array
                 continue
             read = reader.answer.maps[use.index]
             for root, places in reader.places.items():
