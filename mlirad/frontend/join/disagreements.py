@@ -33,11 +33,14 @@ class Disagreements:
 
     def disagreement(self, place: Place, a: Value, b: Value) -> Poison:
         x, y = kind_of(a), kind_of(b)
+        is_of_data = _is_of_data(a, b)
         if self.loop is None:
+            hint = "make a selection of the other one too: y[np.ones(len(y), bool)]" if is_of_data else None
             why = f"is {x} on one path and {y} on another"
-            return self.poison(place, why, hint="give both the same type")
+            return self.poison(place, why, hint or "give both the same type")
         if isinstance(a, Ref) and isinstance(b, Ref):
-            return self.poison(place, f"is {x} before the loop and {y} after an iteration", hint="preallocate it")
+            hint = "begin with a selection too: y = y[np.ones(len(y), bool)]" if is_of_data else "preallocate it"
+            return self.poison(place, f"is {x} before the loop and {y} after an iteration", hint)
         if is_number(a) and isinstance(b, Ref):
             hint = f"start from np.zeros({b.shape})"
             return self.poison(place, f"is a number before the loop and {y} in it", hint=hint)
@@ -93,6 +96,13 @@ class Disagreements:
 def _text(number: Any) -> str:
     """A Python number as a program may write it."""
     return str(number) if math.isfinite(number) else f"np.{number}".replace("np.-", "-np.")
+
+
+def _is_of_data(a: Value, b: Value) -> bool:
+    """Whether two arrays differ in this alone, that one has a length that only the run knows."""
+    if not (isinstance(a, Ref) and isinstance(b, Ref)) or (a.dtype, a.ndim) != (b.dtype, b.ndim):
+        return False
+    return is_static(a.shape) != is_static(b.shape)
 
 
 def _name_of(place: Place) -> str:

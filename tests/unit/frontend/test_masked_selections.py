@@ -10,7 +10,7 @@ import pytest
 from run_frontend import call, is_same
 
 from mlirad.dialect.ops.check import CheckFailed
-from mlirad.errors import CompileError, DTypeError
+from mlirad.errors import CompileError, DTypeError, UnsupportedSyntaxError
 from mlirad.requests import Grad
 from mlirad.testing.interpreted import Interpreted
 
@@ -410,6 +410,34 @@ def test_lengths_that_differ_are_numpys_error_at_the_line(function: Callable[...
         return
     assert str(wanted.value).strip().rstrip(".") in text
     assert isinstance(raised.value, CompileError) or type(wanted.value).__name__ in text
+
+
+def shortened(x):
+    y = x * 1.0
+    while len(y) > 2:
+        y = y[y > y.min()]
+    return y.sum()
+
+
+def one_of_two(x):
+    y = x[x > 0] if x[0] > 0 else x * 1.0
+    return y.sum()
+
+
+def shortened_from_a_selection(x):
+    y = x * 1.0
+    y = y[np.ones(len(y), bool)]
+    while len(y) > 2:
+        y = y[y > y.min()]
+    return y.sum()
+
+
+@pytest.mark.parametrize("function", [shortened, one_of_two], ids=lambda function: function.__name__)
+def test_an_array_that_becomes_a_selection_is_refused_with_what_to_write(function: Callable[..., Any]) -> None:
+    with pytest.raises(UnsupportedSyntaxError, match=r"an array .* and an array") as raised:
+        call(function, X)
+    assert "np.ones(len(y), bool)]" in str(raised.value.hint)
+    assert call(shortened_from_a_selection, X) == shortened_from_a_selection(X)
 
 
 def test_the_dtype_of_what_is_selected_stays() -> None:
