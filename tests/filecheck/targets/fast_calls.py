@@ -17,10 +17,11 @@ import numpy as np
 
 import mlirad
 from mlirad.jit import fast_calls
+from mlirad.requests import copied
 
 
 def show(function: Callable[..., Any], *args: Any) -> None:
-    kernel = mlirad.jit(function)
+    kernel = mlirad.jit(copied(function))  # a kernel of its own
     kernel(*args)
     (made,) = kernel._specializations()
     recipe = fast_calls.recipe_for(made)

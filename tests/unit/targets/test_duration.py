@@ -10,6 +10,7 @@ import pytest
 from thread_turns import turns_during
 
 import mlirad
+from mlirad.requests import copied
 from mlirad.targets.cpu.calls.abi import CpuArtifact
 
 SMALL, LARGE = np.ones(8), np.ones(100_000)
@@ -60,7 +61,7 @@ def product(a, b):
     ],
 )
 def test_who_releases_the_lock(function: Callable[..., Any], args: tuple[Any, ...], is_long: bool) -> None:
-    kernel = mlirad.jit(function)
+    kernel = mlirad.jit(copied(function))  # a kernel of its own
     kernel(*args)
     (made,) = kernel._specializations()
     assert isinstance(made.artifact, CpuArtifact)
