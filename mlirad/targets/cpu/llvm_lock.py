@@ -1,11 +1,14 @@
-"""llvmlite's lock, taken in such a way that Ctrl-C cannot leave it taken.
+"""llvmlite's lock, taken in such a way that Ctrl-C cannot leave it taken; and its objects, freed once.
 
-Reads: llvmlite's lock and its callbacks. Writes: how llvmlite calls LLVM, when this is imported. Leaves: a free lock
-after every call.
+Reads: llvmlite's lock and its callbacks. Writes: how llvmlite calls LLVM and frees its objects, when this is imported.
+Leaves: a free lock after every call.
 
 llvmlite takes its lock in methods that are written in Python. A signal handler may raise there after the lock was taken
 and before `with` knows it, or before it is released. Then every compilation in another thread waits for ever. The
 interpreter's own lock has no such place in a `with` statement.
+
+llvmlite notes that it has freed an object after it has freed it. Where a handler raises in between, `__del__` frees the
+object once more, and the process is aborted. Here it is noted first: at worst, an object is never freed.
 """
 
 from __future__ import annotations
@@ -31,4 +34,24 @@ def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
                 released()
 
 
+def _close_string(self: Any) -> None:
+    """Free the memory of a string."""
+    pointer = getattr(self, "_ptr", None)  # none if the string was interrupted while it was made
+    self._ptr = None
+    if pointer is not None and self._owned:
+        ffi.lib.LLVMPY_DisposeString(pointer)
+
+
+def _close_object(self: Any) -> None:
+    """Free an object of LLVM, unless it belongs to another one."""
+    try:
+        if not self._closed and not self._owned:
+            self._owned = True
+            self._dispose()
+    finally:
+        self.detach()
+
+
 ffi._lib_fn_wrapper.__call__ = _call
+ffi.OutputString.close = _close_string
+ffi.ObjectRef.close = _close_object

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from llvmlite.binding import ffi
@@ -320,6 +321,8 @@ def check_anew(weight: float) -> None:
     assert mlirad.grad(scaled(weight))(1.5) == 3.0 * weight
 
 
+# Python prints what the __del__ of an object of LLVM's says that was interrupted while it was made.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_compilation_is_left() -> None:
     """At any moment: the same kernel is compiled when it is called again, and others, in other threads and children."""
     check_anew(1.0)
@@ -362,6 +365,19 @@ def test_a_call_of_llvm_leaves_no_lock() -> None:
     """Wherever it is left. Of 300 interrupts, 39 left llvmlite's own lock taken."""
     left = sum(llvm_lock.lock._is_owned() for _ in interrupted(ffi.lib.LLVMPY_GetVersionInfo, 300))
     assert left == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_string_of_llvms_is_freed_once() -> None:
+    """A second time aborts the process."""
+
+    llvm_lock.lock.acquire()  # no other thread is in LLVM when this one forks
+    child = os.fork()
+    if child == 0:
+        sys.unraisablehook = lambda what: None
+        os._exit(len(list(interrupted(llvm.get_process_triple, 1000))) == 0)
+    llvm_lock.lock.release()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_callbacks_of_llvms_lock_are_called() -> None:
