@@ -15,13 +15,13 @@ from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from mlirad.autodiff.updates import READS, UpdateOp, places_of
-from mlirad.dialect.core import types
+from mlirad.autodiff.updates import subset_of
 from mlirad.dialect.core.expr import Expr
-from mlirad.dialect.ops.indexing import AddAtOp, AddSliceOp, InsertOp, InsertSliceOp
+from mlirad.dialect.core.op import NdOp, read_subset, written_subset
+from mlirad.dialect.core.subset import Change, Subset
 from mlirad.xdsl_support.traversal import ops_inside
 
 CLEARS = "mlirad.clears"
@@ -59,35 +59,32 @@ class CancelClears(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for clear in ops_inside(op):
             if clear.attributes.pop(CLEARS, None) is not None:
-                assert isinstance(clear, InsertOp | InsertSliceOp)
-                added_back = _added_back(clear)
-                if added_back is not None:
-                    added_back.result.replace_all_uses_with(added_back.t)
-                    clear.result.replace_all_uses_with(clear.t)
+                assert isinstance(clear, NdOp)
+                cleared = subset_of(clear)
+                found = _added_back(clear, cleared)
+                if found is not None:
+                    added_back, added = found
+                    added_back.results[0].replace_all_uses_with(added.array)
+                    clear.results[0].replace_all_uses_with(cleared.array)
 
 
 def mark_clear(g: Expr, cotangent: Any) -> None:
     """Remember that `cotangent`, which a rule made of the cotangent g, is g with a place cleared, if it is that."""
     clear = cotangent.value.owner if isinstance(cotangent, Expr) else None
-    if isinstance(clear, InsertOp | InsertSliceOp) and clear.t is g.value:
+    write = None if clear is None else written_subset(clear)
+    if isinstance(clear, NdOp) and write is not None and write.holds_part and write.array is g.value:
         clear.attributes[CLEARS] = UnitAttr()
 
 
-def _added_back(clear: UpdateOp) -> UpdateOp | None:
-    """The addition of the element that `clear` clears, if all ops in between are additions that nothing else uses."""
-    if not types.is_static(clear.value.type):
-        return None  # that the lengths are equal would have to be proved
-    array: SSAValue = clear.result
+def _added_back(clear: NdOp, cleared: Subset) -> tuple[NdOp, Subset] | None:
+    """The addition of the part that `clear` clears, if all ops in between are additions that nothing else uses."""
+    array: SSAValue = clear.results[0]
     while (use := array.get_user_of_unique_use()) is not None and use.parent is clear.parent:
-        if not isinstance(use, AddAtOp | AddSliceOp) or use.t is not array:
+        added = written_subset(use)
+        if added is None or not isinstance(use, NdOp) or added.change is not Change.ADDED or added.array is not array:
             return None
-        read = use.value.owner
-        is_same = use.value.type == clear.value.type and _place(use) == _place(clear)
-        if is_same and isinstance(read, READS) and read.t is clear.t and _place(read) == _place(clear):
-            return use
-        array = use.result
+        read = read_subset(added.part.owner)
+        if added.is_same(cleared) and read is not None and read.array is cleared.array and read.is_same(cleared):
+            return use, added
+        array = use.results[0]
     return None
-
-
-def _place(op: Operation) -> tuple[tuple[SSAValue, ...], Any]:
-    return tuple(places_of(op)), op.properties

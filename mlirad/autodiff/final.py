@@ -16,11 +16,8 @@ from mlirad.analysis.loops import Carry, Loop, block_of, carry_of, loops_around,
 from mlirad.analysis.trip_forms import Form, Opaque, Term, Trip, is_above, linear, of_term
 from mlirad.autodiff.sizes import size_source
 from mlirad.dialect.core import types
-from mlirad.dialect.core.attributes import ints
-from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.ops.gather import GatherOp
-from mlirad.dialect.ops.indexing import ElementUpdateOp, ExtractOp, ExtractSliceOp, InsertOp, SliceUpdateOp
-from mlirad.dialect.ops.tape import GrowOp
+from mlirad.dialect.core.op import NdOp, read_subset, written_subset
+from mlirad.dialect.core.subset import Range, Subset
 
 READ, WRITE = 0, 1
 MANY_WRITES = 16
@@ -29,54 +26,35 @@ MANY_WRITES = 16
 
 @dataclass(frozen=True)
 class Access:
-    """A read or write of a box of elements: per axis the lowest and the highest index. (The highest may be
-    below the lowest: then the box is empty, and any statement about its elements holds.) bounds: None if the elements
-    may be anywhere in the array."""
+    """A read or write of a box of elements: per axis the lowest and the highest index; None: anywhere. (The highest may
+    be below the lowest: then the box is empty, and any statement about its elements holds.)"""
 
     op: Operation
-    bounds: tuple[tuple[Form, Form], ...] | None
+    bounds: tuple[tuple[Form, Form] | None, ...]
 
 
-def read_of(op: Operation) -> Access | None:
-    """What an op reads of its operand 0, if that is an element, a slice or places of index arrays."""
-    if isinstance(op, ExtractOp):
-        return _access(op, op.indices)
-    if isinstance(op, ExtractSliceOp):
-        return _slice_access(op, op.result)
-    return Access(op, None) if isinstance(op, GatherOp) else None
+def access(op: Operation, subset: Subset) -> Access:
+    """What an op reads or changes of an array."""
+    return Access(op, tuple(None if along is None else _bounds(along) for along in subset.ranges))
 
 
-def write_of(op: Operation) -> Access | None:
-    """What an op writes of the array that it overwrites, if that is an element or a slice."""
-    if isinstance(op, ElementUpdateOp):
-        return _access(op, op.indices)
-    if isinstance(op, SliceUpdateOp):
-        return _slice_access(op, op.value)
-    return None
+def _bounds(along: Range) -> tuple[Form, Form]:
+    first = Form(along.start) if isinstance(along.start, int) else linear(along.start)
+    last = first.plus(_length(along).shifted(-1), along.stride)
+    return (first, last) if along.stride > 0 else (last, first)
 
 
-def _access(op: Operation, indices: Sequence[SSAValue]) -> Access:
-    forms = [linear(index) for index in indices]
-    return Access(op, tuple(zip(forms, forms, strict=True)))
-
-
-def _slice_access(op: ExtractSliceOp | SliceUpdateOp, part: SSAValue) -> Access:
-    """The access of a slice, of the shape of `part`."""
-    bounds: list[tuple[Form, Form]] = []
-    for axis, (start, stride) in enumerate(zip(op.starts, ints(op.strides), strict=True)):
-        first = linear(start)
-        last = first.plus(_length(part, axis).shifted(-1), stride)
-        bounds.append((first, last) if stride > 0 else (last, first))
-    return Access(op, tuple(bounds))
-
-
-def _length(array: SSAValue, axis: int) -> Form:
-    """How long an array is along an axis."""
-    size = types.shape(array.type)[axis]
-    if size >= 0:
-        return Form(size)
-    found = size_source(array, axis)
-    return linear(found) if isinstance(found, SSAValue) else of_term(Opaque(found[0], axis=found[1]))
+def _length(along: Range) -> Form:
+    """How many places there are along an axis."""
+    length = along.length
+    if isinstance(length, tuple):
+        array, axis = length
+        size = types.shape(array.type)[axis]
+        found = size if size >= 0 else size_source(array, axis)
+        if isinstance(found, tuple):
+            return of_term(Opaque(found[0], axis=found[1]))
+        length = found
+    return Form(length) if isinstance(length, int) else linear(length)
 
 
 # --- the versions of an array -----------------------------------------------------------------------------------
@@ -117,7 +95,7 @@ class Versions:
             return begun if begun is other else None
         return None
 
-    def writes_between(self, version: SSAValue, start: SSAValue) -> Iterator[Operation]:
+    def writes_between(self, version: SSAValue, start: SSAValue) -> Iterator[NdOp]:
         """The ops that overwrite the array on the way from `start`, which is its beginning, to `version`."""
         while version is not start:
             assert isinstance(version, OpResult)
@@ -148,19 +126,20 @@ class FinalArrays:
 
     def array(self, op: Operation) -> tuple[int, SSAValue] | None:
         """The number of the operand that is read, and the final array that may be read instead."""
-        read = read_of(op)
-        final = None if read is None else self._final(read, op.operands[0])
-        return None if final is None else (0, final)
+        read = read_subset(op)
+        final = None if read is None else self._final(access(op, read), read.array)
+        return None if read is None or final is None else (read.number, final)
 
-    def home(self, value: SSAValue) -> tuple[SSAValue, ...] | None:
-        """The final array, and the indices, of an element that the value is written to and that keeps it."""
+    def home(self, value: SSAValue) -> tuple[Subset, SSAValue] | None:
+        """The element that a number is written to and that keeps it, and the final array that has the element."""
+        if types.is_tensor(value.type):
+            return None
         for use in value.uses:
-            op = use.operation
-            if isinstance(op, InsertOp) and use.index == 0 and op.parent is block_of(value):
-                access = write_of(op)
-                final = None if access is None else self._final(access, op.result)
+            op, write = use.operation, written_subset(use.operation)
+            if write is not None and write.part is value and write.holds_part and op.parent is block_of(value):
+                final = self._final(access(op, write), op.results[0])
                 if final is not None:
-                    return final, *op.indices
+                    return write, final
         return None
 
     def _final(self, read: Access, version: SSAValue) -> SSAValue | None:
@@ -202,8 +181,8 @@ class FinalArrays:
     def _writes_of(self, carry: Carry) -> tuple[Access, ...] | None:
         """What a loop writes of a carried array; None if it is not known."""
         if carry.arg not in self._writes:
-            ops = [op for op in self.versions.writes_between(carry.yielded, carry.arg) if not isinstance(op, GrowOp)]
-            known = tuple(write for op in ops if (write := write_of(op)) is not None)
+            ops = [op for op in self.versions.writes_between(carry.yielded, carry.arg) if op.memory.changes]
+            known = tuple(access(op, write) for op in ops if (write := written_subset(op)) is not None)
             self._writes[carry.arg] = known if len(known) == len(ops) <= MANY_WRITES else None
         return self._writes[carry.arg]
 
@@ -253,8 +232,6 @@ def _are_exclusive(one: Operation, other: Operation, within: Loop) -> bool:
 def _is_apart(write: Access, read: Access, shared: Sequence[Loop], level: int) -> bool:
     """Whether write and read touch different elements when they agree on the trips of `shared[:level]`, and the write
     is in a later trip of `shared[level]` (if there is one). On other loops they need not agree."""
-    if write.bounds is None or read.bounds is None:
-        return False
     same = {loop.op for loop in shared[:level]}
     later = shared[level].op if level < len(shared) else None
     outermost = shared[0].op
@@ -274,6 +251,8 @@ def _is_apart(write: Access, read: Access, shared: Sequence[Loop], level: int) -
 
     executions = {READ: renamed(READ), WRITE: renamed(WRITE)}
     for write_bounds, read_bounds in zip(write.bounds, read.bounds, strict=True):
+        if write_bounds is None or read_bounds is None:
+            continue
         write_low, write_high = (bound.put(executions[WRITE]) for bound in write_bounds)
         read_low, read_high = (bound.put(executions[READ]) for bound in read_bounds)
         if is_above(write_low, read_high, executions) or is_above(read_low, write_high, executions):

@@ -21,9 +21,8 @@ from mlirad.analysis.loops import Loop, block_of, branches, yields
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.final import FinalArrays
 from mlirad.autodiff.updates import equal_read
-from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.ops.gather import ScatterOp
-from mlirad.dialect.ops.indexing import InsertOp, InsertSliceOp
+from mlirad.dialect.core.op import NdOp, written_subset
+from mlirad.dialect.core.subset import Change
 
 Use = tuple[SSAValue, tuple[SSAValue, ...]]
 """A value, and others: if all of these are needed everywhere, so is the value."""
@@ -105,8 +104,11 @@ def _uses_by(op: NdOp, finals: FinalArrays) -> Iterator[Use]:
     """The whole uses that an op makes of its operands."""
     results = tuple(op.results)
     yield from ((operand, results) for index, operand in enumerate(op.operands) if index not in op.partial)
-    if isinstance(op, InsertOp) and (home := finals.home(op.value)) is not None:
-        yield op.value, home[:1]
-    if isinstance(op, InsertOp | InsertSliceOp | ScatterOp) and (read := equal_read(op)) is not None:
+    write = written_subset(op)
+    if write is None:
+        return
+    if write.holds_part and (home := finals.home(write.part)) is not None:
+        yield write.part, home[1:]
+    if write.change is Change.REPLACED and (read := equal_read(op)) is not None:
         # What is overwritten is needed too, by what has read it just before.
-        yield op.t, (*results, read)
+        yield write.array, (*results, read)

@@ -1,45 +1,36 @@
-"""Writes of elements, slices and index arrays: where they write, and the read that has the value they overwrite.
+"""Writes of a part of an array, and the read that has the value that they overwrite.
 
-Reads: updates of arrays. Writes: nothing.
+Reads: ops that answer `subset`. Writes: nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
-from mlirad.dialect.ops.gather import GatherOp, ScatterUpdateOp
-from mlirad.dialect.ops.indexing import ElementUpdateOp, ExtractOp, ExtractSliceOp, SliceUpdateOp
-
-UpdateOp = ElementUpdateOp | SliceUpdateOp | ScatterUpdateOp
-READS = ExtractOp | ExtractSliceOp | GatherOp
+from mlirad.dialect.core.op import NdOp, read_subset
+from mlirad.dialect.core.subset import Subset
 
 
-def indices_of(write: UpdateOp) -> Sequence[SSAValue]:
-    """Where an update writes."""
-    return write.starts if isinstance(write, SliceUpdateOp) else write.indices
+def subset_of(op: NdOp) -> Subset:
+    """The subset of an op that is known to have one."""
+    subset = op.subset()
+    assert subset is not None
+    return subset
 
 
-def places_of(op: Operation) -> Sequence[SSAValue]:
-    """Where an op reads or writes the array, of a slice also how much of it."""
-    return indices_of(op) if isinstance(op, UpdateOp) else op.operands[1:]
+def places_of(op: NdOp) -> Sequence[SSAValue]:
+    """Where an op reads or writes the array, of a slice that is read also how much of it."""
+    return subset_of(op).places
 
 
-def equal_read(write: UpdateOp) -> SSAValue | None:
+def equal_read(write: NdOp) -> SSAValue | None:
     """A value that was read, ahead of the write and in its block, of exactly what the write overwrites."""
-    for use in write.t.uses:
+    written = subset_of(write)
+    for use in written.array.uses:
         op = use.operation
-        if use.index == 0 and op.parent is write.parent and op.is_before_in_block(write) and _is_same_place(op, write):
-            return op.results[0]
+        if op.parent is write.parent and (read := read_subset(op)) is not None and use.index == read.number:
+            if op.is_before_in_block(write) and read.is_same(written):
+                return read.part
     return None
-
-
-def _is_same_place(op: Operation, write: UpdateOp) -> bool:
-    if tuple(op.operands[1:]) != tuple(indices_of(write)):
-        return False
-    if isinstance(write, ElementUpdateOp):
-        return isinstance(op, ExtractOp)
-    if isinstance(write, ScatterUpdateOp):
-        return isinstance(op, GatherOp) and op.properties == write.properties
-    return isinstance(op, ExtractSliceOp) and op.sizes == write.sizes and op.strides == write.strides

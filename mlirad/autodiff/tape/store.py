@@ -17,13 +17,12 @@ from xdsl.rewriter import InsertPoint
 from mlirad.analysis.constants import constant_int
 from mlirad.analysis.loops import add_results, add_yields, branches
 from mlirad.autodiff.sizes import size_value, unknown_axes, zeros
-from mlirad.autodiff.tape.accesses import read_overwritten
 from mlirad.autodiff.tape.decision.forward_values import Base, ForwardValue, Overwritten, Size
 from mlirad.autodiff.tape.decision.nests import Step
 from mlirad.autodiff.tape.decision.plans import TapeEntry, TapePlan
 from mlirad.autodiff.tape.rows import AllRows, Rows, Update, forward_counter, thread
 from mlirad.autodiff.trip_counters import trips_of
-from mlirad.autodiff.updates import indices_of
+from mlirad.autodiff.updates import subset_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, emit, full, located
 from mlirad.dialect.ops.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
@@ -106,8 +105,9 @@ class Tapes:
     def _emit_value(self, value: Overwritten | Size | Base) -> SSAValue:
         match value:
             case Overwritten(write=write):
+                subset = subset_of(write)
                 with building(InsertPoint.before(write)), located(write.location):
-                    return read_overwritten(write, write.t, indices_of(write))
+                    return subset.read(Expr(subset.array), [Expr(place) for place in subset.places]).value
             case Size(array=array, axis=axis):
                 return size_value(self.value(array), axis)
             case Base():

@@ -16,7 +16,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.analysis.loops import Carry, Loop, add_yields, block_of
-from mlirad.autodiff.tape.accesses import read_same_place
 from mlirad.autodiff.tape.decision.forward_values import ForwardValue, defining_block
 from mlirad.autodiff.tape.decision.plans import (
     Count,
@@ -30,10 +29,10 @@ from mlirad.autodiff.tape.decision.plans import (
     Unstored,
 )
 from mlirad.autodiff.tape.store import Tapes, location_of, read_entry
+from mlirad.autodiff.updates import subset_of
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, building, emit, insert, located
+from mlirad.dialect.core.expr import Expr, building, insert, located
 from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.ops.indexing import ExtractOp
 from mlirad.dialect.ops.request import RECOVERED, ReplayOp
 
 
@@ -137,10 +136,12 @@ class Sweep:
                     return _count(operands, by, self.replays[block_of(value)].counter)
                 case Recompute(op=op):
                     return _recompute(op, operands)
-                case ReadFinal():
-                    return emit(ExtractOp, *operands).value
+                case ReadFinal(written=written):
+                    final, *places = map(Expr, operands)
+                    return written.read(final, places).value
                 case Reread(op=op):
-                    return self.heads[value] if op is None else read_same_place(op, self.heads[value], operands)
+                    array = self.heads[value]
+                    return array if op is None else subset_of(op).read(Expr(array), list(map(Expr, operands))).value
                 case FromLaterTrip():
                     raise AssertionError("what a reverse loop carries is recovered by `carry`")
 

@@ -16,12 +16,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.analysis.loops import Loop, StructuredOp, add_results, add_yields, block_of, branches, yields
-from mlirad.autodiff.tape.accesses import read_same_place, undo_write
 from mlirad.autodiff.tape.decision.in_time import reverse_of
 from mlirad.autodiff.tape.decision.plans import Undoing
 from mlirad.autodiff.tape.sweep import Point, Sweep
-from mlirad.autodiff.updates import UpdateOp, places_of
-from mlirad.dialect.core.expr import building, located
+from mlirad.autodiff.updates import subset_of
+from mlirad.dialect.core.expr import Expr, building, located
+from mlirad.dialect.core.op import NdOp, written_subset
+from mlirad.dialect.core.subset import Subset
 
 LiveVersions = dict[SSAValue, SSAValue]
 """The forward versions of arrays that are live, and what stands for each in the reverse sweep."""
@@ -106,9 +107,9 @@ class Undo:
                         assert point is not None and reverse.next_op is not None
                         point = Point(point.level + 1, reverse.next_op)
                     self._note(live, point)
-            elif isinstance(op, UpdateOp) and op.result in live:
-                self._undo(op, live, point)
-            elif op.results and (plan := self.undoing.in_place.get(op.results[0])) is not None:
+            elif isinstance(op, NdOp) and (write := written_subset(op)) is not None and op.results[0] in live:
+                self._undo(op, write, live, point)
+            elif isinstance(op, NdOp) and op.results and (plan := self.undoing.in_place.get(op.results[0])) is not None:
                 if plan.op is op:
                     self._read(op.results[0], op, live[plan.version], point)
         return live
@@ -120,29 +121,29 @@ class Undo:
                 assert point is not None
                 self.sweep.put(version, array, point)
 
-    def _undo(self, write: UpdateOp, live: LiveVersions, point: Point | None) -> None:
-        array = live.pop(write.result)
-        plan = self.undoing.in_place.get(write.value)
-        if plan is not None and plan.op is write:
-            self._read(write.value, write, array, point)
-        if write in self.undoing.undone:
-            old = self.sweep.value(self.undoing.undone[write])
-            self.sweep.count(block_of(write.result), "undone")
-            array = self._emit(write, point, lambda indices: undo_write(write, old, array, indices))
-        live[write.t] = array
-        self._note({write.t: array}, point)
+    def _undo(self, op: NdOp, write: Subset, live: LiveVersions, point: Point | None) -> None:
+        array = live.pop(op.results[0])
+        plan = self.undoing.in_place.get(write.part)
+        if plan is not None and plan.op is op:
+            self._read(write.part, op, array, point)
+        if op in self.undoing.undone:
+            old = self.sweep.value(self.undoing.undone[op])
+            self.sweep.count(block_of(op.results[0]), "undone")
+            array = self._emit(op, point, lambda places: write.put(Expr(old), Expr(array), places))
+        live[write.array] = array
+        self._note({write.array: array}, point)
 
-    def _read(self, value: SSAValue, op: Operation, array: SSAValue, point: Point | None) -> None:
+    def _read(self, value: SSAValue, op: NdOp, array: SSAValue, point: Point | None) -> None:
         assert point is not None
-        recovered = self._emit(op, point, lambda indices: read_same_place(op, array, indices))
+        recovered = self._emit(op, point, lambda places: subset_of(op).read(Expr(array), places))
         self.sweep.count(block_of(value), "re_read")
         self.sweep.put(value, recovered, point)
 
-    def _emit(self, op: Operation, point: Point | None, build: Callable[[Sequence[SSAValue]], SSAValue]) -> SSAValue:
-        indices = [self.sweep.value(index) for index in places_of(op)]
+    def _emit(self, op: NdOp, point: Point | None, build: Callable[[Sequence[Expr]], Expr]) -> SSAValue:
+        places = [Expr(self.sweep.value(place)) for place in subset_of(op).places]
         assert point is not None
         with building(InsertPoint.before(point.before)), located(op.location):
-            value = build(indices)
+            value = build(places).value
         if point.level == 1:
             self.sweep.begin(value)
         return value

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import ParsePropInAttrDict, irdl_op_definition, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -19,6 +19,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, emit
 from mlirad.dialect.core.intervals import UNKNOWN, Integer, Interval, Proofs, Values
 from mlirad.dialect.core.registry import TypedOp, require_free, spell
+from mlirad.dialect.core.subset import Change, Subset
 from mlirad.errors import CompileError
 from mlirad.xdsl_support.fast_accessors import once_for_all_alike, read_places
 
@@ -37,11 +38,12 @@ class At:
 class Memory:
     """What an op does with its operands' memory.
 
-    overwrites: the operand whose buffer the result takes. shape_only: operands whose shape alone is read.
-    cost: what recomputing one element costs, an addition being 1.
+    overwrites: the operand whose buffer the result takes. changes: whether that changes any of its elements.
+    shape_only: operands whose shape alone is read. cost: what recomputing one element costs, an addition being 1.
     """
 
     overwrites: int | None = None
+    changes: bool = True
     shape_only: frozenset[int] = frozenset()
     cost: float = 1.0
 
@@ -192,6 +194,10 @@ class NdOp(TypedOp):
         """The forms that are not negative where the result, a boolean, is `truth`."""
         return ()
 
+    def subset(self) -> Subset | None:
+        """The part of an array that the op reads and gives, or changes and leaves the rest; None: it may be all."""
+        return None
+
     def rebuild(self, *operands: Expr) -> Expr:
         """The same op on other operands."""
         return emit(type(self), *operands, result_type=self.results[0].type, **self.properties)
@@ -214,6 +220,17 @@ class NdOp(TypedOp):
             )
 
 
+def read_subset(op: Operation | Block) -> Subset | None:
+    """The part of an array that is the result of `op`, if it is one."""
+    subset = op.subset() if isinstance(op, NdOp) and op.memory.overwrites is None else None
+    return subset if subset is not None and subset.change is Change.NONE else None
+
+
+def written_subset(op: Operation | Block) -> Subset | None:
+    """The part of an array that `op` changes, if it leaves the rest."""
+    return op.subset() if isinstance(op, NdOp) and op.memory.overwrites is not None else None
+
+
 class PureOp(NdOp):
     """An op without effects that cannot trap."""
 
@@ -231,6 +248,7 @@ def op(
     *spellings: Callable[..., Any],
     cost: float = 1.0,
     overwrites: int | None = None,
+    changes: bool = True,
     shape_only: Sequence[int] = (),
     singular: bool = False,
     linear: bool = False,
@@ -239,8 +257,8 @@ def op(
 ) -> Callable[[type[NdOpT]], type[NdOpT]]:
     """Define an op of mlirad, which is what the functions `spellings` are in IR (the first is its reference).
 
-    cost, overwrites, shape_only: see `Memory`. singular: its derivative's factor may be infinite where the op itself is
-    finite, so that an exactly zero cotangent always annihilates it. linear: its derivative has no factors but
+    cost, overwrites, changes, shape_only: see `Memory`. singular: its derivative's factor may be infinite where the op
+    itself is finite, so that an exactly zero cotangent always annihilates it. linear: its derivative has no factors but
     constants. harmless: where all operands are that, the op and its derivatives are finite; it stands in the place of
     elements that are not needed, if the op is not linear. partial: the operands that may have elements which are not in
     the result, such as a select's branches and the array that a write changes. Raises TypeError for a class that leaves
@@ -259,7 +277,7 @@ def op(
         read_places(defined)
         defined.verify_ = once_for_all_alike(defined.verify_)  # pyright: ignore[reportAttributeAccessIssue]
         defined.spellings = spellings
-        defined.memory = Memory(overwrites, frozenset(shape_only), cost)
+        defined.memory = Memory(overwrites, changes, frozenset(shape_only), cost)
         defined.singular = singular
         defined.linear = linear
         defined.harmless = harmless

@@ -7,8 +7,9 @@ written, has the remaining axes of t, with the axes of the index arrays in front
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from xdsl.dialects import arith, tensor
@@ -21,6 +22,7 @@ from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, emit, insert, where, zeros_like
 from mlirad.dialect.core.op import At, PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.dialect.core.upstream import counted
 from mlirad.dialect.ops.check import CheckFailed, EffectOp, call_check
 from mlirad.dialect.ops.constant import ConstantOp
@@ -30,6 +32,49 @@ from mlirad.dialect.ops.places import mask_of
 from mlirad.errors import DTypeError, ShapeError
 
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
+
+
+@dataclass(frozen=True)
+class Places(Subset):
+    """array[..., i, j, ...]. places: the index arrays, one for each of `indexed`, the axes.
+
+    at: before how many of the other axes the part has the axes of the index arrays.
+    """
+
+    indexed: tuple[int, ...] = ()
+    at: int = 0
+
+    @property
+    def ranges(self) -> tuple[Range | None, ...]:
+        known = {axis: _range(index) for axis, index in zip(self.indexed, self.places, strict=True)}
+        return tuple(known.get(axis) for axis in range(len(types.shape(self.array.type))))
+
+    @property
+    def shape(self) -> Hashable:
+        return self.indexed, self.at
+
+    @property
+    def axes(self) -> tuple[int | None, ...]:
+        kept = [axis for axis in range(len(types.shape(self.array.type))) if axis not in self.indexed]
+        return (*kept[: self.at], *(None for _ in types.shape(self.places[0].type)), *kept[self.at :])
+
+    @property
+    def is_distinct(self) -> bool:
+        return are_distinct(self.places)
+
+    def read(self, array: Expr, places: Sequence[Expr], like: Expr | None = None) -> Expr:
+        return emit(GatherOp, array, *places, axes=self.indexed, at=self.at)
+
+    def put(self, part: Expr, array: Expr, places: Sequence[Expr]) -> Expr:
+        return emit(ScatterOp, part, array, *places, axes=self.indexed, at=self.at)
+
+
+def _range(index: SSAValue) -> Range | None:
+    """From the lowest to the highest of the indices, where they are known."""
+    known = constant_indices(index)
+    if known is None or not known.size:
+        return None
+    return Range(int(known.min()), int(known.max() - known.min() + 1))
 
 
 class IndexedOp(PureOp):
@@ -196,6 +241,9 @@ class GatherOp(IndexedOp):
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
 
+    def subset(self) -> Subset:
+        return Places(self.t, 0, self.result, tuple(self.indices), indexed=ints(self.axes), at=self.position)
+
     def loops(self) -> Upstream:
         return Upstream(self._build)
 
@@ -220,6 +268,7 @@ def require_checked(indices: Sequence[np.ndarray]) -> None:
 class ScatterUpdateOp(IndexedOp):
     """`t` with what is at the places changed by the array `value`, in row-major order of the index arrays."""
 
+    CHANGE: ClassVar[Change] = Change.OTHER
     value = operand_def()
     t = operand_def(_T)
     indices = var_operand_def()
@@ -271,9 +320,9 @@ class ScatterUpdateOp(IndexedOp):
     def combined(self, array: SSAValue, place: list[SSAValue], new: SSAValue) -> SSAValue:
         """What is put at a place, in upstream ops."""
 
-    def read(self, g: Expr, indices: Sequence[Expr]) -> Expr:
-        """What g has at the places."""
-        return emit(GatherOp, g, *indices, **self.properties)
+    def subset(self) -> Subset:
+        axes = ints(self.axes)
+        return Places(self.t, 1, self.value, tuple(self.indices), self.CHANGE, axes, self.position)
 
 
 @op(overwrites=1, partial=(0, 1))
@@ -281,6 +330,7 @@ class ScatterOp(ScatterUpdateOp):
     """t with t[..., i, j, ...] = value; if a place occurs more than once, the last value stays."""
 
     name = "nd.scatter"
+    CHANGE: ClassVar = Change.REPLACED
 
     @staticmethod
     def changed(old: Any, value: Any) -> Any:
@@ -291,7 +341,7 @@ class ScatterOp(ScatterUpdateOp):
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         value, _, *indices = operands
-        taken = self.read(g, indices)  # before the write, which is the last use of g
+        taken = self.subset().read(g, indices)  # before the write, which is the last use of g
         if not are_distinct([index.value for index in indices]):
             taken = emit(KeepLastOp, taken, g, *indices, **self.properties)
         cleared = self.rebuild(zeros_like(value), g, *indices)
@@ -314,6 +364,7 @@ class ScatterAddOp(ScatterUpdateOp):
     """t with t[..., i, j, ...] += value, as often as a place occurs."""
 
     name = "nd.scatter_add"
+    CHANGE: ClassVar = Change.ADDED
 
     @classmethod
     def infer(
@@ -332,7 +383,7 @@ class ScatterAddOp(ScatterUpdateOp):
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         indices = operands[2:]
-        return self.read(g, indices), g, *(None for _ in indices)
+        return self.subset().read(g, indices), g, *(None for _ in indices)
 
 
 @op(shape_only=(1,), partial=(0,))

@@ -6,8 +6,9 @@ The tensors are values: an update gives a new one. Bufferization makes it a writ
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from xdsl.dialects import arith, tensor
@@ -30,6 +31,7 @@ from mlirad.dialect.core.expr import Expr, constant, dim, emit, insert, insertio
 from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
 from mlirad.dialect.core.op import At, Composed, PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
+from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.dialect.ops.elementwise import choose, compare, number, numbers
 from mlirad.dialect.ops.movement import ReshapeOp, reshape, size_along
 from mlirad.errors import DTypeError, ShapeError
@@ -85,6 +87,29 @@ _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 # --- elements ---------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Element(Subset):
+    """array[places], a scalar."""
+
+    @property
+    def ranges(self) -> tuple[Range | None, ...]:
+        return tuple(map(Range, self.places))
+
+    @property
+    def shape(self) -> Hashable:
+        return ()
+
+    @property
+    def axes(self) -> tuple[int | None, ...]:
+        return ()
+
+    def read(self, array: Expr, places: Sequence[Expr], like: Expr | None = None) -> Expr:
+        return emit(ExtractOp, array, *places)
+
+    def put(self, part: Expr, array: Expr, places: Sequence[Expr]) -> Expr:
+        return emit(InsertOp, part, array, *places)
+
+
 @op(partial=(0,))
 class ExtractOp(PureOp):
     """t[i, j, ...], a scalar."""
@@ -112,6 +137,9 @@ class ExtractOp(PureOp):
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
 
+    def subset(self) -> Subset:
+        return Element(self.t, 0, self.result, tuple(self.indices))
+
     def loops(self) -> Upstream:
         return Upstream(self._build)
 
@@ -122,6 +150,7 @@ class ExtractOp(PureOp):
 class ElementUpdateOp(PureOp):
     """`t` with one element changed by the scalar `value`."""
 
+    CHANGE: ClassVar[Change] = Change.OTHER
     value = operand_def()
     t = operand_def(_T)
     indices = var_operand_def(types.I64)
@@ -144,6 +173,9 @@ class ElementUpdateOp(PureOp):
         moved = zeros_like(value) if tangents[0] is None else tangents[0]
         return self.rebuild(moved, zeros_like(t) if tangents[1] is None else tangents[1], *indices)
 
+    def subset(self) -> Subset:
+        return Element(self.t, 1, self.value, tuple(self.indices), self.CHANGE)
+
     def loops(self) -> Upstream:
         return Upstream(self._build)
 
@@ -157,6 +189,7 @@ class InsertOp(ElementUpdateOp):
     """t with t[i, j, ...] = value."""
 
     name = "nd.insert"
+    CHANGE: ClassVar = Change.REPLACED
 
     def reference(self, *arrays: Any) -> Any:
         value, t, *indices = arrays
@@ -179,6 +212,7 @@ class AddAtOp(ElementUpdateOp):
     """t with t[i, j, ...] += value."""
 
     name = "nd.add_at"
+    CHANGE: ClassVar = Change.ADDED
 
     def reference(self, *arrays: Any) -> Any:
         value, t, *indices = arrays
@@ -233,6 +267,49 @@ def _check_slice(name: str, t: Attribute, starts: int, properties: Properties) -
     return array, sizes
 
 
+@dataclass(frozen=True)
+class Slice(Subset):
+    """array[start : : stride] of `sizes` elements along the axes. places: the starts; of a read also the lengths, which
+    are the unknown sizes (-1). Those of a write are the sizes of its value."""
+
+    sizes: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+    @property
+    def _lengths(self) -> Sequence[SSAValue | tuple[SSAValue, int]]:
+        """The unknown sizes, in the order of their axes."""
+        if self.change is Change.NONE:
+            return self.places[len(self.sizes) :]
+        return [(self.part, axis) for axis, size in enumerate(self.sizes) if size < 0]
+
+    @property
+    def ranges(self) -> tuple[Range | None, ...]:
+        lengths = iter(self._lengths)
+        starts = self.places[: len(self.sizes)]
+        return tuple(
+            Range(start, next(lengths) if size < 0 else size, stride)
+            for start, size, stride in zip(starts, self.sizes, self.strides, strict=True)
+        )
+
+    @property
+    def shape(self) -> Hashable:
+        return self.sizes, self.strides, () if self.change is Change.NONE else tuple(self._lengths)
+
+    @property
+    def axes(self) -> tuple[int | None, ...]:
+        return tuple(range(len(self.sizes)))
+
+    def read(self, array: Expr, places: Sequence[Expr], like: Expr | None = None) -> Expr:
+        if self.change is not Change.NONE:
+            value = Expr(self.part) if like is None else like
+            places = [*places, *(dim(value, axis) for axis, size in enumerate(self.sizes) if size < 0)]
+        return emit(ExtractSliceOp, array, *places, sizes=self.sizes, strides=self.strides)
+
+    def put(self, part: Expr, array: Expr, places: Sequence[Expr]) -> Expr:
+        starts = places[: len(self.sizes)]
+        return emit(InsertSliceOp, part, array, *starts, sizes=self.sizes, strides=self.strides)
+
+
 @op(cost=0, partial=(0,))
 class ExtractSliceOp(PureOp):
     """t[start : : stride] of `sizes` elements along the axes (-1: the next of the lengths); strides may be negative."""
@@ -282,6 +359,9 @@ class ExtractSliceOp(PureOp):
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
 
+    def subset(self) -> Subset:
+        return Slice(self.t, 0, self.result, tuple(self.places), sizes=ints(self.sizes), strides=ints(self.strides))
+
     def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
         return self.lengths[ints(self.sizes)[:axis].count(-1)]
 
@@ -322,6 +402,7 @@ def add_slice(value: Expr, t: Expr, starts: Sequence[Expr], strides: Sequence[in
 class SliceUpdateOp(PureOp):
     """`t` with a slice changed by the array `value`, whose shape is the slice's, unknown sizes (-1) included."""
 
+    CHANGE: ClassVar[Change] = Change.OTHER
     value = operand_def()
     t = operand_def(_T)
     starts = var_operand_def(types.I64)
@@ -346,10 +427,9 @@ class SliceUpdateOp(PureOp):
         moved = zeros_like(value) if tangents[0] is None else tangents[0]
         return self.rebuild(moved, zeros_like(t) if tangents[1] is None else tangents[1], *starts)
 
-    def read(self, g: Expr, value: Expr, starts: Sequence[Expr]) -> Expr:
-        """The same slice of g; of `value` only the shape is asked."""
-        sizes = [size if size >= 0 else dim(value, axis) for axis, size in enumerate(value.shape)]
-        return extract_slice(g, starts, sizes, ints(self.strides))
+    def subset(self) -> Subset:
+        sizes, strides = ints(self.sizes), ints(self.strides)
+        return Slice(self.t, 1, self.value, tuple(self.starts), self.CHANGE, sizes, strides)
 
     def _reference_slices(self, value: Any, t: Any, starts: Sequence[Any]) -> tuple[slice, ...]:
         return _slices(t.shape, starts, value.shape, ints(self.strides))
@@ -360,6 +440,7 @@ class InsertSliceOp(SliceUpdateOp):
     """t with t[slice] = value."""
 
     name = "nd.insert_slice"
+    CHANGE: ClassVar = Change.REPLACED
 
     def reference(self, *arrays: Any) -> Any:
         value, t, *starts = arrays
@@ -369,7 +450,7 @@ class InsertSliceOp(SliceUpdateOp):
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         value, _, *starts = operands
-        taken = self.read(g, value, starts)  # before the write, which is the last use of g
+        taken = self.subset().read(g, starts, like=value)  # before the write, which is the last use of g
         cleared = self.rebuild(zeros_like(value), g, *starts)
         return taken, cleared, *(None for _ in starts)
 
@@ -386,6 +467,7 @@ class AddSliceOp(SliceUpdateOp):
     """t with t[slice] += value."""
 
     name = "nd.add_slice"
+    CHANGE: ClassVar = Change.ADDED
 
     @classmethod
     def infer(
@@ -401,7 +483,7 @@ class AddSliceOp(SliceUpdateOp):
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         value, _, *starts = operands
-        return self.read(g, value, starts), g, *(None for _ in starts)
+        return self.subset().read(g, starts, like=value), g, *(None for _ in starts)
 
     def loops(self) -> Composed:
         return Composed(self._parts)

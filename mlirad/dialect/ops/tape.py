@@ -77,7 +77,7 @@ class TapeOp(NdOp):
         return [insert(tensor.EmptyOp(indices, types.signless(self.result.type))).tensor]
 
 
-@op(overwrites=0)
+@op(overwrites=0, changes=False)
 class GrowOp(PureOp):
     """t, long enough for the index k: doubled until it is, the new elements undefined.
 

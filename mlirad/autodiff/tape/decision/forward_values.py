@@ -12,26 +12,25 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.analysis.bounds import size_bounds
 from mlirad.analysis.loops import Loop, block_of
-from mlirad.autodiff.updates import UpdateOp
+from mlirad.autodiff.updates import subset_of
 from mlirad.dialect.core import types
-from mlirad.dialect.core.attributes import ints
-from mlirad.dialect.ops.gather import ScatterUpdateOp
-from mlirad.dialect.ops.indexing import SliceUpdateOp
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.core.subset import Subset
 
 
 @dataclass(frozen=True)
 class Overwritten:
-    """The element, slice or places that a write overwrites, as it is before the write."""
+    """The part of an array that a write overwrites, as it is before the write."""
 
-    write: UpdateOp
+    write: NdOp
 
     @property
     def type(self) -> Attribute:
-        return self.write.value.type
+        return subset_of(self.write).part.type
 
     @property
     def block(self) -> Block:
-        return block_of(self.write.result)
+        return block_of(self.write.results[0])
 
 
 @dataclass(frozen=True)
@@ -83,21 +82,17 @@ def bounds_of(value: ForwardValue) -> list[int | None]:
     """An upper bound for the size of every axis; None where there is none."""
     if isinstance(value, SSAValue):
         return size_bounds(value)
-    if isinstance(value, Overwritten) and isinstance(value.write, ScatterUpdateOp):
-        return size_bounds(value.write.value)
-    if isinstance(value, Overwritten) and isinstance(value.write, SliceUpdateOp):
-        strides = ints(value.write.strides)
-        return [
-            _smaller(length, None if whole is None else -(-whole // abs(stride))) if size < 0 else size
-            for size, length, whole, stride in zip(
-                types.shape(value.type),
-                size_bounds(value.write.value),
-                size_bounds(value.write.t),
-                strides,
-                strict=True,
-            )
-        ]
-    return []
+    if not isinstance(value, Overwritten):
+        return []
+    subset = subset_of(value.write)
+    bounds = zip(size_bounds(subset.part), subset.axes, strict=True)
+    return [_smaller(bound, None if axis is None else _room(subset, axis)) for bound, axis in bounds]
+
+
+def _room(subset: Subset, axis: int) -> int | None:
+    """How much of a subset the array has room for along one of its axes."""
+    whole, along = size_bounds(subset.array)[axis], subset.ranges[axis]
+    return whole if whole is None or along is None else -(-whole // abs(along.stride))
 
 
 def elements_of(value: ForwardValue) -> int | None:

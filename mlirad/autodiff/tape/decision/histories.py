@@ -12,8 +12,9 @@ from xdsl.ir import Block, SSAValue
 
 from mlirad.analysis.loops import Loop, StructuredOp, block_of, yields
 from mlirad.autodiff.tape.decision.live_versions import Findings, Reading, Walk
-from mlirad.autodiff.updates import UpdateOp, equal_read
+from mlirad.autodiff.updates import equal_read, subset_of
 from mlirad.dialect.core import types
+from mlirad.dialect.core.op import NdOp, written_subset
 
 MANY_WRITES = 32
 """A history with more writes is ignored: comparing the writes with the reads costs more than it may save."""
@@ -25,7 +26,7 @@ class History:
 
     root: StructuredOp
     finals: list[SSAValue] = field(default_factory=list)
-    writes: list[UpdateOp] = field(default_factory=list)
+    writes: list[NdOp] = field(default_factory=list)
     readings: list[Reading] = field(default_factory=list)
 
 
@@ -41,7 +42,7 @@ class Histories:
     findings: Findings = field(default_factory=Findings)
     of: dict[SSAValue, History] = field(default_factory=dict)
     readings: dict[SSAValue, Reading] = field(default_factory=dict)
-    overwritten: dict[UpdateOp, SSAValue] = field(default_factory=dict)
+    overwritten: dict[NdOp, SSAValue] = field(default_factory=dict)
     _together: dict[SSAValue, SSAValue] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -49,7 +50,7 @@ class Histories:
         for op in list(self.entry.ops):
             if isinstance(op, StructuredOp) and op.regions[0].blocks:
                 threaded = tuple(k for k, result in enumerate(op.results) if types.is_tensor(result.type))
-                if threaded and any(isinstance(inner, UpdateOp) for inner in op.walk()):
+                if threaded and any(written_subset(inner) is not None for inner in op.walk()):
                     self._add(op, walk.region(op, threaded)[0])
         for history in dict.fromkeys(self.of.values()):
             if len(history.writes) <= MANY_WRITES:
@@ -73,14 +74,14 @@ class Histories:
             history = self.of.setdefault(self._class(root.results[k]), History(root))
             history.finals.append(root.results[k])
         for write in findings.writes:
-            self.of.setdefault(self._class(write.result), History(root)).writes.append(write)
+            self.of.setdefault(self._class(write.results[0]), History(root)).writes.append(write)
         for reading in findings.readings.values():
             if (history := self.member(reading.version)) is not None:
                 history.readings.append(reading)
 
     def _join(self, findings: Findings) -> None:
         for write in findings.writes:
-            self._join_inside(write.result, write.t)
+            self._join_inside(write.results[0], subset_of(write).array)
         for op, threaded in findings.threaded.items():
             for k in threaded:
                 if isinstance(op, scf.IfOp):

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.analysis.loops import block_of
-from mlirad.autodiff.final import FinalArrays, write_of
+from mlirad.autodiff.final import FinalArrays, access
 from mlirad.autodiff.tape.decision.histories import Histories, History
 from mlirad.autodiff.tape.decision.live_versions import Reading
 from mlirad.autodiff.tape.decision.reach import Reach, Reached
 from mlirad.autodiff.tape.decision.recovery import Recovery
-from mlirad.autodiff.updates import UpdateOp, indices_of
+from mlirad.autodiff.updates import places_of, subset_of
+from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.request import ReplayOp, ResidualOp
 
 
@@ -60,14 +61,13 @@ class Timing:
             )
         return self._at_head[reading.value]
 
-    def _is_apart(self, write: UpdateOp, reading: Reading) -> bool:
-        written, read = (self.histories.member(version) for version in (write.result, reading.version))
+    def _is_apart(self, write: NdOp, reading: Reading) -> bool:
+        written, read = (self.histories.member(version) for version in (write.results[0], reading.version))
         if written is not None and read is not None and written is not read:
             return True  # a loop in between may write other arrays as well
-        access = write_of(write)
-        if access is None or reading.access is None:
+        if reading.access is None:
             return False
-        return self.final.is_apart(access, reading.access, reading.version)
+        return self.final.is_apart(access(write, subset_of(write)), reading.access, reading.version)
 
     # --- the walk does not go there, or cannot yet ----------------------------------------------------------------
 
@@ -101,9 +101,9 @@ class Timing:
     def _indices(self, recovery: Recovery, reached: Reached) -> Iterator[tuple[History, SSAValue]]:
         """The indices at which the walk writes and reads, and the history it is for."""
         for write in reached.undone:
-            history = self.histories.member(write.result)
+            history = self.histories.member(write.results[0])
             assert history is not None
-            yield from ((history, index) for index in indices_of(write))
+            yield from ((history, index) for index in places_of(write))
         for value, reading in reached.readings.items():
             plan = recovery.plan(value)
             assert plan is not None

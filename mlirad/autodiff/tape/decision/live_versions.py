@@ -20,9 +20,9 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.analysis.loops import Loop, StructuredOp, block_of, yields
-from mlirad.autodiff.final import Access, read_of, write_of
-from mlirad.autodiff.updates import UpdateOp
+from mlirad.autodiff.final import Access, access
 from mlirad.dialect.core import types
+from mlirad.dialect.core.op import NdOp, read_subset, written_subset
 
 Numbers = tuple[int, ...]
 
@@ -35,9 +35,9 @@ class Origin:
     """
 
     head: SSAValue | None
-    undone: tuple[UpdateOp, ...] = ()
+    undone: tuple[NdOp, ...] = ()
 
-    def after(self, *writes: UpdateOp) -> Origin:
+    def after(self, *writes: NdOp) -> Origin:
         return replace(self, undone=(*self.undone, *writes))
 
 
@@ -68,7 +68,7 @@ class Findings:
     threaded: dict[Operation, Numbers] = field(default_factory=dict)
     exchanging: set[Operation] = field(default_factory=set)
     restored: dict[Operation, tuple[SSAValue, ...]] = field(default_factory=dict)
-    writes: list[UpdateOp] = field(default_factory=list)
+    writes: list[NdOp] = field(default_factory=list)
     readings: dict[SSAValue, Reading] = field(default_factory=dict)
 
     def add(self, other: Findings) -> None:
@@ -147,14 +147,14 @@ class Walk:
         for op in reversed(list(block.ops)):
             if isinstance(op, StructuredOp):
                 self._pass(op, live, findings)
-            elif isinstance(op, UpdateOp) and op.result in live:
-                origin = live.pop(op.result)
-                access = write_of(op)
-                if block_of(op.value) is block and access is not None and types.is_static(op.value.type):
-                    findings.readings.setdefault(op.value, Reading(op.value, op.result, access, op, origin))
+            elif isinstance(op, NdOp) and (write := written_subset(op)) is not None and op.results[0] in live:
+                origin, part = live.pop(op.results[0]), write.part
+                if block_of(part) is block and write.holds_part and types.is_static(part.type):
+                    reading = Reading(part, op.results[0], access(op, write), op, origin)
+                    findings.readings.setdefault(part, reading)
                 findings.writes.append(op)
-                live[op.t] = origin.after(op)
-                _add_whole(findings, op.t, live[op.t], block)
+                live[write.array] = origin.after(op)
+                _add_whole(findings, write.array, live[write.array], block)
             else:
                 _read(findings, op, live, None)
         return findings, live
@@ -185,6 +185,6 @@ def _add_whole(findings: Findings, version: SSAValue, origin: Origin, block: Blo
 
 
 def _read(findings: Findings, op: Operation, live: LiveVersions, through: Operation | None) -> None:
-    access = read_of(op)
-    if access is not None and (origin := live.get(op.operands[0])) is not None:
-        findings.readings[op.results[0]] = Reading(op.results[0], op.operands[0], access, op, origin, through)
+    read = read_subset(op)
+    if read is not None and (origin := live.get(read.array)) is not None:
+        findings.readings[read.part] = Reading(read.part, read.array, access(op, read), op, origin, through)

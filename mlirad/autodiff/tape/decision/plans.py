@@ -14,7 +14,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from mlirad.analysis.loops import Carry, StructuredOp
 from mlirad.autodiff.tape.decision.forward_values import ForwardValue
 from mlirad.autodiff.tape.decision.nests import Nest, Step
-from mlirad.autodiff.updates import UpdateOp
+from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.core.subset import Subset
 
 # --- recovery plans ---------------------------------------------------------------------------------------------
 
@@ -71,8 +72,9 @@ class Recompute:
 
 @dataclass(frozen=True)
 class ReadFinal:
-    """Read the value from the final array (`operands[0]`) that the forward sweep writes it to, at the indices."""
+    """Read the value from the final array (`operands[0]`) that the forward sweep writes it to, at the places."""
 
+    written: Subset
     operands: tuple[SSAValue, ...]
     cost: ClassVar[float] = 1.0
 
@@ -81,11 +83,11 @@ class ReadFinal:
 class Reread:
     """Re-read the value from an array, once all writes that came later are undone.
 
-    op: the read or write whose place is read; None: the value is the whole array. operands: the indices.
+    op: the read or write whose part is read; None: the value is the whole array. operands: its places.
     """
 
     version: SSAValue
-    op: Operation | None
+    op: NdOp | None
     operands: tuple[SSAValue, ...]
     cost: float
 
@@ -127,7 +129,7 @@ class Undoing:
     threaded: Mapping[Operation, tuple[int, ...]]
     exchanging: frozenset[Operation]
     restored: Mapping[Operation, tuple[SSAValue, ...]]
-    undone: Mapping[UpdateOp, ForwardValue]
+    undone: Mapping[NdOp, ForwardValue]
     at_head: Mapping[Block, tuple[tuple[SSAValue, SSAValue], ...]]
     through: Mapping[Operation, tuple[tuple[SSAValue, SSAValue], ...]]
     in_place: Mapping[SSAValue, Reread]

@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
-from mlirad.autodiff.final import write_of
+from mlirad.autodiff.final import access
 from mlirad.autodiff.tape.decision.forward_values import ForwardValue, Overwritten
 from mlirad.autodiff.tape.decision.histories import Histories
 from mlirad.autodiff.tape.decision.live_versions import Reading
 from mlirad.autodiff.tape.decision.plans import Reread
 from mlirad.autodiff.tape.decision.recovery import Recovery
-from mlirad.autodiff.updates import UpdateOp, indices_of
+from mlirad.autodiff.updates import places_of, subset_of
+from mlirad.dialect.core.op import NdOp
 
 
 @dataclass
@@ -28,7 +29,7 @@ class Reached:
 
     users: dict[ForwardValue, list[SSAValue]] = field(default_factory=dict)
     readings: dict[SSAValue, Reading] = field(default_factory=dict)
-    undone: dict[UpdateOp, ForwardValue] = field(default_factory=dict)
+    undone: dict[NdOp, ForwardValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Reach:
     recovery: Recovery
     histories: Histories
     needed: Sequence[SSAValue]
-    _later_writes: dict[SSAValue, list[UpdateOp]] = field(default_factory=dict)
+    _later_writes: dict[SSAValue, list[NdOp]] = field(default_factory=dict)
 
     def reach(self, stored: Iterable[ForwardValue]) -> Reached:
         """All that may be needed, if `stored` is."""
@@ -75,22 +76,21 @@ class Reach:
         undone = [
             each
             for write in self.later_writes(reading)
-            for each in (self._what_is_overwritten(write), *indices_of(write))
+            for each in (self._what_is_overwritten(write), *places_of(write))
         ]
         return (*plan.operands, *self.histories.history(reading).finals, *undone)
 
-    def later_writes(self, reading: Reading) -> list[UpdateOp]:
+    def later_writes(self, reading: Reading) -> list[NdOp]:
         """The writes that may come after the version that is read, and touch what is read of it."""
         if reading.value not in self._later_writes:
             writes = self.histories.history(reading).writes
             self._later_writes[reading.value] = [write for write in writes if not self._keeps(write, reading)]
         return self._later_writes[reading.value]
 
-    def _keeps(self, write: UpdateOp, reading: Reading) -> bool:
-        access = write_of(write)
-        if access is None or reading.access is None:
+    def _keeps(self, write: NdOp, reading: Reading) -> bool:
+        if reading.access is None:
             return False
-        return self.recovery.final.keeps(access, reading.access, reading.version)
+        return self.recovery.final.keeps(access(write, subset_of(write)), reading.access, reading.version)
 
-    def _what_is_overwritten(self, write: UpdateOp) -> ForwardValue:
+    def _what_is_overwritten(self, write: NdOp) -> ForwardValue:
         return self.histories.overwritten.get(write) or Overwritten(write)

@@ -23,9 +23,9 @@ from mlirad.autodiff.final import FinalArrays
 from mlirad.autodiff.tape.decision.forward_values import ForwardValue, defining_block, elements_of
 from mlirad.autodiff.tape.decision.live_versions import Reading
 from mlirad.autodiff.tape.decision.plans import Count, FromLaterTrip, ReadFinal, Recompute, Reread, Unstored
-from mlirad.autodiff.updates import READS, places_of
+from mlirad.autodiff.updates import places_of
 from mlirad.dialect.core import types
-from mlirad.dialect.core.op import Generic, NdOp
+from mlirad.dialect.core.op import Generic, NdOp, read_subset
 from mlirad.xdsl_support.effects import has_no_effect
 
 COST_OF_ENTRY, COST_OF_BYTE = 2.0, 0.5
@@ -71,16 +71,18 @@ class Recovery:
 
     def _plan(self, value: SSAValue) -> Unstored | None:
         plan = self._argument(value) if isinstance(value, BlockArgument) else self._result(value)
-        reading, reads = self.readings.get(value), isinstance(value.owner, READS)
+        reading, reads = self.readings.get(value), read_subset(value.owner) is not None
         if plan is not None and (self.is_visible(plan.operands[0]) if reads else plan.cost <= 1):
             return plan
         home = None if reads else self.final.home(value)
-        if home is not None and (self.is_visible(home[0]) or (plan is None and reading is None)):
-            return ReadFinal(home)
+        if home is not None and (self.is_visible(home[1]) or (plan is None and reading is None)):
+            written, final = home
+            return ReadFinal(written, (final, *written.places))
         if reading is None or (reading.access is None and plan is not None):
             return plan
         if reading.access is None:
             return Reread(reading.version, None, (), float(_elements(value)))
+        assert isinstance(reading.read, NdOp)
         return Reread(reading.version, reading.read, tuple(places_of(reading.read)), float(_elements(value)))
 
     def trips(self, block: Block) -> float:
