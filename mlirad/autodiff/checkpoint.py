@@ -22,6 +22,7 @@ import numpy as np
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.traits import SymbolTable
 
 from mlirad.analysis.loops import Loop, LoopOp, block_of, terminator, yields
 from mlirad.autodiff.cotangents import Reverse
@@ -29,8 +30,9 @@ from mlirad.autodiff.naming import Mirror
 from mlirad.autodiff.private_functions import add_function
 from mlirad.dialect.core import types
 from mlirad.dialect.core.control import for_loop, while_loop
+from mlirad.dialect.core.effect_table import Verb, may
 from mlirad.dialect.core.expr import Expr, apply, building, constant, emit, insert, located, where
-from mlirad.dialect.core.op import PureOp
+from mlirad.dialect.core.op import NdOp, PureOp
 from mlirad.dialect.ops.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.ops.movement import reshape
 from mlirad.dialect.ops.request import CHECKPOINT, RECOVERED, VjpOp
@@ -56,6 +58,7 @@ def reverse_checkpointed(
                 types.from_location(op.location),
                 "checkpoint a loop around it, or carry an array whose shape is known",
             )
+    _require_repeatable(op, set())
     trips = _Trips.of(op, wrt, captured, lambda value: adjoint.name(value, at))
     how = op.attributes[CHECKPOINT]
     start = [adjoint.name(carry.init, at) for carry in Loop(op).carries]
@@ -68,6 +71,22 @@ def reverse_checkpointed(
     assert isinstance(reverse, scf.ForOp), "a schedule ends with the loop that undoes the trips"
     reverse.attributes[RECOVERED] = DictionaryAttr({"checkpointed": how})
     return ends
+
+
+def _require_repeatable(op: Operation, seen: set[Operation]) -> None:
+    """Refuse an op, inside of `op` or in a function called there, that must not run again with its trip."""
+    for inner in op.walk():
+        if isinstance(inner, func.CallOp):
+            callee = SymbolTable.lookup_symbol(inner, inner.callee)
+            if callee is not None and callee not in seen:
+                seen.add(callee)
+                _require_repeatable(callee, seen)
+        elif isinstance(inner, NdOp) and not may(inner, Verb.CHECKPOINT):
+            raise DifferentiationError(
+                "this would be done again: the derivative of a checkpointed loop runs the trips of the loop again",
+                types.from_location(inner.location),
+                "do it outside of the loop, or do not checkpoint the loop",
+            )
 
 
 # --- the trips as functions -------------------------------------------------------------------------------------

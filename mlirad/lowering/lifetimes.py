@@ -8,16 +8,20 @@ A use *destroys* a value if it overwrites the value's memory, or hands it on. A 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 from xdsl.ir import Block, Operation, SSAValue, Use
 
 from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.ops.indexing import ExtractSliceOp
-from mlirad.dialect.ops.movement import ReshapeOp
 from mlirad.lowering.tensor_memory import VIEWS, is_consumed
 
-# Results that may be another name for the first operand's memory.
-_VIEWS = frozenset({ExtractSliceOp, ReshapeOp, *VIEWS})
+
+@cache
+def _viewed(kind: type[Operation]) -> int | None:
+    """The operand whose memory the result of such an op may be another name for."""
+    if issubclass(kind, NdOp):
+        return kind.memory.views
+    return 0 if kind in VIEWS else None
 
 
 def destroys(use: Use) -> bool:
@@ -31,7 +35,7 @@ def is_destroyed(value: SSAValue) -> bool:
     for use in value.uses:
         if destroys(use):
             return True
-        if use.operation.__class__ in _VIEWS and use.index == 0 and is_destroyed(use.operation.results[0]):
+        if use.index == _viewed(use.operation.__class__) and is_destroyed(use.operation.results[0]):
             return True
     return False
 
@@ -39,9 +43,8 @@ def is_destroyed(value: SSAValue) -> bool:
 def memory_of(value: SSAValue) -> list[SSAValue]:
     """The values whose memory a value may be a view of; itself first."""
     found = [value]
-    while (owner := value.owner).__class__ in _VIEWS:
-        assert isinstance(owner, Operation)
-        value = owner.operands[0]
+    while isinstance(owner := value.owner, Operation) and (viewed := _viewed(owner.__class__)) is not None:
+        value = owner.operands[viewed]
         found.append(value)
     return found
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
-from xdsl.traits import EffectInstance, MemoryEffectKind, SymbolOpInterface, get_effects
 
+from mlirad.dialect.core.effect_table import Verb, may
 from mlirad.dialect.core.expr import emitting
-from mlirad.xdsl_support.effects import is_terminator, only_computes
+from mlirad.xdsl_support.effects import only_computes
 from mlirad.xdsl_support.traversal import ops_of
 
 
@@ -64,21 +64,5 @@ def rebuilt(
 
 
 def is_removable(op: Operation) -> bool:
-    """Whether an op without regions may be removed if its results are not used: it writes no memory of others."""
-    if only_computes(op.__class__):
-        return True
-    if is_terminator(op.__class__) or op.has_trait(SymbolOpInterface):
-        return False
-    effects = get_effects(op)
-    return effects is not None and all(_is_own_or_read(op, effect) for effect in effects)
-
-
-def _is_own_or_read(op: Operation, effect: EffectInstance) -> bool:
-    if effect.kind is MemoryEffectKind.READ:
-        return True
-    return effect.kind is MemoryEffectKind.ALLOC and isinstance(effect.value, OpResult) and effect.value.op is op
-
-
-def is_pure(op: Operation) -> bool:
-    """Whether an op without regions only computes its results: it may be moved, merged and repeated."""
-    return only_computes(op.__class__) or (not is_terminator(op.__class__) and get_effects(op) == frozenset())
+    """Whether an op without regions may be removed if its results are not used."""
+    return only_computes(op.__class__) or may(op, Verb.REMOVE)

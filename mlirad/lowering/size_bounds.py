@@ -16,9 +16,8 @@ from xdsl.ir import Operation, SSAValue
 
 from mlirad.analysis import bounds
 from mlirad.dialect.core import types
-from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.ops.indexing import SliceUpdateOp
-from mlirad.dialect.ops.tape import SLOT, TapeOp
+from mlirad.dialect.core.op import NdOp, written_subset
+from mlirad.dialect.ops.tape import SLOT
 from mlirad.lowering.tensor_memory import VIEWS, is_static, overwritten_by
 
 BOUND = "mlirad.bound"
@@ -28,15 +27,16 @@ _LARGEST = 1 << 26
 
 def keep_bound(op: NdOp, lowered: Iterable[Operation]) -> None:
     """Note the bound of what `op` computes at the memory that was made for it."""
-    if isinstance(op, TapeOp):
+    if (slot := op.attributes.get(SLOT)) is not None:
         for each in lowered:
-            if isinstance(each, tensor.EmptyOp) and SLOT in op.attributes:
-                each.attributes[SLOT] = op.attributes[SLOT]
+            if isinstance(each, tensor.EmptyOp):
+                each.attributes[SLOT] = slot
         return
     empties = [each for each in lowered if isinstance(each, tensor.EmptyOp) and each.dynamic_sizes]
     if not empties:
         return
-    bound = bounds.element_bound(op.value if isinstance(op, SliceUpdateOp) else op.results[0])
+    write = written_subset(op)  # it makes memory for what it writes, if for anything
+    bound = bounds.element_bound(op.results[0] if write is None else write.part)
     for empty in empties:
         set_bound(empty, bound)
 

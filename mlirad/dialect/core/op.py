@@ -38,12 +38,14 @@ class At:
 class Memory:
     """What an op does with its operands' memory.
 
-    overwrites: the operand whose buffer the result takes. changes: whether that changes any of its elements.
-    shape_only: operands whose shape alone is read. cost: what recomputing one element costs, an addition being 1.
+    overwrites: the operand whose buffer the result takes. changes: whether that changes any of its elements. views: the
+    operand whose memory the result may show. shape_only: operands whose shape alone is read. cost: what recomputing one
+    element costs, an addition being 1.
     """
 
     overwrites: int | None = None
     changes: bool = True
+    views: int | None = None
     shape_only: frozenset[int] = frozenset()
     cost: float = 1.0
 
@@ -87,6 +89,14 @@ class Upstream:
     build: Callable[..., Sequence[SSAValue]]
 
 
+@dataclass(frozen=True)
+class SizeOf:
+    """An op that is the size of operand `operand` along an axis, an i64. The array itself is not needed for it."""
+
+    operand: int
+    axis: int
+
+
 class NdOp(TypedOp):
     """An op of mlirad. The five questions are its methods; `TypedOp` has the type rule."""
 
@@ -121,7 +131,7 @@ class NdOp(TypedOp):
         return False
 
     @abstractmethod
-    def loops(self) -> Generic | Composed | Upstream:
+    def loops(self) -> Generic | Composed | Upstream | SizeOf:
         """What the op is upstream."""
 
     def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
@@ -249,6 +259,7 @@ def op(
     cost: float = 1.0,
     overwrites: int | None = None,
     changes: bool = True,
+    views: int | None = None,
     shape_only: Sequence[int] = (),
     singular: bool = False,
     linear: bool = False,
@@ -257,12 +268,12 @@ def op(
 ) -> Callable[[type[NdOpT]], type[NdOpT]]:
     """Define an op of mlirad, which is what the functions `spellings` are in IR (the first is its reference).
 
-    cost, overwrites, changes, shape_only: see `Memory`. singular: its derivative's factor may be infinite where the op
-    itself is finite, so that an exactly zero cotangent always annihilates it. linear: its derivative has no factors but
-    constants. harmless: where all operands are that, the op and its derivatives are finite; it stands in the place of
-    elements that are not needed, if the op is not linear. partial: the operands that may have elements which are not in
-    the result, such as a select's branches and the array that a write changes. Raises TypeError for a class that leaves
-    a question open.
+    cost, overwrites, changes, views, shape_only: see `Memory`. singular: its derivative's factor may be infinite where
+    the op itself is finite, so that an exactly zero cotangent always annihilates it. linear: its derivative has no
+    factors but constants. harmless: where all operands are that, the op and its derivatives are finite; it stands in
+    the place of elements that are not needed, if the op is not linear. partial: the operands that may have elements
+    which are not in the result, such as a select's branches and the array that a write changes. Raises TypeError for a
+    class that leaves a question open.
     """
 
     def define(cls: type[NdOpT]) -> type[NdOpT]:
@@ -277,7 +288,7 @@ def op(
         read_places(defined)
         defined.verify_ = once_for_all_alike(defined.verify_)  # pyright: ignore[reportAttributeAccessIssue]
         defined.spellings = spellings
-        defined.memory = Memory(overwrites, changes, frozenset(shape_only), cost)
+        defined.memory = Memory(overwrites, changes, views, frozenset(shape_only), cost)
         defined.singular = singular
         defined.linear = linear
         defined.harmless = harmless

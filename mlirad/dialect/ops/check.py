@@ -13,9 +13,9 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand_def
-from xdsl.traits import MemoryWriteEffect
 
 from mlirad.dialect.core import intervals, types
+from mlirad.dialect.core.effect_table import MayFail
 from mlirad.dialect.core.expr import Expr, emit, insert
 from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
 from mlirad.dialect.core.op import NdOp, Upstream, op
@@ -35,10 +35,18 @@ class CheckFailed(Exception):
         self.message = message
 
 
+Number = Any
+"""A NumPy number."""
+
+
 class EffectOp(NdOp):
     """An op that may leave the kernel; it has no derivative."""
 
-    traits = traits_def(MemoryWriteEffect())
+    traits = traits_def(MayFail())
+
+    def passed(self, *operands: Number | None) -> Sequence[Number] | None:
+        """The results, if the operands, as far as they are known, show that the op does not fail; else None."""
+        return None
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         return tuple(None for _ in operands) if len(operands) != 1 else None
@@ -84,6 +92,9 @@ class CheckOp(EffectOp):
         ok, *arguments = arrays
         if not ok:
             raise CheckFailed(self.error.data, message_of(self.message.data, [int(a) for a in arguments]))
+
+    def passed(self, *operands: Number | None) -> Sequence[Number] | None:
+        return () if operands[0] else None
 
     def loops(self) -> Upstream:
         return Upstream(self._build)
@@ -138,6 +149,12 @@ class CheckIndexOp(EffectOp):
 
     def recomputed(self, *operands: SSAValue) -> Expr:
         return emit(WrapIndexOp, *operands)
+
+    def passed(self, *operands: Number | None) -> Sequence[Number] | None:
+        index, size = operands
+        if index is None or size is None or not -size <= index < size:
+            return None
+        return (index + size if index < 0 else index,)
 
     def loops(self) -> Upstream:
         return Upstream(self._build)

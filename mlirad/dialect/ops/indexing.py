@@ -310,7 +310,7 @@ class Slice(Subset):
         return emit(InsertSliceOp, part, array, *starts, sizes=self.sizes, strides=self.strides)
 
 
-@op(cost=0, partial=(0,))
+@op(cost=0, views=0, partial=(0,))
 class ExtractSliceOp(PureOp):
     """t[start : : stride] of `sizes` elements along the axes (-1: the next of the lengths); strides may be negative."""
 

@@ -17,9 +17,9 @@ from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, dim, emit, insert, sum_of, unknown_dims
 from mlirad.dialect.core.intervals import Integer, Interval
-from mlirad.dialect.core.op import Generic, NdOp, PureOp, Upstream, op
+from mlirad.dialect.core.op import Generic, NdOp, PureOp, SizeOf, Upstream, op
 from mlirad.dialect.core.registry import Properties
-from mlirad.dialect.core.upstream import filled, reshaped, size_of_axis
+from mlirad.dialect.core.upstream import filled, reshaped
 from mlirad.errors import DTypeError, ShapeError
 
 
@@ -104,7 +104,7 @@ def broadcast_like(x: Expr, dims: Sequence[int], like: Expr) -> Expr:
     return broadcast(x, dims, like.shape, [] if x.type == like.type else unknown_dims(like))
 
 
-@op(np.reshape, cost=0, linear=True)
+@op(np.reshape, cost=0, views=0, linear=True)
 class ReshapeOp(MovementOp):
     """The same elements in row-major order in another shape; also between a scalar and a one-element array.
 
@@ -226,11 +226,8 @@ class DimOp(PureOp):
     def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         return None
 
-    def loops(self) -> Upstream:
-        return Upstream(self._build)
-
-    def _build(self, x: SSAValue) -> Sequence[SSAValue]:
-        return [insert(arith.IndexCastOp(size_of_axis(x, self.axis.value.data), i64)).result]
+    def loops(self) -> SizeOf:
+        return SizeOf(0, self.axis.value.data)
 
 
 def size_of(value: SSAValue, axis: int) -> SSAValue | tuple[SSAValue, int]:

@@ -25,7 +25,7 @@ from mlirad.analysis.loops import Carries, is_structured, terminator, trip_count
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.ops.check import CheckIndexOp, CheckOp
+from mlirad.dialect.ops.check import EffectOp
 from mlirad.dialect.ops.choice import MaximumOp, SelectOp
 from mlirad.lowering.clean_up import algebra, array_algebra
 from mlirad.lowering.clean_up.algebra import Rule, Rules, general_rules, simpler
@@ -97,7 +97,7 @@ class _Worklist:
         if self._erase_if_dead(op):
             return
         kind = op.__class__
-        rewrite = _REWRITES.get(kind)
+        rewrite = _rewrite(kind)
         if rewrite is not None:
             rewrite(self, op)
         elif (identities := _identities(kind)) and len(op.results) == 1:
@@ -287,22 +287,21 @@ def _is_local(value: SSAValue, op: scf.IfOp) -> bool:
 # --- checks -----------------------------------------------------------------------------------------------------
 
 
-def _check(work: _Worklist, op: CheckOp) -> None:
-    if known_number(op.ok):
-        work.replace(op, [])
-
-
-def _check_index(work: _Worklist, op: CheckIndexOp) -> None:
-    index, size = known_number(op.index), known_number(op.size)
-    if index is None or size is None or not -size <= index < size:
-        return
-    work.replace(op, [work.emit_before(op, lambda: constant(index + size if index < 0 else index, types.I64).value)])
+def _check(work: _Worklist, op: EffectOp) -> None:
+    """Replace a check that is known to hold by its results."""
+    numbers = op.passed(*map(known_number, op.operands))
+    if numbers is not None:
+        made = zip(numbers, [result.type for result in op.results], strict=True)
+        work.replace(op, [work.emit_before(op, lambda x=x, t=t: constant(x, t).value) for x, t in made])
 
 
 _REWRITES: dict[type[Operation], Callable[[_Worklist, Any], None]] = {
     scf.ForOp: _for,
     scf.WhileOp: _while,
     scf.IfOp: _if,
-    CheckOp: _check,
-    CheckIndexOp: _check_index,
 }
+
+
+@cache
+def _rewrite(kind: type[Operation]) -> Callable[[_Worklist, Any], None] | None:
+    return _check if issubclass(kind, EffectOp) else _REWRITES.get(kind)

@@ -19,15 +19,11 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.effect_table import Verb, may
 from mlirad.dialect.core.expr import constant
-from mlirad.dialect.ops.check import CheckIndexOp, CheckOp
-from mlirad.dialect.ops.gather import CheckIndicesOp
 from mlirad.lowering.callees import RemovableCalls
-from mlirad.lowering.rewriting import in_place_of, is_pure, replace
+from mlirad.lowering.rewriting import in_place_of, replace
 from mlirad.xdsl_support.traversal import ops_of
-
-# What has been checked once holds from then on: values never change.
-_IDEMPOTENT = frozenset({CheckOp, CheckIndexOp, CheckIndicesOp})
 
 
 @dataclass(frozen=True)
@@ -106,7 +102,7 @@ class _Scopes:
                 self._use_truth(op)
             if op.regions:
                 self.visit_regions(op)
-            elif is_pure(op) or op.__class__ in _IDEMPOTENT or self._is_pure_call(op):
+            elif may(op, Verb.CACHE) or self._is_pure_call(op):
                 key = self._key(op)
                 earlier = self.known.setdefault(key, op)
                 if earlier is op:

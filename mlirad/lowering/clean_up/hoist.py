@@ -21,11 +21,11 @@ from xdsl.passes import ModulePass
 from mlirad.analysis.bounds import interval_of
 from mlirad.analysis.loops import trip_count
 from mlirad.dialect.core import types
-from mlirad.dialect.core.attributes import ints
-from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.ops.indexing import ExtractOp, ExtractSliceOp
+from mlirad.dialect.core.effect_table import Verb, may
+from mlirad.dialect.core.intervals import Interval
+from mlirad.dialect.core.op import NdOp, read_subset
+from mlirad.dialect.core.subset import Range, Subset
 from mlirad.lowering.lifetimes import is_destroyed
-from mlirad.lowering.rewriting import is_pure
 from mlirad.xdsl_support.traversal import ops_of
 
 
@@ -76,7 +76,7 @@ class _Levels:
                 for inner in ops_of(block):
                     if inner.regions:
                         self.visit_regions(inner, level + 1)
-                    elif is_in_loop and isinstance(inner, NdOp | arith.ConstantOp) and is_pure(inner):
+                    elif is_in_loop and isinstance(inner, NdOp | arith.ConstantOp) and may(inner, Verb.HOIST):
                         self._move_out(inner)
 
     def _move_out(self, op: Operation) -> None:
@@ -104,16 +104,22 @@ def may_leave(op: Operation, loop: scf.ForOp | scf.WhileOp) -> bool:
     """Whether op, which is in the loop's own block and uses nothing of the loop, may be computed before it."""
     if any(types.is_tensor(result.type) and is_destroyed(result) for result in op.results):
         return False
-    if isinstance(op, ExtractOp) and not _is_in_range(op):
-        return False
-    if isinstance(op, ExtractSliceOp) and (op.lengths or ints(op.sizes) != types.shape(op.t.type)):
+    if (read := read_subset(op)) is not None and not _is_in_range(read):
         return False
     if isinstance(loop, scf.ForOp) and (trip_count(loop) or 0) > 0:
         return True
     return not any(types.is_tensor(value.type) for value in (*op.operands, *op.results))
 
 
-def _is_in_range(op: ExtractOp) -> bool:
-    """Whether each index is known to be in range wherever it is known at all."""
-    bounds = [(interval_of(index), size) for index, size in zip(op.indices, types.shape(op.t.type), strict=True)]
-    return all(interval.low >= 0 and interval.high < size for interval, size in bounds)
+def _is_in_range(read: Subset) -> bool:
+    """Whether what is read is known to be in range wherever the places are known at all."""
+    sizes = types.shape(read.array.type)
+    return all(along is None or _is_within(along, size) for along, size in zip(read.ranges, sizes, strict=True))
+
+
+def _is_within(along: Range, size: int) -> bool:
+    if not isinstance(along.length, int):
+        return False
+    first = Interval(along.start, along.start) if isinstance(along.start, int) else interval_of(along.start)
+    reach = (along.length - 1) * along.stride
+    return min(first.low, first.low + reach) >= 0 and max(first.high, first.high + reach) < size

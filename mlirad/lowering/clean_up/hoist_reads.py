@@ -8,16 +8,16 @@ LLVM does not find this out by itself: a read that a write may change keeps it f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xdsl.dialects import scf
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, SSAValue, Use
 
 from mlirad.analysis.loops import terminator
 from mlirad.analysis.ranges import Ranges
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import emit
-from mlirad.dialect.ops.indexing import ElementUpdateOp, ExtractOp
+from mlirad.dialect.core.expr import Expr
+from mlirad.dialect.core.intervals import Values
+from mlirad.dialect.core.op import read_subset, written_subset
+from mlirad.dialect.core.subset import Range, Subset
 from mlirad.lowering.rewriting import in_place_of, replace
 
 
@@ -25,25 +25,37 @@ def hoist_reads(loop: scf.ForOp, ranges: Ranges) -> None:
     """Move every such read of the loop's own block; the walk that fills `ranges` has just left the loop."""
     block = loop.body.block
     for number, (arg, init) in enumerate(zip(block.args[1:], loop.iter_args, strict=True)):
-        reads = [use.operation for use in arg.uses if isinstance(use.operation, ExtractOp)]
-        invariant = [op for op in reads if op.parent is block and all(_is_outside(i, loop) for i in op.indices)]
+        reads = [(use.operation, read) for use in arg.uses if (read := _element(use)) is not None]
+        invariant = [
+            (op, read)
+            for op, read in reads
+            if op.parent is block and all(_is_outside(place, loop) for place in read.places)
+        ]
         writes = _writes(arg, terminator(block).operands[number], loop) if invariant else None
-        for read in invariant if writes else ():
+        for op, read in invariant if writes else ():
             if _is_in_range(read, ranges) and all(_are_apart(read, write, ranges) for write in writes or ()):
                 with in_place_of(loop):
-                    value = emit(ExtractOp, init, *read.indices).value
-                replace(read, [value])
+                    value = read.read(Expr(init), [Expr(place) for place in read.places]).value
+                replace(op, [value])
 
 
-def _writes(arg: SSAValue, yielded: SSAValue, loop: scf.ForOp) -> list[ElementUpdateOp] | None:
+def _element(use: Use) -> Subset | None:
+    """What a use reads of the value, if that is one element: an array would need memory of its own."""
+    read = read_subset(use.operation)
+    is_element = read is not None and use.index == read.number and not types.is_tensor(read.part.type)
+    return read if is_element else None
+
+
+def _writes(arg: SSAValue, yielded: SSAValue, loop: scf.ForOp) -> list[Subset] | None:
     """The writes that make `yielded` of `arg`; None if anything else does."""
-    writes: list[ElementUpdateOp] = []
+    writes: list[Subset] = []
     while yielded is not arg:
         owner = yielded.owner
-        if not isinstance(owner, ElementUpdateOp) or owner.parent is not loop.body.block:
+        write = written_subset(owner)
+        if write is None or owner.parent is not loop.body.block:
             return None
-        writes.append(owner)
-        yielded = owner.t
+        writes.append(write)
+        yielded = write.array
     return writes
 
 
@@ -52,15 +64,34 @@ def _is_outside(value: SSAValue, loop: scf.ForOp) -> bool:
     return not loop.is_ancestor(owner if isinstance(owner, Operation) else owner.parent_op() or loop)
 
 
-def _is_in_range(read: ExtractOp, ranges: Ranges) -> bool:
-    sums = [ranges.sum_of(index) for index in read.indices]
-    return all(
-        size >= 0 and ranges.is_never_negative(total) and ranges.is_never_negative(total.scaled(-1).shifted(size - 1))
-        for total, size in zip(sums, types.shape(read.t.type), strict=True)
-    )
+def _ends(along: Range | None, ranges: Ranges) -> tuple[Values, Values] | None:
+    """The lowest and the highest place along an axis, if it is known how many there are."""
+    if along is None or not isinstance(along.length, int):
+        return None
+    first = Values(along.start) if isinstance(along.start, int) else ranges.sum_of(along.start)
+    last = first.shifted((along.length - 1) * along.stride)
+    return (first, last) if along.stride > 0 else (last, first)
 
 
-def _are_apart(read: ExtractOp, write: ElementUpdateOp, ranges: Ranges) -> bool:
-    """Whether along some axis the two indices are proved to differ."""
-    pairs: Sequence[tuple[SSAValue, SSAValue]] = list(zip(read.indices, write.indices, strict=True))
-    return any(ranges.is_below(x, y) or ranges.is_below(y, x) for x, y in pairs)
+def _is_in_range(read: Subset, ranges: Ranges) -> bool:
+    for along, size in zip(read.ranges, types.shape(read.array.type), strict=True):
+        ends = _ends(along, ranges)
+        if size < 0 or ends is None or not ranges.is_never_negative(ends[0]):
+            return False
+        if not ranges.is_never_negative(ends[1].scaled(-1).shifted(size - 1)):
+            return False
+    return True
+
+
+def _are_apart(read: Subset, write: Subset, ranges: Ranges) -> bool:
+    """Whether along some axis the places are proved to differ."""
+    for along in zip(read.ranges, write.ranges, strict=True):
+        one, other = (_ends(each, ranges) for each in along)
+        if one is not None and other is not None and (_is_below(one, other, ranges) or _is_below(other, one, ranges)):
+            return True
+    return False
+
+
+def _is_below(one: tuple[Values, Values], other: tuple[Values, Values], ranges: Ranges) -> bool:
+    """Whether the highest place of the one is below the lowest of the other."""
+    return ranges.is_never_negative(other[0].plus(one[1], -1).shifted(-1))

@@ -24,11 +24,11 @@ from mlirad.analysis.constants import holds_one_number
 from mlirad.analysis.integers import size_axis
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building
-from mlirad.dialect.core.op import Composed, Dims, Generic, NdOp, Upstream
+from mlirad.dialect.core.op import Composed, Dims, Generic, NdOp, SizeOf, Upstream
 from mlirad.dialect.ops.movement import ReshapeOp
 from mlirad.lowering.lifetimes import Lifetimes
 from mlirad.lowering.loop_body import cost_of
-from mlirad.lowering.rewriting import erase, in_place_of, replace
+from mlirad.lowering.rewriting import erase, in_place_of, is_removable, replace
 
 # A body of this cost may be computed again, rather than stored and loaded.
 _CHEAP = 2
@@ -79,7 +79,7 @@ class Member:
         return self.reduces and any(len(read) < self.loops for read in self.answer.maps[:-1])
 
 
-FusionPlan = dict[Operation, Member | Generic | Upstream]
+FusionPlan = dict[Operation, Member | Generic | Upstream | SizeOf]
 """What each nd op in a block becomes: a Generic is one on scalars."""
 
 
@@ -154,14 +154,15 @@ def _cost(op: NdOp, answer: Generic) -> int:
 
 
 def _decompose(op: NdOp, answer: Composed) -> Operation | None:
-    """Put an op's parts in its place; gives the first of them. A reshape that they see through may go."""
+    """Put an op's parts in its place; gives the first of them. An operand that they do without may go."""
     before, block, operands = op.prev_op, op.parent, list(op.operands)
     with in_place_of(op):
         parts = answer.build(*map(Expr, operands))
     replace(op, [part.value for part in parts])
     for operand in operands:
         maker = operand.owner
-        if isinstance(maker, ReshapeOp) and maker.parent is block and operand.first_use is None:
+        is_here = isinstance(maker, NdOp) and maker.parent is block and operand.first_use is None
+        if isinstance(maker, NdOp) and is_here and len(maker.results) == 1 and is_removable(maker):
             before = maker.prev_op if maker is before else before
             erase(maker)
     assert block is not None

@@ -21,11 +21,10 @@ from xdsl.passes import ModulePass
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building, current_location, insert, insertion_point, located
-from mlirad.dialect.core.op import NdOp, Upstream
+from mlirad.dialect.core.op import NdOp, SizeOf, Upstream
 from mlirad.dialect.core.upstream import empty, filled, generic, size_of_axis, written
 from mlirad.dialect.ops.elementwise import number
 from mlirad.dialect.ops.indexing import as_index
-from mlirad.dialect.ops.movement import DimOp
 from mlirad.errors import CompileError
 from mlirad.lowering.rewriting import erase, in_place_of, is_removable
 from mlirad.lowering.size_bounds import bound_at, keep_bound, set_bound
@@ -112,8 +111,8 @@ class _Lowering:
         answer = plan[op]
         if isinstance(answer, Member):
             return [self._generic(answer, plan)] if answer.is_root else ()
-        if isinstance(op, DimOp):
-            return [self._dim(op)]
+        if isinstance(answer, SizeOf):
+            return [self._asked_size(op.operands[answer.operand], answer.axis)]
         operands = [self.values[operand] for operand in op.operands]
         if not isinstance(answer, Upstream):
             return [answer.body(*operands)]
@@ -166,9 +165,9 @@ class _Lowering:
             array, axis = source
         return array, axis
 
-    def _dim(self, op: DimOp) -> SSAValue:
-        """A size, possibly of an array that is computed in other loops."""
-        source = self._size_source(op.x, op.axis.value.data)
+    def _asked_size(self, array: SSAValue, axis: int) -> SSAValue:
+        """A size, an i64, possibly of an array that is computed in other loops."""
+        source = self._size_source(array, axis)
         if isinstance(source, SSAValue):
             return self.values[source]
         array, axis = source

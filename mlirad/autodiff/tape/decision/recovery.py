@@ -25,8 +25,8 @@ from mlirad.autodiff.tape.decision.live_versions import Reading
 from mlirad.autodiff.tape.decision.plans import Count, FromLaterTrip, ReadFinal, Recompute, Reread, Unstored
 from mlirad.autodiff.updates import places_of
 from mlirad.dialect.core import types
+from mlirad.dialect.core.effect_table import Rule, Verb, rule
 from mlirad.dialect.core.op import Generic, NdOp, read_subset
-from mlirad.xdsl_support.effects import has_no_effect
 
 COST_OF_ENTRY, COST_OF_BYTE = 2.0, 0.5
 """Storing eight bytes costs as much as six additions: they are written, and read much later."""
@@ -146,12 +146,11 @@ class Recovery:
         return Recompute(op, tuple(operands), _cost(op))
 
     def _may_recompute(self, op: Operation) -> bool:
-        if isinstance(op, NdOp):
-            if op.memory.overwrites is not None:
-                return False
-            if not has_no_effect(op) and type(op).recomputed is NdOp.recomputed:
-                return False
-        elif not has_no_effect(op):
+        if isinstance(op, NdOp) and op.memory.overwrites is not None:
+            return False
+        allowed = rule(op, Verb.RECOMPUTE)
+        is_answered = isinstance(op, NdOp) and type(op).recomputed is not NdOp.recomputed
+        if allowed is not Rule.ALLOWED and not (allowed is Rule.WITHOUT_EFFECT and is_answered):
             return False
         # What decides (a predicate, an index) is recomputed only where the bits are sure to be the same.
         decides = not types.is_float(op.results[0].type) and any(types.is_float(v.type) for v in op.operands)
