@@ -19,9 +19,8 @@ from xdsl.printer import Printer
 
 from mlirad import stages
 from mlirad.autodiff.cancel_clears import CancelClears
-from mlirad.autodiff.differentiate import Differentiate, has_requests
-from mlirad.autodiff.tape.halves import halved
-from mlirad.autodiff.tape.split import Split
+from mlirad.autodiff.requests.differentiate import Differentiate, has_requests
+from mlirad.autodiff.requests.split import Split
 from mlirad.autodiff.tape.tape import Tape
 from mlirad.dialect.core import types
 from mlirad.dialect_version import stamped
@@ -55,7 +54,7 @@ def differentiate(module: ModuleOp) -> ModuleOp:
     """Expand the requests, innermost first, cleaning up before and after each step."""
     while has_requests(module):
         apply(
-            (Inline(), *CLEAN, MaskSelections(), Differentiate(halved), Dce(), Tape(), Split(), Inline(), *CLEAN),
+            (Inline(), *CLEAN, MaskSelections(), Differentiate(), Dce(), Tape(), Split(), Inline(), *CLEAN),
             module,
         )
         apply((CancelClears(), Dce()), module)

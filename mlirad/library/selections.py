@@ -25,6 +25,8 @@ def argwhere(a: Any) -> Any:
 
 @spells("numpy.compress")
 def compress(condition: Any, a: Any, axis: Any = None) -> Any:
+    if isinstance(axis, (tuple, list)):
+        raise TypeError(f"'{type(axis).__name__}' object cannot be interpreted as an integer")
     held = np.asarray(condition)
     if held.ndim != 1:
         raise ValueError("condition must be a 1-d array")

@@ -198,7 +198,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "frontend": ("program", "values", "numpy", "join", "interpreter", ""),
     "frontend/join": ("", "carried"),
     "frontend/interpreter": ("", "statements", "calls", "loops"),
-    "autodiff": ("", "tape"),
+    "autodiff": ("", "tape", "requests"),
     "autodiff/tape": ("decision", ""),
     "lowering": ("", "clean_up", "to_linalg", "to_buffers", "to_loops"),
 }

@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.parser import Parser
 from xdsl.passes import ModulePass
 
-from mlirad.autodiff.differentiate import Differentiate, has_requests
-from mlirad.autodiff.tape.split import Split
+from mlirad.autodiff.requests.differentiate import Differentiate, has_requests
+from mlirad.autodiff.requests.split import Split
 from mlirad.autodiff.tape.tape import Tape
 from mlirad.dialect.nd import Nd
 from mlirad.dialect.ops.request import Ad

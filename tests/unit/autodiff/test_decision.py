@@ -17,8 +17,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from mlirad.autodiff.differentiate import Differentiate
 from mlirad.autodiff.naming import erase_dead
+from mlirad.autodiff.requests.differentiate import Differentiate
 from mlirad.autodiff.tape.decision import forward_values, plans
 from mlirad.autodiff.tape.decision.decide import decide
 from mlirad.autodiff.tape.decision.plans import Decision

@@ -11,7 +11,7 @@ from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region
 
-from mlirad.autodiff.differentiate import Differentiate
+from mlirad.autodiff.requests.differentiate import Differentiate
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit, insert, located
 from mlirad.dialect.ops.compare import CastOp

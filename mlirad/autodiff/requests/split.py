@@ -26,9 +26,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from mlirad.autodiff.callees import define, set_written
-from mlirad.autodiff.differentiate import JOINED
 from mlirad.autodiff.records import RECORDED, read_record, write_record
-from mlirad.autodiff.tape.cut_at_turn import halves_at_turn, private_function, replace_inside, second_half
+from mlirad.autodiff.requests.cut_at_turn import halves_at_turn, private_function, replace_inside, second_half
+from mlirad.autodiff.requests.differentiate import JOINED
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building, insert, located
 from mlirad.dialect.ops.request import ForwardOp, PullbackOp, ResidualsType

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -20,14 +20,12 @@ from xdsl.traits import SymbolTable
 from mlirad.analysis.call_graph import SHARED
 from mlirad.analysis.loops import terminator
 from mlirad.autodiff.activity import Activity
-from mlirad.autodiff.adjoint import Adjoint
-from mlirad.autodiff.call_adjoint import Recorded, record
+from mlirad.autodiff.call_adjoint import record
 from mlirad.autodiff.callees import (
     FLOATS,
     INTEGERS,
     TAPES,
     Callees,
-    Halved,
     Pushed,
     Reversed,
     Signature,
@@ -35,13 +33,11 @@ from mlirad.autodiff.callees import (
     returned_by,
     set_written,
 )
-from mlirad.autodiff.cotangents import Cotangents
-from mlirad.autodiff.naming import Mirror, hint_cotangent
-from mlirad.autodiff.needed import needed
-from mlirad.autodiff.private_functions import free_name
+from mlirad.autodiff.naming import hint_cotangent
 from mlirad.autodiff.records import RECORDED, recorded_attribute
+from mlirad.autodiff.requests.halves import halved
+from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results
 from mlirad.autodiff.tangent import Tangent
-from mlirad.autodiff.trip_counters import count_trips
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, building, insert, located
@@ -91,15 +87,11 @@ class Differentiate(ModulePass):
 
     name = "mlirad-differentiate"
 
-    halve: Callable[[Callees, Signature], Halved] | None = None
-    """Makes the forward sweep and the pullback of a function that is called and does not call itself. Without it they
-    are made as those of a function that calls itself."""
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         requests = find(op, RequestOp)
         asking = _callers(op, {function for request in requests if (function := _function_of(request)) is not None})
         derivatives: dict[Key, func.FuncOp] = {}
-        callees = Callees(op, self.halve)
+        callees = Callees(op, halved)
         innermost = [(r, callee) for r in requests if (callee := _callee(op, r)) not in asking]
         if requests and not innermost:
             name = requests[0].callee.root_reference.data
@@ -253,25 +245,6 @@ def _called_joined(callees: Callees, wanted: Signature) -> None:
 _CALLED: dict[type[Signature], Callable[[Callees, Signature], None]] = {Pushed: _called_jvp, Reversed: _called_joined}
 
 
-def copied(
-    callees: Callees, callee: str, name: str, wrt: Sequence[int], outs: Sequence[int]
-) -> tuple[func.FuncOp, Activity]:
-    """A private copy of a function at the module's end, and its activity."""
-    original = callees.functions[callee]
-    function = original.clone()
-    function.location = original.location
-    function.properties["sym_name"] = StringAttr(free_name(callees.module, name))
-    function.properties["sym_visibility"] = StringAttr("private")
-    function.properties.pop("arg_attrs", None)
-    function.properties.pop("res_attrs", None)
-    callees.module.body.block.add_op(function)
-    live = callees.active_in(function, wrt, outs)
-    for loop in find(function, scf.WhileOp):
-        if live.is_live(loop):
-            count_trips(loop)
-    return function, live
-
-
 Prepared = tuple[func.FuncOp, list[SSAValue], Activity]
 
 
@@ -298,50 +271,8 @@ def _require_floats(request: RequestOp, what: str, numbers: Sequence[int], value
             )
 
 
-def reverse(
-    function: func.FuncOp,
-    live: Activity,
-    wrt: Sequence[SSAValue],
-    outs: Sequence[SSAValue],
-    cotangents_of_outs: Callable[[], Sequence[SSAValue]],
-    recorded: Recorded,
-    accumulated: Sequence[SSAValue] = (),
-) -> list[SSAValue]:
-    """Append the reverse sweep to the function's body and give the cotangents of `wrt`.
-
-    cotangents_of_outs gives, after those, the cotangents so far of the arguments `accumulated`.
-    """
-    block = function.body.block
-    end = terminator(block)
-    last = end.prev_op
-    is_scalar = len(outs) == 1 and not types.is_tensor(outs[0].type) and not accumulated
-    needs = needed(function, live, outs) if is_scalar else frozenset()
-    adjoint, at, cotangents = Adjoint(live, needs, recorded=recorded), Mirror(block), Cotangents()
-    with building(InsertPoint.before(end)), located(end.location):
-        given = cotangents_of_outs()
-        last_reverse = end.prev_op  # an `ad.turn` belongs to neither sweep
-        so_far = dict(zip(accumulated, given[len(outs) :], strict=True))
-        for value, g in (*zip(outs, given, strict=False), *so_far.items()):
-            adjoint.add(cotangents, value, Expr(g), at)
-        if last is not None:
-            adjoint.block(block, last, cotangents, at)
-        for arg in wrt:
-            if arg not in cotangents:
-                cotangents[arg] = Expr(so_far[arg]) if arg in so_far else adjoint.zeros_like(arg, at)
-        gradients = [cotangents[arg] for arg in wrt]
-    end.operands = [g.value for g in gradients]
-    adjoint.naming.close(block, last_reverse)
-    return list(end.operands)
-
-
 def _add_argument(function: func.FuncOp, like: SSAValue) -> SSAValue:
     block = function.body.block
     arg = block.insert_arg(like.type, len(block.args))
     hint_cotangent(arg, like)
     return arg
-
-
-def set_results(function: func.FuncOp, results: Sequence[SSAValue]) -> None:
-    block = function.body.block
-    terminator(block).operands = results
-    function.function_type = FunctionType.from_lists([arg.type for arg in block.args], [r.type for r in results])

@@ -15,9 +15,9 @@ from xdsl.ir import SSAValue
 from mlirad.analysis.call_graph import SHARED
 from mlirad.autodiff.call_adjoint import record
 from mlirad.autodiff.callees import Callees, Crossing, Halved, Signature, returned_by, set_written
-from mlirad.autodiff.differentiate import copied, reverse, set_results
 from mlirad.autodiff.naming import erase_dead
-from mlirad.autodiff.tape.cut_at_turn import halves_at_turn, private_function, second_half
+from mlirad.autodiff.requests.cut_at_turn import halves_at_turn, private_function, second_half
+from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results
 from mlirad.autodiff.tape.tape import close, has_markers
 from mlirad.dialect.core.expr import insert, located
 from mlirad.dialect.ops.request import TurnOp

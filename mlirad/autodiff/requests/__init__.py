@@ -1,0 +1,1 @@
+"""How requests for derivatives become functions."""
