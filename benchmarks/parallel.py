@@ -26,7 +26,7 @@ def product(a, b):
 
 
 def numba_gradient():
-    import numba  # pyright: ignore[reportMissingImports]
+    import numba  # pyright: ignore[reportMissingImports]  # optional
 
     def gradient(x, y):
         result = np.empty_like(x)
@@ -38,7 +38,7 @@ def numba_gradient():
 
 
 def numba_product():
-    import numba  # pyright: ignore[reportMissingImports]
+    import numba  # pyright: ignore[reportMissingImports]  # optional
 
     def multiply(a, b):
         result = np.zeros((a.shape[0], b.shape[1]))

@@ -88,7 +88,7 @@ def _take(lock: threading.RLock) -> None:
 
 def _has(lock: threading.RLock) -> bool:
     """Whether this thread has it."""
-    return lock._is_owned()  # type: ignore[attr-defined]  # as threading.Condition asks
+    return lock._is_owned()  # pyright: ignore[reportAttributeAccessIssue]  # as threading.Condition asks
 
 
 def _release() -> None:
@@ -121,7 +121,7 @@ def _renew(lock: threading.RLock) -> None:
     if lock.acquire(blocking=False):
         lock.release()
     else:
-        lock._at_fork_reinit()  # type: ignore[attr-defined]  # as the threading module does with its own
+        lock._at_fork_reinit()  # pyright: ignore[reportAttributeAccessIssue]  # as threading does with its own
 
 
 if hasattr(os, "register_at_fork"):

@@ -74,10 +74,10 @@ class _Search:
     def _computed(self, value: SSAValue) -> TripChange | None:
         match op := value.owner:
             case scf.IfOp():
-                sides = [yielded[op.results.index(value)] for yielded in Carries(op).yielded]  # type: ignore[arg-type]
+                sides = [yielded[op.results.index(value)] for yielded in Carries(op).yielded]
                 return self._either(*sides) if len(sides) == 2 else None
             case scf.ForOp():
-                return self._loop(op, op.results.index(value))  # type: ignore[arg-type]
+                return self._loop(op, op.results.index(value))
             case Operation():
                 choices = integer_of(op, constant_interval).choices
                 return self._either(*(op.operands[place] for place in choices)) if choices else self._sum(op)

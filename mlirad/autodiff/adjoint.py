@@ -62,7 +62,10 @@ class Adjoint(Reverse):
         outs = [self.name(result, at) for result in op.results]
         gs = [self.zeros_like(r, at) if g is None else g for r, g in zip(op.results, given, strict=True)]
         operands = [self.name(operand, at) for operand in op.operands]
-        answer = op.vjp(gs[0], outs[0], *operands) if len(gs) == 1 else op.vjp(tuple(gs), tuple(outs), *operands)  # type: ignore[arg-type]
+        if len(gs) == 1:
+            answer = op.vjp(gs[0], outs[0], *operands)
+        else:  # ops of several results take tuples
+            answer = op.vjp(tuple(gs), tuple(outs), *operands)  # pyright: ignore[reportArgumentType]
         answers = answer if isinstance(answer, tuple) else (answer,)
         for index, (operand, cotangent) in enumerate(zip(op.operands, answers, strict=True)):
             mark_clear(gs[0], cotangent)

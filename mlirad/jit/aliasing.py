@@ -64,7 +64,7 @@ def _near(values: Sequence[Any], written: set[int]) -> Iterator[tuple[int, int]]
 
 def _share(a: np.ndarray, b: np.ndarray) -> bool:
     try:
-        return np.shares_memory(a, b, max_work=_MAX_WORK)  # type: ignore[arg-type]
+        return np.shares_memory(a, b, max_work=_MAX_WORK)  # pyright: ignore[reportArgumentType]  # any number is allowed
     except np.exceptions.TooHardError:
         return True
 

@@ -38,7 +38,7 @@ class Input:
 def gather(inputs: Sequence[Input], leaves: Sequence[Any]) -> list[Any]:
     """The caller's own values, one per input."""
     return [
-        leaves[each.leaf_number] if each.leaf_number is not None else each.fetch()  # type: ignore[misc]
+        leaves[each.leaf_number] if each.leaf_number is not None else each.fetch()  # pyright: ignore[reportOptionalCall]  # of captures
         for each in inputs
     ]
 

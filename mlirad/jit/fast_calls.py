@@ -223,7 +223,8 @@ class _Writer:
         if guard.keys is None:
             self._same(register, guard.value)
         elif guard.value is dict:
-            keys = Objects(guard.keys)  # type: ignore[arg-type]
+            assert isinstance(guard.keys, tuple)
+            keys = Objects(guard.keys)
             self._do(StepKind.UNPACK_DICT, len(keys), a=register, b=len(keys), p=keys)
         else:
             count = guard.keys

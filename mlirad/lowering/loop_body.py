@@ -223,7 +223,7 @@ def evaluate(
         if kind is YieldOp:
             break
         if kind is IndexOp:
-            values[op.results[0]] = index(op.dim.value.data)  # pyright: ignore[reportAttributeAccessIssue]
+            values[op.results[0]] = index(op.dim.value.data)  # pyright: ignore[reportAttributeAccessIssue]  # an IndexOp
         elif kind is arith.ConstantOp:
             (result,) = op.results
             values[result] = builder.constant(op.properties["value"], result.type)
@@ -259,7 +259,7 @@ def _wide_op(builder: LoopBuilder, op: Operation, operands: list[SSAValue], lane
 def _cast_integer(builder: LoopBuilder, value: SSAValue, result: VectorType) -> SSAValue:
     """index_cast where lanes of an index are i64."""
     assert isinstance(value.type, VectorType)
-    have, want = value.type.element_type.bitwidth, result.element_type.bitwidth  # pyright: ignore
+    have, want = value.type.element_type.bitwidth, result.element_type.bitwidth  # pyright: ignore[reportAttributeAccessIssue]  # integers
     if have == want:
         return value
     return builder.op(arith.ExtSIOp if have < want else arith.TruncIOp, [value], result)

@@ -70,6 +70,7 @@ def _lanes_attr(values: tuple[int, ...], type: VectorType) -> DenseIntOrFPElemen
 
 def _dense(type: VectorType, values: Sequence[float]) -> DenseIntOrFPElementsAttr:
     """The lanes' values; one stands for all."""
+    # xDSL's overloads want to know the class of the elements.
     return DenseIntOrFPElementsAttr.from_list(type, values)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
@@ -88,6 +89,7 @@ def _number_attr(key: str | int, type: Attribute) -> Attribute:
         return IntegerAttr(int(value), type)
     if isinstance(type, IndexType):
         return _index_attr(int(value))
+    # What is left are float types, which xDSL's overloads want to know.
     return FloatAttr(value, type)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 

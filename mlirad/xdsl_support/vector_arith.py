@@ -54,7 +54,7 @@ def _replace(op_class: type[Operation], name: str, method: object) -> None:
 
 def _verify_width(op: Operation) -> None:
     """That a cast between integers keeps the shape, and narrows or widens as its name says."""
-    op.get_irdl_definition().verify(op)  # pyright: ignore[reportAttributeAccessIssue]
+    op.get_irdl_definition().verify(op)  # pyright: ignore[reportAttributeAccessIssue]  # irdl ops have it
     source, target = op.operands[0].type, op.results[0].type
     if not _have_same_shape(source, target):
         raise VerifyException(f"{op.name} from {source} to {target} changes the shape")

@@ -92,7 +92,7 @@ class Writer:
         read: dict[str, Any] = {"sizes": [WIDTH], "strides": [1]}
         x = emit(ExtractSliceOp, self.array(scope), starts[0], **read)
         y = emit(ExtractSliceOp, self.array(scope), starts[1], **read)
-        scope.a = emit(InsertSliceOp, np.sin(x * y + 0.3), scope.a, starts[2], **read)  # type: ignore[call-overload]
+        scope.a = emit(InsertSliceOp, np.sin(x * y + 0.3), scope.a, starts[2], **read)
 
     def places(self, scope: Scope) -> None:
         """Three places of an index array, which may be one place several times: read, and written or added to."""
@@ -100,7 +100,7 @@ class Writer:
         read = {"axes": [0], "at": 0}
         x, y = emit(GatherOp, self.array(scope), there, **read), emit(GatherOp, self.array(scope), here, **read)
         kind = self.random.choice([ScatterOp, ScatterOp, ScatterAddOp])
-        scope.a = emit(kind, np.sin(x * y + 0.3), scope.a, self.random.choice([there, here]), **read)  # type: ignore[call-overload]
+        scope.a = emit(kind, np.sin(x * y + 0.3), scope.a, self.random.choice([there, here]), **read)
 
     def indices(self, scope: Scope) -> Expr:
         if self.random.random() < 0.5:
@@ -127,7 +127,7 @@ class Writer:
         if self.random.random() < 0.5:
             scope.s = sum_of(scope.a * self.array(scope)) * 0.1
         else:
-            scope.b = np.sin(scope.a + scope.b)  # type: ignore[call-overload]
+            scope.b = np.sin(scope.a + scope.b)
 
     def repeat(self, scope: Scope, depth: int) -> None:
         counts: list[Expr | int] = [0, 1, 2, 3, 3, *(scope.counters[-1:])]
@@ -190,18 +190,19 @@ class Writer:
         made = self.random.choice(
             [
                 lambda: x * y * 0.7,
-                lambda: np.sin(x * z + y),  # type: ignore[call-overload]
+                lambda: np.sin(x * z + y),
                 lambda: x - y * z * 0.5,
                 lambda: x * 0.5 + 0.2,
-                lambda: np.sqrt(x * x + y * y + 0.1) * 0.6,  # type: ignore[call-overload]
+                lambda: np.sqrt(x * x + y * y + 0.1) * 0.6,
             ]
         )()
-        return np.sin(made)  # type: ignore[call-overload, return-value]
+        return np.sin(made)
 
 
 def apply_bounds(place: Expr) -> Expr:
     """A place of the arrays, whatever the counters are."""
-    return np.minimum(np.maximum(place, 0), SIZE - 1)  # type: ignore[call-overload, return-value]
+    # NumPy's stubs know one operand of another class, not two calls in one another.
+    return np.minimum(np.maximum(place, 0), SIZE - 1)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def random_program(seed: int) -> tuple[Callable[[ModuleOp], func.FuncOp], tuple[np.ndarray, ...]]:

@@ -99,7 +99,7 @@ def _newton(a: Expr) -> Expr:
 
 
 def abs_of(x: Expr) -> Expr:
-    return np.abs(x)  # type: ignore[call-overload]
+    return np.abs(x)
 
 
 def _newton_each(x: Expr) -> Expr:
@@ -204,7 +204,7 @@ def _inactive_branch(x: Expr) -> Expr:
 
 def _masked(x: Expr) -> Expr:
     """where masks a square root that has no derivative at 0."""
-    return sum_of(where(x > 0.0, np.sqrt(x), 0.0)) + sum_of(x * x)  # type: ignore[call-overload]
+    return sum_of(where(x > 0.0, np.sqrt(x), 0.0)) + sum_of(x * x)
 
 
 def _vector_steps(w: Expr, x: Expr) -> Expr:

@@ -142,7 +142,8 @@ def _neutral(kind: str, element: str) -> Any:
         return kind == "mul"
     if kind != "max":
         return int(kind == "mul")
-    return -np.inf if element[0] == "f" else np.iinfo(DTYPES[element]).min  # pyright: ignore
+    # A union of classes does not say that the others are classes of integers.
+    return -np.inf if element[0] == "f" else np.iinfo(DTYPES[element]).min  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def _map(axes: list[int | None], count: int) -> str:

@@ -72,7 +72,8 @@ class Undo:
         if reverse is not None:
             ends = self._block(loop.body, {carries[k].yielded: inside[k] for k in given})
             if threaded:
-                add_yields(Loop(reverse).body, [ends[carries[k].arg] for k in threaded])  # type: ignore[arg-type]
+                assert isinstance(reverse, scf.ForOp)
+                add_yields(Loop(reverse).body, [ends[carries[k].arg] for k in threaded])
         live.update((carries[k].init, after[k]) for k in given)
 
     def _branch(self, op: scf.IfOp, reverse: Operation | None, given: dict[int, SSAValue], live: LiveVersions) -> None:

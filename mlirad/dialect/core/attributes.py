@@ -68,8 +68,9 @@ def _scalar(key: bytes | int, kind: type, dtype: np.dtype) -> Attribute:
 def _number(value: Any, dtype: np.dtype) -> Attribute:
     array, type = np.asarray(value).astype(dtype), types.from_dtype(dtype)
     if types.is_float(type):
-        return FloatAttr(float(array), type)  # type: ignore[arg-type]
-    return IntegerAttr(int(array), type)  # type: ignore[arg-type]
+        # `types` only has attributes: it does not say which of them are xDSL's float and integer types.
+        return FloatAttr(float(array), type)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return IntegerAttr(int(array), type)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def _all_same(array: np.ndarray) -> bool:

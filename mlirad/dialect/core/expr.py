@@ -251,10 +251,10 @@ class Expr:
     def __ge__(self, other: Expr | Number) -> Expr:
         return apply(np.greater_equal, self, other)
 
-    def __eq__(self, other: object) -> Expr:  # type: ignore[override]
+    def __eq__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]  # as NumPy's
         return apply(np.equal, self, other)
 
-    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
+    def __ne__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]  # as NumPy's
         return apply(np.not_equal, self, other)
 
     def __and__(self, other: Expr) -> Expr:
@@ -266,7 +266,7 @@ class Expr:
     def __invert__(self) -> Expr:
         return apply(np.logical_not, self)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  # nothing says which are equal
 
     def __bool__(self) -> NoReturn:
         # Only the run knows it: `p == q` of an Expr is an op, which would be true in an `if`.

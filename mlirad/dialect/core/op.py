@@ -286,7 +286,7 @@ def op(
         require_free(spellings, cls.__name__)
         defined = irdl_op_definition(cls)
         read_places(defined)
-        defined.verify_ = once_for_all_alike(defined.verify_)  # pyright: ignore[reportAttributeAccessIssue]
+        defined.verify_ = once_for_all_alike(defined.verify_)  # pyright: ignore[reportAttributeAccessIssue]  # all ops have it
         defined.spellings = spellings
         defined.memory = Memory(overwrites, changes, views, frozenset(shape_only), cost)
         defined.singular = singular

@@ -94,7 +94,7 @@ def _size_source(x: SSAValue, axis: int) -> SSAValue | tuple[SSAValue, int] | No
         case tensor.InsertOp() | tensor.InsertSliceOp():
             return op.dest, axis
         case FillOp() | GenericOp():
-            return op.outputs[op.results.index(x)], axis  # type: ignore[arg-type]
+            return op.outputs[op.results.index(x)], axis
         case tensor.CollapseShapeOp() | tensor.ExpandShapeOp() if is_thin(op):
             unknown = [place for place, size in enumerate(types.shape(op.src.type)) if size < 0]
             return op.src, unknown[shape[:axis].count(-1)]

@@ -67,7 +67,7 @@ class ConstantOp(PureOp):
             value = dense(np.asarray(self.reference()).view(types.to_dtype(types.element_type(type))), type)
         if 0 in types.shape(type):
             return [empty(type)]  # upstream has no dense attribute of no elements
-        return [insert(arith.ConstantOp(value, type)).result]  # type: ignore[arg-type]
+        return [insert(arith.ConstantOp(value, type)).result]  # pyright: ignore[reportArgumentType]  # any attribute of a number
 
 
 def is_finite(value: SSAValue) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
 
@@ -44,7 +44,11 @@ def _made_of(
 
 def number(value: float, type: Attribute) -> SSAValue:
     """An upstream scalar constant; `type` is a float or a signless integer."""
-    attribute = dense(float(value), type) if types.is_float(type) else IntegerAttr(int(value), type)  # type: ignore[arg-type]
+    if types.is_float(type):
+        attribute = dense(float(value), type)
+    else:
+        assert isinstance(type, IntegerType | IndexType)
+        attribute = IntegerAttr(int(value), type)
     (result,) = insert(arith.ConstantOp.create(result_types=[type], properties={"value": attribute})).results
     return result
 
@@ -319,7 +323,7 @@ class SinOp(UnaryOp):
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         (x,) = operands
-        return g * np.cos(x)  # type: ignore[call-overload]
+        return g * np.cos(x)
 
     def scalar(self, *elements: SSAValue) -> SSAValue:
         return scalar_op(math.SinOp, *elements)
@@ -333,7 +337,7 @@ class CosOp(UnaryOp):
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
         (x,) = operands
-        return -(g * np.sin(x))  # type: ignore[call-overload]
+        return -(g * np.sin(x))
 
     def scalar(self, *elements: SSAValue) -> SSAValue:
         return scalar_op(math.CosOp, *elements)

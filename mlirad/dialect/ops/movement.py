@@ -152,7 +152,7 @@ class ReshapeOp(MovementOp):
         type = self.result.type
         if not isinstance(type, TensorType):
             zeros = [insert(arith.ConstantOp(IntegerAttr(0, IndexType()))).result for _ in types.shape(x.type)]
-            return [insert(tensor.ExtractOp(x, zeros, x.type.element_type)).result]  # type: ignore[union-attr]
+            return [insert(tensor.ExtractOp(x, zeros, types.element_type(x.type))).result]
         if not isinstance(x.type, TensorType):
             return [filled(x, types.tensor(types.shape(type), x.type))]
         return [reshaped(x, types.shape(type))]

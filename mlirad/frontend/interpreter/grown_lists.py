@@ -237,7 +237,8 @@ def leaf_values(context: Context, value: Value, element: Element) -> Iterator[Ex
     """The leaves of an element, as the arrays hold them."""
     match element:
         case Group():
-            items = value.items if isinstance(value, Tuple) else context.as_is(value).items  # type: ignore[arg-type]
+            assert isinstance(value, Tuple | Object)
+            items = value.items if isinstance(value, Tuple) else context.as_is(value).items
             for item, part in zip(items, element.parts, strict=True):
                 yield from leaf_values(context, item, part)
         case ArrayElement():

@@ -61,7 +61,7 @@ def range_of(context: Context, args: tuple[Value, ...]) -> Value:
     if not 1 <= len(numbers) <= 3:
         raise DTypeError(f"range expected 1 to 3 arguments, got {len(numbers)}", context.location)
     if not any(isinstance(number, Traced) for number in numbers):
-        return indices.computed(context, lambda: range(*numbers))  # type: ignore[arg-type]
+        return indices.computed(context, lambda: range(*numbers))
     start, stop = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
     step = numbers[2] if len(numbers) == 3 else 1
     if isinstance(step, Traced):
@@ -82,8 +82,9 @@ def part_of_range(context: Context, base: Static | Lazy, index: Value) -> Value:
         start, stop, step = (context.use(part) for part in index.parts)
         step = Static(1) if is_none(step) else step
         parts = [part if is_none(part) else as_value(integer(context, part)) for part in (start, stop, step)]
-        if isinstance(base, Static) and all(isinstance(part, Static) for part in parts):
-            places = slice(*(part.value for part in parts))  # type: ignore[union-attr]
+        known = [part.value for part in parts if isinstance(part, Static)]
+        if isinstance(base, Static) and len(known) == len(parts):
+            places = slice(*known)
             return indices.computed(context, lambda: base.value[places])
         return dispatch.call(context, Static(builtin.slice_of_range), (base, as_value(first), as_value(by), *parts), {})
     place = as_value(integer(context, index))
@@ -162,8 +163,9 @@ def length_of_range(context: Context, value: Lazy) -> Traced:
 def spent(context: Context, value: Value) -> Value:
     """Of a generator whose values a loop has put in a list, the list; else the value."""
     value = context.use(value)
-    is_filled = isinstance(value, Lazy) and value.kind is iter and context.grown(value.parts[0]) is not None
-    return value.parts[0] if is_filled else value  # type: ignore[union-attr]
+    if isinstance(value, Lazy) and value.kind is iter and context.grown(value.parts[0]) is not None:
+        return value.parts[0]
+    return value
 
 
 def elements(context: Context, value: Value) -> tuple[Value, ...]:

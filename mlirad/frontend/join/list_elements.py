@@ -57,8 +57,9 @@ def element_of(value: Value, entry_of: EntryOf) -> Element | None:
             known = number_dtype(value)
             return None if known is None else NumberElement(*known)
         case Ref():
-            is_plain = value.ndim > 0 and is_static(value.shape) and 0 not in value.shape
-            return ArrayElement(value.dtype, tuple(value.shape)) if is_plain else None  # type: ignore[arg-type]
+            if not value.ndim or not is_static(value.shape) or 0 in value.shape:
+                return None
+            return ArrayElement(value.dtype, tuple(value.shape))
         case Tuple():
             return _group(value.kind, None, value.items, entry_of)
         case Object():
@@ -112,9 +113,10 @@ def common_element(left: Entry, right: Entry, left_of: EntryOf, right_of: EntryO
         for entry, entry_of in ((left, left_of), (right, right_of))
         if entry.items or entry.growth is not None
     ]
-    if not found or None in found:
+    known = [element for element in found if element is not None]
+    if not known or len(known) < len(found):
         return None
-    return found[0] if len(found) == 1 else joined(found[0], found[1])  # type: ignore[arg-type]
+    return known[0] if len(known) == 1 else joined(*known)
 
 
 def leaves(element: Element) -> Iterator[LeafElement]:

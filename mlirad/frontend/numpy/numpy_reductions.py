@@ -218,7 +218,8 @@ def _quantifier(op_class: type[NdOp], of_nothing: bool) -> Callable[..., Traced]
         kept = _kept_shape(x.shape, axes) if keepdims else tuple(s for i, s in enumerate(x.shape) if i not in axes)
         if x.size == 0:
             return _result(filled(of_nothing, kept, types.I1), x)
-        if not is_static(x.shape):
+        shape = x.shape
+        if not is_static(shape):
             # A largest of no elements is none of NumPy's: count those that decide.
             deciding = holding != of_nothing
             found = _reduced(SumOp, cast_expr(deciding, types.I64), axes, keepdims)

@@ -64,7 +64,7 @@ def _reshaped(view: View, *args: Any, **kwargs: Any) -> View | None:
         raise DTypeError("reshape() takes exactly 1 argument (0 given)")
     order = kwargs.pop("order", "C")
     if len(args) == 2 and isinstance(args[1], str):  # np.reshape(x, shape, order)
-        *args, order = args  # type: ignore[assignment]
+        order, args = args[1], args[:1]
     copy = kwargs.pop("copy", None)
     if kwargs or copy is not None or order not in ("C", "F", "A"):
         raise UnsupportedSyntaxError("of np.reshape's keywords only shape= and order= are supported")

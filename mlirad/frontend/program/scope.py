@@ -6,14 +6,15 @@ Reads: ast. Writes: nothing. Leaves: a Scope for each function, with plain backw
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 Names = frozenset[str]
 ScopeNode = ast.FunctionDef | ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp
-_SCOPES = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
 _FUNCTIONS = (ast.FunctionDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.GeneratorExp, ast.DictComp, ast.SetComp)
+_SCOPES = (*_FUNCTIONS, *_COMPREHENSIONS)
 NONE: Names = frozenset()
 
 
@@ -113,8 +114,8 @@ def _own_nodes(scope: ScopeNode) -> Iterator[ast.AST]:
         if isinstance(node, _FUNCTIONS):
             work += [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
             work += node.decorator_list if isinstance(node, ast.FunctionDef) else []
-        elif isinstance(node, _SCOPES):
-            work.append(node.generators[0].iter)  # type: ignore[attr-defined]
+        elif isinstance(node, _COMPREHENSIONS):
+            work.append(node.generators[0].iter)
         elif isinstance(node, ast.ClassDef):  # its methods see no variable of the function: local_classes.py
             work += [*node.bases, *node.decorator_list]
         else:
@@ -265,10 +266,10 @@ class _Backward:
                 return after.union(uses(statement.subject), *bodies, *read)
         return after | uses(statement)
 
-    def loop(self, statement: ast.For | ast.While, before: object) -> Names:
+    def loop(self, statement: ast.For | ast.While, before: Callable[[Names], Names]) -> Names:
         header: Names = NONE
         while True:
-            new = header | before(header)  # type: ignore[operator]
+            new = header | before(header)
             if new == header:
                 self.found.header[id(statement)] = header
                 return header

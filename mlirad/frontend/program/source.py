@@ -52,8 +52,8 @@ class Source:
 def _place_of(filename: str, node: ast.AST) -> SourceLocation:
     return SourceLocation(
         filename,
-        node.lineno,  # type: ignore[attr-defined]
-        node.col_offset,  # type: ignore[attr-defined]
+        node.lineno,  # pyright: ignore[reportAttributeAccessIssue]  # `location` asks nodes that have one
+        node.col_offset,  # pyright: ignore[reportAttributeAccessIssue]  # like this one
         getattr(node, "end_lineno", None),
         getattr(node, "end_col_offset", None),
     )

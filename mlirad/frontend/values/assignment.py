@@ -54,7 +54,7 @@ def check_in_place(value: Traced | Number, shape: Shape, dtype: np.dtype, ufunc:
     """Raise what NumPy raises where a ufunc's result does not fit in the array that it is to be written in."""
     own = shape_of(value)
     if not require_broadcast(own, shape, "operands could not be broadcast together with shapes {shape} {own}"):
-        wide = text(np.broadcast_shapes(own, shape)) if is_static((*own, *shape)) else text(own)  # type: ignore[arg-type]
+        wide = text(np.broadcast_shapes(own, shape)) if is_static((*own, *shape)) else text(own)
         raise ShapeError(
             f"non-broadcastable output operand with shape {text(shape)} doesn't match the broadcast shape {wide}"
         )

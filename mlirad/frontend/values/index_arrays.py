@@ -89,7 +89,7 @@ def _checked(value: np.ndarray | Traced, axis: int, size: Size, whole: Shape, bo
         if wrong.size:
             raise StaticIndexError(f"index {wrong[0]} is out of bounds for axis {axis} with size {size}")
         place = np.where(value < 0, value + size, value)
-        known = np.broadcast_to(place, whole) if sizes.is_static(whole) else place  # type: ignore[arg-type]
+        known = np.broadcast_to(place, whole) if sizes.is_static(whole) else place
         return sizes.stretched(constant(known, types.tensor(known.shape, types.I64)), whole)
     index = cast_expr(value.contents, types.I64)
     length = size.expr if isinstance(size, Dim) else constant(size, types.I64)
@@ -255,7 +255,7 @@ class _Reading:
         used = entry.ndim
         entry = entry if used else _as_row(entry)
         if sizes.is_static(entry.shape) and 0 in entry.shape:
-            entry = np.zeros(entry.shape, np.bool_)  # type: ignore[arg-type]
+            entry = np.zeros(entry.shape, np.bool_)
         if isinstance(entry, np.ndarray):
             for index in np.nonzero(entry):
                 self._index(index, basic)

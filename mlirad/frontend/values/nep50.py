@@ -145,7 +145,8 @@ def agreed(operands: Sequence[StandIn], answer: Callable[[Chosen], Answer]) -> A
     """What `answer` gives for dtypes and Python's kinds, whichever each operand is of. Raises PoisonUsed."""
     undecided = next((operand for operand in operands if isinstance(operand, Undecided)), None)
     if undecided is None:
-        return answer(tuple(operands))  # type: ignore[arg-type]
+        (chosen,) = meanings(operands)
+        return answer(chosen)
     found: set[Answer] = set()
     refused: list[CompileError] = []
     for chosen in meanings(operands):
@@ -194,10 +195,10 @@ def loop_dtypes(ufunc: np.ufunc, operands: Sequence[StandIn]) -> tuple[np.dtype,
 @cache
 def _loop_dtypes(ufunc: np.ufunc, operands: Chosen) -> tuple[np.dtype, ...]:
     if not any(isinstance(operand, np.dtype) for operand in operands):
-        operands = tuple(PYTHON_DTYPES[weak_join(*operands)] for _ in operands)  # type: ignore[arg-type]
+        operands = (PYTHON_DTYPES[weak_join(*(kind for kind in operands if isinstance(kind, type)))],) * len(operands)
     asked = tuple(_BOOL if operand is bool else operand for operand in operands)
     with numpys_refusal():
-        dtypes = ufunc.resolve_dtypes((*asked, None))  # type: ignore[arg-type]
+        dtypes = ufunc.resolve_dtypes((*asked, None))
     for dtype in dtypes:
         require_dtype(dtype, f"np.{ufunc.__name__} of {_listed(operands)}")
     return dtypes

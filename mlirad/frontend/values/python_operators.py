@@ -168,7 +168,7 @@ class Operators:
     def __ne__(self, other: Any) -> Any:
         return self._binary(np.not_equal, self, other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  # equal is traced, too
 
     def __neg__(self) -> Any:
         return self._unary(np.negative)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
 from xdsl.ir import Attribute, SSAValue
 
@@ -68,7 +68,7 @@ class Dim:
     def _refuse(self, *_: Any) -> NoReturn:
         raise NeedStatic(self.origins, "the size of an array")
 
-    __hash__ = __index__ = __int__ = __float__ = __bool__ = _refuse  # type: ignore[assignment]
+    __hash__ = __index__ = __int__ = __float__ = __bool__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mod__ = __rmod__ = __floordiv__ = __rfloordiv__ = _refuse
     __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __abs__ = _refuse
 
@@ -90,14 +90,14 @@ def as_size(value: affine.Int, origins: frozenset[Hashable]) -> Size:
     return Dim(affine.as_expr(value), origins) if number is None else number
 
 
-def is_static(shape: Sequence[Size]) -> bool:
+def is_static(shape: Sequence[Size]) -> TypeGuard[Sequence[int]]:
     return Dim not in map(type, shape)
 
 
 def pattern(shape: Sequence[Size]) -> Pattern:
     """The shape as types have it."""
     if is_static(shape):
-        return tuple(shape)  # type: ignore[arg-type]
+        return tuple(shape)
     return tuple(TRACED if isinstance(size, Dim) else size for size in shape)
 
 
@@ -109,7 +109,7 @@ def lengths(shape: Sequence[Size]) -> list[Expr]:
 def stand_in(shape: Sequence[Size]) -> tuple[int, ...]:
     """A shape of ints, for questions to NumPy whose answers do not depend on the unknown sizes."""
     if is_static(shape):
-        return tuple(shape)  # type: ignore[arg-type]
+        return tuple(shape)
     return tuple(STAND_IN if isinstance(size, Dim) else size for size in shape)
 
 
@@ -121,7 +121,7 @@ def require_static(shape: Sequence[Size], what: str) -> tuple[int, ...]:
     """The shape, of ints only. Raises NeedStatic."""
     if not is_static(shape):
         raise NeedStatic(origins_of(shape), what)
-    return tuple(shape)  # type: ignore[arg-type]
+    return tuple(shape)
 
 
 def require_known(shape: Sequence[Size], what: str) -> Pattern:
@@ -223,10 +223,11 @@ def broadcast_shapes(*shapes: Shape, mismatch: tuple[str, str] = OPERANDS) -> Sh
 
     Only a size that is 1 at compile time is stretched. mismatch: the exception of the run, and how its message begins.
     """
-    if all(map(is_static, shapes)):
-        if shapes.count(shapes[0]) == len(shapes):
-            return shapes[0]  # most often; to ask NumPy takes time
-        return broadcast_static(*shapes)  # type: ignore[arg-type]
+    static = [tuple(shape) for shape in shapes if is_static(shape)]
+    if len(static) == len(shapes):
+        if static.count(static[0]) == len(static):
+            return static[0]  # most often; to ask NumPy takes time
+        return broadcast_static(*static)
     rank = max(map(len, shapes))
     return tuple(_broadcast_axis(shapes, axis - rank, mismatch) for axis in range(rank))
 

@@ -204,7 +204,8 @@ def stand_in(x: Traced | Number) -> StandIn:
         return python_kind(x) if isinstance(x, Traced) or type(x) in nep50.WEAK else nep50.strong(python_kind(x))
     if isinstance(x, Traced) and x.either is not None:
         return x.either
-    return x.dtype  # type: ignore[union-attr]
+    assert isinstance(x, Traced | np.generic)
+    return x.dtype
 
 
 def python_kind(x: Any) -> type:

@@ -411,7 +411,9 @@ def _row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def shadow(shape: Sequence[Size], strides: Sequence[int]) -> np.ndarray:
     """An array of NumPy's without memory, to be asked for shapes, strides and flags, and never read."""
-    return np.lib.stride_tricks.as_strided(np.empty(1), tuple(shape), [8 * stride for stride in strides])  # type: ignore[arg-type]
+    in_bytes = [8 * stride for stride in strides]
+    # A size that is known at run time only raises NeedStatic.
+    return np.lib.stride_tricks.as_strided(np.empty(1), shape, in_bytes)  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def _exprs(starts: Sequence[Start]) -> list[Expr]:

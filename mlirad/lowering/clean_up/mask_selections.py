@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -117,7 +118,7 @@ class _Selections:
         found = self.along(op)
         return found is not None and found[1] not in _maps(op)[-1]
 
-    def stores(self, op: NdOp) -> bool:
+    def stores(self, op: NdOp) -> TypeGuard[ScatterOp]:
         """Whether an op writes a selection, or the same element everywhere, where its mask holds."""
         if not isinstance(op, ScatterOp) or op.mask is None or not _fits(op.t, ints(op.axes)[0], op.mask):
             return False
@@ -167,7 +168,7 @@ class _Rewriting:
         for op in ops:
             with in_place_of(op):
                 if self.selections.stores(op):
-                    replace(op, [self._stored(op, whole).value])  # type: ignore[arg-type]
+                    replace(op, [self._stored(op, whole).value])
                 elif self.selections.reduces(op):
                     replace(op, [self._computed(op, whole).value])
                 elif len(op.results) == 1 and op.results[0] in self.selections.axes:

@@ -240,7 +240,8 @@ def fill_each_use(fill: FillOp) -> None:
             with in_place_of(use.operation):
                 again = filled(fill.operands[0], memory.tensor.type, list(memory.operands))
                 use.operation.operands[use.index] = again
-                made = again.owner.operands[1].owner  # type: ignore[union-attr]
+                assert isinstance(again.owner, Operation)
+                made = again.owner.operands[1].owner
                 assert isinstance(made, tensor.EmptyOp)
                 set_bound(made, bound_at(memory))
     if fill.results[0].first_use is None:

@@ -84,7 +84,7 @@ def _replace(op: Operation, builder: LoopBuilder) -> None:
     type = op.results[0].type
     assert isinstance(type, VectorType)
     expansion = EXPANSIONS.get(op.__class__)
-    if expansion is not None and type.element_type.bitwidth in FORMATS:  # pyright: ignore[reportAttributeAccessIssue]
+    if expansion is not None and type.element_type.bitwidth in FORMATS:
         result = expansion(op, Lanes(builder, op.operands[0])).value
     else:
         result = by_lanes(builder, op, op.operands, type)

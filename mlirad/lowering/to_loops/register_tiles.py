@@ -120,7 +120,7 @@ class ContractionEmitter:
         self.starts = nest.starts
         self.subscripts: dict[int, Index] = {}
         self.element: Attribute = contraction.c.element
-        self.lanes = 8 * vector_bytes // self.element.bitwidth  # pyright: ignore[reportAttributeAccessIssue]
+        self.lanes = 8 * vector_bytes // self.element.bitwidth  # pyright: ignore[reportAttributeAccessIssue]  # of numbers
         size = nest.sizes[contraction.j]
         while isinstance(size, int) and self.lanes >= 2 * size:
             self.lanes //= 2

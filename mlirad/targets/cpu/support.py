@@ -42,7 +42,7 @@ def problems_in(module: ModuleOp) -> list[TargetError]:
 @once
 def _is_supported(type: Attribute) -> bool:
     if isinstance(type, (ShapedType, TensorType)):
-        return _is_supported(type.get_element_type())  # pyright: ignore[reportAttributeAccessIssue]
+        return _is_supported(type.get_element_type())  # pyright: ignore[reportAttributeAccessIssue]  # all of them have it
     if isinstance(type, IntegerType):
         return type.width.data in _WIDTHS
     return isinstance(type, (Float32Type, Float64Type, IndexType, NoneType, FunctionType))

@@ -119,10 +119,10 @@ def arity(name: str) -> tuple[int, int]:
 def keywords(name: str) -> tuple[str, ...]:
     """The keywords worth giving that a function has."""
     value = find(name)
-    if isinstance(value, np.ufunc):
+    if isinstance(value, np.ufunc) or not callable(value):
         return ()
     try:
-        parameters = inspect.signature(value).parameters  # type: ignore[arg-type]
+        parameters = inspect.signature(value).parameters
     except (TypeError, ValueError):
         return ()
     return tuple(key for key in ("axis", "keepdims", "dtype") if key in parameters)

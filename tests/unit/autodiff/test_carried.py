@@ -26,8 +26,8 @@ def one(x: Expr, n: Expr) -> Any:
     """The reverse needs s, and what s becomes."""
 
     def step(_: Expr, s: Expr, total: Expr) -> Any:
-        s = np.sin(s) * 1.1 + x  # type: ignore[call-overload]
-        return s, total + np.sin(s * s)  # type: ignore[call-overload]
+        s = np.sin(s) * 1.1 + x
+        return s, total + np.sin(s * s)
 
     return for_loop(n, [x, constant(0.0, F64)], step)[1]
 
@@ -36,8 +36,8 @@ def two_steps(x: Expr, n: Expr) -> Any:
     """Three numbers in a row: each is recovered from the one before it, a trip later."""
 
     def step(_: Expr, old: Expr, s: Expr, total: Expr) -> Any:
-        new = np.sin(s) * 0.9 + old * old * 0.1  # type: ignore[call-overload]
-        return s, new, total + np.sin(new) * s * old  # type: ignore[call-overload]
+        new = np.sin(s) * 0.9 + old * old * 0.1
+        return s, new, total + np.sin(new) * s * old
 
     return for_loop(n, [x, x * 0.5, constant(0.0, F64)], step)[2]
 
@@ -46,15 +46,15 @@ def exchanged(x: Expr, n: Expr) -> Any:
     """Of two numbers that are exchanged neither can be had from the other without an end: one is stored."""
 
     def step(_: Expr, a: Expr, b: Expr, total: Expr) -> Any:
-        return b, a, total * 0.9 + np.sin(a * total) * b * b  # type: ignore[call-overload]
+        return b, a, total * 0.9 + np.sin(a * total) * b * b
 
     return for_loop(n, [x, x * x, x], step)[2]
 
 
 def in_a_while(x: Expr, n: Expr) -> Any:
     def step(i: Expr, s: Expr, total: Expr) -> Any:
-        s = np.sin(s) * 1.1 + x  # type: ignore[call-overload]
-        return i + 1, s, total + np.sin(s * s)  # type: ignore[call-overload]
+        s = np.sin(s) * 1.1 + x
+        return i + 1, s, total + np.sin(s * s)
 
     init = [constant(0, I64), x, constant(0.0, F64)]
     return while_loop(init, lambda i, s, total: i < n, step)[2]
@@ -65,8 +65,8 @@ def nested(x: Expr, n: Expr) -> Any:
 
     def outer(_: Expr, total: Expr) -> Any:
         def step(_: Expr, s: Expr, total: Expr) -> Any:
-            s = np.sin(s) * np.cos(s) + x  # type: ignore[call-overload]
-            return s, total + np.sin(s * s)  # type: ignore[call-overload]
+            s = np.sin(s) * np.cos(s) + x
+            return s, total + np.sin(s * s)
 
         return for_loop(3, [total, constant(0.0, F64)], step)[1]
 

@@ -42,7 +42,7 @@ def sizes_from_an_array(module: ModuleOp) -> func.FuncOp:
     def program(a: Expr, p: Expr) -> Expr:
         def step(i: Expr, s: Expr, p: Expr) -> Any:
             n = apply(np.minimum, apply(np.maximum, get(p, i), 1), N)
-            part = np.sin(extract_slice(a, [constant(0, types.I64)], [n]))  # type: ignore[call-overload]
+            part = np.sin(extract_slice(a, [constant(0, types.I64)], [n]))
             return sum_of(part * part) * s, put((n * 3 + i) - (n * 2), p, i + 1)
 
         return for_loop(N - 1, [constant(1.0, types.F64), p], step)[0]
@@ -55,7 +55,7 @@ def an_array_that_shrinks(module: ModuleOp) -> func.FuncOp:
 
     def program(a: Expr) -> Expr:
         def step(x: Expr, s: Expr) -> Any:
-            part = np.sin(x)  # type: ignore[call-overload]
+            part = np.sin(x)
             rest = extract_slice(x, [constant(1, types.I64)], [dim(x, 0) - 1])
             return rest, s * sum_of(part * part)
 
@@ -101,7 +101,7 @@ def changeable(value: Any, path: str = "decision") -> Iterator[str]:
     if value is None or isinstance(value, SSAValue | Operation | Block | int | float):
         return
     if is_dataclass(value):
-        if not type(value).__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        if not type(value).__dataclass_params__.frozen:
             yield path
         for each in fields(value):
             yield from changeable(getattr(value, each.name), f"{path}.{each.name}")
@@ -125,10 +125,10 @@ def test_deciding_changes_no_text_and_gives_what_cannot_be_changed(name: str) ->
 def test_the_test_sees_what_it_should() -> None:
     (decision,) = decisions("recurrence")
     with pytest.raises(FrozenInstanceError):
-        decision.tapes = ()  # type: ignore[misc]
+        decision.tapes = ()
     with pytest.raises(TypeError):
-        decision.plans[next(iter(decision.plans))] = plans.Count((), 1)  # type: ignore[index]
-    assert list(changeable(plans.TapePlan([], (), None, 1, ()))) == ["decision.values: list"]  # type: ignore[arg-type]
+        decision.plans[next(iter(decision.plans))] = plans.Count((), 1)
+    assert list(changeable(plans.TapePlan([], (), None, 1, ()))) == ["decision.values: list"]
 
 
 def test_the_programs_need_plans_of_every_kind() -> None:

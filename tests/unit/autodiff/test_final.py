@@ -102,7 +102,7 @@ def test_lengths_of_ranges_are_understood() -> None:
     """range(i) makes max(i, 0) trips, and i counts."""
 
     def row(i: Expr, y: Expr) -> Expr:
-        (s,) = for_loop(np.maximum(i, 0), [get(y, i + 6)], lambda j, s: s + get(y, j))  # type: ignore[call-overload]
+        (s,) = for_loop(np.maximum(i, 0), [get(y, i + 6)], lambda j, s: s + get(y, j))
         return put(s, y, i)
 
     assert reads_final(loop(row)) == [True, True]
@@ -115,7 +115,7 @@ def test_cholesky_reads_the_final_factor() -> None:
             return put(s / get(m, j, j), m, i, j)
 
         (m,) = for_loop(i, [m], column)
-        return put(np.sqrt(get(m, i, i)), m, i, i)  # type: ignore[call-overload]
+        return put(np.sqrt(get(m, i, i)), m, i, i)
 
     # In the order of the text: m[i, k], m[j, k], m[j, j]; m[i, i] is overwritten.
     assert reads_final(lambda m: for_loop(6, [m], row)[0], MATRIX) == [True, True, True, False]
@@ -220,7 +220,7 @@ def test_random_nests(
 
     def statement(k: int, i: Expr, j: Expr, y: Expr, x: Expr, old: Expr) -> Expr:
         target, first, second = (place(index, i, j) for index in writes[k])
-        value = np.sin(get(old if is_stale else y, first)) * get(y, second) + get(x, k)  # type: ignore[call-overload]
+        value = np.sin(get(old if is_stale else y, first)) * get(y, second) + get(x, k)
         if is_conditional:
             return branch(get(y, first) > 0.6, lambda: put(value, y, target), lambda: y)[0]
         return put(value, y, target)

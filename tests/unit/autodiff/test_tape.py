@@ -75,7 +75,7 @@ def test_linear_code_has_no_forward_loop() -> None:
 def test_known_trip_counts_make_one_flat_tape() -> None:
     def nest(x: Expr) -> Any:
         def inner(s: Expr) -> Expr:
-            return for_loop(3, [s], lambda j, s: np.sin(s) * 1.1)[0]  # type: ignore[call-overload]
+            return for_loop(3, [s], lambda j, s: np.sin(s) * 1.1)[0]
 
         return for_loop(5, [x], lambda i, s: inner(s))[0]
 
@@ -85,7 +85,7 @@ def test_known_trip_counts_make_one_flat_tape() -> None:
 
 def test_counts_of_arguments_are_known_above_the_nest() -> None:
     def nest(x: Expr, n: Expr) -> Any:
-        return for_loop(n, [x], lambda i, s: for_loop(n * 2 - 1, [s], lambda j, s: np.sin(s) * s)[0])[0]  # type: ignore[call-overload]
+        return for_loop(n, [x], lambda i, s: for_loop(n * 2 - 1, [s], lambda j, s: np.sin(s) * s)[0])[0]
 
     found = of_body(nest, F64, I64)
     assert set(tapes(found)) == {"tensor<?xf64>"} and count(found, GrowOp) == 0
@@ -93,7 +93,7 @@ def test_counts_of_arguments_are_known_above_the_nest() -> None:
 
 def test_a_triangular_nest_grows_ahead_of_its_inner_loop() -> None:
     def nest(x: Expr) -> Any:
-        return for_loop(5, [x], lambda i, s: for_loop(i, [s], lambda j, s: np.sin(s) * 1.1)[0])[0]  # type: ignore[call-overload]
+        return for_loop(5, [x], lambda i, s: for_loop(i, [s], lambda j, s: np.sin(s) * 1.1)[0])[0]
 
     found = of_body(nest, F64)
     (outer, _) = [op for op in found.body.block.ops if isinstance(op, scf.ForOp)]
@@ -122,7 +122,7 @@ def test_predicates_of_transcendentals_are_stored() -> None:
 
     def program(x: Expr) -> Any:
         def step(i: Expr, s: Expr) -> Any:
-            decision = np.sin(get(x, i)) > 0.5  # type: ignore[call-overload]
+            decision = np.sin(get(x, i)) > 0.5
             return branch(decision, lambda: s * get(x, i), lambda: s)[0]
 
         return for_loop(10, [get(x, 0)], step)[0]
@@ -167,7 +167,7 @@ def test_a_value_of_a_branch_outside_of_loops_needs_no_tape() -> None:
     def program(x: Expr) -> Any:
         def then() -> Any:
             (r,) = while_loop([x], lambda r: r < 10.0, lambda r: r * r * 1.5)
-            return np.sin(r) * r  # type: ignore[call-overload]
+            return np.sin(r) * r
 
         return branch(x > 1.0, then, lambda: x * x)[0]
 

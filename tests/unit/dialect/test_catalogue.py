@@ -419,7 +419,7 @@ def with_request(sample: Sample, dtype: type, kind: type[VjpOp] | type[JvpOp], w
         insert(func.ReturnOp(*(request.results[-1:] if kind is JvpOp else request.results)))
     main.function_type = builtin.FunctionType.from_lists(
         [*inputs, *others],
-        [operand.type for operand in main.body.block.last_op.operands],  # type: ignore[union-attr]
+        [operand.type for operand in main.body.block.last_op.operands],
     )
     return module
 

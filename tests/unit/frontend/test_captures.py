@@ -122,7 +122,7 @@ def test_what_stands_around_the_function_is_not_rebound(function: Any) -> None:
 
 def test_a_name_that_is_nowhere() -> None:
     def lost(x):
-        return x + nowhere  # type: ignore[name-defined]  # noqa: F821
+        return x + nowhere  # noqa: F821  (the error that is tested)
 
     with pytest.raises(CompileError, match="'nowhere' is not defined"):
         compile_for(lost, 1.0)

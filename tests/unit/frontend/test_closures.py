@@ -142,7 +142,7 @@ def test_one_code_with_other_globals() -> None:
     spaces = [{"inner": text, "by": 2.0}, {"inner": None, "by": 3.0}]
 
     def pattern(x):
-        return by * inner(x)  # type: ignore[name-defined]  # noqa: F821
+        return by * inner(x)  # noqa: F821  (globals of each copy)
 
     made = [type(pattern)(pattern.__code__, space) for space in spaces]
     spaces[1]["inner"] = made[0]

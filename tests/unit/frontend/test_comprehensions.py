@@ -54,11 +54,12 @@ def of_arrays(x, n):
 
 def consumed(x, n):
     total = sum([np.sin(x[0] * i) for i in range(n + 1)]) + sum(x[i % 3] ** 2 for i in range(n + 1))
-    return total, max(v * v for v in x if v > 0.4), min([v for v in x if v > 0.4]), list(v * 2 for v in x if v < 0.6)  # noqa: C400
+    least, doubled = min([v for v in x if v > 0.4]), list(v * 2 for v in x if v < 0.6)  # noqa: C400  (as users write it)
+    return total, max(v * v for v in x if v > 0.4), least, doubled
 
 
 def of_truths(x, n):
-    return any([v > 0.6 for v in x if v > 0.4]), all([x[i] > 0 for i in range(n % 3)])  # noqa: C419
+    return any([v > 0.6 for v in x if v > 0.4]), all([x[i] > 0 for i in range(n % 3)])  # noqa: C419  (as users write it)
 
 
 def short_circuits(x, n):
@@ -172,7 +173,7 @@ def test_indices_are_checked() -> None:
     ("function", "message"),
     [
         (lambda x: {i: v for i, v in enumerate(x) if v > 0.4}, "which keys this dict has"),
-        (lambda x: [(y := v) for v in x if v > 0.4], ":= inside a comprehension"),  # noqa: F841
+        (lambda x: [(y := v) for v in x if v > 0.4], ":= inside a comprehension"),  # noqa: F841  (refused)
         (lambda x: any(v > 0.4 for v in x if v > 0.1), "stop early"),
         (lambda x: [x[: i + 1] for i, v in enumerate(x) if v > 0.4], "no one type and shape"),
     ],

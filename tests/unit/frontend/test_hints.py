@@ -88,13 +88,13 @@ def test_a_typo_gets_the_name() -> None:
     assert refused(method_of_a_number, X).hint == "did you mean .clip?"
 
     def module(x):
-        return npp.sum(x)  # noqa: F821  # type: ignore[name-defined]
+        return npp.sum(x)  # noqa: F821  (the error that is tested)
 
     assert refused(module, X).hint == "did you mean np?"
 
     def local(x):
         total = x[0]
-        return totl + total  # noqa: F821  # type: ignore[name-defined]
+        return totl + total  # noqa: F821  (the error that is tested)
 
     assert refused(local, X).hint == "did you mean total?"
 
@@ -187,7 +187,7 @@ def test_calls_on_the_way_are_named() -> None:
 def test_a_refusal_in_a_library_names_the_users_line(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "library_of_somebody.py").write_text("import numpy as np\n\n\ndef f(x):\n    return np.unique(x)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    import library_of_somebody  # type: ignore[import-not-found]
+    import library_of_somebody
 
     def mine(x):
         return library_of_somebody.f(x)

@@ -35,7 +35,7 @@ def mixed(a, k=3, *rest, z=1, **named):
 
 
 def calls(x):
-    return mixed(x) + mixed(x, 2, 5, 6, z=3, q=4) + mixed(*[x, 2], **{"z": 5})  # noqa: PIE804
+    return mixed(x) + mixed(x, 2, 5, 6, z=3, q=4) + mixed(*[x, 2], **{"z": 5})  # noqa: PIE804  (as users write it)
 
 
 def dataclasses_in_and_out(p):
@@ -254,7 +254,7 @@ def test_lambdas_of_one_line_are_told_apart() -> None:
 
 
 def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
-    function.mark = True  # type: ignore[attr-defined]
+    function.mark = True
     return function
 
 

@@ -387,7 +387,7 @@ def test_an_init_that_is_replaced_is_compiled_again() -> None:
     def other(self, a):
         self.a = -a
 
-    Changing.__init__ = other  # type: ignore[method-assign]
+    Changing.__init__ = other
     assert kernel(3.0) == -6.0
 
 

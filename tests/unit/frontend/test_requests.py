@@ -179,7 +179,7 @@ def test_a_constant_function_has_a_zero_gradient() -> None:
 def test_what_has_no_derivative(function: Any, args: tuple[Any, ...], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message) as raised:
         compile_for(function, *args)
-    assert raised.value.lineno is not None  # type: ignore[attr-defined]
+    assert raised.value.lineno is not None
 
 
 def test_aux_from_around_the_function() -> None:

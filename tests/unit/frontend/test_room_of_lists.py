@@ -133,9 +133,9 @@ def test_code_that_uses_what_it_has_not_computed_is_not_run() -> None:
         return x + x
 
     module: ModuleOp = jit(doubled).lower(1.0).module
-    block = module.body.block.first_op.regions[0].block  # type: ignore[union-attr]
+    block = module.body.block.first_op.regions[0].block
     late = ConstantOp.create(properties={"value": dense(1.0, types.F64)}, result_types=[types.F64])
-    block.insert_op_before(NegOp.create(operands=[late.result], result_types=[types.F64]), block.first_op)  # type: ignore[arg-type]
-    block.insert_op_before(late, block.last_op)  # type: ignore[arg-type]
+    block.insert_op_before(NegOp.create(operands=[late.result], result_types=[types.F64]), block.first_op)
+    block.insert_op_before(late, block.last_op)
     with pytest.raises(InvalidOp, match="is not visible"):
         pipeline.visible(module)

@@ -109,7 +109,7 @@ def test_an_attribute_of_an_imported_module_may_change(tmp_path: Any, monkeypatc
 
     with pytest.raises(CompileError, match="import it at the top of the file"):
         scaled(3.0)
-    import settings_of_mine  # type: ignore[import-not-found]
+    import settings_of_mine
 
     assert scaled(3.0) == 6.0
     settings_of_mine.scale = 5.0

@@ -371,7 +371,7 @@ def in_module(name: str, **names: Any) -> Callable[..., Any]:
     """A function of another module, which has these globals."""
 
     def template(x):
-        return (TABLE * x).sum() * FACTOR  # type: ignore[name-defined]  # noqa: F821
+        return (TABLE * x).sum() * FACTOR  # noqa: F821  (globals of the copy)
 
     return types.FunctionType(template.__code__, {"__name__": name, "__builtins__": builtins, **names})
 

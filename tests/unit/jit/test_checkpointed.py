@@ -11,7 +11,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import mlirad
-from mlirad.autodiff.checkpoint import _next_state  # pyright: ignore[reportPrivateUsage]
+from mlirad.autodiff.checkpoint import _next_state
 from mlirad.dialect.core import types
 from mlirad.testing.expr_functions import function
 from mlirad.testing.interpreter import run
@@ -184,8 +184,8 @@ def kept_bytes(f: Function, x: Any, n: int) -> int:
     """What a first call of the gradient leaves in growable memory for the next one: the most that it held at a time."""
     gradient = mlirad.grad(f)
     gradient(x, n)
-    (made,) = gradient._specializations()  # pyright: ignore[reportPrivateUsage]
-    entry = made.artifact.entry_point(made.built.name)  # pyright: ignore[reportAttributeAccessIssue]
+    (made,) = gradient._specializations()
+    entry = made.artifact.entry_point(made.built.name)
     return entry._contexts[-1].segment_bytes
 
 

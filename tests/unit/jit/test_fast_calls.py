@@ -477,7 +477,7 @@ def test_closures_and_defaults() -> None:
     weights, scale = np.ones(3), 2.0
 
     def function(x, shift=1.0):
-        return x * weights * scale + shift  # noqa: F821
+        return x * weights * scale + shift  # noqa: F821  (deleted below)
 
     x = np.arange(3.0)
     kernel = warmed(function, x)

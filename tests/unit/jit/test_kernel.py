@@ -341,9 +341,9 @@ def test_bad_options_and_arguments() -> None:
     with pytest.raises(TypeError, match=r"jit\(\) has no option 'banana'; its options are static_argnums"):
         mlirad.jit(lambda x: x, banana=1)
     with pytest.raises(TypeError, match="int is not callable"):
-        mlirad.grad(3)  # type: ignore[arg-type]
+        mlirad.grad(3)
     with pytest.raises(TypeError, match="argnums must be"):
-        mlirad.grad(shifted, argnums=1.5)  # type: ignore[arg-type]
+        mlirad.grad(shifted, argnums=1.5)
     with pytest.raises(ValueError, match="twice"):
         mlirad.grad(shifted, argnums=(0, 0))
     with pytest.raises(mlirad.TargetError, match="there is no target 'abacus'"):

@@ -84,14 +84,14 @@ def copy_of(function: Any) -> Any:
 def functions_over(inner: Any) -> dict[str, Callable[[Any], Any]]:
     """Ways in which a function is used by another one."""
     model = Model()
-    model.inner = inner  # type: ignore[attr-defined]
+    model.inner = inner
     table, partial = {"f": [inner]}, functools.partial(inner)
     kernel = mlirad.jit(inner)
     return {
         "itself": inner,
         "called": lambda x: inner(x) + 1.0,
         "kernel": lambda x: kernel(x) + 1.0,
-        "attribute": lambda x: model.inner(x) * 2.0,  # type: ignore[attr-defined]
+        "attribute": lambda x: model.inner(x) * 2.0,
         "item": lambda x: table["f"][0](x) - 1.0,
         "partial": lambda x: partial(x) / 2.0,
         "default": lambda x, f=inner: f(x) + x,
@@ -516,14 +516,14 @@ def test_other_changes_of_numpy_are_allowed(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(np, "of_a_test", 1.0, raising=False)
     monkeypatch.setattr(np, "load", lambda *args: None)
     agree(kernel, X)
-    agree(mlirad.jit(lambda x: x + np.of_a_test), X)  # type: ignore[attr-defined]
+    agree(mlirad.jit(lambda x: x + np.of_a_test), X)
     assert kernel.cache_info().misses == 1
 
 
 def test_numpy_under_another_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
     """The name `np` gets another module, as tests of portable programs do."""
     other = ModuleType("other")
-    other.sin, other.sum = np.cos, np.max  # type: ignore[attr-defined]
+    other.sin, other.sum = np.cos, np.max
     kernel, before = mlirad.jit(lambda x: np.sum(np.sin(x))), np.sum(np.sin(X))
     agree(kernel, X)
     with monkeypatch.context() as patch:
@@ -535,8 +535,8 @@ def test_numpy_under_another_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_module_of_the_user_that_has_a_builtin_function(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("user_module")
-    module.combine = operator.add  # type: ignore[attr-defined]
-    kernel = mlirad.jit(lambda x: module.combine(x, x * 2.0))  # type: ignore[attr-defined]
+    module.combine = operator.add
+    kernel = mlirad.jit(lambda x: module.combine(x, x * 2.0))
     agree(kernel, X)
-    module.combine = operator.sub  # type: ignore[attr-defined]
+    module.combine = operator.sub
     agree(kernel, X)

@@ -317,7 +317,7 @@ def test_only_functions_that_stand_in_no_file_are_sent_with_their_text() -> None
         "h = lambda x: x\ndef f(x):\n    return h(x) + g(x)\ndef g(x):\n    return f(x)\n", "<a sent cell>"
     )
     assert list(texts_for(space["f"])) == ["<a sent cell>"]
-    assert source_of(space["f"]).node.name == "f"  # type: ignore[union-attr]
+    assert source_of(space["f"]).node.name == "f"
     assert texts_for(mlirad.grad(space["f"]))["<a sent cell>"][0].startswith("h = lambda")
 
 

@@ -418,7 +418,7 @@ def test_no_linalg_is_left_and_vectors_are_of_the_width_asked_for() -> None:
         module = lowered(ADD_ROW.replace("ADD", "arith.addf").replace("T", "f64"), vector_bytes)
         assert not any(op.name.startswith("linalg.") for op in module.walk())
         loads = [op for op in module.walk() if isinstance(op, vector.LoadOp)]
-        assert {op.result.type.get_shape() for op in loads} == {(lanes,)}  # pyright: ignore
+        assert {op.result.type.get_shape() for op in loads} == {(lanes,)}
 
 
 def test_mlir_accepts_the_loops(mlir_opt: Callable[..., str]) -> None:

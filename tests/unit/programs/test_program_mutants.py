@@ -342,7 +342,7 @@ def a_difference_has_one_sign(patch: Patch) -> None:
 
 
 def _keeps_the_cotangent(patch: Patch, op: type) -> None:
-    right = op.vjp  # type: ignore[attr-defined]
+    right = op.vjp
 
     def wrong(self: Any, g: Any, out: Any, *operands: Any) -> Any:
         return (right(self, g, out, *operands)[0], g, *(None for _ in operands[2:]))
@@ -377,7 +377,7 @@ def a_reverse_loop_makes_a_trip_less(patch: Patch) -> None:
     def wrong(adjoint: Adjoint, op: Any, cotangents: Any, at: Any) -> None:
         name = adjoint.name
         count = regions._trip_count(Loop(op))
-        adjoint.name = lambda value, at: name(value, at) - 1 if value is count else name(value, at)  # type: ignore[method-assign]
+        adjoint.name = lambda value, at: name(value, at) - 1 if value is count else name(value, at)
         try:
             right(adjoint, op, cotangents, at)
         finally:

@@ -145,7 +145,7 @@ def test_a_module_that_is_changed_and_reloaded(tmp_path: Path, monkeypatch: pyte
 
 def looping(p):
     for _ in range(3):
-        last = 0.5  # noqa: F841
+        last = 0.5  # noqa: F841  (bound and not read)
 
 
 def calls_a_looping_helper(x):

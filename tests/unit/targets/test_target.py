@@ -164,7 +164,7 @@ def test_problems_are_told_in_the_order_of_the_source(tmp_path) -> None:
             ]
 
     with pytest.raises(TargetError) as caught:
-        Critic().require(None)  # type: ignore[arg-type]
+        Critic().require(None)
     error = caught.value
     assert (error.message, error.lineno, error.hint) == ("no two", 2, "write 3")
     assert [each.message for each in error.others] == ["no four", "no seven", "nor that", "nothing at all"]

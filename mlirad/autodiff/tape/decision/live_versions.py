@@ -134,7 +134,7 @@ class Walk:
         came: dict[SSAValue, int | None] = {}
         for version in ends[0][0]:
             if version in ends[1][0] and not op.is_ancestor(block_of(version)):
-                origins = {heads.get(live[version].head) for live, heads in ends}  # type: ignore[arg-type]
+                origins = {None if (head := live[version].head) is None else heads.get(head) for live, heads in ends}
                 came[version] = origins.pop() if len(origins) == 1 else None
         here.restored[op] = tuple(came)
         return here, came

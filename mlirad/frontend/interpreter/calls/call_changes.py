@@ -57,7 +57,11 @@ class Mutables:
     def of(value: Value) -> Mutables:
         assert isinstance(value, Tuple)
         arrays, objects, active = (part.items for part in value.items if isinstance(part, Tuple))
-        return Mutables(arrays, objects, active)  # type: ignore[arg-type]
+        return Mutables(
+            tuple(each for each in arrays if isinstance(each, Ref)),
+            tuple(each for each in objects if isinstance(each, Object)),
+            tuple(each for each in active if isinstance(each, Object)),
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,8 +117,8 @@ def construct_named(context: Context, kind: type, args: Sequence[Value], kwargs:
     if "_tuple_new" not in getattr(kind.__new__, "__globals__", ()):
         raise context.refusal(f"{kind.__name__} runs code of its own when it is made", "make it outside")
     context.findings.used[kind] = None
-    names: Sequence[str] = kind._fields  # type: ignore[attr-defined]
-    defaults: dict[str, Any] = kind._field_defaults  # type: ignore[attr-defined]
+    names: Sequence[str] = kind._fields
+    defaults: dict[str, Any] = kind._field_defaults
     given = given_fields(context, kind, names, set(names), args, kwargs)
     for name in names:
         if name not in given:
@@ -172,7 +172,7 @@ def has_plain_constructor(kind: type) -> bool:
 
 def _has_pseudo_fields(kind: type) -> bool:
     """Whether a dataclass has arguments that are no fields (InitVar)."""
-    declared: dict[str, Any] = kind.__dataclass_fields__  # type: ignore[attr-defined]
+    declared: dict[str, Any] = kind.__dataclass_fields__
     fields = {field.name for field in dataclasses.fields(kind)}
     return any(name not in fields and not _is_class_variable(each) for name, each in declared.items())
 

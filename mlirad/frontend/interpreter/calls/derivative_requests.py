@@ -284,7 +284,8 @@ def tangents(context: Context, function: Value, args: Sequence[Value], kwargs: d
 def tangent_of(context: Context, result: Any, out: Value, tangents: Iterator[Expr]) -> Value:
     """The tangent of a plain result, which is `out` here: of floats from `tangents`, of everything else zero."""
     if isinstance(result, MadeObject | Tuple):
-        values = out.items if isinstance(out, Tuple) else context.as_is(out).items  # type: ignore[arg-type]
+        assert isinstance(out, Tuple | Object)
+        values = out.items if isinstance(out, Tuple) else context.as_is(out).items
         pairs = zip(result.items, values, strict=True)
         items = tuple(tangent_of(context, part, value, tangents) for part, value in pairs)
         if isinstance(result, Tuple):

@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from typing import TypeVar
 
 from mlirad.errors import CompileError
 from mlirad.frontend.interpreter import attempts, conditions, dispatch, iteration, storage, variables
@@ -33,6 +34,8 @@ from mlirad.frontend.values.values import Entry, Lazy, Object, Static, Tuple, Va
 # Longer lists of numbers are filled by loops.
 MANY = 200
 _ITEMS, _FILLED = "$items", "$filled"
+
+NodeT = TypeVar("NodeT", bound=ast.AST)
 Listing = ast.ListComp | ast.GeneratorExp
 
 
@@ -48,7 +51,7 @@ def visit_listcomp(context: Context, node: ast.ListComp) -> Value:
 
 @visits(ast.GeneratorExp)
 def visit_generatorexp(context: Context, node: ast.GeneratorExp) -> Value:
-    return Lazy(iter, (listed_by(context, node),))  # type: ignore[arg-type]
+    return Lazy(iter, (listed_by(context, node),))  # pyright: ignore[reportArgumentType]  # `iter` is no class
 
 
 @visits(ast.DictComp)
@@ -189,20 +192,20 @@ def gone_through(context: Context, node: ast.expr) -> Value:
 def as_function(node: Listing) -> ast.FunctionDef:
     """The function that a comprehension stands for."""
 
-    def placed(made: ast.AST, at: ast.AST = node) -> ast.AST:
+    def placed(made: NodeT, at: ast.AST = node) -> NodeT:
         return ast.copy_location(made, at)
 
     def name(text: str, context: ast.expr_context) -> ast.expr:
-        return placed(ast.Name(text, context), node.elt)  # type: ignore[return-value]
+        return placed(ast.Name(text, context), node.elt)
 
     append = placed(ast.Attribute(name(_FILLED, ast.Load()), "append", ast.Load()), node.elt)
-    body: ast.AST = placed(ast.Expr(placed(ast.Call(append, [node.elt], []), node.elt)), node.elt)  # type: ignore[arg-type]
+    body: ast.stmt = placed(ast.Expr(placed(ast.Call(append, [node.elt], []), node.elt)), node.elt)
     for number, generator in reversed(list(enumerate(node.generators))):
         for condition in reversed(generator.ifs):
-            body = placed(ast.If(condition, [body], []), condition)  # type: ignore[list-item]
+            body = placed(ast.If(condition, [body], []), condition)
         items = generator.iter if number else name(_ITEMS, ast.Load())
-        body = placed(ast.For(generator.target, items, [body], []), generator.iter)  # type: ignore[list-item]
-    begin = placed(ast.Assign([name(_FILLED, ast.Store())], placed(ast.List([], ast.Load()))))  # type: ignore[arg-type]
+        body = placed(ast.For(generator.target, items, [body], []), generator.iter)
+    begin = placed(ast.Assign([name(_FILLED, ast.Store())], placed(ast.List([], ast.Load()))))
     end = placed(ast.Return(name(_FILLED, ast.Load())))
     parameters = ast.arguments(posonlyargs=[], args=[ast.arg(_ITEMS)], kwonlyargs=[], kw_defaults=[], defaults=[])
-    return placed(ast.FunctionDef("listcomp", parameters, [begin, body, end], []))  # type: ignore[arg-type, return-value]
+    return placed(ast.FunctionDef("listcomp", parameters, [begin, body, end], []))

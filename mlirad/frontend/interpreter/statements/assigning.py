@@ -148,7 +148,7 @@ def set_attribute(context: Context, base: Value, name: str, value: Value) -> Non
 def require_attribute(context: Context, kind: type, name: str) -> None:
     """Of an attribute that is assigned: objects of the class must store it, as it is."""
     if dataclasses.is_dataclass(kind):
-        if kind.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        if kind.__dataclass_params__.frozen:  # pyright: ignore[reportAttributeAccessIssue]  # dataclasses has no function
             raise context.refusal(f"{kind.__name__} is frozen", "use dataclasses.replace")
         if name not in (field.name for field in dataclasses.fields(kind)):
             raise context.refusal(f"{kind.__name__} has no field {name!r}")

@@ -164,7 +164,8 @@ def simple(context: Context, node: ast.stmt) -> None:
             raising.assert_statement(context, node)
         case ast.Delete(targets=targets) if all(isinstance(target, ast.Name) for target in targets):
             for target in targets:
-                variables.unbind(context, target.id)  # type: ignore[attr-defined]
+                assert isinstance(target, ast.Name)
+                variables.unbind(context, target.id)
         case ast.Import():
             imports.import_modules(context, node)
         case ast.ImportFrom():

@@ -195,7 +195,7 @@ def exception_of(errors: Sequence[ErrorEntry], code: int, context: CallContext) 
     entry = errors[code - 1]
     message = message_of(entry.message, (context.error_argument_0, context.error_argument_1))
     error = exception_class(entry.exception)(format_located(message, entry.location))
-    error.location = entry.location  # pyright: ignore[reportAttributeAccessIssue]
+    error.location = entry.location  # pyright: ignore[reportAttributeAccessIssue]  # exceptions take any
     return error
 
 

@@ -12,6 +12,7 @@ import itertools
 import sys
 import sysconfig
 from functools import cache, partial
+from types import CellType
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def _is_as_expected() -> bool:
     pair, items, number = (1, "b"), [object(), object(), object()], 1234.5
     array = np.arange(48, dtype=np.float32).reshape(6, 8)[1:4]
     content, probe = object(), _Probe(7)
-    cell = (lambda: content).__closure__[0]  # type: ignore[index]
+    cell = CellType(content)
     at = id(array)
     return (
         all(_word(id(each) + words.TYPE) == id(type(each)) for each in (pair, items, number, array, cell))

@@ -139,9 +139,9 @@ def literal(value: Attribute) -> str:
     if isinstance(value, DenseIntOrFPElementsAttr) and isinstance(value.type, VectorType):
         values = value.get_values()
         if all(v is values[0] for v in values) or len(set(map(repr, values))) == 1:
-            return filled(values[0], value.type)  # pyright: ignore[reportArgumentType]
+            return filled(values[0], value.type)
         word = llvm_type(value.type.element_type)
-        return "<" + ", ".join(f"{word} {scalar_literal(v, value.type)}" for v in values) + ">"  # pyright: ignore
+        return "<" + ", ".join(f"{word} {scalar_literal(v, value.type)}" for v in values) + ">"
     raise TargetError(f"the cpu target has no constants such as {value}")
 
 
