@@ -48,10 +48,13 @@ def name_carried(values: Sequence[SSAValue], keys: Sequence[Any], columns: Seque
         name(value, _variable_of(key) or hint_of(column))
 
 
-def name_index(loop: ast.For | ast.While, index: SSAValue) -> None:
-    """Name the number of the trip: by the target of `for i in range(n)`."""
+def name_index(loop: ast.For | ast.While, index: SSAValue, others: Sequence[SSAValue] = ()) -> None:
+    """Name the number of the trip, and what is the same around the body (`others`): `for i in range(n)` has named it by
+    binding i; in `for v in x` it is `v_index`."""
     if isinstance(loop, ast.For) and isinstance(loop.target, ast.Name):
-        name(index, loop.target.id)
+        name(index, f"{loop.target.id}_index")
+    for each in others:
+        name(each, index.name_hint)
 
 
 def _variable_of(key: Any) -> str | None:

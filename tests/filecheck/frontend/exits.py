@@ -48,7 +48,7 @@ def break_or_else(x):
 # The `else` of a loop runs where no `break` ended it.
 # CHECK-LABEL: func.func public @break_or_else
 # CHECK:         %{{.*}}, %[[ENDED:[0-9]+]], %total = scf.while
-# CHECK:           %[[V:v_[0-9]+]] = nd.extract %x[
+# CHECK:           %[[V:v]] = nd.extract %x[%v_index
 # CHECK:           %[[NEGATIVE:.+]] = nd.less %[[V]],
 # CHECK-NEXT:      scf.if %[[NEGATIVE]] -> (f64, i64)
 # CHECK:             %[[BREAK:.+]] = nd.constant {value = 1 : i64}

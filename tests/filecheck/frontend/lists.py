@@ -27,14 +27,14 @@ def appended(x):
 # CHECK-LABEL: func.func public @appended
 # CHECK:         %[[ROOM:.+]] = nd.full %cst, %c8 : f64 to tensor<?xf64>
 # CHECK:         %[[LENGTH:.+]], %[[ITEMS:.+]] = scf.for {{.*}}(%[[N:[0-9]+]] = %c0, %[[KEPT:.+]] = %[[ROOM]])
-# CHECK:           %[[V:v_[0-9]+]] = nd.extract %x[
+# CHECK:           %[[V:v]] = nd.extract %x[%v_index
 # CHECK:           scf.if %{{.*}} -> (i64, tensor<?xf64>)
 # CHECK-NEXT:        %[[LONGER:.+]] = nd.insert %[[V]], %[[KEPT]][%[[N]]]
 # CHECK:             %[[MORE:.+]] = nd.add %[[N]], %{{c1.*}} :
 # CHECK-NEXT:        scf.yield %[[MORE]], %[[LONGER]]
 # CHECK:           } else {
 # CHECK-NEXT:        scf.yield %[[N]], %[[KEPT]]
-# CHECK:         scf.for %{{v.*}} = %{{c0.*}} to %[[LENGTH]] step
+# CHECK:         scf.for %{{v_index.*}} = %{{c0.*}} to %[[LENGTH]] step
 # CHECK-NEXT:      nd.extract %[[ITEMS]][
 # CHECK:         nd.cast %[[LENGTH]] : i64 to f64
 print(mlirad.jit(appended).lower(np.ones(8)).as_text("tensor"))

@@ -41,6 +41,28 @@ def test_the_names_of_variables() -> None:
     assert re.search(r"%table_\d+, %rate_\d+ = scf.for %t = %c0", text)
 
 
+def test_the_number_of_a_trip_is_no_element() -> None:
+    """Only `for i in range(n)` binds its variable to the number of the trip; other elements are computed from it."""
+
+    def f(x):
+        total = 0.0
+        for v in x:
+            total += v
+        for k in range(1, 3):
+            total += x[k]
+        for w in x:
+            if w > 1.0:
+                break
+            total += w
+        return total
+
+    text = mlirad.jit(f).lower(SCALE).as_text("tensor")
+    assert {"v", "v_index", "k", "k_index", "w", "w_index"} <= names(text)
+    assert "%v = nd.extract %x[%v_index]" in text
+    assert re.search(r"%k = nd.add .*%k_index", text)
+    assert re.search(r"%w_index, .* = scf.while", text)
+
+
 @pytest.mark.parametrize("stage", MLIR)
 def test_they_are_kept_at_every_stage(stage: str) -> None:
     text = mlirad.grad(loss).lower(*ARGUMENTS).as_text(stage)

@@ -229,9 +229,9 @@ def emit_leaving(
     op = _marked(insert(WhileOp([*counters, zero.value, *inits], result_types, [before], [made.block])), loop)
     results = op.results[len(counters) + 1 :]
     in_order = [header.columns.columns[key] for key in header.column_keys()]
+    if counters:
+        value_names.name_index(loop.node, made.block.args[0], (before.args[0], op.results[0]))
     for values in (before.args, made.block.args, op.results):
-        if counters:
-            value_names.name_index(loop.node, values[0])
         value_names.name_carried(values[len(counters) + 1 :], header.column_keys(), in_order)
     exits = set(made.exits)
     code = Expr(op.results[len(counters)])
