@@ -38,12 +38,17 @@ def _shown(location: SourceLocation | None) -> str:
     return "" if location is None or line is None else f"\n    {line}\n    {location.caret_line(line)}"
 
 
+LibraryCall = tuple[str, SourceLocation | None]
+"""A function of a library, by its public name, and where the user calls it."""
+
+
 class CompileError(Exception):
     """What the compiler refuses, with the place in the user's source and, where there is one, what to write instead.
 
     Attributes: `message`, `hint`, `filename`, `lineno`, `col_offset` (None, None, None where the place is unknown);
     `callers`: where the functions that lead to the place are called, the innermost call first; `page`: the page of the
-    documentation that says more, if there is one.
+    documentation that says more, if there is one. For the compiler: `library`, the function of another library whose
+    code is refused; `is_deferred`: it is raised elsewhere than at its place, so that calls there do not lead to it.
     """
 
     def __init__(
@@ -59,6 +64,8 @@ class CompileError(Exception):
         self.hint = hint
         self.callers: list[SourceLocation] = []
         self.page = page
+        self.library: LibraryCall | None = None
+        self.is_deferred = False
 
     @property
     def filename(self) -> str | None:

@@ -56,7 +56,7 @@ from mlirad.frontend.program.purity import SetCopy
 from mlirad.frontend.returned_arrays import SHAPE_OF_RESULT, ReturnedArrays
 from mlirad.frontend.returned_lists import list_result
 from mlirad.frontend.values import known_facts
-from mlirad.frontend.values.poison import Poison, PoisonUsed
+from mlirad.frontend.values.poison import Poison, PoisonUsed, Unresolved
 from mlirad.frontend.values.sizes import Dim, require_known
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
@@ -87,12 +87,14 @@ class Built(Interface):
 class NeedStaticLeaves(Exception):
     """These leaves of the arguments (by number) must be known: build again with `signature.with_static(values)`."""
 
-    def __init__(self, leaves: frozenset[int], why: str, location: SourceLocation | None):
+    def __init__(
+        self, leaves: frozenset[int], why: str, location: SourceLocation | None, callers: list[SourceLocation]
+    ):
         super().__init__(why)
         self.leaves = leaves
         self.why = why
         self.location = location
-        self.callers: list[SourceLocation] = []
+        self.callers = callers
 
 
 def build(
@@ -161,36 +163,29 @@ def _build(
                     unrolled |= dict.fromkeys(loops, Why(f"{need.what} depends on it", refusal))
                     findings = findings.again()
                     continue
-                asked = NeedStaticLeaves(frozenset(leaves), str(need), _place(need))
-                raise _called_like(need, asked) from None
+                raise NeedStaticLeaves(frozenset(leaves), str(need), need.location, need.callers) from None
             except PoisonUsed as used:
-                raise _called_like(used, _used(used.poison, _place(used))) from None
+                raise _called_like(used, _used(used.poison, used.location)) from None
             except CompileError as error:
                 if (shown := libraries.reported(error)) is not error:
                     raise shown from None
                 raise
 
 
-def _called_like(cause: Exception, error: Exception) -> Exception:
+def _called_like(cause: Unresolved, error: CompileError) -> CompileError:
     """The error, with the calls that led to its cause."""
-    for name in ("callers", "library"):
-        if name in cause.__dict__:
-            error.__dict__[name] = cause.__dict__[name]
-    return error if isinstance(error, NeedStaticLeaves) else libraries.reported(error)
+    error.callers, error.library = cause.callers, cause.library
+    return libraries.reported(error)
 
 
 def _from_data(need: NeedStatic) -> CompileError:
     hint = "use a mask, np.where, or an array of fixed size and a count"
-    return UnsupportedSyntaxError(f"{need}, and it depends on the contents of an array", _place(need), hint)
+    return UnsupportedSyntaxError(f"{need}, and it depends on the contents of an array", need.location, hint)
 
 
 def _used(poison: Poison, place: SourceLocation | None) -> CompileError:
     message = poison.why if poison.where is None else f"{poison.why} (joined at line {poison.where.lineno})"
     return UnsupportedSyntaxError(message, place or poison.where, poison.hint)
-
-
-def _place(error: Exception) -> SourceLocation | None:
-    return getattr(error, "location", None)
 
 
 def _is_of_the_compiler(value: Any) -> bool:
@@ -242,7 +237,7 @@ class Build:
             try:
                 specs = self.result_leaves(leaves)
             except NeedStatic as need:
-                need.__dict__.setdefault("location", context.returned.get(name_of(self.function), place))
+                need.place(context.returned.get(name_of(self.function), place))
                 raise
             written, captures_written = self.written(raises)
             insert(func.ReturnOp(*(result.value for result in self.results)))

@@ -28,9 +28,9 @@ from mlirad.frontend.join.selectors import contents_of
 from mlirad.frontend.join.steering import Bottom
 from mlirad.frontend.program.scope import scope_of
 from mlirad.frontend.values import sizes
-from mlirad.frontend.values.poison import Poison, PoisonUsed
+from mlirad.frontend.values.poison import Poison, PoisonUsed, Unresolved
 from mlirad.frontend.values.state import State
-from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
+from mlirad.frontend.values.traced import DATA, Traced
 from mlirad.frontend.values.values import Alternative, Closure, Entry, Object, Ref, Value
 from mlirad.frontend.values.views import View
 from mlirad.library.spells import is_in_library
@@ -62,8 +62,8 @@ class _At:
         swap_location(self.saved)
         if isinstance(error, CompileError):
             error.at(self.context.location)
-        elif isinstance(error, NeedStatic | PoisonUsed):
-            error.__dict__.setdefault("location", self.context.location)
+        elif isinstance(error, Unresolved):
+            error.place(self.context.location)
         self.context.location = self.before
 
 

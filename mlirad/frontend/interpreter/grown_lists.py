@@ -60,7 +60,7 @@ def need_list(context: Context, growth: Growth, why: str, hint: str) -> NoReturn
     refusal = context.refusal(why, hint)
     if not growth.may_unroll:
         raise refusal
-    refusal.__dict__["is_deferred"] = True  # its place is here, wherever it is raised
+    refusal.is_deferred = True  # its place is here, wherever it is raised
     raise NeedList({("loop", growth.loop)}, "what is done with a list that it appends to", refusal)
 
 

@@ -5,9 +5,9 @@ Reads: functions and classes. Writes: nothing. Leaves: refusals by the name that
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
-from mlirad.errors import CompileError, UnsupportedSyntaxError
+from mlirad.errors import CompileError, LibraryCall, UnsupportedSyntaxError
 from mlirad.location import SourceLocation
 
 _LIBRARIES = ("scipy",)
@@ -24,20 +24,24 @@ def public_name(value: Any) -> str:
     return ".".join([*home, value.__name__])
 
 
-def blame(error: Exception, function: Any, location: SourceLocation | None) -> None:
+class Blamed(Protocol):
+    """An error in code: `callers` lead to its place; `library`, if any, is whose code it is in."""
+
+    callers: list[SourceLocation]
+    library: LibraryCall | None
+
+
+def blame(error: Blamed, function: Any, location: SourceLocation | None) -> None:
     """Note on an error in a library's code which function of it the user has called, and where."""
-    error.__dict__["library"] = (public_name(function), location)
-    error.__dict__.pop("callers", None)
+    error.library, error.callers = (public_name(function), location), []
 
 
-def reported(error: Exception) -> Exception:
+def reported(error: CompileError) -> CompileError:
     """The error to report: for a library's code, only that the function is not supported."""
-    found = error.__dict__.get("library")
-    if found is None:
+    if error.library is None:
         return error
-    name, location = found
-    why = error.message if isinstance(error, CompileError) else str(error)
-    hint = f"write it with NumPy's functions (its code does what is not compiled: {why})"
+    name, location = error.library
+    hint = f"write it with NumPy's functions (its code does what is not compiled: {error.message})"
     refusal = UnsupportedSyntaxError(f"{name} is not supported", location, hint)
-    refusal.__dict__["callers"] = error.__dict__.get("callers", [])
+    refusal.callers = error.callers
     return refusal

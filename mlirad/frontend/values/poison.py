@@ -9,6 +9,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from mlirad.errors import LibraryCall
 from mlirad.location import SourceLocation
 
 
@@ -26,7 +27,25 @@ class Poison:
     grows: tuple[int, Any] | None = None
 
 
-class PoisonUsed(Exception):
+class Unresolved(Exception):
+    """A value is needed that is not known while compiling, or that is not one value.
+
+    location, callers, library: as of a CompileError, which it becomes if compiling in another way does not help.
+    """
+
+    def __init__(self, message: str):
+        super().__init__(message)
+        self.location: SourceLocation | None = None
+        self.callers: list[SourceLocation] = []
+        self.library: LibraryCall | None = None
+
+    def place(self, location: SourceLocation | None) -> None:
+        """Note where it is raised, unless that is known already."""
+        if self.location is None:
+            self.location = location
+
+
+class PoisonUsed(Unresolved):
     """A value that could not be merged is needed."""
 
     def __init__(self, poison: Poison):

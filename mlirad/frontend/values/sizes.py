@@ -23,6 +23,7 @@ from mlirad.dialect.ops.movement import DimOp, broadcast, reshape, size_of
 from mlirad.errors import ShapeError
 from mlirad.frontend.values import affine
 from mlirad.frontend.values.known_facts import recall, remember
+from mlirad.frontend.values.poison import Unresolved
 from mlirad.frontend.values.shapes import broadcast_shapes as broadcast_static
 
 # The origin of a number that was read from an array: no unrolling and no specialisation makes it static.
@@ -35,7 +36,7 @@ STAND_IN = 2
 Pattern = tuple[int, ...]
 
 
-class NeedStatic(Exception):
+class NeedStatic(Unresolved):
     """A traced number stands where it must be known at compile time.
 
     origins: the arguments and loops it comes from, or DATA. what: what it is needed for ("the shape of np.zeros").

@@ -17,8 +17,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.recursions import Site
 from mlirad.frontend.program import libraries
 from mlirad.frontend.program.source import FunctionNode, Source, source_of
-from mlirad.frontend.values.poison import PoisonUsed
-from mlirad.frontend.values.traced import NeedStatic
+from mlirad.frontend.values.poison import Unresolved
 from mlirad.frontend.values.values import Closure, Entry, Tuple, Value
 from mlirad.library.spells import is_in_library
 
@@ -73,8 +72,8 @@ def inline(
     except (CompileError, NeedStatic, PoisonUsed) as error:
         if not is_users and is_asked_by_user:
             libraries.blame(error, source.function, context.location)
-        elif caller is not None and not error.__dict__.get("is_deferred"):
-            error.__dict__.setdefault("callers", []).append(caller)
+        elif caller is not None and not (isinstance(error, CompileError) and error.is_deferred):
+            error.callers.append(caller)
         raise
 
 

@@ -153,7 +153,7 @@ def contents(context: Context, value: Ref | Traced) -> Expr:
 def like(context: Context, leaf: Ref | Traced, expr: Expr, strides: tuple[int, ...] | None = None) -> Value:
     """A new value of the kind of `leaf`: a C-contiguous array, if no strides are given."""
     if isinstance(leaf, Ref):
-        return context.new_array(expr, strides, leaf.shape if sizes.is_static(leaf.shape) else None)
+        return context.new_array(expr, strides, tuple(leaf.shape) if sizes.is_static(leaf.shape) else None)
     return dataclasses.replace(leaf, expr=expr)
 
 
@@ -256,7 +256,7 @@ def require_sizes(context: Context, result: Any, name: str) -> None:
         try:
             sizes.require_known(leaf.shape, f"the shape of what {name} returns")
         except sizes.NeedStatic as need:
-            need.__dict__.setdefault("location", context.returned.get(name, context.location))
+            need.place(context.returned.get(name, context.location))
             raise
 
 

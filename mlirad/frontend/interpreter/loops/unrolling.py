@@ -57,7 +57,7 @@ class Reason:
             return self.refusal
         if self.poison is not None and (DATA in origins or not origins):
             final = PoisonUsed(dataclasses.replace(self.poison.poison, loop=None))
-            final.__dict__["location"] = self.poison.__dict__.get("location")
+            final.place(self.poison.location)
             return final
         if self.refusal is not None:
             return NeedList(origins, f"{what} ({self.why})", self.refusal)
