@@ -17,6 +17,7 @@ from xdsl.traits import SymbolTable
 from mlirad import pipeline, stages
 from mlirad.contract.captures import Capture
 from mlirad.dialect.ops.check import CheckFailed
+from mlirad.errors import format_located
 from mlirad.frontend.aliases import Alias
 from mlirad.jit.compilation import build_for, specialized
 from mlirad.jit.specialization import Specialization
@@ -45,7 +46,9 @@ class InterpretedArtifact(Artifact):
             with np.errstate(all="ignore"):
                 results = Interpreter(self.module).call(function, values)
         except CheckFailed as failed:
-            raise exception_class(failed.error)(failed.message) from None
+            error = exception_class(failed.error)(format_located(failed.message, failed.location))
+            error.location = failed.location  # pyright: ignore[reportAttributeAccessIssue]  # exceptions take any
+            raise error from None
         attributes = function.arg_attrs.data if function.arg_attrs is not None else ()
         for value, held in zip(values, attributes, strict=False):
             number = held.data.get("mlirad.written")

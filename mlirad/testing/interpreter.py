@@ -18,6 +18,7 @@ from xdsl.traits import SymbolTable
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.ops.check import CheckFailed
 from mlirad.testing.control_flow import run_regions
 
 _COMPARISONS: tuple[Callable[[Any, Any], Any], ...] = (
@@ -85,7 +86,11 @@ class Interpreter:
 
     def _op(self, op: Operation, operands: Sequence[Value], environment: Environment) -> Sequence[Value]:
         if isinstance(op, NdOp):  # nearly all are
-            results = op.reference(*operands)
+            try:
+                results = op.reference(*operands)
+            except CheckFailed as failed:
+                failed.location = types.from_location(op.location)
+                raise
             results = results if isinstance(results, tuple) else (results,) if op.results else ()
             return [_of_type(value, result.type) for value, result in zip(results, op.results, strict=True)]
         match op:

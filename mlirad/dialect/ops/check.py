@@ -23,16 +23,21 @@ from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import compare, number
 from mlirad.dialect.ops.indexing import WrapIndexOp, is_in_range, wrap_index
 from mlirad.errors import DTypeError
+from mlirad.location import SourceLocation
 from mlirad.raised_exceptions import message_of
 
 
 class CheckFailed(Exception):
-    """What the reference of a check raises: the name of the exception, and its message."""
+    """What the reference of a check raises: the name of the exception, and its message.
+
+    location: the place in the source, once whoever runs the op has noted it.
+    """
 
     def __init__(self, error: str, message: str):
         super().__init__(f"{error}: {message}")
         self.error = error
         self.message = message
+        self.location: SourceLocation | None = None
 
 
 Number = Any

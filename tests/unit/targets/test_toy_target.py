@@ -58,5 +58,8 @@ def test_a_written_argument_and_a_failed_check() -> None:
     kernel, x, wanted = mlirad.jit(shifted, target="toy"), X.copy(), X.copy()
     np.testing.assert_array_equal(kernel(x, 1), shifted(wanted, 1))
     np.testing.assert_array_equal(x, wanted)
-    with pytest.raises(IndexError, match=r"^index 7 is out of bounds for axis 0 with size 3$"):
+    line = shifted.__code__.co_firstlineno + 1
+    with pytest.raises(
+        IndexError, match=rf"test_toy_target.py:{line}:9: index 7 is out of bounds for axis 0 with size 3"
+    ):
         kernel(x, 7)
