@@ -238,10 +238,12 @@ def _recomputed(
         # Elements of arrays are left where it is known that there are such elements.
         if isinstance(op, Operation) and not types.is_tensor(value.type) and has_no_effect(op) and not op.regions:
             arrays = [operand for operand in op.operands if types.is_tensor(operand.type)]
-            operands = [_recomputed(operand, is_visible, made) for operand in op.operands]
-            if None not in operands and (not arrays or integer_of(op, constant_interval).size is not None):
-                copy = op.clone(dict(zip(op.operands, operands, strict=True)))  # type: ignore[arg-type]
-                made[value] = insert(copy).results[value.index]  # type: ignore[attr-defined]
+            pairs = ((operand, _recomputed(operand, is_visible, made)) for operand in op.operands)
+            operands = {operand: own for operand, own in pairs if own is not None}
+            if all(operand in operands for operand in op.operands) and (
+                not arrays or integer_of(op, constant_interval).size is not None
+            ):
+                made[value] = insert(op.clone(operands)).results[op.results.index(value)]
     return made[value]
 
 

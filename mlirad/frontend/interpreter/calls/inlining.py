@@ -69,7 +69,7 @@ def inline(
     is_asked_by_user = not context.active or not libraries.is_of_library(context.frame.source.function)
     try:
         return sharing.entered(context, Site(node, source, parent, bound, state, block, block.last_op))
-    except (CompileError, NeedStatic, PoisonUsed) as error:
+    except (CompileError, Unresolved) as error:
         if not is_users and is_asked_by_user:
             libraries.blame(error, source.function, context.location)
         elif caller is not None and not (isinstance(error, CompileError) and error.is_deferred):
