@@ -361,7 +361,7 @@ def test_a_value_is_re_read_only_where_it_stays(write: Sample) -> None:
 
     def body(x: Expr, a: Expr) -> Expr:
         def trip(i: Expr, a: Expr, s: Expr) -> Any:
-            u = np.cos(np.sin(np.exp(x * get(a, *([i] * len(a.shape))))))  # type: ignore[call-overload]
+            u = np.cos(np.sin(np.exp(x * get(a, *([i] * len(a.shape))))))
             return write.build(u, a, i), s * sum_of(u * u if u.is_tensor else u)
 
         a, s = for_loop(3, [a, constant(1.0, F64)], trip)
@@ -378,7 +378,7 @@ def test_of_reads_and_writes_only_what_is_overwritten_is_stored(write: Sample) -
     def body(x: Expr, a: Expr) -> Expr:
         def trip(i: Expr, a: Expr) -> Expr:
             first, last = (get(a, *([k] * len(a.shape))) for k in (0, N - 1))
-            return write.build(x * np.sin(first * last), a, i)  # type: ignore[call-overload]
+            return write.build(x * np.sin(first * last), a, i)
 
         return sum_of(for_loop(3, [a], trip)[0])
 
@@ -406,7 +406,7 @@ def test_an_op_that_answers_is_undone_and_done_in_place(name: str, read: Callabl
 
     def body(x: Expr, a: Expr) -> Expr:
         def trip(i: Expr, a: Expr) -> Expr:
-            return write.build(x * np.sin(read(a)), a, i)  # type: ignore[call-overload]
+            return write.build(x * np.sin(read(a)), a, i)
 
         return for_loop(5, [a], trip)[0]
 
