@@ -15,6 +15,7 @@ import numpy as np
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit
+from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
 from mlirad.errors import StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy.declarations import compiles, declare
@@ -121,6 +122,16 @@ def _as_arrays(arrays: Any) -> list[Traced]:
     return [as_traced(x) for x in arrays]
 
 
+def _require_rows(count: sizes.Size) -> None:
+    """ValueError unless there are arrays to stack."""
+    message = "need at least one array to stack"
+    if not isinstance(count, sizes.Dim):
+        if not count:
+            raise StaticValueError(message)
+    elif not affine.is_at_least(count.expr, 1):
+        check(count.expr > 0, "ValueError", message)
+
+
 def _is_rows(arrays: Any, rank: int) -> bool:
     """Whether the arrays are the rows of an array of this rank at least, so that their number does not matter."""
     return isinstance(arrays, Traced) and arrays.ndim >= rank
@@ -205,8 +216,7 @@ def _with_axis(x: Traced, axis: int) -> Traced:
 @compiles(np.stack)
 def stack(arrays: Any, axis: Any = 0) -> Traced:
     if _is_rows(arrays, 1) and is_static(axis):
-        if not len(arrays):
-            raise StaticValueError("need at least one array to stack")
+        _require_rows(arrays.shape[0])
         place = shapes.normalize_axis(axis, arrays.ndim)
         order = [*range(1, place + 1), 0, *range(place + 1, arrays.ndim)]
         moved = emit(TransposeOp, arrays.expr, permutation=order) if place else arrays.expr

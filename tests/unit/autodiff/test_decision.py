@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import FrozenInstanceError, fields, is_dataclass
+from enum import Enum
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -98,7 +99,7 @@ def decisions(name: str) -> list[Decision]:
 
 def changeable(value: Any, path: str = "decision") -> Iterator[str]:
     """What in a value can be changed; the IR that it names apart."""
-    if value is None or isinstance(value, SSAValue | Operation | Block | int | float):
+    if value is None or isinstance(value, SSAValue | Operation | Block | Enum | int | float):
         return
     if is_dataclass(value):
         if not type(value).__dataclass_params__.frozen:

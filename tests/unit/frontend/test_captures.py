@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from run_frontend import call, call_built, compile_for
 
+from mlirad.contract.results import CaptureAlias
 from mlirad.errors import CompileError, UnsupportedSyntaxError
-from mlirad.frontend.build import CaptureAlias
 
 WEIGHTS = np.arange(3.0)
 SCALE = 2.5

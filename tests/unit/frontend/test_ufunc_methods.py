@@ -75,7 +75,7 @@ def test_gradients() -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda x: np.multiply.reduce(x), "np.multiply.reduce is not supported"),
+        (lambda x: np.divide.reduce(x), "np.divide.reduce is not supported"),
         (lambda x: np.add.accumulate(x), "np.add.accumulate is not supported"),
         (lambda x: np.add.outer(x, x, dtype=np.float32), r"np.add.outer\(dtype=\) is not supported"),
     ],

@@ -645,7 +645,7 @@ class MissedError(Exception):
     """Nothing was found, and nothing is to be compiled."""
 
 
-def missed(*whatever: Any) -> Any:
+def missed(*whatever: Any, **options: Any) -> Any:
     raise MissedError
 
 
@@ -1008,7 +1008,7 @@ def in_child(work: Callable[[], None]) -> int:
         os._exit(status)
 
 
-def writes(root: Path, before: Callable[[str], None]) -> None:
+def write_entries(root: Path, before: Callable[[str], None]) -> None:
     """A large entry is written, and those of two kernels that are compiled."""
     for path in entries(root):
         path.unlink()
@@ -1021,7 +1021,7 @@ def writes(root: Path, before: Callable[[str], None]) -> None:
 def steps(root: Path) -> list[str]:
     """The steps that writing takes in the file system."""
     seen: list[str] = []
-    writes(root, seen.append)
+    write_entries(root, seen.append)
     return seen
 
 
@@ -1036,7 +1036,7 @@ def dies_before(root: Path, step: int, name: str) -> None:
                 assert own == name
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        writes(root, kill)
+        write_entries(root, kill)
 
     partial = len(list(root.glob("*.partial")))
     _, status = os.waitpid(in_child(work), 0)
@@ -1078,7 +1078,7 @@ def test_processes_that_are_killed_at_any_time_leave_nothing_broken(root) -> Non
 
     def work() -> None:
         while True:
-            writes(root, lambda name: None)
+            write_entries(root, lambda name: None)
 
     for _ in range(300):
         child = in_child(work)

@@ -177,7 +177,7 @@ COMPILATIONS = [compile_function, compile_gradient, compile_aliased]
 def test_compilations_leave_nothing(unit: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing to speak of: LLVM's passes would be 90,000 bytes, the callbacks of one builder of passes 1,488."""
     monkeypatch.setattr(engine._Session, "MOST_LIBRARIES", 4)
-    heap, objects = steady_growth(unit, 4, 8)
+    heap, objects = steady_growth(unit, 8, 16)
     assert heap < 700
     assert objects < 10
 

@@ -32,7 +32,7 @@ from mlirad.dialect.ops.check import CheckOp
 from mlirad.dialect.ops.compare import CastOp, cast
 from mlirad.dialect.ops.elementwise import MulOp, SubOp
 from mlirad.dialect.ops.indexing import InsertOp, InsertSliceOp
-from mlirad.frontend import build
+from mlirad.frontend import bound_arguments
 from mlirad.frontend.build import Build
 from mlirad.frontend.interpreter import comparisons, expressions, grown_lists, iteration
 from mlirad.frontend.interpreter.context import Context
@@ -263,7 +263,7 @@ def a_captured_number_is_a_constant(patch: Patch) -> None:
 
 
 def every_argument_is_row_major(patch: Patch) -> None:
-    patch.setattr(build, "strides_of", lambda leaf: c_strides(leaf.shape))
+    patch.setattr(bound_arguments, "strides_of", lambda leaf: c_strides(leaf.shape))
 
 
 def a_list_forgets_as_it_grows(patch: Patch) -> None:
