@@ -556,10 +556,6 @@ def writes_a_global(x):
     return 0.0
 
 
-def data_dependent_shape(x):
-    return np.zeros(int(x[0]))
-
-
 CASES = [
     Case(return_from_two_loops, ((X, 7.0), (X, 1e9), (Y, 1.0))),
     Case(break_else_continue, ((X, 0.5), (Y, 3.0), (X, 9.0))),
@@ -628,5 +624,4 @@ CASES = [
     Case(try_statement, ((X,),), UnsupportedSyntaxError),
     Case(yields, ((X,),), UnsupportedSyntaxError),
     Case(writes_a_global, ((X,),), UnsupportedSyntaxError),
-    Case(data_dependent_shape, ((X,),)),
 ]
