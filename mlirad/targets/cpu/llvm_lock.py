@@ -9,6 +9,10 @@ interpreter's own lock has no such place in a `with` statement.
 
 llvmlite notes that it has freed an object after it has freed it. Where a handler raises in between, `__del__` frees the
 object once more, and the process is aborted. Here it is noted first: at worst, an object is never freed.
+
+A context frees the modules that are left in it, so a module has to be freed before. But a handler may raise before the
+module knows its context, and Python frees objects that refer to each other in any order. Here a module knows its
+context from the first, and does nothing if that was freed before it.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import threading
 from typing import Any
 
 from llvmlite.binding import ffi
+from llvmlite.binding.module import ModuleRef
 
 lock: threading.RLock = ffi.lib._lock._lock
 """What every call of LLVM takes."""
@@ -52,6 +57,20 @@ def _close_object(self: Any) -> None:
         self.detach()
 
 
+def _make_module(self: Any, pointer: Any, context: Any) -> None:
+    """A module, which knows its context first."""
+    self._context = context
+    ffi.ObjectRef.__init__(self, pointer)
+
+
+def _dispose_module(self: Any) -> None:
+    """Free a module, unless its context has freed it."""
+    if not self._context._owned and not self._context.closed:
+        ffi.lib.LLVMPY_DisposeModule(self)
+
+
 ffi._lib_fn_wrapper.__call__ = _call
 ffi.OutputString.close = _close_string
 ffi.ObjectRef.close = _close_object
+ModuleRef.__init__ = _make_module
+ModuleRef._dispose = _dispose_module

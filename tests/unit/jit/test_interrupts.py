@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import itertools
 import os
 import signal
 import sys
@@ -19,7 +21,7 @@ from llvmlite.binding import ffi
 
 import mlirad
 from mlirad import forking, requests
-from mlirad.targets.cpu import llvm_lock
+from mlirad.targets.cpu import engine, llvm_lock
 from mlirad.targets.cpu.calls.abi import CpuArtifact, EntryPoint
 
 pytestmark = pytest.mark.skipif(
@@ -376,6 +378,90 @@ def test_a_string_of_llvms_is_freed_once() -> None:
     if child == 0:
         sys.unraisablehook = lambda what: None
         os._exit(len(list(interrupted(llvm.get_process_triple, 1000))) == 0)
+    llvm_lock.lock.release()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def interrupted_at_every_step(work: Callable[[], Any]) -> Iterator[None]:
+    """Calls work until it comes to its end; each time it is interrupted one bytecode later, wherever Python can be."""
+    for step in itertools.count(1):
+        steps = itertools.count(1)
+
+        def trace(frame: Any, event: str, value: Any) -> Any:
+            frame.f_trace_opcodes = True
+            if event == "opcode" and next(steps) == step:
+                raise KeyboardInterrupt
+            return trace
+
+        sys.settrace(trace)
+        try:
+            work()
+        except KeyboardInterrupt as error:
+            error.args = (error,)  # so that all that its frames hold is freed by the collector, in any order
+        finally:
+            sys.settrace(None)
+        gc.collect()
+        if next(steps) <= step:
+            return
+        yield
+
+
+def _parse() -> None:
+    with engine._parsed("define i64 @f(i64 %x) {\n  ret i64 %x\n}\n"):
+        pass
+
+
+def _compile_and_load() -> None:
+    code = engine.compile_object("define i64 @f(i64 %x) {\n  ret i64 %x\n}\n")
+    engine.Library(code, ("f",))["f"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("work", [_parse, pytest.param(_compile_and_load, marks=pytest.mark.full)])
+def test_llvms_objects_are_freed_in_order(work: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that is freed after its context may end the process. The interrupt comes at every bytecode."""
+
+    def address(llvm_object: Any) -> int | None:
+        pointer = getattr(llvm_object, "_as_parameter_", llvm_object)
+        return ctypes.cast(pointer, ctypes.c_void_p).value
+
+    def parse(context: Any, *rest: Any) -> Any:
+        module = functions["LLVMPY_ParseAssembly"](context, *rest)
+        contexts[address(module)] = address(context)
+        return module
+
+    def dispose_context(context: Any) -> None:
+        freed.add(address(context))
+        functions["LLVMPY_ContextDispose"](context)
+
+    def dispose_module(module: Any) -> None:
+        disordered.extend({contexts[address(module)]} & freed)
+        functions["LLVMPY_DisposeModule"](module)
+
+    contexts: dict[int | None, int | None] = {}
+    freed: set[int | None] = set()
+    disordered: list[int | None] = []
+    functions: dict[str, Callable[..., Any]] = {}
+    for name, function in (
+        ("LLVMPY_ParseAssembly", parse),
+        ("LLVMPY_ContextDispose", dispose_context),
+        ("LLVMPY_DisposeModule", dispose_module),
+    ):
+        functions[name] = getattr(ffi.lib, name)
+        monkeypatch.setitem(ffi.lib._fntab, name, function)
+    work()
+    assert len(freed) == 1
+    llvm_lock.lock.acquire()  # no other thread is in LLVM when this one forks
+    child = os.fork()
+    if child == 0:
+        sys.unraisablehook = lambda what: None
+        gc.freeze()  # what the parent has is not searched for garbage each time
+        left = 0
+        for _ in interrupted_at_every_step(work):
+            left += 1
+            freed.clear()
+        work()
+        os._exit(1 if left < 500 else 2 if disordered else 0)
     llvm_lock.lock.release()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
