@@ -27,7 +27,7 @@ class Groups(Generic[Record]):
         return self._root(item) is self._root(other)
 
     def join(self, item: Hashable, other: Hashable) -> None:
-        """Make one group of two. Its record is that of `item`, with the other's absorbed."""
+        """Merge two groups into one. It keeps the record of `item`, into which the other record is absorbed."""
         root, absorbed = self._root(item), self._root(other)
         if root is not absorbed:
             self._absorb(self._records[root], self._records.pop(absorbed))

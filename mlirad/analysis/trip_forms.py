@@ -1,6 +1,6 @@
-"""Indices as linear forms: integers times loop counters (never negative) and times opaque values, modulo 2**64.
+"""Indices as linear forms, modulo 2**64: sums of integers times loop counters (never negative) or unknown values.
 
-Reads: nd and scf. Writes: nothing. Leaves: forms, of which two executions of the same code may be compared.
+Reads: nd and scf. Writes: nothing. Leaves: forms, which can be compared between two executions of the same code.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ VALUES: dict[str, Sequence[str]] = {
 
 _FIRST = frozenset("a x arr m v A array object prototype val value x1 arys condition base".split())
 _SECOND = frozenset("b y values B other x2 exp fill_value stop a_min a_max min max other".split())
-# What they are is told by other tables: dtypes, places for the result, layouts, numbers that have no rank.
+# Parameters with tables of their own: dtypes, places for the result, layouts, numbers that have no rank.
 _APART = frozenset(
     """dtype out like device subok casting where initial mean correction copy kwargs optimize mode buffer strides mod
     prepend append retstep ndmax step signature axis_of_start""".split()

@@ -50,7 +50,7 @@ class EffectOp(NdOp):
     traits = traits_def(MayFail())
 
     def passed(self, *operands: Number | None) -> Sequence[Number] | None:
-        """The results, if the operands, as far as they are known, show that the op does not fail; else None."""
+        """The results, if the known operands (the others are None) prove that the op does not fail; else None."""
         return None
 
     def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:

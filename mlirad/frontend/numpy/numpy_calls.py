@@ -151,8 +151,8 @@ _signature = lru_cache(256)(inspect.signature)
 
 @lru_cache(256)
 def _signature_of_numpys(function: Any) -> inspect.Signature | None:
-    """The signature of the function that a program calls, if it has one: which arguments have no names, and which must
-    be given. A method's is that of our implementation."""
+    """The signature of the NumPy function that a program calls, if it has one: it tells which arguments are positional
+    only, and which are required. A method has the signature of our implementation."""
     try:
         return inspect.signature(function)
     except ValueError:

@@ -1,11 +1,11 @@
-"""Computes with what a mask selects on the whole array, under the mask, where the selection's length does not matter.
+"""Computes on the whole array, under the mask, where a program computes on a selection whose length does not matter.
 
-Reads: nd on tensors. Writes: nd: selects, and the ops on selections on whole arrays. Leaves: selections of which an
-element, the order or the length is needed; what was computed of the others is dead.
+Reads: nd on tensors. Writes: nd: selects, and ops on whole arrays instead of selections. Leaves: selections whose
+elements, order or length the program needs. The ops on the other selections are dead afterwards.
 
 `x[m]` is a gather at the places of m. A sum of it is a sum of x with 0 where the mask is false, and `x[m] = y[m]` is a
 select: neither needs the places, or memory for what is selected. Elements that are not selected are replaced before
-each op: by the neutral element of a reduction, or by a number of which the op and its derivatives are finite.
+each op: by the neutral element of a reduction, or by a number at which the op and its derivatives are finite.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def write_accumulate(writer: Writer) -> None:
 
 
 def _select(writer: Writer) -> tuple[str, str, str] | None:
-    """Binds what a mask selects, as an array: its name, the mask's, and that of an array of the mask's shape."""
+    """Bind a selection to a name. Returns its name, the mask's, and that of an array of the mask's shape."""
     rng, expressions = writer.rng, writer.expressions
     arrays = expressions.arrays()
     if not arrays:
