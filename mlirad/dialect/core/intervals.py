@@ -149,9 +149,9 @@ class Integer:
     """What an op knows about its integer result; by default nothing.
 
     sum: the result is this sum of operands, modulo 2**64. interval: the exact result lies in it. above, below: sums
-    that are upper and lower bounds of the result. choices: the result is one of these operands. size: it is the size of an
-    operand along an axis. counted: it is a count of elements of this array. quotient: it is this sum of operands,
-    divided by the number and rounded down.
+    that are upper and lower bounds of the result. choices: the result is one of these operands. size: it is the size
+    of an operand along an axis. counted: it is a count of elements of this array. quotient: it is this sum of
+    operands, divided by the number and rounded down.
     """
 
     sum: Sum | None = None
