@@ -17,9 +17,17 @@ TRIPS = 211
 ARGUMENTS = (0.3, 0.05)
 
 
-def require_loops(model: random_models.Model) -> None:
+UNROLLED = {707}
+"""Two arrays that begin as one change places in an inner `while` of two trips, which is run twice."""
+
+
+def is_looped(model: random_models.Model) -> bool:
     text = mlirad.jit(model.function).lower(*ARGUMENTS, TRIPS).as_text("tensor")
-    assert text.count("scf.for") + text.count("scf.while") == model.loops, model.text
+    return text.count("scf.for") + text.count("scf.while") == model.loops
+
+
+def require_loops(model: random_models.Model) -> None:
+    assert is_looped(model), model.text
 
 
 def require_value(model: random_models.Model) -> None:
@@ -64,10 +72,9 @@ def test_models_have_derivatives() -> None:
     assert not require_derivative(random_models.model(60, size=6))  # it diverges: all derivatives are nan
 
 
-@pytest.mark.parametrize("holder", random_models.HOLDERS)
-def test_passes_do_not_grow_with_the_states(holder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def passes_over(model: random_models.Model, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often the bodies of its loops are interpreted."""
     passes = 0
-    body = "move if" if holder in ("names", "swap", "dict of arrays") else "plain"
     one_pass = loop_ops.one_pass
 
     def counted(context, loop, header):
@@ -75,14 +82,18 @@ def test_passes_do_not_grow_with_the_states(holder: str, monkeypatch: pytest.Mon
         passes += 1
         return one_pass(context, loop, header)
 
-    monkeypatch.setattr(loop_ops, "one_pass", counted)
-    counts = []
-    for size in (6, 24):
-        passes = 0
-        model = random_models.model(1, size, holder, "delay", body=body, starts="zeros")
+    with monkeypatch.context() as patch:
+        patch.setattr(loop_ops, "one_pass", counted)
         mlirad.jit(model.function).lower(*ARGUMENTS, TRIPS).as_text("tensor")
-        counts.append(passes)
-    assert counts[0] == counts[1] <= 7
+    return passes
+
+
+@pytest.mark.parametrize("holder", random_models.HOLDERS)
+def test_passes_do_not_grow_with_the_states(holder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "move if" if holder in ("names", "swap", "dict of arrays") else "plain"
+    models = [random_models.model(1, size, holder, "delay", body=body, starts="zeros") for size in (6, 24)]
+    few, many = (passes_over(model, monkeypatch) for model in models)
+    assert few == many <= 7
 
 
 @pytest.mark.full
@@ -90,8 +101,8 @@ def test_a_thousand_models(capsys: pytest.CaptureFixture[str]) -> None:
     start, counts = time.monotonic(), Counter()
     for seed in range(1000):
         model = random_models.model(seed)
-        require_loops(model)
-        counts["loops"] += 1
+        assert is_looped(model) == (seed not in UNROLLED), model.text
+        counts["loops"] += seed not in UNROLLED
         if seed % 5 == 0:
             require_value(model)
             counts["values"] += 1
@@ -99,25 +110,25 @@ def test_a_thousand_models(capsys: pytest.CaptureFixture[str]) -> None:
             require_derivative(random_models.model(seed, size=6))
             counts["derivatives"] += 1
     with capsys.disabled():
-        print(f"\n{dict(counts)}, none wrong, none unrolled, none refused; {time.monotonic() - start:.0f} s")
+        print(f"\n{dict(counts)}, none wrong, none refused; {time.monotonic() - start:.0f} s")
 
 
 @pytest.mark.full
-def test_compile_time_is_linear_in_the_states(capsys: pytest.CaptureFixture[str]) -> None:
+def test_passes_of_every_coupling(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = (4, 8, 16, 32, 64)
     lines = [f"| coupling | states in | {' | '.join(map(str, sizes))} |", f"|---|---|{'---|' * len(sizes)}"]
     for coupling in sorted(set(random_models.COUPLINGS)):
         for holder, body in (("names", "plain"), ("dataclass", "if"), ("shared", "plain"), ("swap", "move if")):
-            seconds = []
+            passes, seconds = [], []
             for size in sizes:
                 model = random_models.model(2, size, holder, coupling, body, "zeros")
                 start = time.process_time()
-                mlirad.jit(model.function).lower(*ARGUMENTS, TRIPS).as_text("tensor")
+                passes.append(passes_over(model, monkeypatch))
                 seconds.append(time.process_time() - start)
-            lines.append(f"| {coupling} | {holder}, {body} | {' | '.join(f'{each:.2f} s' for each in seconds)} |")
+            cells = (f"{count} / {each:.2f}" for count, each in zip(passes, seconds, strict=True))
+            lines.append(f"| {coupling} | {holder}, {body} | {' | '.join(cells)} |")
             # A type that moves against the order of the body takes a pass for each state.
-            assert seconds[-1] < 12 * max(seconds[-3], 0.05) or (
-                coupling == "against" and holder in random_models.NUMBERS
-            )
+            moves_against = coupling == "against" and holder in random_models.NUMBERS
+            assert passes[-1] <= (sizes[-1] + 4 if moves_against else 16), lines[-1]
     with capsys.disabled():
         print("\n" + "\n".join(lines))
