@@ -22,9 +22,9 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.linalg.ops import IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirad.analysis import cost
 from mlirad.lowering.loop_builder import INDEX, NO_OVERFLOW_FLAGS, LoopBuilder, vector_of
 from mlirad.xdsl_support.once_per_type import once
-from mlirad.xdsl_support.remf import RemfOp
 
 TRAPPING = (
     arith.DivSIOp,
@@ -37,19 +37,6 @@ TRAPPING = (
 )
 """Integer divisions: no processor has them on vectors, and a masked-out lane would divide by zero."""
 SCALAR_ONLY = (*TRAPPING, math.IPowIOp, math.FPowIOp)
-
-_FUNCTION_COST = 30
-_COSTS: dict[type[Operation], int] = {
-    **dict.fromkeys((math.AbsFOp, math.CopySignOp, math.FloorOp, math.CeilOp, math.TruncOp, math.RoundEvenOp), 1),
-    **dict.fromkeys((math.FmaOp, math.AbsIOp), 1),
-    **dict.fromkeys((math.SqrtOp, arith.DivfOp), 4),
-    RemfOp: _FUNCTION_COST,
-}
-
-
-def cost_of(op: Operation) -> int:
-    """What an op on scalars costs, an addition being 1."""
-    return _COSTS.get(type(op), _FUNCTION_COST if op.name.startswith("math.") else 1)
 
 
 @dataclass(frozen=True)
@@ -138,6 +125,10 @@ class Body:
     bytes: int
     """The widest number in it, memory apart."""
 
+    def cost_of_point(self, operands: int) -> int:
+        """Of a nest that has the body, and reads and writes so many arrays."""
+        return cost.of_point(self.cost, operands, is_vectorizable=self.is_vectorizable)
+
     @property
     def results(self) -> Sequence[SSAValue]:
         terminator = self.block.last_op
@@ -172,7 +163,7 @@ class Body:
 
 
 def body_of(block: Block) -> Body:
-    cost, widest, is_vectorizable = 0, 1, True
+    widest, is_vectorizable = 1, True
     for argument in block.args:
         widest = max(widest, _bytes(argument.type))
     for op in block.ops:
@@ -181,12 +172,11 @@ def body_of(block: Block) -> Body:
         dialect = op.name.partition(".")[0]
         if dialect not in ("arith", "math") or isinstance(op, SCALAR_ONLY) or op.regions:
             is_vectorizable = False
-        cost += cost_of(op)
         for result in op.results:
             if not isinstance(result.type, AnyFloat | IntegerType | IndexType):
                 is_vectorizable = False
             widest = max(widest, _bytes(result.type))
-    return Body(block, cost, is_vectorizable, widest)
+    return Body(block, cost.of_body(block), is_vectorizable, widest)
 
 
 @once

@@ -39,15 +39,15 @@ class Memory:
     """What an op does with its operands' memory.
 
     overwrites: the operand whose buffer the result takes. changes: whether that changes any of its elements. views: the
-    operand whose memory the result may show. shape_only: operands whose shape alone is read. cost: what recomputing one
-    element costs, an addition being 1.
+    operand whose memory the result may show. shape_only: operands whose shape alone is read. cost: of one element, an
+    addition being 1; see `analysis/cost.py`.
     """
 
     overwrites: int | None = None
     changes: bool = True
     views: int | None = None
     shape_only: frozenset[int] = frozenset()
-    cost: float = 1.0
+    cost: int = 1
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ _classes: list[type[NdOp]] = []
 
 def op(
     *spellings: Callable[..., Any],
-    cost: float = 1.0,
+    cost: int = 1,
     overwrites: int | None = None,
     changes: bool = True,
     views: int | None = None,

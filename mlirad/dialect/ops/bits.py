@@ -87,7 +87,7 @@ class BitNotOp(UnaryOp):
         return scalar_op(arith.XOrIOp, x, number(-1, x.type))
 
 
-@op(np.left_shift)
+@op(np.left_shift, cost=4)
 class ShiftLeftOp(BitsOp):
     """x << y; 0 unless 0 <= y < the number of bits."""
 
@@ -99,7 +99,7 @@ class ShiftLeftOp(BitsOp):
         return choose(inside, scalar_op(arith.ShLIOp, x, count), number(0, x.type))
 
 
-@op(np.right_shift)
+@op(np.right_shift, cost=4)
 class ShiftRightOp(BitsOp):
     """x >> y, copies of the sign coming in; nothing but the sign unless 0 <= y < the number of bits."""
 

@@ -140,7 +140,7 @@ class SelectOp(ElementwiseOp):
         return intervals.selected(*operands)
 
 
-@op(partial=(0,))
+@op(cost=4, partial=(0,))
 class AnnihilateOp(ElementwiseOp):
     """x, but 0 where x is nan and all the `factors` are exactly 0: a product in which 0 times infinity is 0.
 

@@ -16,7 +16,7 @@ from mlirad.dialect.ops.elementwise import BinaryOp, choose, compare, number, sc
 from mlirad.xdsl_support.remf import RemfOp
 
 
-@op(np.floor_divide, cost=8, partial=(0, 1))
+@op(np.floor_divide, cost=40, partial=(0, 1))
 class FloorDivOp(BinaryOp):
     """floor(x / y), as NumPy: of integers x // 0 is 0 and the smallest by -1 wraps; of floats fmod's rounding."""
 
@@ -35,7 +35,7 @@ class FloorDivOp(BinaryOp):
         return _integer_quotient(x, y, types.is_unsigned(self.element))
 
 
-@op(np.mod, cost=8)
+@op(np.mod, cost=40)
 class ModOp(BinaryOp):
     """x - floor(x / y) y, with the sign of y, as NumPy: of integers x % 0 is 0."""
 

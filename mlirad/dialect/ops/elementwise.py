@@ -263,7 +263,7 @@ class NegOp(UnaryOp):
         return scalar_op(arith.SubiOp, number(0, x.type), x)
 
 
-@op(np.power, cost=30, singular=True)
+@op(np.power, cost=60, singular=True)
 class PowOp(BinaryOp):
     """x ** y, of floats.
 
@@ -288,7 +288,7 @@ class PowOp(BinaryOp):
 # --- functions --------------------------------------------------------------------------------------------------
 
 
-@op(np.exp, pymath.exp, cost=12)
+@op(np.exp, pymath.exp, cost=30)
 class ExpOp(UnaryOp):
     """e**x."""
 
@@ -301,7 +301,7 @@ class ExpOp(UnaryOp):
         return scalar_op(math.ExpOp, *elements)
 
 
-@op(np.log, cost=12, singular=True)
+@op(np.log, cost=30, singular=True)
 class LogOp(UnaryOp):
     """The natural logarithm."""
 
@@ -315,7 +315,7 @@ class LogOp(UnaryOp):
         return scalar_op(math.LogOp, *elements)
 
 
-@op(np.sin, pymath.sin, cost=12)
+@op(np.sin, pymath.sin, cost=40)
 class SinOp(UnaryOp):
     """sin x, x in radians."""
 
@@ -329,7 +329,7 @@ class SinOp(UnaryOp):
         return scalar_op(math.SinOp, *elements)
 
 
-@op(np.cos, pymath.cos, cost=12)
+@op(np.cos, pymath.cos, cost=40)
 class CosOp(UnaryOp):
     """cos x, x in radians."""
 
@@ -343,7 +343,7 @@ class CosOp(UnaryOp):
         return scalar_op(math.CosOp, *elements)
 
 
-@op(np.tanh, pymath.tanh, cost=15)
+@op(np.tanh, pymath.tanh, cost=50)
 class TanhOp(UnaryOp):
     """The hyperbolic tangent."""
 
@@ -393,7 +393,7 @@ class AbsOp(UnaryOp):
         return choose(compare("slt", x, zero), scalar_op(arith.SubiOp, zero, x), x)
 
 
-@op(np.sign, partial=(0,))
+@op(np.sign, cost=4, partial=(0,))
 class SignOp(UnaryOp):
     """-1, 0 or 1; nan of nan. Its derivative is 0 everywhere."""
 

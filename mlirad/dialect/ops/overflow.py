@@ -89,7 +89,7 @@ class FitsOp(ElementwiseOp):
         """The test where neither operand is known."""
 
 
-@op()
+@op(cost=4)
 class AddFitsOp(FitsOp):
     """x + y fits: it has the sign of x or of y."""
 
@@ -109,7 +109,7 @@ class AddFitsOp(FitsOp):
         return _not_both_negative(scalar_op(arith.XOrIOp, x, total), scalar_op(arith.XOrIOp, y, total))
 
 
-@op()
+@op(cost=4)
 class SubFitsOp(FitsOp):
     """x - y fits: x and y have the same sign, or the difference has the sign of x."""
 
@@ -152,7 +152,7 @@ class MulFitsOp(FitsOp):
         return compare("eq", product.high, scalar_op(arith.ShRSIOp, product.low, number(63, i64)))
 
 
-@op()
+@op(cost=4)
 class FloorDivFitsOp(FitsOp):
     """x // y fits: always, except the smallest integer by -1. (That y is not 0 is for another check.)"""
 

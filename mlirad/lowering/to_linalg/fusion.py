@@ -16,18 +16,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.analysis.constants import holds_one_number
 from mlirad.analysis.integers import size_axis
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, building
+from mlirad.dialect.core.expr import Expr
 from mlirad.dialect.core.op import Composed, Dims, Generic, NdOp, SizeOf, Upstream
 from mlirad.dialect.ops.movement import ReshapeOp
 from mlirad.lowering.lifetimes import Lifetimes
-from mlirad.lowering.loop_body import cost_of
 from mlirad.lowering.rewriting import erase, in_place_of, is_removable, replace
 
 # A body of this cost may be computed again, rather than stored and loaded.
@@ -36,8 +33,6 @@ _CHEAP = 2
 _PLACES = 4
 # How many ops, one a place, a group may have: a larger one gains nothing, and its loop holds more than registers do.
 _LARGEST = 256
-# Of how many kinds of ops the cost is kept.
-_MOST_COSTS = 1000
 
 
 @dataclass(eq=False, slots=True)
@@ -121,7 +116,7 @@ class Fusion:
         operands = [each for each in zip(op.operands, reads, strict=False) if types.is_tensor(each[0].type)]
         arrays = [(value, read) for value, read in operands if not is_uniform(value)] if self.fuse else operands
         if answer.initial is None:
-            return Member(op, result, answer, len(write), arrays, _cost(op, answer), self.fuse)
+            return Member(op, result, answer, len(write), arrays, op.memory.cost, self.fuse)
         loops = 1 + max((dim for each in answer.maps for dim in each), default=-1)
         # Something that is there as an array must say how far a loop runs.
         captures = self.fuse and _covers([*(read for _, read in arrays), write], loops)
@@ -130,27 +125,6 @@ class Fusion:
 
 def _has_tensor(op: NdOp) -> bool:
     return types.is_tensor(op.results[0].type) or any(types.is_tensor(operand.type) for operand in op.operands)
-
-
-_costs: dict[tuple[object, ...], tuple[int, Sequence[Attribute]]] = {}
-
-
-def _cost(op: NdOp, answer: Generic) -> int:
-    """The cost of an element, which the body has; it is the same for ops of one class on operands of the same types."""
-    operands = [types.element_type(operand.type) for operand in op.operands][: len(answer.maps) - 1]
-    # By identity, and the table keeps them alive: to hash types is slow.
-    held = [types.element_type(op.results[0].type), *operands, *op.properties.values()]
-    key = (op.__class__, *map(id, held))
-    known = _costs.get(key)
-    if known is None:
-        block = Block(arg_types=[*map(types.signless, operands), *[IndexType()] * len(answer.counters)])
-        with building(block):
-            answer.body(*block.args)
-        cost = sum([cost_of(each) for each in block.ops if not isinstance(each, arith.ConstantOp)])
-        if len(_costs) >= _MOST_COSTS:
-            _costs.clear()
-        known = _costs[key] = (cost + len(answer.counters), held)
-    return known[0]
 
 
 def _decompose(op: NdOp, answer: Composed) -> Operation | None:

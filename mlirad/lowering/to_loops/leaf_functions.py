@@ -13,8 +13,9 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, LocationAttr, ModuleOp, SymbolRefAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from mlirad.analysis.cost import WORK
+
 LEAF = "mlirad.leaf"
-WORK = "mlirad.work"
 
 
 def define(module: ModuleOp, name: str, block: Block, location: LocationAttr) -> Operation:

@@ -26,12 +26,7 @@ from mlirad.lowering.to_loops.partial_results import MOST_BLOCKS, make_partials,
 from mlirad.lowering.to_loops.register_tiles import BLOCK_ROWS, Contraction
 
 BLOCK = 1 << 20
-"""The work of a block: some 100 microseconds, which are many times what it takes to wake a thread.
-
-Its unit is an addition of vectors, by element: some 0.1 ns.
-"""
-_TOUCHED = 4  # an element that is read or written
-_SCALAR = 8  # how much more an element costs that is no vector's
+"""The work of a block: some 100 microseconds, which are many times what it takes to wake a thread."""
 _LONGEST = 1 << 30  # the work after which, at the latest, a block should be over: signals are looked for between two
 _COLUMNS = 128  # of a product: a multiple of the columns of its tiles, and enough to read the other factor for
 _LINE = 64  # elements to which blocks of vectors are rounded: threads write no cache line together
@@ -50,7 +45,7 @@ def cut_of(nest: Nest, body: Body, product: Contraction | None, builder: LoopBui
     """How to cut a nest; None if it is to stay whole."""
     if not _is_pure(body):
         return None
-    point = body.cost * (1 if body.is_vectorizable else _SCALAR) + _TOUCHED * len(nest.operands)
+    point = body.cost_of_point(len(nest.operands))
     if product is not None:
         return _cut_of_product(nest, product, builder) or _partial_cut(nest, body, 1, builder)
     candidates = [d for d in order_of(nest) if _is_independent(nest, d)]

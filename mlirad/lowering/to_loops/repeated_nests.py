@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, MemRefType, ModuleOp
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirad.lowering.loop_body import body_of
 from mlirad.lowering.rewriting import erase
 from mlirad.lowering.to_loops.leaf_functions import Callee, define
 from mlirad.lowering.to_loops.shared_tiles import is_product
@@ -110,7 +111,7 @@ def _constant(value: SSAValue) -> arith.ConstantOp | None:
 
 
 def _work(op: Operation) -> int | None:
-    """The operations of a nest, all points together; None if they are too many, or it is not known how many."""
+    """The cost of a nest, all points together; None if they are too many, or it is not known how many."""
     shapes = [operand.type.get_shape() for operand in op.operands if isinstance(operand.type, MemRefType)]
     if any(DYNAMIC_INDEX in shape for shape in shapes):
         return None
@@ -126,7 +127,7 @@ def _work(op: Operation) -> int | None:
         points = prod(sizes.values())
     if is_product(op):
         return points if points <= _MOST_MULTIPLICATIONS else None
-    work = 4 * points * len(op.regions[0].block.ops)
+    work = points * body_of(op.regions[0].block).cost_of_point(len(shapes))
     return work if work <= _MOST_WORK else None
 
 

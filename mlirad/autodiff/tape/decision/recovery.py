@@ -15,6 +15,7 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
+from mlirad.analysis import cost
 from mlirad.analysis.constants import constant_int
 from mlirad.analysis.loops import Carry, Loop
 from mlirad.analysis.trip_forms import induction
@@ -28,8 +29,6 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import Rule, Verb, rule
 from mlirad.dialect.core.op import Generic, NdOp, read_subset
 
-COST_OF_ENTRY, COST_OF_BYTE = 2.0, 0.5
-"""Storing eight bytes costs as much as six additions: they are written, and read much later."""
 UNKNOWN_TRIPS = 100
 UNKNOWN_SIZE = 1000
 ROUNDED_EXACTLY = 5
@@ -111,8 +110,8 @@ class Recovery:
             if not self.is_visible(value):
                 return inf  # its tape entry would have no size
             elements = _elements(value)
-        cost = COST_OF_ENTRY + types.itemsize(value.type) * COST_OF_BYTE
-        return elements * cost * self.trips(defining_block(value))
+        element = cost.STORED + types.itemsize(value.type) * cost.STORED_BYTE
+        return elements * element * self.trips(defining_block(value))
 
     def is_counted(self, value: SSAValue) -> bool:
         """Whether an integer is arithmetic on what is visible, and on counters."""
@@ -180,7 +179,7 @@ def _induction(value: BlockArgument) -> Count | None:
 
 
 def _cost(op: Operation) -> float:
-    """What it costs to run the op once, an addition being 1. Arithmetic on indices and conditions is free."""
+    """What it costs to run the op once. Arithmetic on indices and conditions is free."""
     values = [*op.operands, *op.results]
     if not any(types.is_float(value.type) or types.is_tensor(value.type) for value in values):
         return 0.0
@@ -190,7 +189,7 @@ def _cost(op: Operation) -> float:
         return 0.0
     # A reduction reads all of its operands, an element read one element.
     touched = values if isinstance(op.loops(), Generic) else op.results
-    return op.memory.cost * max(_elements(value) for value in touched)
+    return cost.of_op(op) * max(_elements(value) for value in touched)
 
 
 def _elements(value: ForwardValue) -> int:

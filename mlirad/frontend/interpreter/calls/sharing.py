@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.analysis.call_graph import SHARED
+from mlirad.analysis.cost import CALL
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr
 from mlirad.errors import CompileError
@@ -35,7 +36,7 @@ from mlirad.frontend.values.values import Value
 from mlirad.library.spells import is_in_library
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 
-LONG = 64
+LONG = 2 * CALL
 """A loop of fewer trips may cost no more than a call."""
 
 MOST_AGAIN = 4

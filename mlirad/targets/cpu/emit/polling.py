@@ -3,7 +3,7 @@
 Reads: a function of stage `loops`. Writes: which loops are watched, and their charges. Leaves: a loop whose trip count
 is known to be small as it is.
 
-Work is counted in operations, roughly. A call has a budget of operations, in a register, and watched loops charge for
+A call has a budget of work (see `analysis/cost.py`), in a register, and watched loops charge for
 their trips. When the budget is used up, the runtime reads the clock and sometimes checks for signals (`mlirad.poll`).
 A `while`, and a loop with a watched loop in it or with much work in a trip, charge at each trip; so does a copy whose
 length is known only at run time. Any other loop is cut into strips of many trips with a charge between them, so that
@@ -17,15 +17,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from math import inf
 
 from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation
 
+from mlirad.analysis import cost
 from mlirad.analysis.bounds import most_trips
 from mlirad.analysis.constants import constant_int
-from mlirad.lowering.to_loops.leaf_functions import WORK
-from mlirad.targets.cpu.emit.duration import MOVES, elements_moved, work_of_move
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Polling
 from mlirad.targets.cpu.runtime import BUDGET, FIRST_BUDGET, INTERRUPTED, PARALLEL_POLL
 
@@ -36,10 +36,6 @@ STRIP = 1 << 14
 _SLOT = "%budget"
 JOB = "%job"
 """In a task: what the pool knows the call by that it is of."""
-_CALL = 32
-_COSTS = {"math": 16}
-_FEW = 64
-_WITH_WORK = frozenset({scf.ForOp, scf.WhileOp, func.CallOp, *MOVES})
 
 
 def polling_of(function: func.FuncOp, ops: Sequence[Operation], called: set[str], defined: set[str]) -> Polling:
@@ -49,27 +45,23 @@ def polling_of(function: func.FuncOp, ops: Sequence[Operation], called: set[str]
     watched: set[Operation] = set()
     # Backwards, what is in an op comes before it.
     for op in reversed(ops):
-        inside = work.pop(op, 0) + 1 if op.regions else 1
-        if op.__class__ not in _WITH_WORK:
-            inside += _COSTS.get(op.name.partition(".")[0], 0)
-        elif isinstance(op, scf.ForOp | scf.WhileOp):
-            inside, is_watched = _loop(made, op, inside, op in watched)
+        inside = work.pop(op, 0)
+        if isinstance(op, scf.ForOp | scf.WhileOp):
+            inside, is_watched = _loop(made, op, inside + 1, op in watched)
             if is_watched:
                 watched.add(op)
         elif isinstance(op, func.CallOp):
-            work_of_leaf = op.attributes.get(WORK)
-            if isinstance(work_of_leaf, IntegerAttr):
-                inside = work_of_leaf.value.data
-            else:
-                inside = _CALL
-                made.calls |= op.callee.string_value() in defined
-        elif isinstance(op, MOVES):
-            moved = elements_moved(op)
-            if moved is None:
+            inside = cost.of_call(op)
+            made.calls |= not cost.is_bounded(op) and op.callee.string_value() in defined
+        elif isinstance(op, cost.MOVES):
+            moved = cost.of_move(op)
+            if moved == inf:
                 made.moves.add(op)
                 watched.add(op)
             else:
-                inside += _FEW + work_of_move(moved)
+                inside = int(moved)
+        else:
+            inside += cost.of_op(op)
         parent = op.parent_op()
         assert parent is not None
         work[parent] += inside
