@@ -83,6 +83,22 @@ def {name}(x, a):
         y[i] = x[i] / (1.0 + x[i] * x[i]) + a
     return y
 """,
+    # An exponent, which is better known.
+    """
+def {name}(x, a):
+    total = 0.0
+    for i in range(x.shape[0]):
+        total = 0.5 * total + abs(x[i]) ** a
+    return x * np.tanh(total)
+""",
+    # A number that only Python can take: it has to be known.
+    """
+def {name}(x, a):
+    y = x * 1.0
+    for i in range(x.shape[0]):
+        y[i] = np.sin(x[i] * a)
+    return y[: int(a * 10) % 2 + 10] if isinstance(a, float) else y
+""",
     # It calls another helper, twice.
     """
 def {name}(x, a):
@@ -122,7 +138,7 @@ def source_of(seed: int) -> str:
         text += helper.format(name=names[-1], other=rng.choice(names[:-1] or names))
     body = "x, y = x * 1.0, np.cos(x)\n"
     for _ in range(rng.randint(5, 9)):
-        numbers = ("0.7", "0.7", "1.3", "c", "c * 0.5")
+        numbers = ("0.7", "0.7", "1.3", "0.2", "2.0", "6.5", "c", "c * 0.5")
         body += rng.choice(_STATEMENTS).format(h=rng.choice(names), a=rng.choice(numbers)) + "\n"
     body += "return np.sum(np.tanh(x) * np.arange(1.0, 6.0)) + np.sum(np.sin(y))\n"
     return text + "\ndef program(x, c):\n" + "".join(f"    {line}\n" for line in body.splitlines())

@@ -130,6 +130,10 @@ class NdOp(TypedOp):
         """Whether it is known at compile time that the result holds neither an infinity nor a nan."""
         return False
 
+    def is_simpler_if_known(self, index: int) -> bool:
+        """Whether a number known at compile time, as operand `index`, makes it a simpler op."""
+        return False
+
     @abstractmethod
     def loops(self) -> Generic | Composed | Upstream | SizeOf:
         """What the op is upstream."""

@@ -281,6 +281,9 @@ class PowOp(BinaryOp):
         base = where(y == 0, 0.0, y * x ** (y - 1.0))
         return g * base, g * (out * np.log(where(x == 0, 1.0, x)))
 
+    def is_simpler_if_known(self, index: int) -> bool:
+        return index == 1  # a product of x, or a root
+
     def scalar(self, *elements: SSAValue) -> SSAValue:
         return scalar_op(math.PowFOp, *elements)
 

@@ -6,7 +6,9 @@ Reads: nothing. Writes: nothing. Leaves: RepeatedCalls.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from mlirad.frontend.values.values import Value
 
 
 @dataclass
@@ -39,15 +41,19 @@ class Repeats:
 @dataclass
 class RepeatedCalls:
     """The calls of a build. is_allowed: whether any may share a function. wanted: the functions (by the id of their
-    nodes) whose calls do, found in this round or earlier ones. refused: those that must be inlined after all. ops: of
-    all calls that were interpreted in place."""
+    nodes) whose calls do, found in this round or earlier ones. refused: those that must be inlined after all. bound:
+    what the first call of each function binds; floats: its parameters whose static floats differ, from that call to
+    others; fixed: the functions to which these must be known. ops: of all calls that were interpreted in place."""
 
     is_allowed: bool = True
     wanted: set[int] = field(default_factory=set)
     refused: set[Hashable] = field(default_factory=set)
+    bound: dict[Hashable, dict[str, Value]] = field(default_factory=dict)
+    floats: dict[Hashable, frozenset[str]] = field(default_factory=dict)
+    fixed: set[Hashable] = field(default_factory=set)
     repeats: dict[Hashable, Repeats] = field(default_factory=dict)
     ops: int = 0
 
     def again(self) -> RepeatedCalls:
         """For the next round, which knows what is wanted."""
-        return RepeatedCalls(self.is_allowed, self.wanted, self.refused)
+        return replace(self, repeats={}, ops=0)

@@ -82,6 +82,22 @@ def with_weights(x, a):
     return y
 
 
+def to_a_power(x, a):
+    total = 0.0
+    for i in range(x.shape[0]):
+        total = 0.5 * total + x[i] ** (a * 2.0)
+    return x * np.tanh(total)
+
+
+def chosen_by(x, a):
+    """Where a is not known, two arrays of different lengths meet."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        total = 0.5 * total + np.sin(x[i])
+    y = x[1:] if a > 1.0 else x
+    return x * np.tanh(np.sum(y * y)) * total
+
+
 def nested(x, a):
     y = cumsum(x * a)
     for _ in range(2):
@@ -152,6 +168,30 @@ def test_one_forward_sweep_and_one_adjoint() -> None:
         assert private_functions(mlirad.grad(summed(program)), X) == ["smoothed_0.forward", "smoothed_0.pullback"]
         forward = mlirad.jit(lambda x, program=program: mlirad.jvp(program, (x,), (x,))[1])
         assert private_functions(forward, X) == ["smoothed_0.jvp"]
+
+
+def given_floats(helper: Callable[..., Any], *floats: float) -> Callable[..., Any]:
+    calls = "".join(f"    x = helper(x, {a}) * 0.5\n" for a in floats)
+    return written(f"def program(x):\n    x = x * 1.0\n{calls}    return x\n", helper)
+
+
+# Where the first calls agree, one function is made of theirs, and one of the others.
+@pytest.mark.parametrize(("floats", "count"), [(np.arange(0.5, 1.4, 0.1), 1), ((0.5, 0.5, 0.5, 0.5, 0.7, 0.9, 0.9), 2)])
+@pytest.mark.parametrize("helper", [smoothed, with_weights, nested])
+def test_different_floats_are_arguments(helper: Callable[..., Any], floats: tuple[float, ...], count: int) -> None:
+    program = given_floats(helper, *floats)
+    shared = [name for name in private_functions(mlirad.jit(program), X) if name.startswith(helper.__name__)]
+    assert len(shared) == count
+    agree(program)
+
+
+@pytest.mark.parametrize("helper", [to_a_power, chosen_by])
+def test_floats_that_must_be_known_are_known(helper: Callable[..., Any]) -> None:
+    program = given_floats(helper, 0.5, 1.5, 1.5, 0.5, 1.5, 0.5)
+    shared = [name for name in private_functions(mlirad.jit(program), X) if name.startswith(helper.__name__)]
+    assert len(shared) == 2
+    assert "nd.pow" not in mlirad.jit(program).lower(X).as_text("tensor")
+    agree(program)
 
 
 def test_a_call_more_is_a_few_ops_more() -> None:

@@ -44,8 +44,8 @@ from mlirad.frontend.program.source import FunctionNode
 from mlirad.frontend.values.known_facts import scope
 from mlirad.frontend.values.state import State, trim
 from mlirad.frontend.values.traced import NeedStatic, Traced
-from mlirad.frontend.values.values import Closure, Static, Value, is_number
-from mlirad.signature import is_same_static
+from mlirad.frontend.values.values import Closure, Static, Value
+from mlirad.signature import NUMBERS, is_same_static
 
 # How deep a function is inlined in itself; how deep, and how often, before its static numbers are traced.
 DEPTH, CHAIN, COPIES = 60, 12, 40
@@ -193,7 +193,7 @@ def find_recursion(context: Context, site: Site, running: list[Site]) -> None:
     context.calling.copies[site.function] += 1
     if not must_inline and (len(running) >= CHAIN or context.calling.copies[site.function] >= COPIES):
         for other in running:
-            differing = _differing(other.bound, site.bound)
+            differing = differing_numbers(other.bound, site.bound, NUMBERS)
             if differing and is_same_but(context, differing, other, site):
                 raise Recursive(other, differing)
     if len(running) >= DEPTH:
@@ -340,15 +340,15 @@ def emitted_call(context: Context, known: Recursion, seen: Seen) -> Value:
     return value
 
 
-def _differing(one: dict[str, Value], other: dict[str, Value]) -> frozenset[str]:
-    """The names under which there are different static numbers."""
+def differing_numbers(one: dict[str, Value], other: dict[str, Value], kinds: type | tuple[type, ...]) -> frozenset[str]:
+    """The names under which there are different static numbers of these kinds."""
     return frozenset(
         name
         for name, value in one.items()
         if isinstance(value, Static)
-        and is_number(value)
+        and isinstance(value.value, kinds)
         and isinstance(found := other.get(name), Static)
-        and is_number(found)
+        and isinstance(found.value, kinds)
         and not is_same_static(value.value, found.value)
     )
 

@@ -5,13 +5,15 @@ after it.
 
 A call is interpreted in place at first. When a function has been called from enough places, the program is interpreted
 again, and each call of the function that sees the same (the same kinds of values, the same static numbers, the same
-aliasing) is a call of one func.func. A function is inlined after all if it writes what its caller has, or if anything
-in it is refused or has to be known when it is compiled: in place, more is known.
+aliasing) is a call of one func.func. Static floats that differ from call to call are arguments of it, unless it needs
+to know them, or would be slower if it did not. A function is inlined after all if it writes what its caller has, or if
+anything in it is refused or has to be known when it is compiled: in place, more is known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import UnitAttr
@@ -21,13 +23,14 @@ from mlirad.analysis.call_graph import SHARED
 from mlirad.analysis.cost import CALL
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr
+from mlirad.dialect.core.op import NdOp
 from mlirad.errors import CompileError
 from mlirad.frontend.interpreter import attempts
 from mlirad.frontend.interpreter.calls import recursion
 from mlirad.frontend.interpreter.calls.call_changes import is_unchanged
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.recursions import Recursion, Site
-from mlirad.frontend.join.repeated_calls import Repeats
+from mlirad.frontend.join.repeated_calls import RepeatedCalls, Repeats
 from mlirad.frontend.join.steering import Bottom, Recursive, Restart
 from mlirad.frontend.values import affine
 from mlirad.frontend.values.poison import PoisonUsed
@@ -52,14 +55,16 @@ def entered(context: Context, site: Site) -> Value:
     calls = context.calling.repeated
     if not _may_share(context, site):
         return recursion.entered(context, site)
+    floats = _floats_that_differ(calls, site)
     if id(site.node) in calls.wanted:
-        attempt = attempts.begin(context)
-        try:
-            return _shared(context, site)
-        except (CompileError, NeedStatic, PoisonUsed, Bottom, Recursive, _NotShared):
-            calls.refused.add(site.function)
-            attempts.begin_again(context, attempt)
-            return recursion.entered(context, site)
+        for traced in dict.fromkeys((floats, frozenset[str]())):
+            attempt = attempts.begin(context)
+            try:
+                return _shared(context, site, traced)
+            except (CompileError, NeedStatic, PoisonUsed, Bottom, Recursive, _NotShared):
+                (calls.fixed if traced else calls.refused).add(site.function)
+                attempts.begin_again(context, attempt)
+        return recursion.entered(context, site)
     value = recursion.entered(context, site)
     repeats = calls.repeats.setdefault(site.function, Repeats())
     calls.ops += _note(context, site, repeats)
@@ -79,6 +84,16 @@ def _may_share(context: Context, site: Site) -> bool:
         and (recursion.INLINED, id(site.node)) not in context.unrolled
         and not any(frame.scope.node is site.node for frame in context.active)
     )
+
+
+def _floats_that_differ(calls: RepeatedCalls, site: Site) -> frozenset[str]:
+    """The parameters that are given different static floats, of the calls met so far; none if they must be known."""
+    if site.function in calls.fixed:
+        return frozenset()
+    first = calls.bound.setdefault(site.function, site.bound)
+    found = calls.floats.get(site.function, frozenset()) | recursion.differing_numbers(first, site.bound, float)
+    calls.floats[site.function] = found
+    return found
 
 
 def _note(context: Context, site: Site, repeats: Repeats) -> int:
@@ -111,14 +126,15 @@ def _is_long(op: scf.ForOp | scf.WhileOp) -> bool:
     return trips is None or trips >= LONG
 
 
-def _shared(context: Context, site: Site) -> Value:
-    """Call the function that the call is, which is made if there is none yet."""
+def _shared(context: Context, site: Site, traced: frozenset[str]) -> Value:
+    """Call the function that the call is, which is made if there is none yet. traced: its floats that are arguments."""
     if (value := recursion.known_call(context, site)) is not None:
         return value
+    site = replace(site, bound=recursion.with_traced(site.bound, traced))
     seen = recursion.seen_at(context, site, context.state, site.bound)
     recursion.require_no_grown(context, seen.state, f"{site.name} is given")
     name = recursion.symbol(context, site.name)
-    made = Recursion(site.function, name, seen.description, frozenset(), bool(context.memory))
+    made = Recursion(site.function, name, seen.description, traced, bool(context.memory))
     writes_copies, context.writes_copies = context.writes_copies, False
     reserved, context.reserved = context.reserved, context.reserved | {name}
     known, outer, appended = context.calling.known, context.state, context.appended
@@ -127,6 +143,8 @@ def _shared(context: Context, site: Site) -> Value:
         made.ended = recursion.pass_over(context, site, seen, block)
         made.writes_copies = context.writes_copies
         if not (is_unchanged(seen.entered(block.args), context.state) and _may_stand_alone(site, block)):
+            raise _NotShared
+        if traced and _is_slower(block, {arg for arg in block.args if not types.is_tensor(arg.type)}):
             raise _NotShared
     except BaseException:
         del context.active[active:]
@@ -152,6 +170,18 @@ def _may_stand_alone(site: Site, block: Block) -> bool:
         return False
     values = [*block.args, *(result for op in block.walk() for result in op.results)]
     return all(types.is_static(value.type) for value in values if types.is_tensor(value.type))
+
+
+def _is_slower(block: Block, numbers: set[SSAValue]) -> bool:
+    """Whether an op in it would be a simpler one if these arguments were known."""
+    for op in (inner for each in block.ops for inner in each.walk()):
+        if isinstance(op, NdOp) and any(
+            op.is_simpler_if_known(index) for index, operand in enumerate(op.operands) if operand in numbers
+        ):
+            return True
+        if numbers.issuperset(op.operands):  # it is known where they are, as constants are
+            numbers.update(op.results)
+    return False
 
 
 def _may_fail(block: Block, data: set[SSAValue], is_chosen: bool) -> bool:
