@@ -65,16 +65,16 @@ class _Search:
         self.left -= 1
         if self.left < 0:
             return None
-        if isinstance(array.owner, NdOp):
-            return self._of_op(array.owner, axis)
+        if isinstance(array, OpResult) and isinstance(array.op, NdOp):
+            return self._of_op(array.op, axis, array.index)
         sources = _sources(array)
         self.assumed.add((array, axis))
         found = [bound for source in sources if (bound := self.bound(source, axis)) is not None]
         self.assumed.discard((array, axis))
         return max(found) if sources and len(found) == len(sources) else None
 
-    def _of_op(self, op: NdOp, axis: int) -> int | None:
-        source, whole = op.size_source(axis), op.part_of(axis)
+    def _of_op(self, op: NdOp, axis: int, result: int) -> int | None:
+        source, whole = op.size_source(axis, result), op.part_of(axis)
         if isinstance(source, SSAValue):
             high = self.interval(source).high
             bounds = [None if high >= LARGEST_SIZE else max(high, 0)]

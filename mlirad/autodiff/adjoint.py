@@ -6,10 +6,11 @@ markers where the reverse sweep uses a value that is not visible to it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import func, scf
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.autodiff import call_adjoint, regions
 from mlirad.autodiff.call_adjoint import Recorded
@@ -17,8 +18,8 @@ from mlirad.autodiff.cancel_clears import mark_clear
 from mlirad.autodiff.cotangents import Cotangents, Reverse
 from mlirad.autodiff.naming import Mirror
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import located
-from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.core.expr import Expr, located
+from mlirad.dialect.core.op import Given, NdOp
 from mlirad.dialect.ops.choice import annihilated
 from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.effects import is_terminator
@@ -58,18 +59,30 @@ class Adjoint(Reverse):
                 raise DifferentiationError(f"{op.name} has no derivative", types.from_location(op.location))
 
     def _rule(self, op: NdOp, cotangents: Cotangents, at: Mirror) -> None:
-        given = [cotangents.pop(result, None) for result in op.results]
+        gs = [cotangents.pop(result, None) for result in op.results]
         outs = [self.name(result, at) for result in op.results]
-        gs = [self.zeros_like(r, at) if g is None else g for r, g in zip(op.results, given, strict=True)]
         operands = [self.name(operand, at) for operand in op.operands]
-        if len(gs) == 1:
-            answer = op.vjp(gs[0], outs[0], *operands)
-        else:  # ops of several results take tuples
-            answer = op.vjp(tuple(gs), tuple(outs), *operands)  # pyright: ignore[reportArgumentType]
-        answers = answer if isinstance(answer, tuple) else (answer,)
-        for index, (operand, cotangent) in enumerate(zip(op.operands, answers, strict=True)):
-            mark_clear(gs[0], cotangent)
-            if cotangent is not None and operand in self.activity.live:
-                if op.scales(index) and (op.singular or op.results[0] not in self.needed):
-                    cotangent = annihilated(cotangent, gs[0])
-                self.add(cotangents, operand, cotangent, at)
+        for g, result, given in _asked(op, gs):
+            answers = op.cotangents(given, outs, operands)
+            for index, (operand, cotangent) in enumerate(zip(op.operands, answers, strict=True)):
+                mark_clear(g, cotangent)
+                if cotangent is not None and operand in self.activity.live:
+                    if op.scales(index) and (op.singular or result not in self.needed):
+                        assert isinstance(cotangent, Expr), "what is added in place has no factor"
+                        cotangent = annihilated(cotangent, g)
+                    self.add(cotangents, operand, cotangent, at)
+
+
+def _asked(op: NdOp, gs: Sequence[Expr | None]) -> Iterator[tuple[Expr, SSAValue, Given]]:
+    """What an op is asked: a result and its cotangent, and all cotangents that are given at once.
+
+    Of several results, each is asked for alone if there are factors: a cotangent that is exactly 0 annihilates its own
+    factors and no other's.
+    """
+    found = [(place, g, op.results[place]) for place, g in enumerate(gs) if g is not None]
+    if len(found) > 1 and any(map(op.scales, range(len(op.operands)))):
+        for place, g, result in found:
+            yield g, result, [g if other == place else None for other in range(len(gs))]
+    else:
+        _, g, result = found[0]
+        yield g, result, gs

@@ -11,7 +11,6 @@ pass only touches writes made by it, and never the user's, which keep their bits
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
@@ -20,7 +19,7 @@ from xdsl.passes import ModulePass
 
 from mlirad.autodiff.updates import subset_of
 from mlirad.dialect.core.expr import Expr
-from mlirad.dialect.core.op import NdOp, read_subset, written_subset
+from mlirad.dialect.core.op import Cotangent, NdOp, read_subset, written_subset
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.xdsl_support.traversal import ops_inside
 
@@ -68,7 +67,7 @@ class CancelClears(ModulePass):
                     clear.results[0].replace_all_uses_with(cleared.array)
 
 
-def mark_clear(g: Expr, cotangent: Any) -> None:
+def mark_clear(g: Expr, cotangent: Cotangent) -> None:
     """Remember that `cotangent`, which a rule made of the cotangent g, is g with a place cleared, if it is that."""
     clear = cotangent.value.owner if isinstance(cotangent, Expr) else None
     write = None if clear is None else written_subset(clear)

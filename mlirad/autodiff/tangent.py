@@ -5,7 +5,7 @@ Reads: a function of func, scf and nd ops. Writes: the same function with tangen
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func, scf
@@ -18,8 +18,9 @@ from mlirad.autodiff.callees import Pushed, retarget
 from mlirad.autodiff.naming import hint_cotangent
 from mlirad.autodiff.sizes import size_value, unknown_axes, zeros
 from mlirad.dialect.core import types
+from mlirad.dialect.core.derivative import total
 from mlirad.dialect.core.expr import Expr, building, located
-from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.core.op import Given, NdOp
 from mlirad.dialect.ops.choice import annihilated
 from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.effects import is_terminator
@@ -58,27 +59,25 @@ class Tangent:
         given = [self.tangents.get(operand) for operand in op.operands]
         if all(tangent is None for tangent in given):
             return
-        out, operands = Expr(op.results[0]), [Expr(operand) for operand in op.operands]
-        if not op.singular:
-            tangent = op.jvp(given, out, *operands)
-        else:
-            tangent = self._masked(op, given, out, operands)
-        if tangent is not None:
-            hint_cotangent(tangent.value, op.results[0])
-            self.tangents[op.results[0]] = tangent
+        outs, operands = [Expr(result) for result in op.results], [Expr(operand) for operand in op.operands]
+        rule = self._masked if op.singular else op.__class__.tangents
+        for result, tangent in zip(op.results, rule(op, given, outs, operands), strict=True):
+            if tangent is not None:
+                hint_cotangent(tangent.value, result)
+                self.tangents[result] = tangent
 
-    def _masked(self, op: NdOp, given: list[Expr | None], out: Expr, operands: list[Expr]) -> Expr | None:
+    def _masked(self, op: NdOp, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
         """Operand by operand, so that a tangent that is exactly 0 annihilates its own factor and no other."""
-        total: Expr | None = None
+        totals: list[Expr | None] = [None] * len(outs)
         for index, tangent in enumerate(given):
             if tangent is None:
                 continue
             alone = [tangent if place == index else None for place in range(len(given))]
-            term = op.jvp(alone, out, *operands)
-            if term is not None:
-                term = annihilated(term, tangent) if op.scales(index) else term
-                total = term if total is None else total + term
-        return total
+            terms = op.tangents(alone, outs, operands)
+            if op.scales(index):
+                terms = [None if term is None else annihilated(term, tangent) for term in terms]
+            totals = list(map(total, totals, terms))
+        return totals
 
     def of(self, value: SSAValue) -> Expr:
         """The tangent of a value; zeros, made at the insertion point, if it has none."""

@@ -15,7 +15,7 @@ EMITTERS = frozenset({"mlirad.dialect.core.expr", "xdsl.builder", "xdsl.pattern_
 CHANGING_METHODS = frozenset(
     "add_arg add_block add_op add_ops clone create detach drop_all_references erase erase_arg erase_op insert_arg "
     "insert_op insert_op_after insert_op_before insert_ops_after insert_ops_before move_blocks rebuild recomputed "
-    "replace_all_uses_with replace_uses_with_if split_before".split()
+    "replace_all_uses_with replace_uses_with_if result_on split_before".split()
 )
 CHANGED_ATTRIBUTES = frozenset({"attributes", "location", "name_hint", "operands", "properties", "results"})
 

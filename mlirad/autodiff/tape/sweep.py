@@ -135,7 +135,7 @@ class Sweep:
                 case Count(by=by):
                     return _count(operands, by, self.replays[block_of(value)].counter)
                 case Recompute(op=op):
-                    return _recompute(op, operands)
+                    return _recompute(op, operands)[op.results.index(value)]
                 case ReadFinal(written=written):
                     final, *places = map(Expr, operands)
                     return written.read(final, places).value
@@ -196,8 +196,8 @@ def _count(operands: Sequence[SSAValue], by: int, counter: SSAValue | None) -> S
     return (Expr(operands[0]) + moved).value if operands else moved.value
 
 
-def _recompute(op: Operation, operands: Sequence[SSAValue]) -> SSAValue:
-    """The op once more, on the operands as the reverse sweep has them."""
+def _recompute(op: Operation, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """The results of the op once more, on the operands as the reverse sweep has them."""
     if isinstance(op, NdOp):
-        return op.recomputed(*operands).value
-    return insert(op.clone(dict(zip(op.operands, operands, strict=True)))).results[0]
+        return [result.value for result in op.recomputed(*operands)]
+    return insert(op.clone(dict(zip(op.operands, operands, strict=True)))).results

@@ -124,8 +124,16 @@ def _placed(op: OpT) -> OpT:
 
 def emit(
     op_class: type[TypedOp], *operands: Expr | SSAValue, result_type: Attribute | None = None, **attributes: Any
-) -> Any:
-    """Emit an op; its result types come from its type rule. Gives an Expr, or a tuple where there are several results.
+) -> Expr:
+    """Emit an op of one result, and give it; see `emit_all`."""
+    (result,) = emit_all(op_class, *operands, result_type=result_type, **attributes)
+    return result
+
+
+def emit_all(
+    op_class: type[TypedOp], *operands: Expr | SSAValue, result_type: Attribute | None = None, **attributes: Any
+) -> tuple[Expr, ...]:
+    """Emit an op, and give its results; their types come from its type rule.
 
     result_type is for the ops whose operands leave it open (cast, broadcast, reshape, full).
     Raises ShapeError or DTypeError, without a place, where the rule refuses the operands.
@@ -135,7 +143,7 @@ def emit(
     results = op_class.infer([value.type for value in values], properties, result_type)
     place = current_location()
     op = _placed(op_class.create(operands=values, result_types=results, properties=properties, location=place))
-    return Expr(op.results[0]) if len(op.results) == 1 else tuple(Expr(result) for result in op.results)
+    return tuple([Expr(result) for result in op.results])
 
 
 def constant(value: Any, type: Attribute) -> Expr:

@@ -16,7 +16,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, emit
+from mlirad.dialect.core.expr import Expr, emit, emit_all
 from mlirad.dialect.core.intervals import UNKNOWN, Integer, Interval, Proofs, Values
 from mlirad.dialect.core.registry import TypedOp, require_free, spell
 from mlirad.dialect.core.subset import Change, Subset
@@ -32,6 +32,12 @@ class At:
     """A cotangent that touches only a part of its operand: `add(accumulator)` adds it in place."""
 
     add: Callable[[Expr], Expr]
+
+
+Cotangent = Expr | At | None
+"""What an op gives for an operand; None stands for zeros."""
+Given = Sequence[Expr | None]
+"""The cotangents of an op's results, or the tangents of its operands; None stands for zeros."""
 
 
 @dataclass(frozen=True)
@@ -110,17 +116,17 @@ class NdOp(TypedOp):
         harmless: ClassVar[float]
         partial: ClassVar[frozenset[int]]
 
-    def reference(self, *arrays: Any) -> Any:
-        """What the op computes, by NumPy."""
-        return self.spellings[0](*arrays)
+    def reference(self, *arrays: Any, **named: Any) -> Any:
+        """What the op computes, by NumPy: a number or an array, a tuple of them where there are several results."""
+        return self.spellings[0](*arrays, **named)
 
     @abstractmethod
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        """The cotangents of the operands, one each (not a tuple, where there is one operand): Expr, At, or None."""
+    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+        """The cotangents of the operands, for those of the results, one of which at least is given."""
 
     @abstractmethod
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        """The tangent of the result; None stands for a zero tangent."""
+    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        """The tangents of the results, for those of the operands."""
 
     def scales(self, index: int) -> bool:
         """Whether the cotangent of operand `index` is the result's, times a factor that may not be finite."""
@@ -138,8 +144,8 @@ class NdOp(TypedOp):
     def loops(self) -> Generic | Composed | Upstream | SizeOf:
         """What the op is upstream."""
 
-    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
-        """What gives an unknown size of the result: an i64 operand, or an axis of an operand; None: the op itself."""
+    def size_source(self, axis: int, result: int = 0) -> SSAValue | tuple[SSAValue, int] | None:
+        """What gives an unknown size of a result: an i64 operand, or an axis of an operand; None: the op itself."""
         if self.memory.overwrites is not None:
             return self.operands[self.memory.overwrites], axis
         answer = self.loops()
@@ -147,7 +153,7 @@ class NdOp(TypedOp):
             return None
         *reads, write = answer.maps
         if answer.sizes:
-            return self.operands[len(reads) + types.shape(self.results[0].type)[:axis].count(-1)]
+            return self.operands[len(reads) + types.shape(self.results[result].type)[:axis].count(-1)]
         found = (
             (operand, place)
             for operand, read in zip(self.operands, reads, strict=True)
@@ -212,13 +218,19 @@ class NdOp(TypedOp):
         """The part of an array that the op reads and gives, or changes and leaves the rest; None: it may be all."""
         return None
 
-    def rebuild(self, *operands: Expr) -> Expr:
-        """The same op on other operands."""
-        return emit(type(self), *operands, result_type=self.results[0].type, **self.properties)
+    def rebuild(self, *operands: Expr) -> tuple[Expr, ...]:
+        """The results of the same op on other operands."""
+        asked = self.results[0].type if self.results else None
+        return emit_all(type(self), *operands, result_type=asked, **self.properties)
 
-    def recomputed(self, *operands: SSAValue) -> Expr:
-        """How a value computed once is computed again: by the same op. A check has been passed, and is not repeated."""
-        return self.rebuild(*(Expr(operand) for operand in operands))
+    def result_on(self, *operands: Expr) -> Expr:
+        """The one result of the same op on other operands."""
+        (result,) = self.rebuild(*operands)
+        return result
+
+    def recomputed(self, *operands: SSAValue) -> tuple[Expr, ...]:
+        """How results are computed again: by the same op. A check has been passed, and is not repeated."""
+        return self.rebuild(*map(Expr, operands))
 
     def verify_(self) -> None:
         try:

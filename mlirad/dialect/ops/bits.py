@@ -15,7 +15,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, emit
 from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
-from mlirad.dialect.ops.elementwise import BinaryOp, ElementwiseOp, UnaryOp, choose, compare, number, scalar_op
+from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, choose, compare, number, scalar_op
 from mlirad.errors import DTypeError
 
 
@@ -32,7 +32,7 @@ class BitsOp(BinaryOp):
     def accept(cls, type: Attribute) -> Attribute:
         return integers(cls.name, type)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[None, None]:
         return None, None
 
 
@@ -41,8 +41,8 @@ class ConnectiveOp(BitsOp):
 
     UPSTREAM: ClassVar[type[Operation]]
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        return scalar_op(self.UPSTREAM, *elements)
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return scalar_op(self.UPSTREAM, x, y)
 
 
 @op(np.bitwise_and)
@@ -79,11 +79,10 @@ class BitNotOp(UnaryOp):
     def accept(cls, type: Attribute) -> Attribute:
         return integers(cls.name, type)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> None:
         return None
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        (x,) = elements
+    def scalar(self, x: SSAValue) -> SSAValue:
         return scalar_op(arith.XOrIOp, x, number(-1, x.type))
 
 
@@ -93,8 +92,7 @@ class ShiftLeftOp(BitsOp):
 
     name = "nd.shift_left"
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        x, y = elements
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
         inside, count = _count(y)
         return choose(inside, scalar_op(arith.ShLIOp, x, count), number(0, x.type))
 
@@ -105,8 +103,7 @@ class ShiftRightOp(BitsOp):
 
     name = "nd.shift_right"
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        x, y = elements
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
         inside, count = _count(y)
         if types.is_unsigned(self.element):
             return choose(inside, scalar_op(arith.ShRUIOp, x, count), number(0, x.type))
@@ -126,7 +123,7 @@ def _count(y: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 
 @op()
-class FloatBitsOp(ElementwiseOp):
+class FloatBitsOp(UnaryOp):
     """The bits of a float64, as an i64: how a float gets into the message of an exception. It has no derivative."""
 
     name = "nd.float_bits"
@@ -142,14 +139,14 @@ class FloatBitsOp(ElementwiseOp):
             raise DTypeError(f"{cls.name} is defined on {types.F64} scalars only")
         return [types.I64]
 
-    def reference(self, *arrays: Any) -> Any:
-        return np.float64(arrays[0]).view(np.int64)
+    def reference(self, x: Any) -> Any:
+        return np.float64(x).view(np.int64)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> None:
         return None
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        return scalar_op(arith.BitcastOp, *elements, asked=types.I64)
+    def scalar(self, x: SSAValue) -> SSAValue:
+        return scalar_op(arith.BitcastOp, x, asked=types.I64)
 
 
 def float_bits(x: Expr) -> Expr:

@@ -15,10 +15,11 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand_def
 
 from mlirad.dialect.core import intervals, types
+from mlirad.dialect.core.derivative import InertOp
 from mlirad.dialect.core.effect_table import MayFail
-from mlirad.dialect.core.expr import Expr, emit, insert
+from mlirad.dialect.core.expr import Expr, emit, emit_all, insert
 from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
-from mlirad.dialect.core.op import NdOp, Upstream, op
+from mlirad.dialect.core.op import Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import compare, number
 from mlirad.dialect.ops.indexing import WrapIndexOp, is_in_range, wrap_index
@@ -44,19 +45,13 @@ Number = Any
 """A NumPy number."""
 
 
-class EffectOp(NdOp):
+class EffectOp(InertOp):
     """An op that may leave the kernel; it has no derivative."""
 
     traits = traits_def(MayFail())
 
     def passed(self, *operands: Number | None) -> Sequence[Number] | None:
         """The results, if the known operands (the others are None) prove that the op does not fail; else None."""
-        return None
-
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        return tuple(None for _ in operands) if len(operands) != 1 else None
-
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
         return None
 
 
@@ -93,8 +88,7 @@ class CheckOp(EffectOp):
     def established(self, proofs: Proofs) -> Sequence[Values]:
         return proofs.checked(self.ok)
 
-    def reference(self, *arrays: Any) -> Any:
-        ok, *arguments = arrays
+    def reference(self, ok: Any, *arguments: Any) -> Any:
         if not ok:
             raise CheckFailed(self.error.data, message_of(self.message.data, [int(a) for a in arguments]))
 
@@ -130,8 +124,7 @@ class CheckIndexOp(EffectOp):
     def message(self) -> str:
         return f"index {{0}} is out of bounds for axis {self.axis.value.data} with size {{1}}"
 
-    def reference(self, *arrays: Any) -> Any:
-        index, size = arrays
+    def reference(self, index: Any, size: Any) -> Any:
         if not -size <= index < size:
             raise CheckFailed("IndexError", self.message.format(int(index), int(size)))
         return np.int64(index + size if index < 0 else index)
@@ -152,8 +145,8 @@ class CheckIndexOp(EffectOp):
     def established(self, proofs: Proofs) -> Sequence[Values]:
         return (proofs.sum_of(self.size).shifted(-1) - proofs.sum_of(self.index),)
 
-    def recomputed(self, *operands: SSAValue) -> Expr:
-        return emit(WrapIndexOp, *operands)
+    def recomputed(self, *operands: SSAValue) -> tuple[Expr, ...]:
+        return (emit(WrapIndexOp, *operands),)
 
     def passed(self, *operands: Number | None) -> Sequence[Number] | None:
         index, size = operands
@@ -179,4 +172,4 @@ def check_index(index: Expr, size: Expr, axis: int) -> Expr:
 
 def check(ok: Expr, error: str, message: str, *arguments: Expr) -> None:
     """Raise `error` at run time, with `message` ({0}, {1}: the i64 arguments), unless ok."""
-    emit(CheckOp, ok, *arguments, error=error, message=message)
+    emit_all(CheckOp, ok, *arguments, error=error, message=message)

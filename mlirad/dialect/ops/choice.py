@@ -12,9 +12,10 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def, var_operand_def
 
 from mlirad.dialect.core import intervals, types
+from mlirad.dialect.core.derivative import only
 from mlirad.dialect.core.expr import Expr, emit, where
 from mlirad.dialect.core.intervals import Integer, Interval, Proofs
-from mlirad.dialect.core.op import op
+from mlirad.dialect.core.op import Cotangent, Generic, Given, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import (
     BinaryOp,
@@ -47,8 +48,7 @@ class ExtremumOp(BinaryOp):
     def prefers(self, x: Expr, y: Expr) -> Expr:
         """Where x is chosen."""
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        x, y = operands
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         tied = where(x == y, 0.5 * g, 0.0)
         return where(self.prefers(x, y), g, tied), where(self.prefers(y, x), g, tied)
 
@@ -61,11 +61,11 @@ class ExtremumOp(BinaryOp):
                 return [operand]
         return None
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
         floating, signed, unsigned = self.KINDS
         if types.is_float(self.element):
-            return scalar_op(floating, *elements)
-        return scalar_op(unsigned if types.is_unsigned(self.element) else signed, *elements)
+            return scalar_op(floating, x, y)
+        return scalar_op(unsigned if types.is_unsigned(self.element) else signed, x, y)
 
 
 @op(np.maximum, linear=True, partial=(0, 1))
@@ -123,18 +123,18 @@ class SelectOp(ElementwiseOp):
     def element(self) -> Attribute:
         return types.element_type(self.operands[1].type)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        condition = operands[0]
+    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+        g, condition = only(gs), operands[0]
         return None, where(condition, g, 0.0), where(condition, 0.0, g)
 
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        _, x, y = tangents
-        if x is None and y is None:
-            return None
-        return where(operands[0], 0.0 if x is None else x, 0.0 if y is None else y)
+    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        _, dx, dy = given
+        if dx is None and dy is None:
+            return (None,)
+        return (where(operands[0], 0.0 if dx is None else dx, 0.0 if dy is None else dy),)
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        return choose(*elements)
+    def loops(self) -> Generic:
+        return self.by_element(choose)
 
     def integer(self, *operands: Interval) -> Integer:
         return intervals.selected(*operands)
@@ -164,27 +164,28 @@ class AnnihilateOp(ElementwiseOp):
         require_same(cls.name, operands)
         return [floats(cls.name, operands[0])]
 
-    def reference(self, *arrays: Any) -> Any:
-        x, *factors = arrays
+    def reference(self, x: Any, *factors: Any) -> Any:
         holds = np.isnan(x) & np.all([factor == 0 for factor in factors], axis=0)
         return np.where(holds, np.zeros_like(x), x)[()]
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
         x, *factors = operands
         holds = x != x
         for factor in factors:
             holds = holds & (factor == 0)
-        return where(holds, 0.0, g), *(None for _ in factors)
+        return where(holds, 0.0, only(gs)), *(None for _ in factors)
 
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        tangent, *moved = tangents
-        return None if tangent is None else annihilated(tangent, *operands[1:], *(t for t in moved if t is not None))
+    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        dx, *moved = given
+        return (None if dx is None else annihilated(dx, *operands[1:], *(t for t in moved if t is not None)),)
 
     def scales(self, index: int) -> bool:
         return False  # its rule selects
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        x, *factors = elements
+    def loops(self) -> Generic:
+        return self.by_element(self._scalar)
+
+    def _scalar(self, x: SSAValue, *factors: SSAValue) -> SSAValue:
         zero, holds = number(0.0, x.type), compare("uno", x, x)
         for factor in factors:
             holds = scalar_op(arith.AndIOp, holds, compare("oeq", factor, zero))

@@ -18,7 +18,6 @@ from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import (
     BinaryOp,
-    ElementwiseOp,
     UnaryOp,
     booleans,
     compare,
@@ -31,7 +30,7 @@ from mlirad.errors import ShapeError
 _OPPOSITES = {"slt": "sge", "sge": "slt", "sle": "sgt", "sgt": "sle", "eq": "ne", "ne": "eq"}
 
 
-class ComparisonOp(ElementwiseOp):
+class ComparisonOp(BinaryOp):
     """A relation of two numbers. Its derivative is 0."""
 
     # (of floats, of signed integers, of unsigned integers and booleans)
@@ -49,7 +48,7 @@ class ComparisonOp(ElementwiseOp):
         require_same(cls.name, operands)
         return [types.with_element(operands[0], types.I1)]
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[None, None]:
         return None, None
 
     def implied(self, proofs: Proofs, truth: bool) -> Sequence[Values]:
@@ -79,11 +78,11 @@ class ComparisonOp(ElementwiseOp):
                 return [constant(truth, types.I1).value]
         return None
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
         floating, signed, unsigned = self.PREDICATES
         if types.is_float(self.element):
-            return compare(floating, *elements)
-        return compare(unsigned if types.is_unsigned(self.element) else signed, *elements)
+            return compare(floating, x, y)
+        return compare(unsigned if types.is_unsigned(self.element) else signed, x, y)
 
 
 @op(np.equal)
@@ -143,11 +142,11 @@ class LogicalOp(BinaryOp):
     def accept(cls, type: Attribute) -> Attribute:
         return booleans(cls.name, type)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[None, None]:
         return None, None
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        return scalar_op(self.UPSTREAM, *elements)
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return scalar_op(self.UPSTREAM, x, y)
 
 
 @op(np.logical_and)
@@ -185,16 +184,15 @@ class LogicalNotOp(UnaryOp):
     def accept(cls, type: Attribute) -> Attribute:
         return booleans(cls.name, type)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> None:
         return None
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        (x,) = elements
+    def scalar(self, x: SSAValue) -> SSAValue:
         return scalar_op(arith.XOrIOp, x, number(1, types.I1))
 
 
 @op(linear=True)
-class CastOp(ElementwiseOp):
+class CastOp(UnaryOp):
     """x in another element type, as NumPy's astype. Between floats it is linear; else its derivative is 0."""
 
     name = "nd.cast"
@@ -214,16 +212,14 @@ class CastOp(ElementwiseOp):
     def target(self) -> Attribute:
         return types.element_type(self.results[0].type)
 
-    def reference(self, *arrays: Any) -> Any:
-        return as_dtype(np.asarray(arrays[0]), types.to_dtype(self.target))[()]
+    def reference(self, x: Any) -> Any:
+        return as_dtype(np.asarray(x), types.to_dtype(self.target))[()]
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        (x,) = operands
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr | None:
         return cast(g, x.element) if types.is_float(x.type) else None
 
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        (tangent,) = tangents
-        return cast(tangent, self.target) if tangent is not None and types.is_float(out.type) else None
+    def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr | None:
+        return cast(dx, self.target) if types.is_float(out.type) else None
 
     def is_finite(self) -> bool:
         return not types.is_float(self.x.type)
@@ -233,8 +229,7 @@ class CastOp(ElementwiseOp):
             intervals.same(*operands) if isinstance(types.element_type(self.x.type), IntegerType) else intervals.UNKNOWN
         )
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        (x,) = elements
+    def scalar(self, x: SSAValue) -> SSAValue:
         source, target = self.element, self.target
         if target == types.I1:
             return compare("une" if types.is_float(source) else "ne", x, number(0, x.type))

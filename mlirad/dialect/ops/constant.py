@@ -13,6 +13,7 @@ from xdsl.irdl import operand_def, opt_operand_def, prop_def, result_def, var_op
 
 from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.attributes import dense, value_of
+from mlirad.dialect.core.derivative import InertOp, LinearOp
 from mlirad.dialect.core.expr import Expr, constant, emit, insert, sum_of
 from mlirad.dialect.core.intervals import Integer, Interval
 from mlirad.dialect.core.op import Generic, NdOp, PureOp, Upstream, op
@@ -22,7 +23,7 @@ from mlirad.errors import DTypeError, ShapeError
 
 
 @op(np.array)
-class ConstantOp(PureOp):
+class ConstantOp(InertOp, PureOp):
     """A number or an array that is known."""
 
     name = "nd.constant"
@@ -39,7 +40,7 @@ class ConstantOp(PureOp):
             raise DTypeError(f"nd.constant: the value {value} is not of type {result_type}")
         return [result_type]
 
-    def reference(self, *arrays: Any) -> Any:
+    def reference(self) -> Any:
         return value_of(self.value, self.result.type)
 
     def contents(self) -> Attribute:
@@ -50,12 +51,6 @@ class ConstantOp(PureOp):
 
     def is_finite(self) -> bool:
         return bool(np.isfinite(self.reference()).all())
-
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        return ()
-
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        return None
 
     def loops(self) -> Upstream:
         return Upstream(self._build)
@@ -84,7 +79,7 @@ def is_nonzero(value: SSAValue) -> bool:
 
 
 @op(np.full, cost=0, linear=True)
-class FullOp(PureOp):
+class FullOp(LinearOp):
     """An array of one number; the operands after it are its unknown sizes, in order."""
 
     name = "nd.full"
@@ -103,8 +98,7 @@ class FullOp(PureOp):
             raise ShapeError(f"nd.full: {len(operands) - 1} sizes for {result_type}")
         return [result_type]
 
-    def reference(self, *arrays: Any) -> Any:
-        value, *sizes = arrays
+    def reference(self, value: Any, *sizes: Any) -> Any:
         given = iter(sizes)
         shape = [int(next(given)) if size < 0 else size for size in types.shape(self.result.type)]
         return np.full(shape, value, types.to_dtype(types.element_type(self.result.type)))
@@ -115,13 +109,10 @@ class FullOp(PureOp):
     def is_finite(self) -> bool:
         return is_finite(self.value)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        return sum_of(g), *(None for _ in operands[1:])
+    def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> Expr:
+        return sum_of(g)
 
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
-
-    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+    def size_source(self, axis: int, result: int = 0) -> SSAValue | tuple[SSAValue, int] | None:
         return self.sizes[types.shape(self.result.type)[:axis].count(-1)]
 
     def loops(self) -> Upstream:
@@ -133,7 +124,7 @@ class FullOp(PureOp):
 
 
 @op()
-class ArangeOp(PureOp):
+class ArangeOp(InertOp, PureOp):
     """0, 1, 2, ...; the operand is the size, if it is unknown."""
 
     name = "nd.arange"
@@ -152,15 +143,9 @@ class ArangeOp(PureOp):
             raise ShapeError(f"nd.arange: {len(operands)} sizes for {result_type}")
         return [result_type]
 
-    def reference(self, *arrays: Any) -> Any:
-        (size,) = arrays or types.shape(self.result.type)
+    def reference(self, *sizes: Any) -> Any:
+        (size,) = sizes or types.shape(self.result.type)
         return np.arange(size, dtype=np.int64)
-
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        return tuple(None for _ in operands)
-
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        return None
 
     def loops(self) -> Generic:
         return Generic(((0,),), self._number, sizes=len(self.operands), counters=(0,))

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.derivative import TwoOperandsOp, total
 from mlirad.dialect.core.expr import Expr, emit
 from mlirad.dialect.core.op import Generic, PureOp, op
 from mlirad.dialect.core.registry import Properties
@@ -28,7 +29,7 @@ def labels_of(spec: str) -> tuple[str, str, str]:
 
 
 @op(np.einsum, cost=2)
-class ContractOp(PureOp):
+class ContractOp(TwoOperandsOp, PureOp):
     """Einstein's sum of two operands: `"ij,jk->ik"` is the matrix product.
 
     No label occurs twice in one operand, and a label of one operand is in the other or in the result.
@@ -70,22 +71,19 @@ class ContractOp(PureOp):
     def labels(self) -> tuple[str, str, str]:
         return labels_of(self.spec.data)
 
-    def reference(self, *arrays: Any) -> Any:
+    def reference(self, x: Any, y: Any) -> Any:
         dtype = types.to_dtype(types.element_type(self.x.type))
-        return np.asarray(np.einsum(self.spec.data, *arrays)).astype(dtype)[()]
+        return np.asarray(np.einsum(self.spec.data, x, y)).astype(dtype)[()]
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        x, y = operands
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         lhs, rhs, result = self.labels
         left, right = contract(f"{result},{rhs}->{lhs}", g, y), contract(f"{lhs},{result}->{rhs}", x, g)
         # A contraction without axes is a scalar; the operand may be an array without axes.
         return reshape(left, x.type), reshape(right, y.type)
 
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        (x, y), (dx, dy) = operands, tangents
-        left = None if dx is None else self.rebuild(dx, y)
-        right = None if dy is None else self.rebuild(x, dy)
-        return left + right if left is not None and right is not None else left if right is None else right
+    def jvp(self, dx: Expr | None, dy: Expr | None, out: Expr, x: Expr, y: Expr) -> Expr | None:
+        left = None if dx is None else self.result_on(dx, y)
+        return total(left, None if dy is None else self.result_on(x, dy))
 
     def loops(self) -> Generic:
         lhs, rhs, result = self.labels
@@ -93,12 +91,10 @@ class ContractOp(PureOp):
         maps = tuple(tuple(order.index(label) for label in labels) for labels in (lhs, rhs, result))
         return Generic(maps, self._step, 0) if len(order) > len(result) else Generic(maps, self._product)
 
-    def _product(self, *elements: SSAValue) -> SSAValue:
-        x, y = elements
+    def _product(self, x: SSAValue, y: SSAValue) -> SSAValue:
         return scalar_op(arith.MulfOp if types.is_float(x.type) else arith.MuliOp, x, y)
 
-    def _step(self, *elements: SSAValue) -> SSAValue:
-        x, y, accumulator = elements
+    def _step(self, x: SSAValue, y: SSAValue, accumulator: SSAValue) -> SSAValue:
         kind = arith.AddfOp if types.is_float(x.type) else arith.AddiOp
         return scalar_op(kind, accumulator, self._product(x, y))
 

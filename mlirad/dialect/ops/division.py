@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.ir import SSAValue
@@ -25,11 +23,10 @@ class FloorDivOp(BinaryOp):
     def integer(self, *operands: Interval) -> Integer:
         return intervals.floor_quotient(*operands)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[None, None]:
         return None, None
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        x, y = elements
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
         if types.is_float(self.element):
             return _float_quotient(x, y)
         return _integer_quotient(x, y, types.is_unsigned(self.element))
@@ -44,12 +41,10 @@ class ModOp(BinaryOp):
     def integer(self, *operands: Interval) -> Integer:
         return intervals.remainder(*operands)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        x, y = operands
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         return g, -(g * emit(FloorDivOp, x, y))
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        x, y = elements
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
         if types.is_float(self.element):
             return _float_remainder(x, y)
         return _integer_remainder(x, y, types.is_unsigned(self.element))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math as pymath
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, math
@@ -16,6 +15,7 @@ from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
 
 from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.attributes import dense
+from mlirad.dialect.core.derivative import OneOperandOp, TwoOperandsOp, total
 from mlirad.dialect.core.expr import Expr, emit, insert, where
 from mlirad.dialect.core.intervals import Integer, Interval
 from mlirad.dialect.core.op import Generic, PureOp, op
@@ -63,11 +63,11 @@ def choose(condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
 
 
 class ElementwiseOp(PureOp):
-    """One number out of the numbers at the same place. Its Jacobian is diagonal, so that jvp follows from vjp."""
+    """One number out of the numbers at the same place. Its Jacobian is diagonal, so that jvp follows from vjp.
 
-    @abstractmethod
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        """The scalar body, in upstream ops. `self.element` has the operands' signedness, the elements do not."""
+    A family's `scalar` is the scalar body, in upstream ops. `self.element` has the operands' signedness, which the
+    elements do not have.
+    """
 
     @property
     def element(self) -> Attribute:
@@ -76,27 +76,16 @@ class ElementwiseOp(PureOp):
     def scales(self, index: int) -> bool:
         return not self.linear
 
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        """The sum over the operands of d out / d operand * tangent: with a diagonal Jacobian, vjp(tangent)."""
-        total: Expr | None = None
-        for index, tangent in enumerate(tangents):
-            if tangent is None:
-                continue
-            cotangents = self.vjp(tangent, out, *operands)
-            term = cotangents[index] if isinstance(cotangents, tuple) else cotangents
-            if term is not None:
-                total = term if total is None else total + term
-        return total
-
-    def loops(self) -> Generic:
+    def by_element(self, scalar: Callable[..., SSAValue]) -> Generic:
+        """`loops()`, of the scalar body."""
         every = tuple(range(len(types.shape(self.results[0].type))))
-        return Generic((every,) * (len(self.operands) + 1), self.scalar)
+        return Generic((every,) * (len(self.operands) + 1), scalar)
 
 
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
 
-class UnaryOp(ElementwiseOp):
+class UnaryOp(OneOperandOp, ElementwiseOp):
     x = operand_def(_T)
     result = result_def(_T)
     assembly_format = "$x attr-dict `:` type($x)"
@@ -112,8 +101,20 @@ class UnaryOp(ElementwiseOp):
         """The type, where the op is defined on it. Raises DTypeError."""
         return floats(cls.name, type)
 
+    @abstractmethod
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr | None: ...
 
-class BinaryOp(ElementwiseOp):
+    def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr | None:
+        return self.vjp(dx, out, x)
+
+    @abstractmethod
+    def scalar(self, x: SSAValue) -> SSAValue: ...
+
+    def loops(self) -> Generic:
+        return self.by_element(self.scalar)
+
+
+class BinaryOp(TwoOperandsOp, ElementwiseOp):
     x = operand_def(_T)
     y = operand_def(_T)
     result = result_def(_T)
@@ -130,6 +131,19 @@ class BinaryOp(ElementwiseOp):
     def accept(cls, type: Attribute) -> Attribute:
         """The type, where the op is defined on it. Raises DTypeError."""
         return numbers(cls.name, type)
+
+    @abstractmethod
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr | None, Expr | None]: ...
+
+    def jvp(self, dx: Expr | None, dy: Expr | None, out: Expr, x: Expr, y: Expr) -> Expr | None:
+        of_x = None if dx is None else self.vjp(dx, out, x, y)[0]
+        return total(of_x, None if dy is None else self.vjp(dy, out, x, y)[1])
+
+    @abstractmethod
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue: ...
+
+    def loops(self) -> Generic:
+        return self.by_element(self.scalar)
 
 
 def floats(name: str, type: Attribute) -> Attribute:
@@ -175,11 +189,11 @@ class AddOp(BinaryOp):
     def integer(self, *operands: Interval) -> Integer:
         return intervals.total(*operands)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         return g, g
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        return scalar_op(_pick(self.element, arith.AddfOp, arith.AddiOp), *elements)
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return scalar_op(_pick(self.element, arith.AddfOp, arith.AddiOp), x, y)
 
 
 @op(np.subtract, linear=True)
@@ -191,11 +205,11 @@ class SubOp(BinaryOp):
     def integer(self, *operands: Interval) -> Integer:
         return intervals.difference(*operands)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         return g, -g
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        return scalar_op(_pick(self.element, arith.SubfOp, arith.SubiOp), *elements)
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return scalar_op(_pick(self.element, arith.SubfOp, arith.SubiOp), x, y)
 
 
 @op(np.multiply)
@@ -207,15 +221,14 @@ class MulOp(BinaryOp):
     def integer(self, *operands: Interval) -> Integer:
         return intervals.product(*operands)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        x, y = operands
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         return g * y, g * x
 
     def scales(self, index: int) -> bool:
         return not is_finite(self.operands[1 - index])
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        return scalar_op(_pick(self.element, arith.MulfOp, arith.MuliOp), *elements)
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return scalar_op(_pick(self.element, arith.MulfOp, arith.MuliOp), x, y)
 
 
 @op(np.divide, cost=4, singular=True)
@@ -228,16 +241,15 @@ class DivOp(BinaryOp):
     def accept(cls, type: Attribute) -> Attribute:
         return floats(cls.name, type)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        _, y = operands
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         quotient = g / y
         return quotient, -(quotient * out)
 
     def scales(self, index: int) -> bool:
         return index == 1 or not is_nonzero(self.y)
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        return scalar_op(arith.DivfOp, *elements)
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return scalar_op(arith.DivfOp, x, y)
 
 
 @op(np.negative, linear=True)
@@ -253,11 +265,10 @@ class NegOp(UnaryOp):
     def accept(cls, type: Attribute) -> Attribute:
         return numbers(cls.name, type)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return -g
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        (x,) = elements
+    def scalar(self, x: SSAValue) -> SSAValue:
         if types.is_float(self.element):
             return scalar_op(arith.NegfOp, x)
         return scalar_op(arith.SubiOp, number(0, x.type), x)
@@ -276,16 +287,15 @@ class PowOp(BinaryOp):
     def accept(cls, type: Attribute) -> Attribute:
         return floats(cls.name, type)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        x, y = operands
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         base = where(y == 0, 0.0, y * x ** (y - 1.0))
         return g * base, g * (out * np.log(where(x == 0, 1.0, x)))
 
     def is_simpler_if_known(self, index: int) -> bool:
         return index == 1  # a product of x, or a root
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        return scalar_op(math.PowFOp, *elements)
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return scalar_op(math.PowFOp, x, y)
 
 
 # --- functions --------------------------------------------------------------------------------------------------
@@ -297,11 +307,11 @@ class ExpOp(UnaryOp):
 
     name = "nd.exp"
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return g * out
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        return scalar_op(math.ExpOp, *elements)
+    def scalar(self, x: SSAValue) -> SSAValue:
+        return scalar_op(math.ExpOp, x)
 
 
 @op(np.log, cost=30, singular=True)
@@ -310,12 +320,11 @@ class LogOp(UnaryOp):
 
     name = "nd.log"
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        (x,) = operands
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return g / x
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        return scalar_op(math.LogOp, *elements)
+    def scalar(self, x: SSAValue) -> SSAValue:
+        return scalar_op(math.LogOp, x)
 
 
 @op(np.sin, pymath.sin, cost=40)
@@ -324,12 +333,11 @@ class SinOp(UnaryOp):
 
     name = "nd.sin"
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        (x,) = operands
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return g * np.cos(x)
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        return scalar_op(math.SinOp, *elements)
+    def scalar(self, x: SSAValue) -> SSAValue:
+        return scalar_op(math.SinOp, x)
 
 
 @op(np.cos, pymath.cos, cost=40)
@@ -338,12 +346,11 @@ class CosOp(UnaryOp):
 
     name = "nd.cos"
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        (x,) = operands
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return -(g * np.sin(x))
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        return scalar_op(math.CosOp, *elements)
+    def scalar(self, x: SSAValue) -> SSAValue:
+        return scalar_op(math.CosOp, x)
 
 
 @op(np.tanh, pymath.tanh, cost=50)
@@ -352,11 +359,11 @@ class TanhOp(UnaryOp):
 
     name = "nd.tanh"
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return g * (1.0 - out * out)
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        return scalar_op(math.TanhOp, *elements)
+    def scalar(self, x: SSAValue) -> SSAValue:
+        return scalar_op(math.TanhOp, x)
 
 
 @op(np.sqrt, cost=5, singular=True)
@@ -365,11 +372,11 @@ class SqrtOp(UnaryOp):
 
     name = "nd.sqrt"
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return g / (2.0 * out)
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        return scalar_op(math.SqrtOp, *elements)
+    def scalar(self, x: SSAValue) -> SSAValue:
+        return scalar_op(math.SqrtOp, x)
 
 
 @op(np.absolute, np.fabs, abs)
@@ -382,12 +389,10 @@ class AbsOp(UnaryOp):
     def accept(cls, type: Attribute) -> Attribute:
         return numbers(cls.name, type)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        (x,) = operands
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return g * emit(SignOp, x)
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        (x,) = elements
+    def scalar(self, x: SSAValue) -> SSAValue:
         if types.is_float(self.element):
             return scalar_op(math.AbsFOp, x)
         if types.is_unsigned(self.element):
@@ -406,11 +411,10 @@ class SignOp(UnaryOp):
     def accept(cls, type: Attribute) -> Attribute:
         return numbers(cls.name, type)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> None:
         return None
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        (x,) = elements
+    def scalar(self, x: SSAValue) -> SSAValue:
         zero, one, minus_one = (number(value, x.type) for value in (0, 1, -1))
         if types.is_float(self.element):
             ordered = choose(compare("oeq", x, zero), zero, x)

@@ -19,7 +19,8 @@ from xdsl.irdl import AnyAttr, VarConstraint, VarOperand, operand_def, prop_def,
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
-from mlirad.dialect.core.expr import Expr, emit, insert, where, zeros_like
+from mlirad.dialect.core.derivative import LinearOp
+from mlirad.dialect.core.expr import Expr, emit, insert, where
 from mlirad.dialect.core.op import At, PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.subset import Change, Range, Subset
@@ -27,7 +28,7 @@ from mlirad.dialect.core.upstream import counted
 from mlirad.dialect.ops.check import CheckFailed, EffectOp, call_check
 from mlirad.dialect.ops.constant import ConstantOp
 from mlirad.dialect.ops.elementwise import choose, compare, number, numbers
-from mlirad.dialect.ops.indexing import as_indices, wrap_index
+from mlirad.dialect.ops.indexing import UpdateOp, as_indices, wrap_index
 from mlirad.dialect.ops.places import mask_of
 from mlirad.errors import DTypeError, ShapeError
 
@@ -202,7 +203,7 @@ def constant_indices(index: SSAValue) -> np.ndarray | None:
 
 
 @op(partial=(0,))
-class GatherOp(IndexedOp):
+class GatherOp(IndexedOp, LinearOp):
     """t[..., i, j, ...], an array."""
 
     name = "nd.gather"
@@ -217,29 +218,20 @@ class GatherOp(IndexedOp):
     ) -> list[Attribute]:
         return [cls.places(operands[0], operands[1:], properties)]
 
-    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+    def size_source(self, axis: int, result: int = 0) -> SSAValue | tuple[SSAValue, int] | None:
         rank = len(types.shape(self.indices[0].type))
         if self.position <= axis < self.position + rank:
             return self.indices[0], axis - self.position
         kept = self._kept(len(types.shape(self.t.type)))
         return self.t, kept[axis if axis < self.position else axis - rank]
 
-    def reference(self, *arrays: Any) -> Any:
-        t, *indices = arrays
+    def reference(self, t: Any, *indices: Any) -> Any:
         require_checked(indices)
         rank = indices[0].ndim
         return np.moveaxis(self.view(t)[tuple(indices)], range(rank), range(self.position, self.position + rank)).copy()
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        indices = operands[1:]
-
-        def add(accumulator: Expr) -> Expr:
-            return emit(ScatterAddOp, g, accumulator, *indices, **self.properties)
-
-        return At(add), *(None for _ in indices)
-
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
+    def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> At:
+        return At(lambda accumulator: emit(ScatterAddOp, g, accumulator, *places, **self.properties))
 
     def subset(self) -> Subset:
         return Places(self.t, 0, self.result, tuple(self.indices), indexed=ints(self.axes), at=self.position)
@@ -265,10 +257,9 @@ def require_checked(indices: Sequence[np.ndarray]) -> None:
 # --- writing ----------------------------------------------------------------------------------------------------
 
 
-class ScatterUpdateOp(IndexedOp):
+class ScatterUpdateOp(IndexedOp, UpdateOp):
     """`t` with what is at the places changed by the array `value`, in row-major order of the index arrays."""
 
-    CHANGE: ClassVar[Change] = Change.OTHER
     value = operand_def()
     t = operand_def(_T)
     indices = var_operand_def()
@@ -282,15 +273,7 @@ class ScatterUpdateOp(IndexedOp):
         cls.values_for_places(operands, properties)
         return [operands[1]]
 
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        value, t, *indices = operands
-        if tangents[0] is None and tangents[1] is None:
-            return None
-        moved = zeros_like(value) if tangents[0] is None else tangents[0]
-        return self.rebuild(moved, zeros_like(t) if tangents[1] is None else tangents[1], *indices)
-
-    def reference(self, *arrays: Any) -> Any:
-        value, t, *indices = arrays
+    def reference(self, value: Any, t: Any, *indices: Any) -> Any:
         require_checked(indices)
         changed = t.copy()
         view, values = self.view(changed), self.aligned(value, indices[0].ndim)
@@ -339,13 +322,11 @@ class ScatterOp(ScatterUpdateOp):
     def combined(self, array: SSAValue, place: list[SSAValue], new: SSAValue) -> SSAValue:
         return new
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        value, _, *indices = operands
-        taken = self.subset().read(g, indices)  # before the write, which is the last use of g
-        if not are_distinct([index.value for index in indices]):
-            taken = emit(KeepLastOp, taken, g, *indices, **self.properties)
-        cleared = self.rebuild(zeros_like(value), g, *indices)
-        return taken, cleared, *(None for _ in indices)
+    def taken(self, g: Expr, value: Expr, places: Sequence[Expr]) -> Expr:
+        taken = super().taken(g, value, places)
+        if are_distinct([index.value for index in places]):
+            return taken
+        return emit(KeepLastOp, taken, g, *places, **self.properties)
 
 
 def are_distinct(indices: Sequence[SSAValue]) -> bool:
@@ -381,13 +362,9 @@ class ScatterAddOp(ScatterUpdateOp):
         kind = arith.AddfOp if types.is_float(new.type) else arith.AddiOp
         return insert(kind(old, new)).result
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        indices = operands[2:]
-        return self.subset().read(g, indices), g, *(None for _ in indices)
-
 
 @op(shape_only=(1,), partial=(0,))
-class KeepLastOp(IndexedOp):
+class KeepLastOp(IndexedOp, LinearOp):
     """The values that a scatter of them into an array like t would leave there, and 0 for those that it overwrites.
 
     A linear projection, and its own transpose: what makes the cotangent of a scatter's values right where places
@@ -407,8 +384,7 @@ class KeepLastOp(IndexedOp):
     ) -> list[Attribute]:
         return [numbers(cls.name, cls.values_for_places(operands, properties))]
 
-    def reference(self, *arrays: Any) -> Any:
-        value, _, *indices = arrays
+    def reference(self, value: Any, t: Any, *indices: Any) -> Any:
         require_checked(indices)
         last: dict[tuple[int, ...], tuple[int, ...]] = {}
         for point in np.ndindex(indices[0].shape):
@@ -419,11 +395,8 @@ class KeepLastOp(IndexedOp):
             target[point] = source[point]
         return kept
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        return self.rebuild(g, *operands[1:]), *(None for _ in operands[1:])
-
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
+    def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> Expr:
+        return self.result_on(g, *places)
 
     def loops(self) -> Upstream:
         return Upstream(self._build)
@@ -489,15 +462,14 @@ class CheckIndicesOp(EffectOp):
     def message(self) -> str:
         return f"index {{0}} is out of bounds for axis {self.axis.value.data} with size {{1}}"
 
-    def reference(self, *arrays: Any) -> Any:
-        indices, size = arrays
+    def reference(self, indices: Any, size: Any) -> Any:
         wrong = indices[(indices < -size) | (indices >= size)]
         if wrong.size:
             raise CheckFailed("IndexError", self.message.format(int(wrong[0]), int(size)))
         return np.where(indices < 0, indices + size, indices)
 
-    def recomputed(self, *operands: SSAValue) -> Expr:
-        return wrapped_indices(Expr(operands[0]), Expr(operands[1]))
+    def recomputed(self, *operands: SSAValue) -> tuple[Expr, ...]:
+        return (wrapped_indices(*map(Expr, operands)),)
 
     def loops(self) -> Upstream:
         return Upstream(self._build)

@@ -27,9 +27,10 @@ from xdsl.printer import Printer
 
 from mlirad.dialect.core import intervals, types, upstream
 from mlirad.dialect.core.attributes import ints
-from mlirad.dialect.core.expr import Expr, constant, dim, emit, insert, insertion_point, zeros_like
+from mlirad.dialect.core.derivative import InertOp, LinearOp, only
+from mlirad.dialect.core.expr import Expr, dim, emit, insert, insertion_point, zeros_like
 from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
-from mlirad.dialect.core.op import At, Composed, PureOp, Upstream, op
+from mlirad.dialect.core.op import At, Composed, Cotangent, Given, PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.dialect.ops.elementwise import choose, compare, number, numbers
@@ -111,7 +112,7 @@ class Element(Subset):
 
 
 @op(partial=(0,))
-class ExtractOp(PureOp):
+class ExtractOp(LinearOp):
     """t[i, j, ...], a scalar."""
 
     name = "nd.extract"
@@ -126,16 +127,11 @@ class ExtractOp(PureOp):
     ) -> list[Attribute]:
         return [_require_array(cls.name, operands[0], len(operands) - 1).element_type]
 
-    def reference(self, *arrays: Any) -> Any:
-        t, *indices = arrays
+    def reference(self, t: Any, *indices: Any) -> Any:
         return t[_place(indices)]
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        indices = operands[1:]
-        return At(lambda accumulator: emit(AddAtOp, g, accumulator, *indices)), *(None for _ in indices)
-
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
+    def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> At:
+        return At(lambda accumulator: emit(AddAtOp, g, accumulator, *places))
 
     def subset(self) -> Subset:
         return Element(self.t, 0, self.result, tuple(self.indices))
@@ -147,10 +143,40 @@ class ExtractOp(PureOp):
         return [insert(tensor.ExtractOp(t, as_indices(indices), types.element_type(t.type))).result]
 
 
-class ElementUpdateOp(PureOp):
+class UpdateOp(PureOp):
+    """An array t with a part changed by `value`: (value, t, *places).
+
+    What is there is replaced or added to, which is linear; an op with another `CHANGE` answers for its derivatives.
+    """
+
+    CHANGE: ClassVar[Change]
+
+    @abstractmethod
+    def subset(self) -> Subset: ...
+
+    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+        assert self.CHANGE in (Change.REPLACED, Change.ADDED), self.name
+        g, (value, _, *places) = only(gs), operands
+        taken = self.taken(g, value, places)  # before the write, which is the last use of g
+        kept = g if self.CHANGE is Change.ADDED else self.result_on(zeros_like(value), g, *places)
+        return taken, kept, *(None for _ in places)
+
+    def taken(self, g: Expr, value: Expr, places: Sequence[Expr]) -> Expr:
+        """The cotangent of the value."""
+        return self.subset().read(g, places, like=value)
+
+    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        assert self.CHANGE in (Change.REPLACED, Change.ADDED), self.name
+        (dvalue, dt, *_), (value, t, *places) = given, operands
+        if dvalue is None and dt is None:
+            return (None,)
+        moved = zeros_like(value) if dvalue is None else dvalue
+        return (self.result_on(moved, zeros_like(t) if dt is None else dt, *places),)
+
+
+class ElementUpdateOp(UpdateOp):
     """`t` with one element changed by the scalar `value`."""
 
-    CHANGE: ClassVar[Change] = Change.OTHER
     value = operand_def()
     t = operand_def(_T)
     indices = var_operand_def(types.I64)
@@ -165,13 +191,6 @@ class ElementUpdateOp(PureOp):
         if t.element_type != operands[0]:
             raise DTypeError(f"{cls.name}: {operands[0]} into {t}")
         return [t]
-
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        value, t, *indices = operands
-        if tangents[0] is None and tangents[1] is None:
-            return None
-        moved = zeros_like(value) if tangents[0] is None else tangents[0]
-        return self.rebuild(moved, zeros_like(t) if tangents[1] is None else tangents[1], *indices)
 
     def subset(self) -> Subset:
         return Element(self.t, 1, self.value, tuple(self.indices), self.CHANGE)
@@ -191,17 +210,10 @@ class InsertOp(ElementUpdateOp):
     name = "nd.insert"
     CHANGE: ClassVar = Change.REPLACED
 
-    def reference(self, *arrays: Any) -> Any:
-        value, t, *indices = arrays
+    def reference(self, value: Any, t: Any, *indices: Any) -> Any:
         changed = t.copy()
         changed[_place(indices)] = value
         return changed
-
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        indices = operands[2:]
-        value = emit(ExtractOp, g, *indices)  # before the write, which is the last use of g
-        cleared = emit(InsertOp, constant(0, g.element), g, *indices)
-        return value, cleared, *(None for _ in indices)
 
     def _build(self, value: SSAValue, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
         return [insert(tensor.InsertOp(value, t, as_indices(indices))).result]
@@ -214,15 +226,10 @@ class AddAtOp(ElementUpdateOp):
     name = "nd.add_at"
     CHANGE: ClassVar = Change.ADDED
 
-    def reference(self, *arrays: Any) -> Any:
-        value, t, *indices = arrays
+    def reference(self, value: Any, t: Any, *indices: Any) -> Any:
         changed = t.copy()
         changed[_place(indices)] += value
         return changed
-
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        indices = operands[2:]
-        return emit(ExtractOp, g, *indices), g, *(None for _ in indices)
 
     def _build(self, value: SSAValue, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
         places = as_indices(indices)
@@ -311,7 +318,7 @@ class Slice(Subset):
 
 
 @op(cost=0, views=0, partial=(0,))
-class ExtractSliceOp(PureOp):
+class ExtractSliceOp(LinearOp):
     """t[start : : stride] of `sizes` elements along the axes (-1: the next of the lengths); strides may be negative."""
 
     name = "nd.extract_slice"
@@ -340,29 +347,24 @@ class ExtractSliceOp(PureOp):
         array, sizes = _check_slice(cls.name, operands[0], len(operands) - 1 - unknown, properties)
         return [types.tensor(sizes, array.element_type)]
 
-    def reference(self, *arrays: Any) -> Any:
-        t, *places = arrays
+    def reference(self, t: Any, *places: Any) -> Any:
         sizes = ints(self.sizes)
         lengths = iter(places[len(sizes) :])
         known = [int(next(lengths)) if size < 0 else size for size in sizes]
         return t[_slices(t.shape, places[: len(sizes)], known, ints(self.strides))].copy()
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        places = operands[1:]
+    def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> At:
         starts = places[: len(ints(self.sizes))]
 
         def add(accumulator: Expr) -> Expr:
             return emit(AddSliceOp, g, accumulator, *starts, sizes=self.sizes, strides=self.strides)
 
-        return At(add), *(None for _ in places)
-
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
+        return At(add)
 
     def subset(self) -> Subset:
         return Slice(self.t, 0, self.result, tuple(self.places), sizes=ints(self.sizes), strides=ints(self.strides))
 
-    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+    def size_source(self, axis: int, result: int = 0) -> SSAValue | tuple[SSAValue, int] | None:
         return self.lengths[ints(self.sizes)[:axis].count(-1)]
 
     def part_of(self, axis: int) -> tuple[SSAValue, int | None, int] | None:
@@ -399,10 +401,9 @@ def add_slice(value: Expr, t: Expr, starts: Sequence[Expr], strides: Sequence[in
     return emit(AddSliceOp, value, t, *starts, sizes=value.shape, strides=strides or [1] * len(value.shape))
 
 
-class SliceUpdateOp(PureOp):
+class SliceUpdateOp(UpdateOp):
     """`t` with a slice changed by the array `value`, whose shape is the slice's, unknown sizes (-1) included."""
 
-    CHANGE: ClassVar[Change] = Change.OTHER
     value = operand_def()
     t = operand_def(_T)
     starts = var_operand_def(types.I64)
@@ -420,13 +421,6 @@ class SliceUpdateOp(PureOp):
             raise ShapeError(f"{cls.name}: {operands[0]} into a slice {list(sizes)} of {array}")
         return [array]
 
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        value, t, *starts = operands
-        if tangents[0] is None and tangents[1] is None:
-            return None
-        moved = zeros_like(value) if tangents[0] is None else tangents[0]
-        return self.rebuild(moved, zeros_like(t) if tangents[1] is None else tangents[1], *starts)
-
     def subset(self) -> Subset:
         sizes, strides = ints(self.sizes), ints(self.strides)
         return Slice(self.t, 1, self.value, tuple(self.starts), self.CHANGE, sizes, strides)
@@ -442,17 +436,10 @@ class InsertSliceOp(SliceUpdateOp):
     name = "nd.insert_slice"
     CHANGE: ClassVar = Change.REPLACED
 
-    def reference(self, *arrays: Any) -> Any:
-        value, t, *starts = arrays
+    def reference(self, value: Any, t: Any, *starts: Any) -> Any:
         changed = t.copy()
         changed[self._reference_slices(value, t, starts)] = value
         return changed
-
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        value, _, *starts = operands
-        taken = self.subset().read(g, starts, like=value)  # before the write, which is the last use of g
-        cleared = self.rebuild(zeros_like(value), g, *starts)
-        return taken, cleared, *(None for _ in starts)
 
     def loops(self) -> Upstream:
         return Upstream(self._build)
@@ -475,15 +462,10 @@ class AddSliceOp(SliceUpdateOp):
     ) -> list[Attribute]:
         return [numbers(cls.name, type) for type in super().infer(operands, properties, result_type)]
 
-    def reference(self, *arrays: Any) -> Any:
-        value, t, *starts = arrays
+    def reference(self, value: Any, t: Any, *starts: Any) -> Any:
         changed = t.copy()
         changed[self._reference_slices(value, t, starts)] += value
         return changed
-
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        value, _, *starts = operands
-        return self.subset().read(g, starts, like=value), g, *(None for _ in starts)
 
     def loops(self) -> Composed:
         return Composed(self._parts)
@@ -509,7 +491,7 @@ def _without_thin_axes(value: Expr) -> Expr:
 
 
 @op(cost=0)
-class WrapIndexOp(PureOp):
+class WrapIndexOp(InertOp, PureOp):
     """i, or i + size if i is negative."""
 
     name = "nd.wrap_index"
@@ -524,15 +506,8 @@ class WrapIndexOp(PureOp):
     ) -> list[Attribute]:
         return [i64]
 
-    def reference(self, *arrays: Any) -> Any:
-        index, size = arrays
+    def reference(self, index: Any, size: Any) -> Any:
         return np.int64(index + size if index < 0 else index)
-
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        return None, None
-
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        return None
 
     def loops(self) -> Upstream:
         return Upstream(wrap_index)

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, TensorType, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, OpResult, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def, var_operand_def
 
 from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.attributes import ints
+from mlirad.dialect.core.derivative import InertOp, LinearOp, OneOperandOp
 from mlirad.dialect.core.expr import Expr, dim, emit, insert, sum_of, unknown_dims
 from mlirad.dialect.core.intervals import Integer, Interval
 from mlirad.dialect.core.op import Generic, NdOp, PureOp, SizeOf, Upstream, op
@@ -23,20 +24,19 @@ from mlirad.dialect.core.upstream import filled, reshaped
 from mlirad.errors import DTypeError, ShapeError
 
 
-class MovementOp(PureOp):
+class MovementOp(OneOperandOp, PureOp):
     """A linear op of one operand: its tangent is itself on the tangent."""
 
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        (tangent,) = tangents
-        return None if tangent is None else self.rebuild(tangent)
+    def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr:
+        return self.result_on(dx)
 
 
-def _unchanged(*elements: SSAValue) -> SSAValue:
-    return elements[0]
+def _unchanged(element: SSAValue) -> SSAValue:
+    return element
 
 
 @op(cost=0, linear=True)
-class BroadcastOp(PureOp):
+class BroadcastOp(LinearOp):
     """x repeated along new axes: operand axis i is result axis dims[i] (increasing).
 
     The operands after x are the unknown sizes of the result, in order.
@@ -67,8 +67,7 @@ class BroadcastOp(PureOp):
             raise ShapeError(f"nd.broadcast: {len(operands) - 1} sizes for {result_type}")
         return [result_type]
 
-    def reference(self, *arrays: Any) -> Any:
-        x, *sizes = arrays
+    def reference(self, x: Any, *sizes: Any) -> Any:
         given = iter(sizes)
         shape = [int(next(given)) if size < 0 else size for size in types.shape(self.result.type)]
         kept = dict(zip(ints(self.dims), np.shape(x), strict=True))
@@ -77,13 +76,9 @@ class BroadcastOp(PureOp):
         aligned = np.reshape(x, [kept.get(axis, 1) for axis in range(len(shape))])
         return np.broadcast_to(aligned, shape).copy()
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        x, *sizes = operands
+    def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> Expr:
         axes = [axis for axis in range(len(out.shape)) if axis not in ints(self.dims)]
-        return reshape(sum_of(g, axes), x.type), *(None for _ in sizes)
-
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        return None if tangents[0] is None else self.rebuild(tangents[0], *operands[1:])
+        return reshape(sum_of(g, axes), x.type)
 
     def loops(self) -> Generic:
         every = tuple(range(len(types.shape(self.result.type))))
@@ -130,17 +125,16 @@ class ReshapeOp(MovementOp):
             raise ShapeError(f"nd.reshape: {operands[0]} has not as many elements as {result_type}")
         return [result_type]
 
-    def reference(self, *arrays: Any) -> Any:
-        (x,) = arrays
+    def reference(self, x: Any) -> Any:
         unknown = iter([np.shape(x)[axis] for axis, size in enumerate(types.shape(self.x.type)) if size < 0])
         shape = [next(unknown) if size < 0 else size for size in types.shape(self.result.type)]
         shaped = np.reshape(x, shape)
         return shaped.copy() if types.is_tensor(self.result.type) else shaped[()]
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        return reshape(g, operands[0].type)
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
+        return reshape(g, x.type)
 
-    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+    def size_source(self, axis: int, result: int = 0) -> SSAValue | tuple[SSAValue, int] | None:
         number = types.shape(self.result.type)[:axis].count(-1)
         unknown = [place for place, size in enumerate(types.shape(self.x.type)) if size < 0]
         return self.x, unknown[number]
@@ -182,10 +176,10 @@ class TransposeOp(MovementOp):
             raise ShapeError(f"nd.transpose: {list(permutation)} does not permute the axes of {operands[0]}")
         return [types.tensor([source[axis] for axis in permutation], types.element_type(operands[0]))]
 
-    def reference(self, *arrays: Any) -> Any:
-        return np.transpose(arrays[0], ints(self.permutation)).copy()
+    def reference(self, x: Any) -> Any:
+        return np.transpose(x, ints(self.permutation)).copy()
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return emit(TransposeOp, g, permutation=np.argsort(ints(self.permutation)))
 
     def loops(self) -> Generic:
@@ -195,7 +189,7 @@ class TransposeOp(MovementOp):
 
 
 @op(np.size, cost=0, shape_only=(0,))
-class DimOp(PureOp):
+class DimOp(InertOp, PureOp):
     """The size of an array's axis, an i64."""
 
     name = "nd.dim"
@@ -214,17 +208,11 @@ class DimOp(PureOp):
             raise ShapeError(f"nd.dim: {operands[0]} has no axis {axis.value.data}")
         return [i64]
 
-    def reference(self, *arrays: Any) -> Any:
-        return np.int64(np.shape(arrays[0])[self.axis.value.data])
+    def reference(self, x: Any) -> Any:
+        return np.int64(np.shape(x)[self.axis.value.data])
 
     def integer(self, *operands: Interval) -> Integer:
         return intervals.size_along(self.axis.value.data)
-
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        return None
-
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        return None
 
     def loops(self) -> SizeOf:
         return SizeOf(0, self.axis.value.data)
@@ -232,8 +220,8 @@ class DimOp(PureOp):
 
 def size_of(value: SSAValue, axis: int) -> SSAValue | tuple[SSAValue, int]:
     """What an unknown size is: the i64 that an op was given for it, else the earliest array that has it, and where."""
-    while isinstance(op := value.owner, NdOp) and types.shape(value.type)[axis] < 0:
-        source = op.size_source(axis)
+    while isinstance(value, OpResult) and isinstance(value.op, NdOp) and types.shape(value.type)[axis] < 0:
+        source = value.op.size_source(axis, value.index)
         if source is None:
             break
         if isinstance(source, SSAValue):

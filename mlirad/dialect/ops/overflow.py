@@ -23,11 +23,11 @@ from mlirad.dialect.core.intervals import HIGHEST, LOWEST, Integer, Interval, Pr
 from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.division import FloorDivOp
-from mlirad.dialect.ops.elementwise import AddOp, BinaryOp, ElementwiseOp, MulOp, SubOp, compare, number, scalar_op
+from mlirad.dialect.ops.elementwise import AddOp, BinaryOp, MulOp, SubOp, compare, number, scalar_op
 from mlirad.errors import DTypeError
 
 
-class FitsOp(ElementwiseOp):
+class FitsOp(BinaryOp):
     """Whether the exact result of an operation on two i64 scalars is an i64. It has no derivative."""
 
     EXACT: ClassVar[Callable[[int, int], int]]
@@ -48,15 +48,13 @@ class FitsOp(ElementwiseOp):
             raise DTypeError(f"{cls.name} is defined on i64 scalars only")
         return [types.I1]
 
-    def reference(self, *arrays: Any) -> Any:
-        x, y = (int(array) for array in arrays)
-        return np.bool_(LOWEST <= type(self).EXACT(x, y) <= HIGHEST)
+    def reference(self, x: Any, y: Any) -> Any:
+        return np.bool_(LOWEST <= type(self).EXACT(int(x), int(y)) <= HIGHEST)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[None, None]:
         return None, None
 
-    def scalar(self, *elements: SSAValue) -> SSAValue:
-        x, y = elements
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
         first, second = _known(x), _known(y)
         if second is not None:
             return self.with_right(x, second)

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.irdl import operand_def, result_def
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.derivative import InertOp
 from mlirad.dialect.core.expr import Expr, building, emit, insert, sum_of
 from mlirad.dialect.core.op import PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
@@ -22,7 +23,7 @@ from mlirad.errors import DTypeError
 
 
 @op()
-class FlatNonzeroOp(PureOp):
+class FlatNonzeroOp(InertOp, PureOp):
     """The places of the true elements of a mask, in row-major order, as `np.flatnonzero` has them.
 
     The second operand is how many there are, which is the length of the result.
@@ -43,20 +44,13 @@ class FlatNonzeroOp(PureOp):
             raise DTypeError(f"{cls.name}: {mask} is no array of booleans")
         return [types.tensor((-1,), types.I64)]
 
-    def reference(self, *arrays: Any) -> Any:
-        mask, count = arrays
+    def reference(self, mask: Any, count: Any) -> Any:
         places = np.flatnonzero(mask)
         if len(places) != count:
             raise ValueError(f"{len(places)} elements are true, and not {count}")
         return places
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        return None, None
-
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        return None
-
-    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+    def size_source(self, axis: int, result: int = 0) -> SSAValue | tuple[SSAValue, int] | None:
         return self.count
 
     def part_of(self, axis: int) -> tuple[SSAValue, int | None, int] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith
@@ -27,17 +26,13 @@ class ProdOp(ReductionOp):
 
     name = "nd.prod"
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        (x,) = operands
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         whole = broadcast_like(g, self.kept, x)
         return annihilated(whole * products_of_others(x, ints(self.axes)), whole)
 
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        (tangent,) = tangents
-        if tangent is None:
-            return None
+    def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr:
         axes = ints(self.axes)
-        return sum_of(annihilated(tangent * products_of_others(operands[0], axes), tangent), axes)
+        return sum_of(annihilated(dx * products_of_others(x, axes), dx), axes)
 
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
         kind = arith.MulfOp if types.is_float(element.type) else arith.MuliOp

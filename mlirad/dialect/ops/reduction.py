@@ -15,6 +15,7 @@ from xdsl.irdl import operand_def, prop_def, result_def
 
 from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.attributes import ints
+from mlirad.dialect.core.derivative import OneOperandOp
 from mlirad.dialect.core.expr import Expr, sum_of, where
 from mlirad.dialect.core.intervals import HIGHEST, Integer, Interval
 from mlirad.dialect.core.op import Generic, PureOp, op
@@ -26,7 +27,7 @@ from mlirad.dialect.ops.movement import broadcast_like
 from mlirad.errors import ShapeError
 
 
-class ReductionOp(PureOp):
+class ReductionOp(OneOperandOp, PureOp):
     """A commutative fold over `axes` (increasing).
 
     The functions that it spells, their methods and `ufunc.reduce` are compiled from its answers.
@@ -65,9 +66,9 @@ class ReductionOp(PureOp):
         rank = len(types.shape(self.x.type))
         return [axis for axis in range(rank) if axis not in ints(self.axes)]
 
-    def reference(self, *arrays: Any) -> Any:
+    def reference(self, x: Any) -> Any:
         dtype = types.to_dtype(types.element_type(self.x.type))
-        return np.asarray(self.spellings[0](arrays[0], axis=ints(self.axes))).astype(dtype)[()]
+        return np.asarray(self.spellings[0](x, axis=ints(self.axes))).astype(dtype)[()]
 
     @abstractmethod
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
@@ -99,12 +100,11 @@ class SumOp(ReductionOp):
             return intervals.UNKNOWN
         return Integer(interval=Interval(0, HIGHEST), counted=source.x)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        return broadcast_like(g, self.kept, operands[0])
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
+        return broadcast_like(g, self.kept, x)
 
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        (tangent,) = tangents
-        return None if tangent is None else self.rebuild(tangent)
+    def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr:
+        return self.result_on(dx)
 
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
         kind = arith.AddfOp if types.is_float(element.type) else arith.AddiOp
@@ -128,18 +128,14 @@ class ExtremeOp(ReductionOp):
         ties = sum_of(chosen, ints(self.axes))
         return chosen / broadcast_like(ties, self.kept, x)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        (x,) = operands
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         weights = self._weights(out, x)
         whole = broadcast_like(g, self.kept, x)
         return where(weights == 0, 0.0, annihilated(whole * weights, whole))
 
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        (tangent,) = tangents
-        if tangent is None:
-            return None
-        weights = self._weights(out, operands[0])
-        return sum_of(where(weights == 0, 0.0, tangent * weights), ints(self.axes))
+    def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr:
+        weights = self._weights(out, x)
+        return sum_of(where(weights == 0, 0.0, dx * weights), ints(self.axes))
 
     @staticmethod
     def bounds(element: Attribute) -> tuple[int | float, int | float]:

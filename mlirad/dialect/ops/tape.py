@@ -13,8 +13,9 @@ from xdsl.irdl import AnyAttr, VarConstraint, operand_def, opt_operand_def, resu
 from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 
 from mlirad.dialect.core import types
+from mlirad.dialect.core.derivative import InertOp, LinearOp
 from mlirad.dialect.core.expr import Expr, emit, insert
-from mlirad.dialect.core.op import NdOp, PureOp, Upstream, op
+from mlirad.dialect.core.op import Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.errors import DTypeError
 
@@ -35,7 +36,7 @@ _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
 
 @op(cost=0)
-class TapeOp(NdOp):
+class TapeOp(InertOp):
     """A flat array whose elements are undefined until they are written. %size is its length where that is unknown."""
 
     name = "ad.tape"
@@ -54,19 +55,13 @@ class TapeOp(NdOp):
             raise DTypeError(f"ad.tape: {len(operands)} sizes for {result_type}")
         return [result_type]
 
-    def reference(self, *arrays: Any) -> Any:
-        (size,) = arrays or types.shape(self.result.type)
+    def reference(self, *sizes: Any) -> Any:
+        (size,) = sizes or types.shape(self.result.type)
         dtype = types.to_dtype(types.element_type(self.result.type))
         poison = np.nan if dtype.kind == "f" else True if dtype.kind == "b" else np.iinfo(dtype).max
         return np.full(max(int(size), 0), poison, dtype)
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        return None if operands else ()
-
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        return None
-
-    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+    def size_source(self, axis: int, result: int = 0) -> SSAValue | tuple[SSAValue, int] | None:
         return self.size
 
     def loops(self) -> Upstream:
@@ -78,7 +73,7 @@ class TapeOp(NdOp):
 
 
 @op(overwrites=0, changes=False)
-class GrowOp(PureOp):
+class GrowOp(LinearOp):
     """t, long enough for the index k: doubled until it is, the new elements undefined.
 
     Linear, and its vjp is the identity: the cotangent of a tape may be longer than the tape was then.
@@ -98,21 +93,17 @@ class GrowOp(PureOp):
             raise DTypeError(f"ad.grow is for flat arrays of unknown length, not for {operands[0]}")
         return [operands[0]]
 
-    def reference(self, *arrays: Any) -> Any:
-        t, k = arrays
+    def reference(self, t: Any, k: Any) -> Any:
         size = max(len(t), 1)
         while size <= k:
             size *= 2
         # Zeros: the tangent of a tape grows too, and what was never written has the tangent 0.
         return np.concatenate([t, np.zeros(size - len(t), t.dtype)]) if size > len(t) else t
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        return g, None
+    def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> Expr:
+        return g
 
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        return None if tangents[0] is None else self.rebuild(tangents[0], operands[1])
-
-    def size_source(self, axis: int) -> SSAValue | tuple[SSAValue, int] | None:
+    def size_source(self, axis: int, result: int = 0) -> SSAValue | tuple[SSAValue, int] | None:
         return None
 
     def loops(self) -> Upstream:
@@ -126,5 +117,6 @@ class GrowOp(PureOp):
 def new_tape(type: Attribute, slot: int, *size: Expr) -> Expr:
     """An ad.tape; each trip fills `slot` of its elements. size: where its length is unknown."""
     made = emit(TapeOp, *size, result_type=type)
+    assert isinstance(made.value.owner, TapeOp)
     made.value.owner.attributes[SLOT] = IntegerAttr(slot, i64)
     return made

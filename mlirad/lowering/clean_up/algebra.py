@@ -153,7 +153,7 @@ def number_last(op: AddOp | MulOp, x: SSAValue, y: SSAValue) -> Result:
     """A known operand is on the right."""
     if known_number(x) is None or known_number(y) is not None:
         return None
-    return op.rebuild(Expr(y), Expr(x))
+    return op.result_on(Expr(y), Expr(x))
 
 
 @rule(AddOp)

@@ -202,7 +202,7 @@ def insert_slice_into(op: InsertSliceOp, value: SSAValue, array: SSAValue, *star
     overwritten = defined_by(array, InsertSliceOp)
     is_last = overwritten is not None and array.has_one_use()
     if is_last and overwritten is not None and _same_slice(overwritten, op):
-        return op.rebuild(Expr(value), Expr(overwritten.t), *(Expr(start) for start in starts))
+        return op.result_on(Expr(value), Expr(overwritten.t), *(Expr(start) for start in starts))
     return None
 
 

@@ -16,7 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith, func, tensor
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.dialect.core import types
@@ -154,7 +154,9 @@ class _Lowering:
     def _size_source(self, array: SSAValue, axis: int) -> SSAValue | tuple[SSAValue, int]:
         """What an unknown size is: an i64, or the size of an array that is there."""
         while array not in self.values:
-            source = array.owner.size_source(axis) if isinstance(array.owner, NdOp) else None
+            source = None
+            if isinstance(array, OpResult) and isinstance(array.op, NdOp):
+                source = array.op.size_source(axis, array.index)
             if source is None:
                 raise CompileError(
                     f"internal error: nothing says how long axis {axis} of {array.type} is",

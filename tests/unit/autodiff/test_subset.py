@@ -21,8 +21,9 @@ from xdsl.irdl import operand_def, result_def
 
 from mlirad.dialect.core import op as ops
 from mlirad.dialect.core import types
+from mlirad.dialect.core.derivative import TwoOperandsOp, only
 from mlirad.dialect.core.expr import Expr, constant, emit, insert, sum_of, zeros_like
-from mlirad.dialect.core.op import Composed, NdOp, PureOp, op_classes, read_subset, written_subset
+from mlirad.dialect.core.op import Composed, Cotangent, Given, NdOp, PureOp, op_classes, read_subset, written_subset
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.dialect.ops.gather import GatherOp, ScatterAddOp, ScatterOp, constant_indices
@@ -67,15 +68,15 @@ class MultiplyAt(ElementUpdateOp):
     """t with t[i, ...] *= value. Its family answers for the subset."""
 
     name = "test.multiply_at"
+    CHANGE: ClassVar = Change.OTHER
 
-    def reference(self, *arrays: Any) -> Any:
-        value, t, *indices = arrays
+    def reference(self, value: Any, t: Any, *indices: Any) -> Any:
         changed = t.copy()
         changed[tuple(indices)] *= value
         return changed
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        value, t, *indices = operands
+    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+        g, (value, t, *indices) = only(gs), operands
         here = emit(ExtractOp, g, *indices)
         return here * emit(ExtractOp, t, *indices), emit(InsertOp, here * value, g, *indices), None
 
@@ -109,7 +110,7 @@ class Diagonal(Subset):
 
 
 @unlisted(overwrites=1, partial=(1,))
-class PutDiagonal(PureOp):
+class PutDiagonal(TwoOperandsOp, PureOp):
     """t with the vector `value` on its diagonal."""
 
     name = "test.put_diagonal"
@@ -127,16 +128,15 @@ class PutDiagonal(PureOp):
     def subset(self) -> Subset:
         return Diagonal(self.t, 1, self.value, (), self.CHANGE)
 
-    def reference(self, *arrays: Any) -> Any:
-        value, t = arrays
+    def reference(self, value: Any, t: Any) -> Any:
         changed = t.copy()
         np.fill_diagonal(changed, value)
         return changed
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        return self.subset().read(g, ()), self.rebuild(zeros_like(operands[0]), g)
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
+        return self.subset().read(g, ()), self.result_on(zeros_like(x), g)
 
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
+    def jvp(self, dx: Expr | None, dy: Expr | None, out: Expr, x: Expr, y: Expr) -> Expr | None:
         raise NotImplementedError
 
     def loops(self) -> Composed:

@@ -20,7 +20,7 @@ from xdsl.parser import Parser
 
 from mlirad.dialect import nd
 from mlirad.dialect.core import attributes, types
-from mlirad.dialect.core.expr import Expr, building, emit, insert
+from mlirad.dialect.core.expr import building, emit_all, insert
 from mlirad.dialect.core.op import NdOp, op_classes
 from mlirad.dialect.ops import bits as Bits
 from mlirad.dialect.ops import (
@@ -398,8 +398,8 @@ def program(sample: Sample, dtype: type) -> tuple[ModuleOp, func.FuncOp]:
     function = func.FuncOp("f", (operand_types, []))
     with building(function.body.block):
         result_type = sample.result_type(dtype)
-        result = emit(sample.op, *function.body.block.args, result_type=result_type, **sample.attributes)
-        results = [result.value] if isinstance(result, Expr) else []
+        made = emit_all(sample.op, *function.body.block.args, result_type=result_type, **sample.attributes)
+        results = [each.value for each in made]
         insert(func.ReturnOp(*results))
     function.function_type = builtin.FunctionType.from_lists(operand_types, [value.type for value in results])
     return ModuleOp([function]), function
@@ -416,11 +416,9 @@ def with_request(sample: Sample, dtype: type, kind: type[VjpOp] | type[JvpOp], w
     with building(main.body.block):
         arguments = main.body.block.args
         request = insert(kind.of(function, arguments[: len(inputs)], arguments[len(inputs) :], wrt, (0,)))
-        insert(func.ReturnOp(*(request.results[-1:] if kind is JvpOp else request.results)))
-    main.function_type = builtin.FunctionType.from_lists(
-        [*inputs, *others],
-        [operand.type for operand in main.body.block.last_op.operands],
-    )
+        end = insert(func.ReturnOp(*(request.results[-1:] if kind is JvpOp else request.results)))
+    results = [operand.type for operand in end.operands]
+    main.function_type = builtin.FunctionType.from_lists([*inputs, *others], results)
     return module
 
 
@@ -651,7 +649,7 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     (Bits.FloatBitsOp, [types.I64], {}, None),
     (check.CheckOp, [types.I1, types.I64, types.I64, types.I64], {"error": "E", "message": ""}, None),
 ]
-TYPED_BY_XDSL = {I.WrapIndexOp, check.CheckIndexOp}  # their operands are i64 by declaration; see below
+TYPED_BY_XDSL = (I.WrapIndexOp, check.CheckIndexOp)  # their operands are i64 by declaration; see below
 
 
 @pytest.mark.parametrize(
@@ -660,21 +658,21 @@ TYPED_BY_XDSL = {I.WrapIndexOp, check.CheckIndexOp}  # their operands are i64 by
 def test_wrong_types_are_refused(op: type[NdOp], operands: list[Attribute], attributes: Any, result: Any) -> None:
     function = func.FuncOp("f", (operands, []))
     with building(function.body.block), pytest.raises(CompileError):
-        emit(op, *function.body.block.args, result_type=result, **attributes)
+        emit_all(op, *function.body.block.args, result_type=result, **attributes)
     assert function.body.block.first_op is None
 
 
 def test_every_op_refuses_something() -> None:
-    refused = {wrong[0] for wrong in WRONG} | TYPED_BY_XDSL
+    refused = {wrong[0] for wrong in WRONG} | {*TYPED_BY_XDSL}
     assert {op for op in op_classes() if op.name.startswith("nd.")} == refused
 
 
-@pytest.mark.parametrize("op", sorted(TYPED_BY_XDSL, key=lambda op: op.name), ids=lambda op: op.name)
+@pytest.mark.parametrize("op", TYPED_BY_XDSL, ids=[op.name for op in TYPED_BY_XDSL])
 def test_indices_are_i64(op: type[NdOp]) -> None:
     function = func.FuncOp("f", ([types.F64, types.F64], []))
     with building(function.body.block):
-        attributes = {"axis": 0} if op is check.CheckIndexOp else {}
-        emit(op, *function.body.block.args, **attributes)
+        attributes: dict[str, Any] = {"axis": 0} if op is check.CheckIndexOp else {}
+        emit_all(op, *function.body.block.args, **attributes)
         insert(func.ReturnOp())
     with pytest.raises(Exception, match="i64"):
         ModuleOp([function]).verify()

@@ -20,6 +20,7 @@ from mlirad.autodiff.final import FinalArrays
 from mlirad.autodiff.tape.decision.recovery import Recovery
 from mlirad.dialect.core import op as ops
 from mlirad.dialect.core import types
+from mlirad.dialect.core.derivative import OneOperandOp
 from mlirad.dialect.core.effect_table import TABLE, Effect, Rule, Verb, effect_of, may, rule
 from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.core.op import NdOp, Upstream
@@ -52,7 +53,7 @@ def unlisted(cls: type[NdOp]) -> type[NdOp]:
     return defined
 
 
-class SameNumber(NdOp):
+class SameNumber(OneOperandOp):
     """Gives the number that it is given: what the ops below compute besides their effect."""
 
     x = operand_def(types.F64)
@@ -64,14 +65,14 @@ class SameNumber(NdOp):
     ) -> list[Attribute]:
         return [types.F64]
 
-    def reference(self, *arrays: Any) -> Any:
-        return arrays[0]
+    def reference(self, x: Any) -> Any:
+        return x
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return g
 
-    def jvp(self, tangents: Sequence[Expr | None], out: Expr, *operands: Expr) -> Expr | None:
-        return tangents[0]
+    def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr:
+        return dx
 
     def loops(self) -> Upstream:
         return Upstream(lambda x: [AddfOp(x, x).result])
@@ -91,8 +92,8 @@ class Require(SameNumber, EffectOp):
 
     name = "test.require"
 
-    def recomputed(self, *operands: Any) -> Expr:
-        return Expr(operands[0])
+    def recomputed(self, *operands: Any) -> tuple[Expr, ...]:
+        return (Expr(operands[0]),)
 
 
 def on_memory(x: Expr) -> Expr:

@@ -3,11 +3,9 @@ verifier of an op remembers."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from xdsl.ir import Block
+from xdsl.ir import Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from mlirad.dialect.core import types
@@ -26,21 +24,18 @@ class WithoutScalar(UnaryOp):
 
     name = "test.without_scalar"
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return g
 
 
 class WithoutBuild(ElementUpdateOp):
     name = "test.without_build"
 
-    def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
-        return None
-
 
 @pytest.mark.parametrize(
     ("cls", "open_questions"),
     [
-        (Silent, "infer, jvp, loops, vjp, reference .give a spelling, or define it."),
+        (Silent, "cotangents, infer, loops, tangents, reference .give a spelling, or define it."),
         (WithoutScalar, "scalar, reference .*"),
         (WithoutBuild, "_build, reference .*"),
     ],
@@ -55,11 +50,11 @@ def test_a_function_spells_one_op() -> None:
     class Sine(UnaryOp):
         name = "test.sine"
 
-        def vjp(self, g: Expr, out: Expr, *operands: Expr) -> Any:
+        def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
             return g
 
-        def scalar(self, *elements: Any) -> Any:
-            return elements[0]
+        def scalar(self, x: SSAValue) -> SSAValue:
+            return x
 
     with pytest.raises(TypeError, match="spells both SinOp and Sine"):
         op(np.sin)(Sine)

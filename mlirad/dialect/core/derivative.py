@@ -1,0 +1,86 @@
+"""Families of ops by their derivatives: `vjp` and `jvp`, typed by operands and results.
+
+Verbs ask `cotangents` and `tangents`, which have a value for each result and each operand; the families unpack them.
+In `vjp` g is the cotangent of the result `out`, and what it gives the cotangents of the operands.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from mlirad.dialect.core.expr import Expr
+from mlirad.dialect.core.op import Cotangent, Given, NdOp, PureOp
+
+
+def only(gs: Given) -> Expr:
+    """The cotangent of an op's one result."""
+    (g,) = gs
+    assert g is not None, "an op is asked for cotangents where it is given one"
+    return g
+
+
+def total(one: Expr | None, other: Expr | None) -> Expr | None:
+    """The sum of two tangents; None stands for zeros."""
+    if one is None or other is None:
+        return other if one is None else one
+    return one + other
+
+
+class OneOperandOp(NdOp):
+    """One operand, one result."""
+
+    @abstractmethod
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> Cotangent: ...
+
+    @abstractmethod
+    def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr | None:
+        """The tangent of the result, for the tangent dx."""
+
+    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+        return (self.vjp(only(gs), *outs, *operands),)
+
+    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        (dx,) = given
+        return (None if dx is None else self.jvp(dx, *outs, *operands),)
+
+
+class TwoOperandsOp(NdOp):
+    """Two operands, one result."""
+
+    @abstractmethod
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Cotangent, Cotangent]: ...
+
+    @abstractmethod
+    def jvp(self, dx: Expr | None, dy: Expr | None, out: Expr, x: Expr, y: Expr) -> Expr | None:
+        """The tangent of the result, for the tangents dx and dy; None stands for zeros."""
+
+    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+        return self.vjp(only(gs), *outs, *operands)
+
+    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        dx, dy = given
+        return (self.jvp(dx, dy, *outs, *operands),)
+
+
+class LinearOp(PureOp):
+    """One result, linear in the first operand. The others, `places`, are indices or sizes, without a derivative."""
+
+    @abstractmethod
+    def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> Cotangent: ...
+
+    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+        return (self.vjp(only(gs), *outs, *operands), *(None for _ in operands[1:]))
+
+    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        return (None if given[0] is None else self.result_on(given[0], *operands[1:]),)
+
+
+class InertOp(NdOp):
+    """Its derivative is zero."""
+
+    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+        return [None for _ in operands]
+
+    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        return [None for _ in outs]
