@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.library.axes import require_axis
 from mlirad.library.spells import spells
 
 
@@ -33,6 +34,7 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
 
 def _operands(a: Any, axis: Any, dtype: Any) -> tuple[Any, Any, int]:
     """The array, one that lies in memory as it does, of the dtype of a sum, and the axis."""
+    require_axis(axis)
     x = np.ravel(a) if axis is None else np.atleast_1d(a)
     if dtype is None:
         dtype = np.sum(np.zeros(0, x.dtype)).dtype

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.library.axes import require_axis
 from mlirad.library.spells import spells
 
 
@@ -25,8 +26,7 @@ def argwhere(a: Any) -> Any:
 
 @spells("numpy.compress")
 def compress(condition: Any, a: Any, axis: Any = None) -> Any:
-    if isinstance(axis, (tuple, list)):
-        raise TypeError(f"'{type(axis).__name__}' object cannot be interpreted as an integer")
+    require_axis(axis)
     held = np.asarray(condition)
     if held.ndim != 1:
         raise ValueError("condition must be a 1-d array")

@@ -23,6 +23,9 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: np.cumsum(a, 1, dtype=np.float32),
         lambda a: np.cumsum(a[0, 0] if a.size else 2.5),
         lambda a: np.cumsum(a, axis=5),
+        lambda a: np.cumsum(a, axis=True),
+        lambda a: a.cumsum(axis=(0,)),
+        lambda a: np.cumsum(a, axis=1.0),
     ],
     "numpy.cumprod": [
         lambda a: np.cumprod(a),
@@ -30,6 +33,7 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: a.cumprod(-1),
         lambda a: np.cumprod(a[0], dtype=np.int64),
         lambda a: np.cumprod(a, 2),
+        lambda a: np.cumprod(a, axis=False),
     ],
     "numpy.flatnonzero": [lambda a: np.flatnonzero(a > 0), lambda a: np.flatnonzero(a), lambda a: np.flatnonzero(a[0])],
     "numpy.argwhere": [lambda a: np.argwhere(a > 0), lambda a: np.argwhere(a), lambda a: np.argwhere(a[0])],
@@ -40,6 +44,7 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: np.compress(a > 0, a),
         lambda a: np.compress(a[0] > 0, a, -1),
         lambda a: np.compress([True, False], a, axis=0),
+        lambda a: np.compress([True, False], a, axis=True),
     ],
     "numpy.extract": [
         lambda a: np.extract(a > 0, a),
