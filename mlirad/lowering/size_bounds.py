@@ -15,10 +15,11 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.analysis import bounds
+from mlirad.analysis.memory import VIEWS, overwritten_by
 from mlirad.dialect.core import types
 from mlirad.dialect.core.op import NdOp, written_subset
 from mlirad.dialect.ops.tape import SLOT
-from mlirad.lowering.tensor_memory import VIEWS, is_static, overwritten_by
+from mlirad.lowering.tensor_memory import is_static
 
 BOUND = "mlirad.bound"
 _LARGEST = 1 << 26

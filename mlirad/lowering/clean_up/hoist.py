@@ -20,12 +20,12 @@ from xdsl.passes import ModulePass
 
 from mlirad.analysis.bounds import interval_of
 from mlirad.analysis.loops import trip_count
+from mlirad.analysis.memory import is_taken
 from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import Verb, may
 from mlirad.dialect.core.intervals import Interval
 from mlirad.dialect.core.op import NdOp, read_subset
 from mlirad.dialect.core.subset import Range, Subset
-from mlirad.lowering.lifetimes import is_destroyed
 from mlirad.xdsl_support.traversal import ops_of
 
 
@@ -102,7 +102,7 @@ class _Levels:
 
 def may_leave(op: Operation, loop: scf.ForOp | scf.WhileOp) -> bool:
     """Whether op, which is in the loop's own block and uses nothing of the loop, may be computed before it."""
-    if any(types.is_tensor(result.type) and is_destroyed(result) for result in op.results):
+    if any(types.is_tensor(result.type) and is_taken(result) for result in op.results):
         return False
     if (read := read_subset(op)) is not None and not _is_in_range(read):
         return False

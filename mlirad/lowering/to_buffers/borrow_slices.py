@@ -17,19 +17,10 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.linalg.ops import CopyOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from mlirad.analysis.memory import VIEWS, input_count, is_empty, is_linalg, ties, views_of
 from mlirad.dialect.core.expr import insert
 from mlirad.lowering.rewriting import erase, in_place_of, replace
-from mlirad.lowering.tensor_memory import (
-    VIEWS,
-    input_count,
-    is_empty,
-    is_linalg,
-    is_same_slice,
-    is_thin_view,
-    is_written_where_read,
-    ties,
-    views_of,
-)
+from mlirad.lowering.tensor_memory import is_same_slice, is_thin_view, is_written_where_read
 from mlirad.lowering.to_buffers.buffer_webs import Webs
 
 

@@ -13,8 +13,9 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.analysis.groups import Groups
-from mlirad.analysis.loops import Carries, block_of, terminator
-from mlirad.lowering.tensor_memory import STRUCTURED, VIEWS, captured_reads, is_empty, is_static, is_tensor, ties
+from mlirad.analysis.loops import Carries, StructuredOp, block_of, terminator
+from mlirad.analysis.memory import VIEWS, captured_reads, is_empty, is_tensor, ties
+from mlirad.lowering.tensor_memory import is_static
 from mlirad.xdsl_support.traversal import ops_of
 
 
@@ -105,7 +106,7 @@ class Webs:
                         self.of(operand).result_numbers.add(number)
 
     def _regions(self, op: Operation, loop: Operation | None) -> None:
-        if not isinstance(op, STRUCTURED):
+        if not isinstance(op, StructuredOp):
             # The body of a linalg op: it may read elements of tensors.
             for read in captured_reads(op):
                 self.of(read).last = self.place[op]
@@ -136,7 +137,7 @@ class Webs:
         for operand, result in tied:
             self.join(result, op.operands[operand])
         kind = type(op)
-        if (tied and kind is not func.CallOp) or kind in STRUCTURED:
+        if (tied and kind is not func.CallOp) or isinstance(op, StructuredOp):
             return
         # A call gives back what it was given, unless that has grown.
         there = {result for _, result in tied if is_static(result.type)}

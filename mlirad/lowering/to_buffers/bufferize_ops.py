@@ -31,11 +31,12 @@ from xdsl.rewriter import Rewriter
 
 from mlirad.analysis.constants import constant_int
 from mlirad.analysis.loops import Carries, terminator
+from mlirad.analysis.memory import TIES, extracts_in, is_linalg, is_tensor, ties
 from mlirad.dialect.core.expr import insert
 from mlirad.dialect.core.upstream import segments
 from mlirad.lowering.rewriting import erase, in_place_of, replace
 from mlirad.lowering.size_bounds import keep_notes
-from mlirad.lowering.tensor_memory import TIES, Slice, extracts_in, is_linalg, is_memref, is_static, is_tensor, ties
+from mlirad.lowering.tensor_memory import Slice, is_memref, is_static
 from mlirad.lowering.to_buffers.place_results import Destination
 from mlirad.lowering.to_buffers.strided import (
     collapsed_type,

@@ -25,10 +25,11 @@ from xdsl.passes import ModulePass
 
 from mlirad.analysis.groups import Groups
 from mlirad.analysis.loops import Carries, block_of, terminator
+from mlirad.analysis.memory import is_linalg
 from mlirad.dialect.core.attributes import attribute_of
 from mlirad.dialect.core.types import itemsize
 from mlirad.lowering.size_bounds import bound_at
-from mlirad.lowering.tensor_memory import is_linalg, is_memref
+from mlirad.lowering.tensor_memory import is_memref
 from mlirad.xdsl_support.traversal import ops_of
 
 OFFSET = "mlirad.offset"

@@ -15,11 +15,12 @@ from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirad.analysis.memory import TIES, VIEWS, is_linalg, is_tensor
 from mlirad.dialect.core.expr import insert
 from mlirad.dialect.core.upstream import written
 from mlirad.lowering.callees import Convention
 from mlirad.lowering.rewriting import in_place_of, replace
-from mlirad.lowering.tensor_memory import TIES, VIEWS, is_linalg, is_tensor, refuse
+from mlirad.lowering.tensor_memory import refuse
 from mlirad.xdsl_support.traversal import ops_of
 
 _KNOWN = VIEWS | {

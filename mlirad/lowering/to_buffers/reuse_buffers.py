@@ -12,8 +12,8 @@ from collections.abc import Container, Sequence
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.ir import Operation, SSAValue
 
+from mlirad.analysis.memory import input_count, is_empty, takes
 from mlirad.lowering.rewriting import erase
-from mlirad.lowering.tensor_memory import input_count, is_consumed, is_empty
 from mlirad.lowering.to_buffers.buffer_webs import Web, Webs
 from mlirad.lowering.to_buffers.last_use import Reusable
 
@@ -52,7 +52,7 @@ def _is_free(value: SSAValue, op: LinalgStructuredOperation) -> bool:
     if value in operands[:first]:
         return value not in operands[first:]
     is_gone = isinstance(value.owner, Operation) and value.owner.parent is None
-    return not is_gone and not any(is_consumed(use) for use in value.uses)
+    return not is_gone and not any(takes(use) for use in value.uses)
 
 
 def _is_wise(memory: SSAValue, value: SSAValue, webs: Webs, written: dict[SSAValue, int]) -> bool:

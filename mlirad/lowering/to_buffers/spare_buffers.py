@@ -19,10 +19,11 @@ from xdsl.dialects import scf, tensor
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, SSAValues
 
-from mlirad.analysis.loops import Carries, is_structured, terminator
+from mlirad.analysis.loops import Carries, LoopOp, is_structured, terminator
+from mlirad.analysis.memory import VIEWS, is_tensor, takes, ties
 from mlirad.dialect.core.expr import insert
 from mlirad.lowering.rewriting import in_place_of
-from mlirad.lowering.tensor_memory import LOOPS, VIEWS, is_consumed, is_static, is_tensor, ties
+from mlirad.lowering.tensor_memory import is_static
 from mlirad.lowering.to_buffers.buffer_webs import Webs
 from mlirad.lowering.to_buffers.reshaping import reshaped
 
@@ -189,7 +190,7 @@ class Rotation:
             for number, result in enumerate(op.results):
                 if any(self._is_owner(values[number]) for values in Carries(op).yielded):
                     yield result
-        elif isinstance(op, LOOPS):
+        elif isinstance(op, LoopOp):
             for init, result in zip(Carries(op).inits, op.results, strict=True):
                 if self._is_owner(init):
                     yield result
@@ -240,8 +241,8 @@ def _is_taken(value: SSAValue, op: Operation) -> bool:
     """Whether op's result, or a later owner, owns value's buffer from then on."""
     if type(op) in VIEWS:
         is_whole = not isinstance(op, tensor.ExtractSliceOp) and op.operands[0] is value
-        return is_whole and any(is_consumed(use) or _is_passed_on(use.operation) for use in op.results[0].uses)
-    return any(use.operation is op and is_consumed(use) for use in value.uses)
+        return is_whole and any(takes(use) or _is_passed_on(use.operation) for use in op.results[0].uses)
+    return any(use.operation is op and takes(use) for use in value.uses)
 
 
 def _is_passed_on(op: Operation) -> bool:

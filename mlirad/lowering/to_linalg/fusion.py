@@ -20,11 +20,11 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.analysis.constants import holds_one_number
 from mlirad.analysis.integers import size_axis
+from mlirad.analysis.moves import Lifetimes
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr
 from mlirad.dialect.core.op import Composed, Dims, Generic, NdOp, SizeOf, Upstream
 from mlirad.dialect.ops.movement import ReshapeOp
-from mlirad.lowering.lifetimes import Lifetimes
 from mlirad.lowering.rewriting import erase, in_place_of, is_removable, replace
 
 # A body of this cost may be computed again, rather than stored and loaded.
@@ -203,7 +203,7 @@ class _Groups:
     def _may_join(self, member: Member, root: Member, places: Sequence[Dims]) -> bool:
         if len(places) > _PLACES or len(root.group) + len(places) > _LARGEST:
             return False
-        if any(self.lifetimes.is_destroyed_between(value, member.op, root.op) for value, _ in member.arrays):
+        if any(self.lifetimes.is_taken_between(value, member.op, root.op) for value, _ in member.arrays):
             return False
         if root.reduces and not self._says_how_far(member, root, places):
             return False

@@ -19,6 +19,7 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from mlirad.analysis.memory import takes
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building, current_location, insert, insertion_point, located
 from mlirad.dialect.core.op import NdOp, SizeOf, Upstream
@@ -28,7 +29,6 @@ from mlirad.dialect.ops.indexing import as_index
 from mlirad.errors import CompileError
 from mlirad.lowering.rewriting import erase, in_place_of, is_removable
 from mlirad.lowering.size_bounds import bound_at, keep_bound, set_bound
-from mlirad.lowering.tensor_memory import is_consumed
 from mlirad.lowering.to_linalg.fused_body import FusedBody
 from mlirad.lowering.to_linalg.fusion import Fusion, FusionPlan, Member
 
@@ -238,7 +238,7 @@ def fill_each_use(fill: FillOp) -> None:
     if not isinstance(memory, tensor.EmptyOp):
         return
     for use in list(fill.results[0].uses):
-        if is_consumed(use):
+        if takes(use):
             with in_place_of(use.operation):
                 again = filled(fill.operands[0], memory.tensor.type, list(memory.operands))
                 use.operation.operands[use.index] = again

@@ -13,6 +13,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from mlirad.analysis import moves
 from mlirad.lowering.to_buffers import borrow_slices, last_use, place_results, spare_buffers
 from mlirad.lowering.to_buffers.buffer_webs import Web, Webs
 from mlirad.lowering.to_buffers.last_use import LastUses
@@ -42,7 +43,7 @@ def moves_out_of_loops(patch: Patch) -> None:
 
 
 def overwrites_read_only_arguments(patch: Patch) -> None:
-    patch.setattr(last_use, "is_argument_of", lambda value, block: False)
+    patch.setattr(moves, "_is_argument_of", lambda value, block: False)
 
 
 def forgets_the_first_branch(patch: Patch) -> None:
@@ -58,11 +59,11 @@ def forgets_the_first_branch(patch: Patch) -> None:
         if op.false_region.blocks:
             self._walk(op.false_region.block, self._loop_of[op.parent])
 
-    patch.setitem(last_use._VISITS, scf.IfOp, wrong)
+    patch.setitem(moves._VISITS, scf.IfOp, wrong)
 
 
 def keeps_views_of_what_is_overwritten(patch: Patch) -> None:
-    patch.setattr(last_use, "views_of", lambda value: ())
+    patch.setattr(moves, "views_of", lambda value: ())
 
 
 def reads_transposed_in_place(patch: Patch) -> None:
