@@ -8,6 +8,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+import numpy as np
+
 
 def sum_(items: Any, start: Any) -> Any:
     total = start
@@ -59,13 +61,7 @@ def _first_by(comes_before: Any, items: Any, key: Any) -> Any:
 
 
 def round_(number: Any) -> int:
-    if number - number != 0.0:
-        return int(number)  # which raises what Python raises of nan and of the infinities
-    below = number // 1.0
-    rest = number - below
-    if rest > 0.5 or (rest == 0.5 and below % 2.0 == 1.0):
-        return int(below + 1.0)
-    return int(below)
+    return int(np.rint(number))
 
 
 def any_(items: Any) -> bool:

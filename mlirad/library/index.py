@@ -5,16 +5,19 @@ from __future__ import annotations
 FUNCTIONS: dict[str, str] = {
     "numpy.append": "joining:append",
     "numpy.argwhere": "selections:argwhere",
+    "numpy.around": "decimal_places:around",
     "numpy.column_stack": "joining:column_stack",
     "numpy.compress": "selections:compress",
     "numpy.cumprod": "accumulations:cumprod",
     "numpy.cumsum": "accumulations:cumsum",
     "numpy.diff": "differences:diff",
     "numpy.extract": "selections:extract",
+    "numpy.fix": "decimal_places:fix",
     "numpy.flatnonzero": "selections:flatnonzero",
     "numpy.hstack": "joining:hstack",
     "numpy.ptp": "reductions:ptp",
     "numpy.roll": "differences:roll",
+    "numpy.round": "decimal_places:round_",
     "numpy.trace": "matrices:trace",
     "numpy.tril": "matrices:tril",
     "numpy.triu": "matrices:triu",
@@ -24,5 +27,6 @@ FUNCTIONS: dict[str, str] = {
 METHODS: dict[str, str] = {
     "cumprod": "accumulations:cumprod",
     "cumsum": "accumulations:cumsum",
+    "round": "decimal_places:round_",
     "trace": "matrices:trace",
 }

@@ -170,6 +170,16 @@ def _reciprocal(x: Traced | Number) -> Traced:
     return result(1.0 / expr, x)
 
 
+def _rounded(ufunc: np.ufunc) -> Callable[..., Traced]:
+    """floor, ceil and trunc: integers and bools stay what they are."""
+
+    def of_numbers(x: Traced | Number) -> Traced:
+        (expr,), dtype = in_loop(ufunc, x)
+        return result(apply(ufunc, expr) if dtype.kind == "f" else expr, x)
+
+    return of_numbers
+
+
 @operates(np.absolute)
 def _absolute(x: Traced | Number) -> Traced:
     return _positive_bool(x) if stand_in(x) in (bool, _BOOL) else _by_op(np.absolute, x)
@@ -249,6 +259,8 @@ def _magnitude(x: Expr) -> Expr:
     return apply(np.absolute, x)
 
 
+for _ufunc in (np.floor, np.ceil, np.trunc):
+    declare(_ufunc, of_operands=_rounded(_ufunc))
 for _ufunc in (np.logical_and, np.logical_or, np.logical_not):
     declare(_ufunc, of_operands=_logical(_ufunc))
 for _ufunc in BITWISE:

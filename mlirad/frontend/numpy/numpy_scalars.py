@@ -60,6 +60,27 @@ def to_int(x: Any = 0) -> Traced:
     return Traced(converted(expr), weak=True, origins=origins_of(value))
 
 
+@compiles(math.floor)
+def floor(x: Any) -> Traced:
+    return _integer_near(np.floor, x)
+
+
+@compiles(math.ceil)
+def ceil(x: Any) -> Traced:
+    return _integer_near(np.ceil, x)
+
+
+@compiles(math.trunc)
+def trunc(x: Any) -> Traced:
+    return _integer_near(np.trunc, x)
+
+
+def _integer_near(ufunc: np.ufunc, x: Any) -> Traced:
+    """A Python int; a number that is one already is not rounded, however large it is."""
+    value = _number(x)
+    return to_int(numpy_elementwise.call(ufunc, value) if types.is_float(value.scalar.type) else value)
+
+
 @compiles(method="item")
 def item(x: Traced, *args: Any) -> Traced:
     """`x.item()`: a Python number. One index counts the elements in row-major order."""

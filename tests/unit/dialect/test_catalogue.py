@@ -36,6 +36,7 @@ from mlirad.dialect.ops import (
     movement,
     overflow,
     reduction,
+    rounding,
 )
 from mlirad.dialect.ops import places as P
 from mlirad.dialect.ops.product import ProdOp
@@ -119,6 +120,8 @@ def binary(op: type[NdOp], x: np.ndarray, y: np.ndarray, dtypes: Sequence[type],
 
 
 SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 5e-324])
+ROUNDINGS = (rounding.FloorOp, rounding.CeilOp, rounding.TruncOp, rounding.RintOp)
+HALVES = np.concatenate([SPECIAL, np.arange(-4.5, 5), [0.49999999999999994, -0.2, 2.0**52 + 1, -1e300]])
 E, D, H, C, M, R, I = elementwise, division, choice, compare, movement, reduction, indexing
 A, B = _x(6), _x(6)[::-1].copy()
 i0, i1, i2 = np.int64(0), np.int64(1), np.int64(2)
@@ -254,6 +257,8 @@ SAMPLES: list[Sample] = [
     *(Sample(op, (SPECIAL,), smooth=False) for op in (E.ExpOp, E.LogOp, E.SinOp, E.CosOp, E.TanhOp, E.SqrtOp)),
     *unary(E.AbsOp, A, ARITHMETIC),
     *unary(E.SignOp, A, ARITHMETIC),
+    *(sample for op in ROUNDINGS for sample in unary(op, A)),
+    *(Sample(op, (HALVES,), smooth=False) for op in ROUNDINGS),
     Sample(E.SignOp, (SPECIAL,), smooth=False),
     *binary(H.MaximumOp, A, B, (*ARITHMETIC, BOOL)),
     *binary(H.MinimumOp, A, B, (*ARITHMETIC, BOOL)),
@@ -576,6 +581,7 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
         for element in (types.F64, types.I1)
     ),
     *((op, [types.I64], {}, None) for op in (E.ExpOp, E.LogOp, E.SinOp, E.CosOp, E.TanhOp, E.SqrtOp, C.LogicalNotOp)),
+    *((op, [types.I64], {}, None) for op in ROUNDINGS),
     *((op, [types.I1], {}, None) for op in (E.NegOp, E.AbsOp, E.SignOp)),
     (H.SelectOp, [types.I1, types.tensor((2,), types.F64), types.tensor((2,), types.F64)], {}, None),
     (H.AnnihilateOp, [types.F64], {}, None),

@@ -77,6 +77,17 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: np.roll(a, (1, 2), (0, 1, 0)),
         lambda a: np.roll(a, 1, 5),
     ],
+    "numpy.round": [
+        lambda a: np.round(a + 0, 1) + a,
+        lambda a: np.round(a + 0),
+        lambda a: (a * 3).round(decimals=2),
+        lambda a: np.round(a * 30, -1),
+        lambda a: np.round((a + 0)[0, 0] if a.size else 2.5, 1),
+        lambda a: np.round(a + 0, a),
+        lambda a: np.round(a + 0, 1.0),
+    ],
+    "numpy.around": [lambda a: np.around(a + 0, 2) + a, lambda a: np.around(a * 7)],
+    "numpy.fix": [lambda a: np.fix(a * 3) + a, lambda a: np.fix(a), lambda a: np.fix(a[0, 0] if a.size else -2.5)],
     "numpy.tril": [lambda a: np.tril(a), lambda a: np.tril(a, -1), lambda a: np.tril(a[0], k=1)],
     "numpy.triu": [lambda a: np.triu(a), lambda a: np.triu(a, 1), lambda a: np.triu(a.T, k=-1)],
     "numpy.trace": [

@@ -9,6 +9,8 @@ import dataclasses
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from mlirad.dialect.ops.check import check
 from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import (
@@ -158,13 +160,15 @@ def _extremum(context: Context, args: tuple[Value, ...], kwargs: Keywords, loop:
 
 @interprets(round)
 def builtin_round(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value | None:
-    """round(x), to the nearest int, halves to even; None where it is of a constant."""
+    """round(x), to the nearest int, halves to even, and np.round of NumPy's numbers; None where it is of a constant."""
     number = context.use(args[0]) if args else None
     places = args[1] if len(args) > 1 else kwargs.get("ndigits", Static(None))
     if not isinstance(number, Traced) or number.is_array or len(args) + len(kwargs) > 2:
         return None
     if not isinstance(places, Static) or places.value is not None:
-        raise context.refusal("round(x, n) is not compiled", "write round(x * 100) / 100, or round the result outside")
+        if number.weak:
+            raise context.refusal("round(x, n) of a Python number is not compiled", "write round(x * 100) / 100")
+        return dispatch.call(context, Static(np.round), (number, places), {})
     if number.kind is bool and not number.weak:
         return None
     if number.kind is not float:

@@ -1,0 +1,36 @@
+"""Rounding to decimal places, and towards zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlirad.library.spells import spells
+
+
+@spells("numpy.round", method="round")
+def round_(a: Any, decimals: int = 0) -> Any:
+    if isinstance(decimals, (float, tuple, list, np.ndarray)):
+        raise TypeError(f"'{type(decimals).__name__}' object cannot be interpreted as an integer")
+    x = np.asarray(a)
+    is_integer = np.issubdtype(x.dtype, np.integer)
+    if decimals >= 0 and is_integer:
+        return np.positive(x)
+    if decimals == 0:
+        return np.rint(x)
+    power = 10.0 ** abs(decimals)
+    if decimals > 0:
+        return np.rint(x * power) / power
+    rounded = np.rint(x / power) * power
+    return rounded.astype(x.dtype) if is_integer else rounded
+
+
+@spells("numpy.around")
+def around(a: Any, decimals: int = 0) -> Any:
+    return np.round(a, decimals)
+
+
+@spells("numpy.fix")
+def fix(x: Any) -> Any:
+    return np.trunc(x)
