@@ -64,7 +64,7 @@ VALUES: dict[str, Sequence[str]] = {
         *("'ij,jk->ik'", "'i,j->ij'", "'i,i'", "'ij,j'", "'ijk,k->ij'", "'ii,i->i'", "',i->i'", "'i,i,i'"),
     ),
     "args": ("i, i", "x, i"),
-    "order": ("'C'", "'F'"),
+    "order": ("'C'", "'F'", "'A'", "'f'", "None", "0", "'Z'"),
 }
 """What is tried for a parameter, by its name; `x`, `y` and `i` for those that are arrays."""
 

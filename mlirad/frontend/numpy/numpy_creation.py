@@ -25,6 +25,7 @@ from mlirad.frontend.values.basic_indexing import compose
 from mlirad.frontend.values.nep50 import dtype_of
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.poison import PoisonUsed
+from mlirad.frontend.values.shapes import order_of
 from mlirad.frontend.values.sizes import Dim, Shape, Size, stretched
 from mlirad.frontend.values.sizes import full as full_of
 from mlirad.frontend.values.traced import (
@@ -79,9 +80,16 @@ def _is_negative(shape: Any) -> bool:
     return any(size < 0 for size in (shape if isinstance(shape, tuple | list) else (shape,)) if isinstance(size, int))
 
 
-def _check_order(order: str) -> None:
-    if order not in ("C", "K", "A"):
+def _check_order(order: Any) -> None:
+    if order_of(order, "K") not in ("C", "K", "A"):
         raise UnsupportedSyntaxError(f"order={order!r} is not supported", hint="leave it out")
+
+
+def _check_order_of_new(order: Any) -> None:
+    asked: Any = order_of(order, "C")
+    with numpys_refusal():
+        np.empty(0, order=asked)
+    _check_order(asked)
 
 
 def filled(value: Expr, shape: Shape) -> Traced:
@@ -92,17 +100,17 @@ def filled(value: Expr, shape: Shape) -> Traced:
 def _filled_with(number: int) -> tuple[Callable[..., Traced], Callable[..., Traced]]:
     """np.zeros, np.ones and np.empty (which is zeros); and their *_like."""
 
-    def of_shape(shape: Any, dtype: Any = float, order: str = "C") -> Traced:
-        _check_order(order)
+    def of_shape(shape: Any, dtype: Any = float, order: Any = "C") -> Traced:
+        _check_order_of_new(order)
         element = types.from_dtype(dtype_of(dtype))
         return filled(constant(number, element), shape_from(shape, "an array"))
 
-    def like(a: Any, dtype: Any = None, order: str = "K", *, shape: Any = None) -> Traced:
+    def like(a: Any, dtype: Any = None, order: Any = "K", *, shape: Any = None) -> Traced:
         model = as_operand(a)
         dtype = nep50.strong(stand_in(model)) if dtype is None else dtype
-        if shape is not None:
-            return of_shape(shape, dtype, order)
         _check_order(order)
+        if shape is not None:
+            return of_shape(shape, dtype)
         return filled(constant(number, types.from_dtype(dtype_of(dtype))), shape_of(model))
 
     return of_shape, like
@@ -117,12 +125,12 @@ declare(np.ones_like, of_values=ones_like, is_made=True)
 
 
 @compiles(np.full, is_made=True, is_row_major=True)
-def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> Traced:
-    return _full(shape_from(shape, "np.full"), fill_value, dtype, order)
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Traced:
+    _check_order_of_new(order)
+    return _full(shape_from(shape, "np.full"), fill_value, dtype)
 
 
-def _full(sizes: Shape, fill_value: Any, dtype: Any, order: str) -> Traced:
-    _check_order(order)
+def _full(sizes: Shape, fill_value: Any, dtype: Any) -> Traced:
     value = as_operand(fill_value)
     asked = nep50.strong(stand_in(value)) if dtype is None else dtype_of(dtype)
     if not shape_of(value):
@@ -132,33 +140,32 @@ def _full(sizes: Shape, fill_value: Any, dtype: Any, order: str) -> Traced:
 
 
 @compiles(np.full_like, is_made=True)
-def full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", *, shape: Any = None) -> Any:
+def full_like(a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", *, shape: Any = None) -> Any:
     model = as_operand(a)
     dtype = nep50.strong(stand_in(model)) if dtype is None else dtype
     sizes = shape_of(model) if shape is None else shape_from(shape, "np.full_like")
-    return _full(sizes, fill_value, dtype, order)
+    _check_order(order)
+    return _full(sizes, fill_value, dtype)
 
 
 @compiles(np.eye, is_made=True)
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C") -> Traced:
-    return _by_place(np.eye, np.equal, N, M, k, dtype, order)
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: Any = "C") -> Traced:
+    _check_order_of_new(order)
+    return _by_place(np.eye, np.equal, N, M, k, dtype)
 
 
 @compiles(np.identity, is_made=True)
 def identity(n: Any, dtype: Any = None) -> Traced:
-    return _by_place(np.eye, np.equal, n, None, 0, float if dtype is None else dtype, "C")
+    return _by_place(np.eye, np.equal, n, None, 0, float if dtype is None else dtype)
 
 
 @compiles(np.tri, is_made=True)
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Traced:
-    return _by_place(np.tri, np.greater_equal, N, M, k, dtype, "C")
+    return _by_place(np.tri, np.greater_equal, N, M, k, dtype)
 
 
-def _by_place(
-    function: Callable[..., Any], relation: np.ufunc, N: Any, M: Any, k: Any, dtype: Any, order: str
-) -> Traced:
+def _by_place(function: Callable[..., Any], relation: np.ufunc, N: Any, M: Any, k: Any, dtype: Any) -> Traced:
     """Ones where `row + k` stands in this relation to the column."""
-    _check_order(order)
     require_static((N, M, dtype), f"the shape of np.{function.__name__}")
     name = dtype_of(dtype)
     with numpys_refusal():
@@ -236,10 +243,10 @@ def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, *, dty
 
 
 @compiles(np.array, np.asarray, np.asanyarray)
-def array(x: Any, dtype: Any = None, copy: Any = None, order: str | None = "K", ndmin: int = 0) -> Traced:
+def array(x: Any, dtype: Any = None, copy: Any = None, order: Any = "K", ndmin: int = 0) -> Traced:
     """`np.array(x)`: of a number, an array, or nested lists of them."""
     del copy  # a value is a copy
-    _check_order(order or "K")
+    _check_order(order)
     require_static(ndmin, "ndmin")
     if isinstance(x, list | tuple):
         made = _of_nested(x, None if dtype is None else dtype_of(dtype))
@@ -312,7 +319,7 @@ def _leaves(x: Any, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], T
 
 
 @compiles(method="astype")
-def astype(x: Any, dtype: Any, order: str = "K", casting: str = "unsafe", copy: bool = True) -> Traced:
+def astype(x: Any, dtype: Any, order: Any = "K", casting: str = "unsafe", copy: bool = True) -> Traced:
     del copy  # a value is a copy
     _check_order(order)
     value = as_traced(x)
@@ -331,14 +338,14 @@ def astype_of_array(x: Any, dtype: Any, *, copy: bool = True) -> Traced:
 
 
 @compiles(np.copy)
-def copy(x: Any, order: str = "K") -> Traced:
+def copy(x: Any, order: Any = "K") -> Traced:
     """`np.copy(x)`: always an array."""
     _check_order(order)
     return as_array(x)
 
 
 @compiles(method="copy", is_row_major=True)
-def duplicate(x: Traced, order: str = "C") -> Traced:
+def duplicate(x: Traced, order: Any = "C") -> Traced:
     """`x.copy()`: of a scalar, a scalar."""
     _check_order(order)
     return Traced(x.expr, zero_d=x.zero_d, origins=x.origins)

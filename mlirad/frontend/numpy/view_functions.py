@@ -20,7 +20,7 @@ from mlirad.frontend.numpy.declarations import declare, views
 from mlirad.frontend.values import affine
 from mlirad.frontend.values.nep50 import dtype_of
 from mlirad.frontend.values.numpys_errors import numpys_refusal
-from mlirad.frontend.values.shapes import broadcast_shapes, normalize_axis
+from mlirad.frontend.values.shapes import broadcast_shapes, normalize_axis, order_of
 from mlirad.frontend.values.sizes import Dim, Shape, Size, is_static, stand_in, value_of
 from mlirad.frontend.values.sizes import require_static as require_static_shape
 from mlirad.frontend.values.traced import Traced, require_static
@@ -62,9 +62,10 @@ def _reshaped(view: View, *args: Any, **kwargs: Any) -> View | None:
         args = (*args, kwargs.pop("shape"))
     if not args:
         raise DTypeError("reshape() takes exactly 1 argument (0 given)")
-    order = kwargs.pop("order", "C")
+    order = kwargs.pop("order", None)
     if len(args) == 2 and isinstance(args[1], str):  # np.reshape(x, shape, order)
         order, args = args[1], args[:1]
+    order = order_of(order, "C")
     copy = kwargs.pop("copy", None)
     if kwargs or copy is not None or order not in ("C", "F", "A"):
         raise UnsupportedSyntaxError("of np.reshape's keywords only shape= and order= are supported")
@@ -114,7 +115,8 @@ def _reversed(view: View) -> View:
 
 
 @views(np.ravel, method="ravel")
-def _ravelled(view: View, order: str = "C") -> View | None:
+def _ravelled(view: View, order: Any = None) -> View | None:
+    order = order_of(order, "C")
     if view.ndim == 1 and not is_static(view.shape):
         return view
     flags = shadow(view.shape, view.strides).flags
@@ -140,8 +142,9 @@ def _in_memory_order(view: View) -> View | None:
     return None
 
 
-def flattened(view: View, order: str = "C") -> View | None:
+def flattened(view: View, order: Any = None) -> View | None:
     """What `x.flatten()` is a copy of."""
+    order = order_of(order, "C")
     return _ravelled(view, order) if order == "K" else _reshaped(view, -1, order=order)
 
 

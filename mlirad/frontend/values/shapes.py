@@ -1,6 +1,6 @@
-"""Shapes and axes that are known at compile time: asked of NumPy itself.
+"""Shapes, axes and orders that are known at compile time: asked of NumPy itself.
 
-Reads: shapes, axes. Writes: nothing. Leaves: shapes and axes, or NumPy's own refusal as a ShapeError.
+Reads: shapes, axes. Writes: nothing. Leaves: shapes, axes and orders, or NumPy's own refusal as a CompileError.
 """
 
 from __future__ import annotations
@@ -37,6 +37,18 @@ def normalize_axis(axis: Any, rank: int) -> int:
     """The one axis that `axis=` names, non-negative. Raises ShapeError, and DTypeError for what is no integer."""
     with numpys_refusal():
         return np.lib.array_utils.normalize_axis_index(_as_index(axis), rank)
+
+
+def order_of(order: Any, default: str) -> str:
+    """The letter of an `order=`: C, F, A or K. Raises DTypeError or StaticValueError for others."""
+    if order is None:
+        return default
+    if not isinstance(order, str):
+        raise DTypeError(f"order must be str, not {type(order).__name__}")
+    asked: Any = order
+    with numpys_refusal():
+        np.empty(0).ravel(asked)
+    return order.upper()
 
 
 def _as_index(axis: Any) -> int:
