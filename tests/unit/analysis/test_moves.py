@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from expanded import parsed
 from xdsl.dialects import func
+from xdsl.ir import SSAValue
 
 from mlirad.analysis.moves import ArrayMoves
 from mlirad.autodiff.callees import written_by
@@ -134,7 +135,9 @@ CASES = {
 def test_copies(text: str) -> None:
     module = parsed(text)
     (function,) = (op for op in module.ops if isinstance(op, func.FuncOp))
-    written = {function.body.block.args[place]: number for place, number in written_by(function).items()}
+    written: dict[SSAValue, int] = {
+        function.body.block.args[place]: number for place, number in written_by(function).items()
+    }
     found = ArrayMoves(function, written)
     copied = [op for op, _ in found.copied]
     assert len(copied) == len(set(copied))
