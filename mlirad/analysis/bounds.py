@@ -1,7 +1,7 @@
 """Bounds of integers and of sizes that are known only at run time, by which memory is planned.
 
-Reads: scf, nd and arith. Writes: nothing. Leaves: intervals of 64-bit values, and upper bounds of sizes, which hold if
-no earlier check has failed.
+Reads: scf, nd and arith; at stage `linalg`, what is noted at memory. Writes: `mlirad.bound` at memory of unknown size.
+Leaves: intervals of 64-bit values, and upper bounds of sizes, which hold if no earlier check has failed.
 """
 
 from __future__ import annotations
@@ -9,16 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import prod
 
-from xdsl.dialects import scf
-from xdsl.ir import BlockArgument, OpResult, SSAValue
+from xdsl.dialects import scf, tensor
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from mlirad.analysis.integers import constant_interval, has_64_bits, integer_of
 from mlirad.analysis.loops import Carries, LoopOp, StructuredOp, carry_number
+from mlirad.analysis.memory import is_view, overwritten_by
 from mlirad.dialect.core import types
 from mlirad.dialect.core.intervals import LARGEST_SIZE, Interval
 from mlirad.dialect.core.op import NdOp
 
 Axis = tuple[SSAValue, int]
+
+BOUND = "mlirad.bound"
+"""At a `tensor.empty` of unknown size, and later at its alloc: how many elements it may have."""
+
+_LARGEST = 1 << 26
+"""Bytes. What may be larger is not reserved: it comes from the call's growable segments, as large as it turns out."""
 
 _EFFORT = 200
 """How many values one question may look at."""
@@ -44,6 +52,17 @@ def most_trips(loop: scf.ForOp) -> int | None:
     search = _Search()
     step, upper, lower = search.interval(loop.step).number, search.interval(loop.ub), search.interval(loop.lb)
     return None if step is None or step < 1 else max(0, -((lower.low - upper.high) // step))
+
+
+def note_bound(memory: tensor.EmptyOp, bound: int | None) -> None:
+    """Note how many elements may be made; not if that is unknown, or too large to be reserved."""
+    if bound is not None and bound * types.itemsize(memory.tensor.type) <= _LARGEST:
+        memory.attributes[BOUND] = IntegerAttr(bound, types.I64)
+
+
+def noted_bound(memory: Operation) -> int | None:
+    bound = memory.attributes.get(BOUND)
+    return bound.value.data if isinstance(bound, IntegerAttr) else None
 
 
 @dataclass
@@ -89,7 +108,12 @@ class _Search:
     def elements(self, array: SSAValue) -> int | None:
         bounds = [self.bound(array, axis) for axis in range(len(types.shape(array.type)))]
         known = [bound for bound in bounds if bound is not None]
-        return prod(known) if len(known) == len(bounds) else None
+        if len(known) == len(bounds):
+            return prod(known)
+        if isinstance(array.owner, tensor.EmptyOp):
+            return noted_bound(array.owner)
+        memory = _memory_before(array)
+        return None if memory is None else self.elements(memory)
 
     # --- numbers ------------------------------------------------------------------------------------------------
 
@@ -125,6 +149,13 @@ class _Search:
             return Interval()
         low, high = self.interval(loop.lb).low, self.interval(loop.ub).high
         return Interval(low, max(high - 1, low))
+
+
+def _memory_before(array: SSAValue) -> SSAValue | None:
+    """Of an array of stage `linalg`, the array of as many elements or more whose memory it is in."""
+    if isinstance(array.owner, Block | NdOp):
+        return None
+    return array.owner.operands[0] if is_view(array) else overwritten_by(array)
 
 
 def _sources(array: SSAValue) -> list[SSAValue]:

@@ -1,19 +1,29 @@
-"""The functions of a module and who calls whom.
+"""The functions of a module: who calls whom, which only compute, and which arguments they overwrite.
 
-Reads: any stage. Writes: nothing. Leaves: the answers that differentiation, inlining and emission build on.
+Reads: any stage. Writes: numbers on arguments. Leaves: the answers that differentiation, inlining, CSE, DCE and
+emission build on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
-from xdsl.dialects import func
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, i64
 from xdsl.ir import Operation
+from xdsl.traits import SymbolTable
 
-from mlirad.xdsl_support.traversal import find
+from mlirad.dialect.core.effect_table import is_removable
+from mlirad.xdsl_support.effects import is_terminator, only_computes
+from mlirad.xdsl_support.traversal import find, ops_inside
 
 SHARED = "mlirad.shared"
 """On a private function: it stays a function while several calls name it."""
+WRITTEN = "mlirad.written"
+"""On an argument that a function may overwrite: the number of the result that takes its memory over."""
+DONATED = "mlirad.donated"
+"""On an argument whose content is not needed after the call: the number of the result that may take its memory."""
 
 
 def functions_of(module: Operation) -> dict[str, func.FuncOp]:
@@ -49,3 +59,77 @@ def recursive(functions: Mapping[str, func.FuncOp]) -> set[str]:
         if name in seen:
             found.add(name)
     return found
+
+
+# --- arguments --------------------------------------------------------------------------------------------------
+
+
+def numbers_on(function: func.FuncOp, name: str) -> dict[int, int]:
+    """The arguments that have an attribute, a number."""
+    found: dict[int, int] = {}
+    for index, attributes in enumerate(function.arg_attrs or ()):
+        number = attributes.data.get(name)
+        if isinstance(number, IntegerAttr):
+            found[index] = number.value.data
+    return found
+
+
+def written_by(function: func.FuncOp) -> dict[int, int]:
+    """The arguments that a function may overwrite, each with the result in its memory."""
+    return numbers_on(function, WRITTEN)
+
+
+def set_numbers(function: func.FuncOp, numbers: Mapping[str, Mapping[int, int]]) -> None:
+    """Give arguments these attributes, and no others."""
+    function.properties.pop("arg_attrs", None)
+    if any(numbers.values()):
+        function.arg_attrs = ArrayAttr(
+            DictionaryAttr({name: IntegerAttr(of[index], i64) for name, of in numbers.items() if index in of})
+            for index in range(len(function.function_type.inputs.data))
+        )
+
+
+def set_written(function: func.FuncOp, written: Mapping[int, int]) -> None:
+    set_numbers(function, {WRITTEN: written})
+
+
+# --- calls that may be removed ----------------------------------------------------------------------------------
+
+
+def removable(functions: Mapping[str, func.FuncOp]) -> set[str]:
+    """The functions without checks: a call may be removed if its results are not used. (Like a loop, it is also removed
+    if it might not end.)"""
+    known = set(functions)
+    while True:
+        kept = {name for name in known if all(_is_removable(op, known) for op in ops_inside(functions[name]))}
+        if kept == known:
+            return known
+        known = kept
+
+
+def _is_removable(op: Operation, known: set[str]) -> bool:
+    if only_computes(op.__class__):
+        return True
+    if isinstance(op, func.CallOp):
+        return op.callee.string_value() in known
+    if isinstance(op, (scf.IfOp, scf.ForOp, scf.WhileOp)) or is_terminator(op.__class__):
+        return True
+    return bool(op.regions) or is_removable(op)
+
+
+class RemovableCalls:
+    """The functions of op, or of the module around it, whose calls may be removed if their results are not used. They
+    are found when the first call is met: most modules have none."""
+
+    def __init__(self, op: Operation):
+        self.op = op
+
+    @cached_property
+    def names(self) -> set[str]:
+        table: Operation | None = self.op
+        while table is not None and not table.has_trait(SymbolTable):
+            table = table.parent_op()
+        return set() if table is None else removable(functions_of(table))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names

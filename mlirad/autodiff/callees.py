@@ -11,18 +11,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr, i64
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, SSAValue
 
-from mlirad.analysis.call_graph import recursive
+from mlirad.analysis.call_graph import functions_of, recursive, set_written, written_by
 from mlirad.analysis.loops import terminator
 from mlirad.autodiff.activity import Activity, Dependence, activity, dependent
 from mlirad.autodiff.private_functions import free_name
 from mlirad.dialect.core import types
 from mlirad.xdsl_support.traversal import find
-
-WRITTEN = "mlirad.written"
-"""On an argument that a private function may overwrite: the number of the result that takes its memory over."""
 
 FLOATS, INTEGERS = types.tensor([-1], types.F64), types.tensor([-1], types.I64)
 TAPES: tuple[Attribute, ...] = (FLOATS, types.I64, INTEGERS, types.I64)
@@ -147,8 +144,7 @@ class Callees:
     _pushed: dict[Part, Pushed] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        ops = self.module.ops
-        self.functions = {f.sym_name.data: f for f in ops if isinstance(f, func.FuncOp) and not f.is_declaration}
+        self.functions = functions_of(self.module)
         called = {call.callee.string_value() for call in find(self.module, func.CallOp)}
         self.dependence = dependent({name: f for name, f in self.functions.items() if name in called})
 
@@ -240,26 +236,6 @@ def retarget(call: func.CallOp, name: str, more: Sequence[SSAValue]) -> None:
 
 def live_calls(function: func.FuncOp, live: Activity) -> list[func.CallOp]:
     return [call for call in find(function, func.CallOp) if live.is_live(call)]
-
-
-def written_by(function: func.FuncOp) -> dict[int, int]:
-    """The arguments that a function may overwrite, each with the result in its memory."""
-    found: dict[int, int] = {}
-    for index, attributes in enumerate(function.arg_attrs or ()):
-        number = attributes.data.get(WRITTEN)
-        if isinstance(number, IntegerAttr):
-            found[index] = number.value.data
-    return found
-
-
-def set_written(function: func.FuncOp, written: Mapping[int, int]) -> None:
-    attributes = [
-        DictionaryAttr({WRITTEN: IntegerAttr(written[index], i64)} if index in written else {})
-        for index in range(len(function.function_type.inputs.data))
-    ]
-    function.properties.pop("arg_attrs", None)
-    if written:
-        function.arg_attrs = ArrayAttr(attributes)
 
 
 def define(module: ModuleOp, name: str, function: func.FuncOp) -> None:

@@ -15,11 +15,11 @@ from types import FunctionType as PythonFunction
 from typing import Any
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Block, Region
 
 from mlirad import tree
-from mlirad.analysis.call_graph import SHARED
+from mlirad.analysis.call_graph import DONATED, SHARED, WRITTEN, set_numbers
 from mlirad.contract.captures import Capture, CaptureFindings
 from mlirad.contract.interface import Interface, Reliance
 from mlirad.contract.results import (
@@ -267,17 +267,20 @@ class Build:
 
     def module(self, name: str, block: Block, written: dict[int, int], donated: dict[int, int]) -> ModuleOp:
         """The module; `written`, `donated`: results by leaf, and by -1 - number of captures."""
-        attributes: list[DictionaryAttr] = []
-        for key in self.arguments.keys:
-            notes = {"mlirad.written": written.get(key), "mlirad.donated": donated.get(key)}
-            attributes.append(DictionaryAttr({name: IntegerAttr(k, i64) for name, k in notes.items() if k is not None}))
         inputs = [argument.type for argument in block.args]
         main = func.FuncOp(
             name,
             FunctionType.from_lists(inputs, [result.type for result in self.results]),
             Region([block]),
             visibility="public",
-            arg_attrs=ArrayAttr(attributes) if written or donated else None,
+        )
+        places = {key: place for place, key in enumerate(self.arguments.keys)}
+        set_numbers(
+            main,
+            {
+                WRITTEN: {places[key]: number for key, number in written.items()},
+                DONATED: {places[key]: number for key, number in donated.items()},
+            },
         )
         main.location = types.to_location(definition_of(self.function))
         module = ModuleOp([main, *self.pullbacks, *self.context.functions])

@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from mlirad.dialect.core.effect_table import Verb, may
 from mlirad.dialect.core.expr import emitting
-from mlirad.xdsl_support.effects import only_computes
 from mlirad.xdsl_support.traversal import ops_of
 
 
@@ -61,8 +59,3 @@ def rebuilt(
         location=op.location,
         regions=regions,
     )
-
-
-def is_removable(op: Operation) -> bool:
-    """Whether an op without regions may be removed if its results are not used."""
-    return only_computes(op.__class__) or may(op, Verb.REMOVE)

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.traits import SymbolTable
 
 from mlirad import pipeline, stages
+from mlirad.analysis.call_graph import written_by
 from mlirad.contract.captures import Capture
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.errors import format_located
@@ -49,11 +50,8 @@ class InterpretedArtifact(Artifact):
             error = exception_class(failed.error)(format_located(failed.message, failed.location))
             error.location = failed.location  # pyright: ignore[reportAttributeAccessIssue]  # exceptions take any
             raise error from None
-        attributes = function.arg_attrs.data if function.arg_attrs is not None else ()
-        for value, held in zip(values, attributes, strict=False):
-            number = held.data.get("mlirad.written")
-            if isinstance(number, IntegerAttr):
-                value[...] = results[number.value.data]
+        for index, number in written_by(function).items():
+            values[index][...] = results[number]
         # One value may be several results, which are arrays of their own.
         return tuple(each.copy() if isinstance(each, np.ndarray) else each for each in results)
 

@@ -340,7 +340,7 @@ def test_no_drawers() -> None:
 
 # Names that may occur twice. In parallel rooms (the two generators of programs; a target and its interface; the ops of
 # tapes and their pass) the room tells them apart; `op.py` re-exports; the others are to become one.
-SHARED_FILE_NAMES = {"campaign", "generate", "judge", "tape", "target", "op", "callees", "loops", "sizes"}
+SHARED_FILE_NAMES = {"campaign", "generate", "judge", "tape", "target", "op", "loops", "sizes"}
 SHARED_CLASS_NAMES = {"Form", "Loop", "Nest", "Reached", "Signature"}
 
 

@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
-from mlirad.analysis.call_graph import SHARED
+from mlirad.analysis.call_graph import SHARED, set_written
 from mlirad.analysis.loops import terminator
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.call_adjoint import record
@@ -31,7 +31,6 @@ from mlirad.autodiff.callees import (
     Signature,
     define,
     returned_by,
-    set_written,
 )
 from mlirad.autodiff.naming import hint_cotangent
 from mlirad.autodiff.records import RECORDED, recorded_attribute

@@ -12,9 +12,9 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import SSAValue
 
-from mlirad.analysis.call_graph import SHARED
+from mlirad.analysis.call_graph import SHARED, set_written
 from mlirad.autodiff.call_adjoint import record
-from mlirad.autodiff.callees import Callees, Crossing, Halved, Signature, returned_by, set_written
+from mlirad.autodiff.callees import Callees, Crossing, Halved, Signature, returned_by
 from mlirad.autodiff.naming import erase_dead
 from mlirad.autodiff.requests.cut_at_turn import halves_at_turn, private_function, second_half
 from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results

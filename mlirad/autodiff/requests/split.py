@@ -25,7 +25,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from mlirad.autodiff.callees import define, set_written
+from mlirad.analysis.call_graph import set_written
+from mlirad.autodiff.callees import define
 from mlirad.autodiff.records import RECORDED, read_record, write_record
 from mlirad.autodiff.requests.cut_at_turn import halves_at_turn, private_function, replace_inside, second_half
 from mlirad.autodiff.requests.differentiate import JOINED

@@ -108,3 +108,8 @@ def rule(op: Operation, verb: Verb) -> Rule:
 def may(op: Operation, verb: Verb) -> bool:
     """Whether a verb is allowed for an op without regions, as it is."""
     return rule(op, verb) is Rule.ALLOWED
+
+
+def is_removable(op: Operation) -> bool:
+    """Whether an op without regions may be removed if its results are not used."""
+    return only_computes(op.__class__) or may(op, Verb.REMOVE)

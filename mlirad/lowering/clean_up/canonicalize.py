@@ -23,13 +23,14 @@ from mlirad.analysis.constants import is_number, known_number
 from mlirad.analysis.integers import increment
 from mlirad.analysis.loops import Carries, is_structured, terminator, trip_count
 from mlirad.dialect.core import types
+from mlirad.dialect.core.effect_table import is_removable
 from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.check import EffectOp
 from mlirad.dialect.ops.choice import MaximumOp, SelectOp
 from mlirad.lowering.clean_up import algebra, array_algebra
 from mlirad.lowering.clean_up.algebra import Rule, Rules, general_rules, simpler
-from mlirad.lowering.rewriting import erase, in_place_of, is_removable, replace, splice
+from mlirad.lowering.rewriting import erase, in_place_of, replace, splice
 from mlirad.xdsl_support.effects import is_terminator, only_computes
 from mlirad.xdsl_support.traversal import ops_inside
 

@@ -18,10 +18,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 
+from mlirad.analysis.call_graph import RemovableCalls
 from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import Verb, may
 from mlirad.dialect.core.expr import constant
-from mlirad.lowering.callees import RemovableCalls
 from mlirad.lowering.rewriting import in_place_of, replace
 from mlirad.xdsl_support.traversal import ops_of
 

@@ -19,9 +19,10 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 
+from mlirad.analysis.call_graph import RemovableCalls
 from mlirad.analysis.loops import Carries, StructuredOp, carry_number, is_structured
-from mlirad.lowering.callees import RemovableCalls
-from mlirad.lowering.rewriting import erase, is_removable
+from mlirad.dialect.core.effect_table import is_removable
+from mlirad.lowering.rewriting import erase
 from mlirad.xdsl_support.effects import is_terminator, only_computes
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
 

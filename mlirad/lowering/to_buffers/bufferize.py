@@ -19,26 +19,22 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from mlirad.analysis.call_graph import functions_of
+from mlirad.analysis.call_graph import DONATED, WRITTEN, functions_of, numbers_on
 from mlirad.analysis.loops import terminator
-from mlirad.lowering.callees import WRITTEN, Convention, convention
 from mlirad.lowering.tensor_memory import is_static
 from mlirad.lowering.to_buffers.borrow_slices import borrow_slices
 from mlirad.lowering.to_buffers.buffer_webs import Webs
 from mlirad.lowering.to_buffers.bufferize_ops import GlobalConstants, ToMemRefs
 from mlirad.lowering.to_buffers.last_use import LastUses
 from mlirad.lowering.to_buffers.place_results import Destination, place_results, set_argument_attribute
-from mlirad.lowering.to_buffers.prepare_tensors import prepare_tensors
+from mlirad.lowering.to_buffers.prepare_tensors import Convention, convention, prepare_tensors
 from mlirad.lowering.to_buffers.reuse_buffers import reuse_buffers
 from mlirad.lowering.to_buffers.spare_buffers import carry_spare_buffers
 from mlirad.lowering.to_buffers.strided import identity
-
-DONATED = "mlirad.donated"
-"""At an argument whose content is not needed after the call: the number of the result that may take its memory."""
 
 
 @dataclass(frozen=True)
@@ -136,12 +132,7 @@ def take_donations(function: func.FuncOp, defined: Mapping[str, Convention]) -> 
 
 def noted(function: func.FuncOp, name: str) -> dict[SSAValue, int]:
     """The arguments that have an attribute, a number of a result. WRITTEN: that result is the final content."""
-    found: dict[SSAValue, int] = {}
-    for arg, attributes in zip(function.body.block.args, function.arg_attrs or (), strict=False):
-        number = attributes.data.get(name)
-        if isinstance(number, IntegerAttr):
-            found[arg] = number.value.data
-    return found
+    return {function.body.block.args[index]: number for index, number in numbers_on(function, name).items()}
 
 
 def _memrefs(types: tuple[Attribute, ...]) -> list[Attribute]:

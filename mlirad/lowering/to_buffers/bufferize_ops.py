@@ -29,13 +29,14 @@ from xdsl.dialects.linalg.ops import CopyOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue, SSAValues
 from xdsl.rewriter import Rewriter
 
+from mlirad.analysis.bounds import BOUND
 from mlirad.analysis.constants import constant_int
 from mlirad.analysis.loops import Carries, terminator
 from mlirad.analysis.memory import TIES, extracts_in, is_linalg, is_tensor, ties
 from mlirad.dialect.core.expr import insert
 from mlirad.dialect.core.upstream import segments
+from mlirad.dialect.ops.tape import SLOT
 from mlirad.lowering.rewriting import erase, in_place_of, replace
-from mlirad.lowering.size_bounds import keep_notes
 from mlirad.lowering.tensor_memory import Slice, is_memref, is_static
 from mlirad.lowering.to_buffers.place_results import Destination
 from mlirad.lowering.to_buffers.strided import (
@@ -111,7 +112,7 @@ class ToMemRefs:
         else:
             memory = _alloc(op, op.dynamic_sizes, identity(op.tensor.type))
             assert isinstance(memory.owner, Operation)
-            keep_notes(op, memory.owner)
+            _keep_notes(op, memory.owner)
             replace(op, [memory])
 
     def _constant(self, op: arith.ConstantOp) -> None:
@@ -361,3 +362,10 @@ _REWRITES: dict[type[Operation], Callable[[ToMemRefs, Any], None]] = {
     scf.IfOp: ToMemRefs._structured,
     func.ReturnOp: ToMemRefs._return,
 }
+
+
+def _keep_notes(empty: Operation, alloc: Operation) -> None:
+    """What is known of the memory, at the op that it comes from after bufferization."""
+    for name in (BOUND, SLOT):
+        if (note := empty.attributes.get(name)) is not None:
+            alloc.attributes[name] = note

@@ -17,6 +17,7 @@ from xdsl.dialects.linalg.ops import CopyOp, FillOp
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from mlirad.analysis.bounds import element_bound, note_bound
 from mlirad.analysis.memory import (
     VIEWS,
     captured_reads,
@@ -33,7 +34,6 @@ from mlirad.analysis.moves import ArrayMoves
 from mlirad.dialect.core.expr import building, insert, located
 from mlirad.dialect.core.upstream import written
 from mlirad.lowering.rewriting import erase, in_place_of
-from mlirad.lowering.size_bounds import bound_of, set_bound
 from mlirad.lowering.tensor_memory import is_output_read, is_static, is_written_where_read
 from mlirad.lowering.to_buffers.strided import identity, is_identity, view_type
 
@@ -61,7 +61,7 @@ def empty_like(value: SSAValue) -> SSAValue:
                 sizes.append(insert(tensor.DimOp(value, index)).result)
     empty = insert(tensor.EmptyOp(sizes, value.type))
     if sizes:
-        set_bound(empty, bound_of(value))
+        note_bound(empty, element_bound(value))
     return empty.tensor
 
 

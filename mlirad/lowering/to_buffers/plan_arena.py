@@ -23,12 +23,12 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from mlirad.analysis.bounds import noted_bound
 from mlirad.analysis.groups import Groups
 from mlirad.analysis.loops import Carries, block_of, terminator
 from mlirad.analysis.memory import is_linalg
 from mlirad.dialect.core.attributes import attribute_of
 from mlirad.dialect.core.types import itemsize
-from mlirad.lowering.size_bounds import bound_at
 from mlirad.lowering.tensor_memory import is_memref
 from mlirad.xdsl_support.traversal import ops_of
 
@@ -88,12 +88,12 @@ def needed_bytes(alloc: memref.AllocOp) -> int:
     """The bytes that an alloc needs at most."""
     type = alloc.memref.type
     element = 8 if isinstance(type.element_type, IndexType) else itemsize(type.element_type)
-    bound = bound_at(alloc)
+    bound = noted_bound(alloc)
     return (prod(type.get_shape()) if bound is None else bound) * element
 
 
 def _is_bounded(alloc: memref.AllocOp) -> bool:
-    return bound_at(alloc) is not None or DYNAMIC_INDEX not in alloc.memref.type.get_shape()
+    return noted_bound(alloc) is not None or DYNAMIC_INDEX not in alloc.memref.type.get_shape()
 
 
 @dataclass

@@ -7,20 +7,21 @@ no tensor.from_elements and no constant of equal elements, except the shapes of 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import product
 
 from xdsl.dialects import arith, func, scf, tensor
-from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IndexType, IntegerAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IndexType, IntegerAttr, TensorType, i64
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.ops import FillOp, GenericOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from mlirad.analysis.call_graph import written_by
 from mlirad.analysis.memory import TIES, VIEWS, is_linalg, is_tensor
 from mlirad.dialect.core.expr import insert
 from mlirad.dialect.core.upstream import written
-from mlirad.lowering.callees import Convention
 from mlirad.lowering.rewriting import in_place_of, replace
-from mlirad.lowering.tensor_memory import refuse
+from mlirad.lowering.tensor_memory import is_static, refuse
 from mlirad.xdsl_support.traversal import ops_of
 
 _KNOWN = VIEWS | {
@@ -40,6 +41,26 @@ _KNOWN = VIEWS | {
     tensor.InsertSliceOp,
     tensor.SplatOp,
 }
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How tensors are passed to and from a function. written: the arguments that the function may overwrite, each with
+    the result that takes over its memory. outputs: the other results of static shape; each is one more argument."""
+
+    written: dict[int, int]
+    outputs: tuple[int, ...]
+
+
+def convention(function: func.FuncOp) -> Convention:
+    """The convention of a function of stage `linalg`."""
+    written = written_by(function)
+    outputs = [
+        number
+        for number, type in enumerate(function.function_type.outputs.data)
+        if isinstance(type, TensorType) and is_static(type) and number not in written.values()
+    ]
+    return Convention(written, tuple(outputs))
 
 
 def prepare_tensors(block: Block, defined: Mapping[str, Convention]) -> None:

@@ -9,7 +9,7 @@ body. Fusion is planned before anything is built (`fusion.py`), so no loop is ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -19,16 +19,18 @@ from xdsl.dialects.linalg.ops import FillOp, GenericOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from mlirad.analysis.bounds import element_bound, note_bound, noted_bound
 from mlirad.analysis.memory import takes
 from mlirad.dialect.core import types
+from mlirad.dialect.core.effect_table import is_removable
 from mlirad.dialect.core.expr import building, current_location, insert, insertion_point, located
-from mlirad.dialect.core.op import NdOp, SizeOf, Upstream
+from mlirad.dialect.core.op import NdOp, SizeOf, Upstream, written_subset
 from mlirad.dialect.core.upstream import empty, filled, generic, size_of_axis, written
 from mlirad.dialect.ops.elementwise import number
 from mlirad.dialect.ops.indexing import as_index
+from mlirad.dialect.ops.tape import SLOT
 from mlirad.errors import CompileError
-from mlirad.lowering.rewriting import erase, in_place_of, is_removable
-from mlirad.lowering.size_bounds import bound_at, keep_bound, set_bound
+from mlirad.lowering.rewriting import erase, in_place_of
 from mlirad.lowering.to_linalg.fused_body import FusedBody
 from mlirad.lowering.to_linalg.fusion import Fusion, FusionPlan, Member
 
@@ -118,7 +120,7 @@ class _Lowering:
             return [answer.body(*operands)]
         before = insertion_point().block.last_op
         results = answer.build(*operands)
-        keep_bound(op, _since(before, insertion_point().block))
+        _keep_bound(op, _since(before, insertion_point().block))
         for old, new in zip(op.results, results, strict=False):
             if isinstance(new.owner, FillOp):
                 self.fills.append((old, new.owner))
@@ -132,7 +134,7 @@ class _Lowering:
         sizes = [self._size(root.result, axis) for axis, size in enumerate(shape) if size < 0]
         before = insertion_point().block.last_op
         memory = empty(type, sizes)
-        keep_bound(root.op, _since(before, insertion_point().block))
+        _keep_bound(root.op, _since(before, insertion_point().block))
         initial = root.answer.initial
         out = memory if initial is None else written(FillOp, number(initial, element), memory)
         body = FusedBody(root, plan, self.values)
@@ -232,6 +234,22 @@ def _signless(attribute: Attribute) -> Attribute:
     )
 
 
+def _keep_bound(op: NdOp, lowered: Iterable[Operation]) -> None:
+    """Note the bound of what `op` computes at the memory that was made for it."""
+    if (slot := op.attributes.get(SLOT)) is not None:
+        for each in lowered:
+            if isinstance(each, tensor.EmptyOp):
+                each.attributes[SLOT] = slot
+        return
+    empties = [each for each in lowered if isinstance(each, tensor.EmptyOp) and each.dynamic_sizes]
+    if not empties:
+        return
+    write = written_subset(op)  # it makes memory for what it writes, if for anything
+    bound = element_bound(op.results[0] if write is None else write.part)
+    for each in empties:
+        note_bound(each, bound)
+
+
 def fill_each_use(fill: FillOp) -> None:
     """Fill again for each use that would overwrite the memory: a copy costs more."""
     memory = fill.operands[1].owner
@@ -245,7 +263,7 @@ def fill_each_use(fill: FillOp) -> None:
                 assert isinstance(again.owner, Operation)
                 made = again.owner.operands[1].owner
                 assert isinstance(made, tensor.EmptyOp)
-                set_bound(made, bound_at(memory))
+                note_bound(made, noted_bound(memory))
     if fill.results[0].first_use is None:
         erase(fill)
         if memory.tensor.first_use is None:

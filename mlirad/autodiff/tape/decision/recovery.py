@@ -16,10 +16,10 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from mlirad.analysis import cost
+from mlirad.analysis.call_graph import written_by
 from mlirad.analysis.constants import constant_int
 from mlirad.analysis.loops import Carry, Loop
 from mlirad.analysis.trip_forms import induction
-from mlirad.autodiff.callees import written_by
 from mlirad.autodiff.final import FinalArrays
 from mlirad.autodiff.tape.decision.forward_values import ForwardValue, defining_block, elements_of
 from mlirad.autodiff.tape.decision.live_versions import Reading

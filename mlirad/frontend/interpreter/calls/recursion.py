@@ -22,9 +22,10 @@ from functools import cache
 from typing import NoReturn
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IntegerAttr, i64
+from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Block, Region
 
+from mlirad.analysis.call_graph import set_written
 from mlirad.contract.captures import CAPTURE
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building, constant, insert, located
@@ -308,17 +309,13 @@ def function(context: Context, made: Recursion, seen: Seen, block: Block) -> fun
         cell = seen.state.store[seen.numbers[index]].value
         if contents.value in place and place[contents.value] not in written.values():
             written[seen.parameters.index(cell)] = place[contents.value]
-    attributes = [
-        DictionaryAttr({"mlirad.written": IntegerAttr(written[index], i64)} if index in written else {})
-        for index in range(len(block.args))
-    ]
     op = func.FuncOp(
         made.symbol,
         FunctionType.from_lists([a.type for a in block.args], [value.type for value in ended.results]),
         Region([block]),
         visibility="private",
-        arg_attrs=ArrayAttr(attributes) if written else None,
     )
+    set_written(op, written)
     op.location = types.to_location(context.location)
     return op
 

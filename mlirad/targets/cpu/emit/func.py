@@ -13,6 +13,7 @@ from xdsl.dialects import func, memref, scf
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, StringAttr, VectorType
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
+from mlirad.analysis.call_graph import WRITTEN
 from mlirad.contract.call_recipes import PassedValue
 from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
@@ -82,7 +83,7 @@ def signature(op: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> EntrySig
     )
     arguments: list[PassedValue] = []
     for type, attribute in zip(types.inputs, attributes, strict=True):
-        written, result = _attribute(attribute, "mlirad.written"), _attribute(attribute, "mlirad.result")
+        written, result = _attribute(attribute, WRITTEN), _attribute(attribute, "mlirad.result")
         number = written if result is None else result
         arguments.append(_passed_value(type, number, is_written=written is not None, is_output=result is not None))
     taken = {passed.result for passed in arguments} - {None}
