@@ -44,3 +44,52 @@ def column_stack(tup: Any) -> Any:
 def _require_rows(array: Any) -> None:
     if len(array) == 0:
         raise ValueError("need at least one array to concatenate")
+
+
+@spells("numpy.dstack")
+def dstack(tup: Any) -> Any:
+    if isinstance(tup, np.ndarray):
+        _require_rows(tup)
+    return np.concatenate([np.atleast_3d(each) for each in tup], 2)
+
+
+@spells("numpy.block")
+def block(arrays: Any) -> Any:
+    depth = 0
+    first = arrays
+    while isinstance(first, list):
+        if len(first) == 0:
+            raise ValueError("List at arrays cannot be empty")
+        first = first[0]
+        depth += 1
+    if isinstance(first, tuple):
+        raise TypeError(
+            "arrays is a tuple. Only lists can be used to arrange blocks, and np.block does not allow implicit "
+            "conversion from tuple to ndarray."
+        )
+    leaves = [arrays]
+    for _ in range(depth):
+        inner = []
+        for each in leaves:
+            if not isinstance(each, list):
+                raise ValueError(f"List depths are mismatched. First element was at list depth {depth}")
+            inner.extend(each)
+        leaves = inner
+    rank = depth
+    for each in leaves:
+        if isinstance(each, list):
+            raise ValueError(f"List depths are mismatched. First element was at list depth {depth}")
+        rank = max(rank, np.ndim(each))
+    if depth == 0:
+        return np.array(arrays)
+    if depth == 1:
+        return _row(arrays, rank, -1)
+    if depth == 2:
+        return np.concatenate([_row(each, rank, -1) for each in arrays], -2)
+    if depth == 3:
+        return np.concatenate([np.concatenate([_row(row, rank, -1) for row in each], -2) for each in arrays], -3)
+    raise NotImplementedError("np.block of lists nested more than three deep")
+
+
+def _row(arrays: Any, rank: int, axis: int) -> Any:
+    return np.concatenate([np.array(each, ndmin=rank) for each in arrays], axis)

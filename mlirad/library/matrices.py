@@ -24,3 +24,48 @@ def triu(m: Any, k: int = 0) -> Any:
 @spells("numpy.trace", method="trace")
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return np.sum(np.diagonal(a, offset, axis1, axis2), -1)
+
+
+@spells("numpy.diagflat")
+def diagflat(v: Any, k: int = 0) -> Any:
+    return np.diag(np.ravel(v), k)
+
+
+@spells("numpy.fill_diagonal")
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    if a.ndim < 2:
+        raise ValueError("array must be at least 2-d")
+    if a.ndim > 2 and min(a.shape) != max(a.shape):
+        raise ValueError("All dimensions of input must be of equal length")
+    rows, columns = a.shape[0], a.shape[-1]
+    if wrap and a.ndim == 2 and rows > columns:
+        place = range(0, rows * columns, columns + 1)
+        along = ([k // columns for k in place], [k % columns for k in place])
+    else:
+        along = (list(range(min(rows, columns))),) * a.ndim
+    count = len(along[0])
+    if count > 0:
+        a[along] = np.ravel(val) if np.size(val) == 1 else np.resize(val, count)
+
+
+@spells("numpy.diag_indices_from")
+def diag_indices_from(arr: Any) -> Any:
+    if arr.ndim < 2:
+        raise ValueError("input array must be at least 2-d")
+    if min(arr.shape) != max(arr.shape):
+        raise ValueError("All dimensions of input must be of equal length")
+    return np.diag_indices(arr.shape[0], arr.ndim)
+
+
+@spells("numpy.tril_indices_from")
+def tril_indices_from(arr: Any, k: int = 0) -> Any:
+    if arr.ndim != 2:
+        raise ValueError("input array must be 2-d")
+    return np.tril_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+@spells("numpy.triu_indices_from")
+def triu_indices_from(arr: Any, k: int = 0) -> Any:
+    if arr.ndim != 2:
+        raise ValueError("input array must be 2-d")
+    return np.triu_indices(arr.shape[-2], k, arr.shape[-1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from mlirad.library.axes import require_axis
 from mlirad.library.spells import spells
@@ -39,3 +40,121 @@ def compress(condition: Any, a: Any, axis: Any = None) -> Any:
 @spells("numpy.extract")
 def extract(condition: Any, arr: Any) -> Any:
     return np.ravel(arr)[np.nonzero(np.ravel(condition))[0]]
+
+
+@spells("numpy.choose", method="choose")
+def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
+    places = np.asarray(a)
+    if places.dtype.kind not in "biu":
+        raise TypeError(
+            f"Cannot cast array data from dtype('{places.dtype}') to dtype('int64') according to the rule 'safe'"
+        )
+    count = len(choices)
+    if mode == "wrap":
+        places = places % count
+    elif mode == "clip":
+        places = np.clip(places, 0, count - 1)
+    elif mode != "raise":
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got '{mode}')")
+    elif np.any((places < 0) | (places >= count)):
+        raise ValueError("invalid entry in choice array")
+    dtype = np.result_type(*choices)
+    made = np.asarray(choices[0]).astype(dtype)
+    for number in range(1, count):
+        made = np.where(places == number, np.asarray(choices[number]).astype(dtype), made)
+    return made + np.zeros(np.shape(places), dtype) if count == 1 else made[()]
+
+
+@spells("numpy.select")
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    if len(condlist) == 0:
+        raise ValueError("select with an empty condition list is not possible")
+    dtype = np.result_type(*[_number_or_array(each) for each in choicelist], _number_or_array(default))
+    made = np.asarray(default, dtype)
+    for number in range(len(condlist) - 1, -1, -1):
+        condition = np.asarray(condlist[number])
+        if condition.dtype != bool:
+            raise TypeError(f"invalid entry {number} in condlist: should be boolean ndarray")
+        made = np.where(condition, np.asarray(choicelist[number], dtype), made)
+    return made
+
+
+def _number_or_array(x: Any) -> Any:
+    return x if isinstance(x, (int, float)) and not isinstance(x, np.generic) else np.asarray(x)
+
+
+@spells("numpy.piecewise")
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    held = np.asarray(x)
+    if np.ndim(condlist) == 0 or (not isinstance(condlist[0], (list, np.ndarray)) and held.ndim != 0):
+        conditions = [np.asarray(condlist, bool)]
+    else:
+        conditions = [np.asarray(each, bool) for each in condlist]
+    if len(conditions) == len(funclist) - 1:
+        rest = conditions[0]
+        for each in conditions[1:]:
+            rest = rest | each
+        conditions = [*conditions, ~rest]
+    elif len(conditions) != len(funclist):
+        count = len(conditions)
+        raise ValueError(f"with {count} condition(s), either {count} or {count + 1} functions are expected")
+    lines = np.reshape(held, (1,)) if held.ndim == 0 else held
+    made = np.zeros_like(lines)
+    for number in range(len(funclist)):
+        condition = np.reshape(conditions[number], (1,)) if held.ndim == 0 else conditions[number]
+        if callable(funclist[number]):
+            values = lines[condition]
+            if values.size > 0:
+                made[condition] = funclist[number](values, *args, **kw)
+        else:
+            made[condition] = funclist[number]
+    return np.reshape(made, held.shape)
+
+
+@spells("numpy.place")
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    held, values = np.asarray(mask).astype(bool), np.ravel(_safely(vals, arr.dtype))
+    if held.size != arr.size:
+        raise ValueError("place: mask and data must be the same size")
+    if len(values) == 0:
+        if np.any(held):
+            raise ValueError("Cannot insert from an empty array!")
+        return
+    number = np.cumsum(held) - 1
+    found = values[np.maximum(number, 0) % len(values)]
+    np.copyto(arr, np.reshape(found, arr.shape), where=np.reshape(held, arr.shape))
+
+
+def _safely(values: Any, dtype: Any) -> Any:
+    if isinstance(values, np.ndarray) and not np.can_cast(values.dtype, dtype):
+        raise TypeError(
+            f"Cannot cast array data from dtype('{values.dtype}') to dtype('{dtype}') according to the rule 'safe'"
+        )
+    return np.asarray(values, dtype)
+
+
+@spells("numpy.putmask")
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    held = np.asarray(mask).astype(bool)
+    if held.size != a.size:
+        raise ValueError("putmask: mask and data must be the same size")
+    if np.size(values) > 0:
+        found = np.resize(_safely(values, a.dtype), a.shape)
+        np.copyto(a, found, where=np.reshape(held, a.shape))
+
+
+@spells("numpy.put_along_axis")
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int) -> None:
+    place = normalize_axis_index(axis, arr.ndim)
+    index = np.asarray(indices)
+    if index.ndim != arr.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    at = []
+    for k in range(arr.ndim):
+        if k == place:
+            at.append(index)
+        else:
+            at.append(np.reshape(np.arange(arr.shape[k]), [-1 if each == k else 1 for each in range(arr.ndim)]))
+    arr[tuple(at)] = values

@@ -67,8 +67,12 @@ class ReductionOp(OneOperandOp, PureOp):
         return [axis for axis in range(rank) if axis not in ints(self.axes)]
 
     def reference(self, x: Any) -> Any:
-        dtype = types.to_dtype(types.element_type(self.x.type))
-        return np.asarray(self.spellings[0](x, axis=ints(self.axes))).astype(dtype)[()]
+        element = types.element_type(self.x.type)
+        # What folds no elements gives the neutral one, which NumPy has to be given where the ufunc has no identity.
+        is_open = self.ufunc().identity is None and not np.size(x)
+        options = {"initial": self.neutral(element)} if is_open else {}
+        found = self.spellings[0](x, axis=ints(self.axes), **options)
+        return np.asarray(found).astype(types.to_dtype(element))[()]
 
     @abstractmethod
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:

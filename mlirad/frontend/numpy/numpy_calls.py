@@ -29,6 +29,7 @@ from mlirad.frontend.numpy import (
     numpy_reductions,
     numpy_scalars,
     numpy_shapes,
+    numpy_types,
     operators,
     ufunc_methods,
     view_functions,
@@ -43,7 +44,10 @@ from mlirad.library import spells
 
 Implementation = Callable[..., Any]
 
-DECLARING = (numpy_choice, numpy_creation, numpy_gather, numpy_products, numpy_reductions, numpy_shapes, view_functions)
+DECLARING = (
+    *(numpy_choice, numpy_creation, numpy_gather, numpy_products, numpy_reductions, numpy_shapes, numpy_types),
+    view_functions,
+)
 """The files beside those used below that declare what `call` finds."""
 
 

@@ -23,8 +23,7 @@ _ITERATOR = "write a for loop, or a list"
 
 _HINTS: dict[Any, str] = {
     **dict.fromkeys((np.load, np.loadtxt, np.genfromtxt, np.fromfile, np.memmap), _FILE),
-    **dict.fromkeys((np.vectorize, np.frompyfunc, np.piecewise, np.apply_along_axis, np.apply_over_axes), _LOOP),
-    **dict.fromkeys((np.fromfunction, np.fromiter, filter), _LOOP),
+    **dict.fromkeys((np.vectorize, np.frompyfunc, np.fromiter, filter), _LOOP),
     **dict.fromkeys((iter, next, np.nditer, np.ndindex, np.ndenumerate), _ITERATOR),
     **dict.fromkeys((np.seterr, np.geterr, np.errstate, np.set_printoptions, np.get_printoptions), _OUTSIDE),
 }

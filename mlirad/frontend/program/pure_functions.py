@@ -78,6 +78,7 @@ PURE: frozenset[Any] = frozenset().union(
     _of(np, _NUMPY_TYPES),
     _of(np.linalg, _LINALG),
     _of(np.fft, "fftfreq rfftfreq"),
+    _of(np.lib.array_utils, "normalize_axis_index normalize_axis_tuple"),
     *(
         _of(module, f"{name}gauss {name}val {name}roots {name}der {name}int")
         for name, module in (

@@ -221,22 +221,6 @@ def calls_a_ufunc_of_its_own(x):
     return x * UFUNC(2.0)
 
 
-def piecewise(x):
-    return np.piecewise(x, [x > 1.0, x <= 1.0], [scaled, 0.0])
-
-
-def piecewise_of_constants(x):
-    return x * np.piecewise(2.0, [True], [scaled])
-
-
-def along_an_axis(x):
-    return x * np.apply_along_axis(scaled, 0, [1.0, 2.0, 3.0])
-
-
-def from_a_function(x):
-    return x * np.fromfunction(scaled, (3,))
-
-
 def sorts_by_a_function(x):
     return x * sorted([3.0, 1.0], key=scaled)[0]
 
@@ -309,10 +293,7 @@ REFUSED = {
         ),
         "read the clock outside": (reads_the_date, reads_the_clock),
         "read the file outside": (loads, loads_text, reads_from_a_file),
-        "write a loop": (
-            *(vectorizes, calls_a_vectorized, makes_a_ufunc, piecewise, piecewise_of_constants, along_an_axis),
-            from_a_function,
-        ),
+        "write a loop": (*(vectorizes, calls_a_vectorized, makes_a_ufunc),),
         "write a for loop": (takes_the_next,),
         "copy it first": (
             *(sets_an_item_of_a_list, adds_to_a_list, repeats_a_list, updates_a_dict, updates_by_keyword),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
+from mlirad.errors import UnsupportedSyntaxError
 from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.calls import calls_of_numpy, inlining
 from mlirad.frontend.interpreter.calls.out_arguments import with_out_named
@@ -31,9 +32,7 @@ def call_written(
     """NumPy's function, by a function of the library; where all is known, NumPy runs now."""
     args, kwargs = with_out_named(called, args, kwargs)
     out = kwargs.pop("out", None)
-    operands = [storage.operand(context, arg) for arg in args]
-    named = {name: storage.operand(context, value) for name, value in kwargs.items()}
-    if is_static((operands, named)):
+    if _is_known(context, [*args, *kwargs.values()]):
         return calls_of_numpy.evaluated_now(context, called, args, kwargs)
     numpy_calls.check_arguments(called, function, args, kwargs)
     args = [as_array(context, arg) for arg in args]
@@ -41,6 +40,21 @@ def call_written(
     if out is None or (isinstance(out, Static) and out.value is None):
         return result
     return calls_of_numpy.stored(context, called, result, out)
+
+
+def _is_known(context: Context, values: Sequence[Value]) -> bool:
+    """Whether all arguments are constants. Slices and functions, also in lists, are none."""
+    try:
+        operands = [storage.operand(context, value) for value in values]
+    except UnsupportedSyntaxError:
+        return False
+    return is_static(operands) and not _holds_function(operands)
+
+
+def _holds_function(x: Any) -> bool:
+    if isinstance(x, list | tuple):
+        return any(map(_holds_function, x))
+    return callable(x) and not isinstance(x, type)
 
 
 def as_array(context: Context, value: Value) -> Value:

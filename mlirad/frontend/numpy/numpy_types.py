@@ -1,0 +1,47 @@
+"""NumPy's questions about types: what depends on the dtypes of values, and never on their elements.
+
+Reads: values, dtypes. Writes: nothing. Gives: dtypes and bools, which are known while a function is compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlirad.frontend.numpy.declarations import compiles
+from mlirad.frontend.values import nep50
+from mlirad.frontend.values.traced import Traced, as_operand, stand_in
+
+
+@compiles(np.result_type)
+def result_type(*arrays_and_dtypes: Any) -> np.dtype:
+    """The dtype that arrays, numbers and dtypes have together."""
+    return nep50.common_dtype([_dtype_or_stand_in(each) for each in arrays_and_dtypes])
+
+
+def _dtype_or_stand_in(x: Any) -> Any:
+    is_dtype = isinstance(x, type | np.dtype | str)
+    return np.dtype(x) if is_dtype else stand_in(as_operand(x))
+
+
+@compiles(np.can_cast)
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
+    """Of the dtype of an array, too."""
+    return np.can_cast(from_.dtype if isinstance(from_, Traced) and not from_.weak else from_, to, casting)
+
+
+@compiles(np.isscalar)
+def isscalar(element: Any) -> bool:
+    return not element.is_array if isinstance(element, Traced) else np.isscalar(element)
+
+
+@compiles(np.iscomplexobj)
+def iscomplexobj(x: Any) -> bool:
+    as_operand(x)  # which refuses complex numbers
+    return False
+
+
+@compiles(np.isrealobj)
+def isrealobj(x: Any) -> bool:
+    return not iscomplexobj(x)

@@ -1,0 +1,120 @@
+"""Grids of coordinates, places in flat order, and functions applied along axes of an array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from mlirad.library.spells import spells
+
+
+@spells("numpy.broadcast_arrays")
+def broadcast_arrays(*args: Any) -> Any:
+    arrays = [np.asarray(each) for each in args]
+    shape = np.broadcast_shapes(*[each.shape for each in arrays])
+    return tuple([each if each.shape == shape else np.broadcast_to(each, shape) for each in arrays])
+
+
+@spells("numpy.meshgrid")
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    rank = len(xi)
+    lines = []
+    for number in range(rank):
+        is_turned = indexing == "xy" and rank > 1 and number < 2
+        axis = 1 - number if is_turned else number
+        lines.append(np.reshape(np.asarray(xi[number]), (1,) * axis + (-1,) + (1,) * (rank - 1 - axis)))
+    if not sparse:
+        lines = broadcast_arrays(*lines)
+    return tuple([each.copy() for each in lines]) if copy else lines
+
+
+@spells("numpy.unravel_index")
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
+    sizes = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    total = 1
+    for size in sizes:
+        total *= size
+    rest = np.asarray(indices)
+    if rest.dtype.kind not in "iu":
+        raise TypeError("only int indices permitted")
+    if np.any((rest < 0) | (rest >= total)):
+        raise ValueError(f"index is out of bounds for array with size {total}")
+    found = []
+    for size in sizes if order == "F" else sizes[::-1]:
+        found.append((rest % size).astype(np.int64)[()])
+        rest = rest // size
+    return tuple(found) if order == "F" else tuple(found[::-1])
+
+
+@spells("numpy.ravel_multi_index")
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+    if len(multi_index) != len(dims):
+        raise ValueError(f"parameter multi_index must be a sequence of length {len(dims)}")
+    found = 0
+    for number in range(len(dims)):
+        axis = len(dims) - 1 - number if order == "F" else number
+        size = dims[axis]
+        how = mode[axis] if isinstance(mode, tuple) else mode
+        index = np.asarray(multi_index[axis])
+        if index.dtype.kind not in "iu":
+            raise TypeError("only int indices permitted")
+        if how == "wrap":
+            index = index % size
+        elif how == "clip":
+            index = np.clip(index, 0, size - 1)
+        elif np.any((index < 0) | (index >= size)):
+            raise ValueError("invalid entry in coordinates array")
+        found = found * size + index.astype(np.int64)
+    return found
+
+
+@spells("numpy.apply_along_axis")
+def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    x = np.asarray(arr)
+    place = normalize_axis_index(axis, x.ndim)
+    moved = np.moveaxis(x, place, -1)
+    outer = moved.shape[:-1]
+    count = 1
+    for size in outer:
+        count *= size
+    if count == 0:
+        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
+    lines = np.reshape(moved, (count, moved.shape[-1]))
+    first = np.asarray(func1d(lines[0], *args, **kwargs))
+    made = np.zeros((count, *first.shape), first.dtype)
+    made[0] = first
+    for k in range(1, count):
+        made[k] = func1d(lines[k], *args, **kwargs)
+    whole = np.reshape(made, (*outer, *first.shape))
+    inner = range(len(outer), len(outer) + first.ndim)
+    return np.transpose(whole, [*range(place), *inner, *range(place, len(outer))])
+
+
+@spells("numpy.apply_over_axes")
+def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+    found = np.asarray(a)
+    rank = found.ndim
+    for axis in (axes,) if np.ndim(axes) == 0 else axes:
+        place = axis + rank if axis < 0 else axis
+        reduced = func(found, place)
+        found = reduced if np.ndim(reduced) == found.ndim else np.expand_dims(reduced, place)
+        if found.ndim != rank:
+            raise ValueError("function is not returning an array of the correct shape")
+    return found
+
+
+@spells("numpy.fromfunction")
+def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+    return function(*np.indices(shape, dtype), **kwargs)
+
+
+@spells("numpy.asarray_chkfinite")
+def asarray_chkfinite(a: Any, dtype: Any = None) -> Any:
+    x = np.asarray(a, dtype)
+    if x.dtype.kind == "f" and not np.all(np.isfinite(x)):
+        raise ValueError("array must not contain infs or NaNs")
+    return x
