@@ -227,12 +227,12 @@ def _pairs(given: Any, rank: int) -> Any:
         return [(given, given)] * rank
     entries: Any = [each if isinstance(each, (tuple, list)) else (each,) for each in given]
     if not isinstance(given[0], (tuple, list)):
-        if len(given) > 2:
+        if len(entries) > 2:
             raise ValueError(
                 f"operands could not be broadcast together with remapped shapes [original->remapped]: "
-                f"({len(given)},) and requested shape ({rank},2)"
+                f"({len(entries)},) and requested shape ({rank},2)"
             )
-        return [(given[0], given[-1])] * rank
+        return [(entries[0][0], entries[-1][0])] * rank
     if len(entries) == 1:
         return [(entries[0][0], entries[0][-1])] * rank
     if len(entries) != rank:
