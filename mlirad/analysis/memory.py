@@ -28,8 +28,11 @@ VIEWS = frozenset(
 """Upstream ops whose result looks at their first operand's memory, unless it is made a copy."""
 # The run-time function, one an element type, that takes over its first operand's memory.
 GROW = "mlirad_grow"
-# On a call of a function with a body: its operands that are overwritten, each followed by the result that it becomes.
+# On a call: its operands that are overwritten, each followed by the result that it becomes.
 TIES = "mlirad.ties"
+# On a call of a native function: its name, and whether it needs the interpreter's lock; see to_linalg/native_calls.py.
+NATIVE = "mlirad.native"
+GIL = "mlirad.gil"
 
 # Where an op's carried operands begin.
 _FIRST_CARRIED: dict[type[Operation], int] = {

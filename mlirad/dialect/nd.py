@@ -22,6 +22,7 @@ from mlirad.dialect.ops import (  # noqa: F401  (a family's ops are defined by i
     product,
     reduction,
     rounding,
+    sort,
 )
 
 Nd = Dialect("nd", [op_class for op_class in op_classes() if op_class.name.startswith("nd.")])

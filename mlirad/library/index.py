@@ -103,3 +103,7 @@ METHODS: dict[str, str] = {
     "round": "decimal_places:round_",
     "trace": "matrices:trace",
 }
+
+CHANGING_METHODS: dict[str, str] = {
+    "sort": "sorting:sort_in_place",
+}

@@ -18,28 +18,27 @@ from __future__ import annotations
 '''
 
 
-def declarations(tree: ast.Module, file: str) -> Iterator[tuple[list[str], str | None, str]]:
-    """The names and the method that the functions of a file spell, and where they are."""
+def declarations(tree: ast.Module, file: str) -> Iterator[tuple[list[str], dict[str, str], str]]:
+    """The names and the methods that the functions of a file spell, and where they are."""
     for node in tree.body:
         for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
             if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", None) == "spells":
                 assert isinstance(node, ast.FunctionDef)
-                methods = [each.value for each in decorator.keywords if each.arg == "method"]
-                names = [ast.literal_eval(each) for each in decorator.args]
-                yield names, ast.literal_eval(methods[0]) if methods else None, f"{file}:{node.name}"
+                methods = {str(each.arg): ast.literal_eval(each.value) for each in decorator.keywords}
+                yield [ast.literal_eval(each) for each in decorator.args], methods, f"{file}:{node.name}"
 
 
 def index() -> str:
     """The text of index.py. Raises ValueError if two functions spell one."""
-    functions: dict[str, str] = {}
-    methods: dict[str, str] = {}
+    tables: dict[str, dict[str, str]] = {"function": {}, "method": {}, "changes": {}}
     for path in sorted(FOLDER.glob("*.py")):
-        for names, method, place in declarations(ast.parse(path.read_text()), path.stem):
-            for table, key in [*((functions, name) for name in names), *([(methods, method)] if method else [])]:
-                if key in table:
-                    raise ValueError(f"{key} is spelled by {table[key]} and by {place}")
-                table[key] = place
-    return f"{HEADER}{_table('FUNCTIONS', functions)}\n{_table('METHODS', methods)}"
+        for names, methods, place in declarations(ast.parse(path.read_text()), path.stem):
+            for kind, key in [*(("function", name) for name in names), *methods.items()]:
+                if key in tables[kind]:
+                    raise ValueError(f"{key} is spelled by {tables[kind][key]} and by {place}")
+                tables[kind][key] = place
+    titles = {"FUNCTIONS": "function", "METHODS": "method", "CHANGING_METHODS": "changes"}
+    return HEADER + "\n".join(_table(title, tables[kind]) for title, kind in titles.items())
 
 
 def _table(name: str, entries: dict[str, str]) -> str:

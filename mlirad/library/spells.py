@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
-from mlirad.library.index import FUNCTIONS, METHODS
+from mlirad.library.index import CHANGING_METHODS, FUNCTIONS, METHODS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,12 +24,13 @@ _FOLDER = str(Path(__file__).parent)
 _MODULES = tuple(sorted({name.rpartition(".")[0] for name in FUNCTIONS}))
 
 
-def spells(*names: str, method: str | None = None) -> Callable[[F], F]:
+def spells(*names: str, method: str | None = None, changes: str | None = None) -> Callable[[F], F]:
     """Declare which functions a function is, by their dotted names, and which method of arrays, whose first argument is
-    the array. Its parameters are those that are compiled: any other is refused by name."""
+    the array; changes: the method, if it changes the array. Its parameters are those that are compiled: any other is
+    refused by name."""
 
     def declared(function: F) -> F:
-        function.__dict__["spells"] = names, method
+        function.__dict__["spells"] = names, method, changes
         return function
 
     return declared
@@ -44,6 +45,11 @@ def function_of(called: Any) -> FunctionType | None:
 def function_of_method(name: str) -> FunctionType | None:
     """The function of the library that a method of arrays is, if any; its first argument is the array."""
     return _imported(METHODS[name]) if name in METHODS else None
+
+
+def function_of_changing_method(name: str) -> FunctionType | None:
+    """The function of the library that a method is which changes its array, if any."""
+    return _imported(CHANGING_METHODS[name]) if name in CHANGING_METHODS else None
 
 
 def spelled() -> Iterator[Any]:

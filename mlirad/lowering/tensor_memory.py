@@ -5,13 +5,14 @@ Reads: ops of stage `linalg`. Writes: nothing. Leaves: the ops. Moves, webs and 
 
 from __future__ import annotations
 
-from xdsl.dialects import arith, tensor
+from xdsl.dialects import arith, func, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, MemRefType, TensorType
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
+from mlirad.analysis.memory import NATIVE
 from mlirad.dialect.core import types
 from mlirad.dialect.core.upstream import is_thin
 from mlirad.errors import CompileError
@@ -27,6 +28,11 @@ def is_memref(value: SSAValue) -> bool:
 @once
 def is_static(type: Attribute) -> bool:
     return isinstance(type, TensorType) and DYNAMIC_INDEX not in type.get_shape()
+
+
+def is_in_place(op: func.CallOp, result: SSAValue) -> bool:
+    """Whether a result that an operand becomes is in that operand's memory: what a function grows may be elsewhere."""
+    return is_static(result.type) or NATIVE in op.attributes
 
 
 def is_thin_view(op: Operation) -> bool:

@@ -6,6 +6,7 @@ evaluated point by point, every write makes a new array, and whoever reads a ten
 
 from __future__ import annotations
 
+import ctypes
 import operator
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -19,6 +20,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.traits import SymbolTable
 
+from mlirad.analysis.memory import NATIVE, ties
+from mlirad.contract.native_functions import address_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import value_of
 from mlirad.dialect.ops.check import CheckFailed
@@ -213,6 +216,8 @@ class _Run:
     def _call(self, op: func.CallOp, operands: Sequence[Value]) -> Sequence[Value]:
         """A run-time function, or one of the module's own."""
         name = op.callee.string_value()
+        if NATIVE in op.attributes:
+            return _native(op, operands)
         if name == "mlirad_check":
             ok, *arguments = operands
             if not ok:
@@ -262,6 +267,24 @@ def _constant(op: arith.ConstantOp) -> Value:
         dtype = _dtype(op.result.type)
         return np.array(number).astype(dtype)[()] if dtype.kind != "b" else np.bool_(number != 0)
     return value_of(op.value, op.result.type)
+
+
+def _native(op: func.CallOp, operands: Sequence[Value]) -> Sequence[Value]:
+    """A native function, called through ctypes on copies of the arrays."""
+    arrays = {index: np.array(x, order="C") for index, x in enumerate(operands) if isinstance(x, np.ndarray)}
+    arguments: list[Any] = []
+    rest = iter(range(1, len(operands)))
+    for index in rest:
+        if index not in arrays:
+            arguments.append(ctypes.c_ssize_t(int(operands[index])))
+            continue
+        place = [int(operands[next(rest)]) for _ in range(arrays[index].ndim)]
+        start = sum(i * stride for i, stride in zip(place, arrays[index].strides, strict=True))
+        arguments.append(ctypes.c_void_p(arrays[index].ctypes.data + start))
+    code = ctypes.PYFUNCTYPE(ctypes.c_int)(address_of(_text(op.attributes[NATIVE])))(*arguments)
+    if "mlirad.error" in op.attributes and code:
+        raise CheckFailed(_text(op.attributes["mlirad.error"]), _text(op.attributes["mlirad.message"]))
+    return [arrays[index] for index, _ in ties(op)]
 
 
 def _tensor_op(op: Operation, operands: Sequence[Value]) -> Sequence[Value]:

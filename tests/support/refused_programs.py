@@ -15,10 +15,10 @@ import numpy as np
 import mlirad
 
 BODIES = r"""
-return np.sort(x)
+return np.linalg.norm(x)
 return np.sni(x)
 return x.summ()
-return x.argsort()
+return x.argpartition(1)
 return x[0].foo
 return y.foo
 return (x+1j)
@@ -29,10 +29,13 @@ return x[x>0]
 return x[x>0][0]
 return print(x)
 return open(x)
-return [*map(np.sort,[x])]
+return [*map(np.linalg.norm,[x])]
 return {1,2}
 return {a_for_a:1}
-return x.sort()
+return x.resize(2)
+return x.sort(None)
+return np.sort(x,kind='heapsort')
+return np.sort(y)
 return np.add.foo(x)
 return np.add.reduceat(x,[0,1])
 return np.sum(x,axes=0)

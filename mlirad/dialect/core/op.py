@@ -18,6 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, emit, emit_all
 from mlirad.dialect.core.intervals import UNKNOWN, Integer, Interval, Proofs, Values
+from mlirad.dialect.core.native import NativeCalls
 from mlirad.dialect.core.registry import TypedOp, require_free, spell
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.errors import CompileError
@@ -141,7 +142,7 @@ class NdOp(TypedOp):
         return False
 
     @abstractmethod
-    def loops(self) -> Generic | Composed | Upstream | SizeOf:
+    def loops(self) -> Generic | Composed | Upstream | SizeOf | NativeCalls:
         """What the op is upstream."""
 
     def size_source(self, axis: int, result: int = 0) -> SSAValue | tuple[SSAValue, int] | None:

@@ -199,7 +199,7 @@ def spelling(function: Any) -> str:
     for prefix, module in (("np", np), ("np.linalg", np.linalg), ("np.random", np.random), ("math", math)):
         if _is_of(module, name, function):
             return f"{prefix}.{name}"
-    owner = getattr(function, "__self__", None)
+    owner = getattr(function, "__self__", None) or getattr(function, "__objclass__", None)
     if isinstance(owner, np.random.Generator | np.random.RandomState):
         return f"np.random.{name}"
     if isinstance(owner, type):

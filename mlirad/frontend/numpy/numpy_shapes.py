@@ -1,4 +1,4 @@
-"""NumPy functions that move elements: views read as values, and arrays put together or taken apart.
+"""NumPy functions that move elements: views read as values, arrays put together or taken apart, and sorted.
 
 Reads: values; static shapes, axes and counts. Writes: nd ops. Leaves: Traced values.
 """
@@ -15,6 +15,7 @@ import numpy as np
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit
+from mlirad.dialect.ops import sort as sort_ops
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
 from mlirad.errors import StaticValueError, UnsupportedSyntaxError
@@ -262,6 +263,57 @@ def tile(A: Any, reps: Any) -> Traced:
     wide = broadcast(reshape(x.expr, types.of_shape(own, x.expr.element)), range(1, 2 * rank, 2), paired)
     final = [count * size for count, size in zip(counts, own, strict=True)]
     return Traced(reshape(wide, types.of_shape(final, x.expr.element)), zero_d=not final)
+
+
+# --- sorted ------------------------------------------------------------------------------------------------------
+
+_KINDS = {
+    None: sort_ops.QUICKSORT,
+    "quicksort": sort_ops.QUICKSORT,
+    "stable": sort_ops.STABLE,
+    "mergesort": sort_ops.STABLE,
+}
+
+
+@compiles(np.sort)
+def sort(a: Any, axis: Any = -1, kind: Any = None, *, stable: Any = None) -> Traced:
+    x = as_traced(a)
+    order = _kind("np.sort", kind, stable)
+    return _along(flat(x) if axis is None else x, axis, lambda rows: emit(sort_ops.SortOp, rows, kind=order))
+
+
+@compiles(np.argsort, method="argsort", is_row_major=True)
+def argsort(a: Any, axis: Any = -1, kind: Any = None, *, stable: Any = None) -> Traced:
+    x = as_traced(a)
+    order = _kind("np.argsort", kind, stable)
+    return _along(
+        x if x.ndim and axis is not None else flat(x), axis, lambda rows: emit(sort_ops.ArgsortOp, rows, kind=order)
+    )
+
+
+def _kind(function: str, kind: Any, stable: Any) -> str:
+    require_static((kind, stable), f"the kind of {function}")
+    if stable is not None:
+        if kind is not None:
+            message = "`kind` and keyword parameters can't be provided at the same time. Use only one of them."
+            raise StaticValueError(message)
+        return sort_ops.STABLE if stable else sort_ops.QUICKSORT
+    if not isinstance(kind, str | None) or kind not in _KINDS:
+        names = ", ".join(repr(name) for name in _KINDS if name)
+        raise UnsupportedSyntaxError(f"{function}(kind={kind!r}) is not compiled", hint=f"the kinds are {names}")
+    return _KINDS[kind]
+
+
+def _along(x: Traced, axis: Any, function: Callable[[Expr], Expr]) -> Traced:
+    """What a function of the last axis gives along another one."""
+    require_static(axis, "the axis of a sort")
+    place = -1 % x.ndim if axis is None else shapes.normalize_axis(axis, x.ndim)
+    order = [*(each for each in range(x.ndim) if each != place), place]
+    if place == x.ndim - 1:
+        return Traced(function(x.contents), origins=frozenset({DATA}))
+    rows = function(emit(TransposeOp, x.contents, permutation=order))
+    back = [order.index(each) for each in range(x.ndim)]
+    return Traced(emit(TransposeOp, rows, permutation=back), origins=frozenset({DATA}))
 
 
 # --- asked ------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from mlirad.analysis.groups import Groups
 from mlirad.analysis.loops import Carries, StructuredOp, block_of, terminator
 from mlirad.analysis.memory import VIEWS, captured_reads, is_empty, is_tensor, ties
-from mlirad.lowering.tensor_memory import is_static
+from mlirad.lowering.tensor_memory import is_in_place
 from mlirad.xdsl_support.traversal import ops_of
 
 
@@ -140,7 +140,7 @@ class Webs:
         if (tied and kind is not func.CallOp) or isinstance(op, StructuredOp):
             return
         # A call gives back what it was given, unless that has grown.
-        there = {result for _, result in tied if is_static(result.type)}
+        there = {result for _, result in tied if isinstance(op, func.CallOp) and is_in_place(op, result)}
         for result in op.results:
             if result in there:
                 continue

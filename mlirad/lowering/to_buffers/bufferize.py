@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 
 from mlirad.analysis.call_graph import DONATED, WRITTEN, functions_of, numbers_on
 from mlirad.analysis.loops import terminator
+from mlirad.analysis.memory import NATIVE
 from mlirad.lowering.tensor_memory import is_static
 from mlirad.lowering.to_buffers.borrow_slices import borrow_slices
 from mlirad.lowering.to_buffers.buffer_webs import Webs
@@ -67,8 +68,9 @@ class Bufferize(ModulePass):
         defined = {name: convention(function) for name, function in functions_of(op).items()}
         for function in functions:
             if function.is_declaration:
-                inputs, outputs = function.function_type.inputs, function.function_type.outputs
-                function.function_type = FunctionType.from_lists(_memrefs(inputs.data), _memrefs(outputs.data))
+                inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
+                returned = () if NATIVE in function.attributes else outputs
+                function.function_type = FunctionType.from_lists(_memrefs(inputs), _memrefs(returned))
             else:
                 bufferize_function(function, constants, defined)
 

@@ -37,7 +37,7 @@ from mlirad.dialect.core.expr import insert
 from mlirad.dialect.core.upstream import segments
 from mlirad.dialect.ops.tape import SLOT
 from mlirad.lowering.rewriting import erase, in_place_of, replace
-from mlirad.lowering.tensor_memory import Slice, is_memref, is_static
+from mlirad.lowering.tensor_memory import Slice, is_in_place, is_memref
 from mlirad.lowering.to_buffers.place_results import Destination
 from mlirad.lowering.to_buffers.strided import (
     collapsed_type,
@@ -204,11 +204,12 @@ class ToMemRefs:
         op.results = SSAValues()
 
     def _call(self, op: func.CallOp) -> None:
-        # What is computed into memory of static size is there, and is not returned.
-        there = {result: op.operands[index] for index, result in ties(op) if is_static(result.type)}
+        # What is computed in place is there, and is not returned.
+        there = {result: op.operands[index] for index, result in ties(op) if is_in_place(op, result)}
         if TIES in op.attributes:
             kept = [result for result in op.results if result not in there]
             call = _put(op, func.CallOp, op.operands, [result.type for result in kept], op.properties)
+            call.attributes = {name: value for name, value in op.attributes.items() if name != TIES}
             found = iter(call.results)
             replace(op, [there[result] if result in there else next(found) for result in op.results])
             op = cast(func.CallOp, call)

@@ -24,6 +24,7 @@ from mlirad.analysis.moves import Lifetimes
 from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import is_removable
 from mlirad.dialect.core.expr import Expr
+from mlirad.dialect.core.native import NativeCalls
 from mlirad.dialect.core.op import Composed, Dims, Generic, NdOp, SizeOf, Upstream
 from mlirad.dialect.ops.movement import ReshapeOp
 from mlirad.lowering.rewriting import erase, in_place_of, replace
@@ -75,7 +76,7 @@ class Member:
         return self.reduces and any(len(read) < self.loops for read in self.answer.maps[:-1])
 
 
-FusionPlan = dict[Operation, Member | Generic | Upstream | SizeOf]
+FusionPlan = dict[Operation, Member | Generic | Upstream | SizeOf | NativeCalls]
 """What each nd op in a block becomes: a Generic is one on scalars."""
 
 

@@ -20,11 +20,12 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from mlirad.analysis.bounds import element_bound, note_bound, noted_bound
-from mlirad.analysis.memory import takes
+from mlirad.analysis.memory import NATIVE, takes
 from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import is_removable
 from mlirad.dialect.core.expr import building, current_location, insert, insertion_point, located
-from mlirad.dialect.core.op import NdOp, SizeOf, Upstream, written_subset
+from mlirad.dialect.core.native import NativeCalls
+from mlirad.dialect.core.op import Generic, NdOp, SizeOf, written_subset
 from mlirad.dialect.core.upstream import empty, filled, generic, size_of_axis, written
 from mlirad.dialect.ops.elementwise import number
 from mlirad.dialect.ops.indexing import as_index
@@ -33,6 +34,7 @@ from mlirad.errors import CompileError
 from mlirad.lowering.rewriting import erase, in_place_of
 from mlirad.lowering.to_linalg.fused_body import FusedBody
 from mlirad.lowering.to_linalg.fusion import Fusion, FusionPlan, Member
+from mlirad.lowering.to_linalg.native_calls import native_calls
 
 _OURS = ("nd", "ad")
 
@@ -116,10 +118,10 @@ class _Lowering:
         if isinstance(answer, SizeOf):
             return [self._asked_size(op.operands[answer.operand], answer.axis)]
         operands = [self.values[operand] for operand in op.operands]
-        if not isinstance(answer, Upstream):
+        if isinstance(answer, Generic):
             return [answer.body(*operands)]
         before = insertion_point().block.last_op
-        results = answer.build(*operands)
+        results = native_calls(answer, operands) if isinstance(answer, NativeCalls) else answer.build(*operands)
         _keep_bound(op, _since(before, insertion_point().block))
         for old, new in zip(op.results, results, strict=False):
             if isinstance(new.owner, FillOp):
@@ -280,6 +282,7 @@ def declare_runtime(module: ModuleOp) -> None:
             declared = func.FuncOp.external(
                 name, [operand.type for operand in call.operands], [result.type for result in call.results]
             )
+            declared.attributes.update({key: call.attributes[key] for key in call.attributes if key == NATIVE})
             module.body.block.add_op(declared)
 
 

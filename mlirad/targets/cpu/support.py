@@ -15,6 +15,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
+from mlirad.contract.native_functions import NativeFunctionError, address_of
+from mlirad.dialect.core.native import NativeCalls
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
@@ -31,6 +33,12 @@ def problems_in(module: ModuleOp) -> list[TargetError]:
         if op.name.startswith("ad.") and not isinstance(op, NdOp):
             what = f"{op.name} reached the cpu target, which does not differentiate"
             problems.append(TargetError(what, from_location(op.location)))
+        answer = op.loops() if isinstance(op, NdOp) else None
+        if isinstance(answer, NativeCalls):
+            try:
+                address_of(answer.function.name)
+            except NativeFunctionError as error:
+                problems.append(TargetError(str(error), from_location(op.location)))
         odd = [value.type for value in (*op.operands, *op.results) if not _is_supported(value.type)]
         problems += [
             TargetError(f"the cpu target has no {type} ({op.name})", from_location(op.location))

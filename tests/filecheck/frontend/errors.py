@@ -54,14 +54,14 @@ refuse(statements, np.ones(3))
 
 
 def functions(x):
-    return np.sort(x)
+    return np.linalg.norm(x)
 
 
 # CHECK-LABEL: UnsupportedSyntaxError
-# CHECK-NEXT: errors.py:[[# @LINE - 4]]:12: np.sort is not supported
-# CHECK-NEXT:     return np.sort(x)
-# CHECK-NEXT:            ^~~~~~~~~~
-# CHECK-NEXT:   help: sort before the call, outside
+# CHECK-NEXT: errors.py:[[# @LINE - 4]]:12: np.linalg.norm is not supported
+# CHECK-NEXT:     return np.linalg.norm(x)
+# CHECK-NEXT:            ^~~~~~~~~~~~~~~~~
+# CHECK-NEXT:   help: write np.sqrt(np.sum(x * x))
 refuse(functions, np.ones(3))
 
 

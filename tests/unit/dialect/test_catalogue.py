@@ -39,6 +39,7 @@ from mlirad.dialect.ops import (
     rounding,
 )
 from mlirad.dialect.ops import places as P
+from mlirad.dialect.ops import sort as S
 from mlirad.dialect.ops.product import ProdOp
 from mlirad.dialect.ops.request import Ad, JvpOp, VjpOp
 from mlirad.errors import CompileError
@@ -359,6 +360,23 @@ SAMPLES: list[Sample] = [
         for t, values, indices, attributes in GATHERED
     ),
     *(
+        Sample(S.SortOp, (x,), dtypes, attributes={"kind": kind}, smooth=smooth, differs=0, unknown=unknown)
+        for kind in S.KINDS
+        for x, dtypes, smooth, unknown in (
+            (T, ARITHMETIC, True, ()),
+            (_x(2, 3, 5), (F64,), True, (0,)),
+            (SPECIAL, (F32, F64), False, ()),
+            (np.tile(TRUTH[0], 9), (BOOL,), False, (0,)),
+            *((x, (F64,), True, ()) for x in (_x(0), _x(1), _x(3, 0), _x(0, 3))),
+        )
+    ),
+    *(
+        Sample(S.ArgsortOp, (x,), dtypes, attributes={"kind": kind}, smooth=False, unknown=unknown)
+        for kind in S.KINDS
+        for x, dtypes in ((T, ARITHMETIC), (np.round(T / 2), (F64,)), (T > 0, (BOOL,)), (_x(0, 3), (F64,)))
+        for unknown in ((), (0,))
+    ),
+    *(
         Sample(P.FlatNonzeroOp, (mask, np.int64(mask.sum())), (BOOL,), exact=(1,), smooth=False, unknown=unknown)
         for mask in (A > 0, T > 0, T < -9, _x(0) > 0)
         for unknown in ((), (0,))
@@ -542,6 +560,9 @@ def test_derivatives(sample: Sample, dtype: type) -> None:
 
 
 WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]] = [
+    (S.SortOp, [types.F64], {"kind": "stable"}, None),
+    (S.SortOp, [types.tensor((2,), types.F64)], {"kind": "heapsort"}, None),
+    (S.ArgsortOp, [types.tensor((), types.F64)], {"kind": "stable"}, None),
     *(
         (op, [types.tensor((2,), types.F64), types.tensor((3,), types.F64)], {}, None)
         for op in (

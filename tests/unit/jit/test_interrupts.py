@@ -114,6 +114,14 @@ def copied_in_part(x, n):
     return b[3]
 
 
+def sorted_in_part(x, n):
+    a = np.arange(1_000_000.0)
+    for i in range(n):
+        a[: 1_000_000 - i % 5].sort(kind="stable")
+        a[i % 7] = x
+    return a[3]
+
+
 @contextmanager
 def _sent(number: signal.Signals, handler: Callable[..., Any], send: Callable[[], Any]) -> Iterator[None]:
     """A signal with this handler. It is sent again where Python loses what the handler raises, in `__del__` and in
@@ -169,7 +177,7 @@ class _Arrival:
 
 
 @pytest.mark.parametrize(
-    "function", [decay, climb, nest, left_early, fib, written, wide, copied, cleared, copied_in_part]
+    "function", [decay, climb, nest, left_early, fib, written, wide, copied, cleared, copied_in_part, sorted_in_part]
 )
 def test_a_long_call_is_left(function: Callable[..., Any]) -> None:
     compiled = mlirad.jit(function)

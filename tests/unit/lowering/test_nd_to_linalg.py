@@ -27,6 +27,7 @@ from mlirad.dialect.ops.elementwise import ElementwiseOp
 from mlirad.dialect.ops.indexing import AddSliceOp, ExtractSliceOp
 from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
 from mlirad.dialect.ops.reduction import MaxOp, MinOp
+from mlirad.dialect.ops.sort import ArgsortOp, SortOp
 from mlirad.dialect.ops.tape import GrowOp
 from mlirad.errors import CompileError
 from mlirad.lowering.clean_up.canonicalize import Canonicalize
@@ -244,6 +245,7 @@ def test_each_op_has_an_answer() -> None:
     # Scalar bodies are lowered alike, and the catalogue test runs them all.
     elsewhere = {op_class.name for op_class in op_classes() if issubclass(op_class, ElementwiseOp)}
     here = {"nd.arange", "nd.flatnonzero", "nd.min", "nd.prod", "nd.dim", "nd.wrap_index", "ad.grow", "ad.tape"}
+    here |= {"nd.sort", "nd.argsort"}
     here |= {f"nd.{name}" for name in ("check_indices", "gather", "keep_last", "scatter", "scatter_add")}
     unknown = {op_class.name for op_class in op_classes()} - seen - elsewhere - here
     assert unknown <= {ConstantOp.name}, unknown
@@ -353,3 +355,18 @@ def test_a_longer_chain_is_cut_into_groups_of_bounded_size() -> None:
     made = generics(applied("optimized", program([V], body)))
     assert 2 * length / 256 <= len(made) <= 3 * length / 256
     assert max(len(op.body.block.ops) for op in made) <= 256 + 1
+
+
+@pytest.mark.parametrize("passes", PIPELINES)
+@pytest.mark.parametrize("shape", [(5,), (2, 3), (0,), (2, 0), (2, 2, 3)])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_native_functions_sort_parts_of_an_array(passes: str, shape: tuple[int, ...], is_known: bool) -> None:
+    x = np.random.default_rng(3).normal(size=shape).astype(np.float32)
+    type = types.tensor(shape if is_known else (-1,) * len(shape), F32)
+
+    def body(x: Expr) -> list[Expr]:
+        return [emit(SortOp, x, kind="quicksort"), emit(ArgsortOp, x, kind="stable"), x]
+
+    found = linalg_interpreter.run(applied(passes, program([type], body)), "f", x)
+    for value, wanted in zip(found, (np.sort(x), np.argsort(x, kind="stable"), x), strict=True):
+        np.testing.assert_array_equal(value, wanted)

@@ -20,8 +20,7 @@ from mlirad.frontend.numpy import declarations, numpy_calls, view_functions
 from mlirad.frontend.program import hints
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
-from mlirad.library import builtin
-from mlirad.library.spells import function_of_method
+from mlirad.library import builtin, spells
 
 
 def none_of(context: Context, kwargs: Keywords, what: str) -> None:
@@ -69,7 +68,9 @@ def array_method(context: Context, array: Ref, name: str, args: tuple[Value, ...
         viewed = indices.viewed(context, array, viewer, *[indices.index_operand(context, arg) for arg in args], **named)
         if viewed is not None:
             return viewed
-    if name in ("sort", "partition", "resize", "put", "itemset", "setfield", "byteswap", "setflags"):
+    if (function := spells.function_of_changing_method(name)) is not None:
+        return library_calls.call_written(context, getattr(np.ndarray, name), function, (array, *args), kwargs)
+    if name in ("resize", "put", "itemset", "setfield", "byteswap", "setflags"):
         hint = hints.replacement(f"np.{name}")
         raise context.refusal(f"the method {name!r} changes the array in place, and is not compiled", hint)
     if name == "flatten" and (args or kwargs):
@@ -91,7 +92,7 @@ def numpy_method(
     kwargs: Keywords,
 ) -> Value:
     args, kwargs = method_with_out_named(name, args, kwargs)
-    if (function := function_of_method(name)) is not None:
+    if (function := spells.function_of_method(name)) is not None:
         return library_calls.call_written(context, getattr(np, name), function, (receiver, *args), kwargs)
     out = kwargs.pop("out", None)
     operands = [storage.operand(context, arg) for arg in args]

@@ -18,8 +18,8 @@ from mlirad.frontend.interpreter import attempts, branches
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.loops import filled_lists, loop_ops, unrolling
 from mlirad.frontend.join.carried.collapse import collapsed
-from mlirad.frontend.join.carried.loop_header import Header, Loop, LoopNumbering, Pass
 from mlirad.frontend.join.carried.handed_on import Moves
+from mlirad.frontend.join.carried.loop_header import Header, Loop, LoopNumbering, Pass
 from mlirad.frontend.join.join_columns import Columns
 from mlirad.frontend.join.merge import Merge
 from mlirad.frontend.join.outcomes import Exit, Outcome

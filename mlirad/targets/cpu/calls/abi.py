@@ -14,6 +14,7 @@ import numpy as np
 
 from mlirad.contract.call_recipes import USABLE, WRITEABLE, CallPlan, PassedValue, PlannedCalls, Recipe
 from mlirad.contract.code_cache import CodeCache
+from mlirad.contract.native_functions import addresses_in
 from mlirad.errors import format_located
 from mlirad.raised_exceptions import exception_class, message_of
 from mlirad.targets.cpu.calls.native_stack import stack_bottom
@@ -131,7 +132,7 @@ class CpuArtifact(Artifact, PlannedCalls):
     """Compiled functions, linked into this process until the artifact and all that it returned are freed."""
 
     def __init__(self, code: bytes, code_cache: CodeCache | None = None):
-        self._library = Library(code, (MANIFEST, ENTRIES), _shared_work(code, code_cache))
+        self._library = Library(code, (MANIFEST, ENTRIES), addresses_in(code) | _shared_work(code, code_cache))
         manifest = Manifest.from_bytes(ctypes.string_at(self._library[MANIFEST]))
         self.entries = manifest.entries
         table = (ctypes.c_uint64 * len(self.entries)).from_address(self._library[ENTRIES])

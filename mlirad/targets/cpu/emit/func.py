@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, MemRefType, Strin
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from mlirad.analysis.call_graph import WRITTEN
+from mlirad.analysis.memory import NATIVE
 from mlirad.contract.call_recipes import PassedValue
 from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
@@ -25,6 +26,7 @@ from mlirad.targets.cpu.emit.function import FunctionEmitter, ModuleEmitter, Rul
 from mlirad.targets.cpu.emit.leaf_function import call_leaf
 from mlirad.targets.cpu.emit.llvm_types import byte_size, element_name, memory_type
 from mlirad.targets.cpu.emit.memref import ALIGNMENT, allocate, from_memory
+from mlirad.targets.cpu.emit.native_call import call_native
 from mlirad.targets.cpu.emit.scf import may_release
 from mlirad.targets.cpu.emit.vectorized_loops import find_vectorized_loops
 from mlirad.targets.cpu.manifest import EntrySignature, ErrorEntry
@@ -243,6 +245,9 @@ def emit_return(e: FunctionEmitter, op: func.ReturnOp) -> None:
 
 def emit_call(e: FunctionEmitter, op: func.CallOp) -> None:
     name = op.callee.string_value()
+    if NATIVE in op.attributes:
+        call_native(e, op)
+        return
     if name in e.module.functions:
         _call_defined(e, op, e.module.functions[name])
         return

@@ -113,7 +113,7 @@ class Polling:
     """Which loops of a function, or of a task, look for signals, and how; see polling.py.
 
     charges: the work of a trip of the loops that charge at each. strips: of the loops that are cut, a strip's trips.
-    moves: what moves as much memory as only the run knows, and charges for it.
+    moves: what moves, or gives to native functions, as much memory as only the run knows, and charges for it.
 
     work: of the function's body, what no loop charges for. is_called: whether other functions here call it.
     """

@@ -5,9 +5,9 @@ is known to be small as it is.
 
 A call has a budget of work (see `analysis/cost.py`), in a register, and watched loops charge for
 their trips. When the budget is used up, the runtime reads the clock and sometimes checks for signals (`mlirad.poll`).
-A `while`, and a loop with a watched loop in it or with much work in a trip, charge at each trip; so does a copy whose
-length is known only at run time. Any other loop is cut into strips of many trips with a charge between them, so that
-LLVM sees the same inner loop as without polling.
+A `while`, and a loop with a watched loop in it or with much work in a trip, charge at each trip; so does a copy, or a
+native call, whose length is known only at run time. Any other loop is cut into strips of many trips with a charge
+between them, so that LLVM sees the same inner loop as without polling.
 
 Loops shared by threads do the same, except that they ask the pool (`parallel_poll`), which tells all of them when to
 stop.
@@ -26,6 +26,7 @@ from xdsl.ir import Operation
 from mlirad.analysis import cost
 from mlirad.analysis.bounds import most_trips
 from mlirad.analysis.constants import constant_int
+from mlirad.analysis.memory import NATIVE
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Polling
 from mlirad.targets.cpu.runtime import BUDGET, FIRST_BUDGET, INTERRUPTED, PARALLEL_POLL
 
@@ -52,7 +53,11 @@ def polling_of(function: func.FuncOp, ops: Sequence[Operation], called: set[str]
                 watched.add(op)
         elif isinstance(op, func.CallOp):
             inside = cost.of_call(op)
-            made.calls |= not cost.is_bounded(op) and op.callee.string_value() in defined
+            if not cost.is_bounded(op):
+                made.calls |= op.callee.string_value() in defined
+                if NATIVE in op.attributes:
+                    made.moves.add(op)
+                    watched.add(op)
         elif isinstance(op, cost.MOVES):
             moved = cost.of_move(op)
             if moved == inf:

@@ -1,0 +1,104 @@
+"""The addresses of the native functions of other libraries that compiled code calls, by their names in object code.
+
+Reads: names, or object code that refers to them. Writes: nothing. Leaves: addresses in this process. Imports no xDSL:
+code from disk is linked with it.
+
+A name says where its function is: `mlirad.native.SOURCE.WHAT`, with a source of `_SOURCES`. What it means may change
+with NumPy's version, on which all code on disk depends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+
+import numpy as np
+
+PREFIX = "mlirad.native."
+_NAME = re.compile(rb"mlirad\.native\.[A-Za-z0-9_.]+")
+
+
+class NativeFunctionError(RuntimeError):
+    """A native function is not where it is expected."""
+
+
+def addresses_in(code: bytes) -> dict[str, int]:
+    """The address of each native function that object code refers to. Raises NativeFunctionError."""
+    return {name: address_of(name) for name in sorted({found.decode() for found in _NAME.findall(code)})}
+
+
+@cache
+def address_of(name: str) -> int:
+    """Raises NativeFunctionError where the function is not found, or is not the one that is meant."""
+    source, _, what = name.removeprefix(PREFIX).partition(".")
+    if source not in _SOURCES:
+        raise NativeFunctionError(f"there is no source of native functions {source!r}, for {name}")
+    return _SOURCES[source](what)
+
+
+# --- NumPy's sort functions -------------------------------------------------------------------------------------
+
+SORTING = "sorting"
+_core = import_module("numpy._core._multiarray_umath")
+_GET_FUNCTIONS = 365  # `_PyDataType_GetArrFuncs(descr)` in NumPy's C API
+_PLACES: Mapping[str, int] = {"sort.quicksort": 33, "sort.stable": 35, "argsort.quicksort": 36, "argsort.stable": 38}
+"""Their places in `PyArray_ArrFuncs`, in words."""
+_Sort = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p)
+_ArgSort = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p)
+
+
+def sorting(function: str, kind: str, dtype: np.dtype) -> str:
+    """The name of `int sort(T *, intp n, NULL)` or `int argsort(T *, intp *, intp n, NULL)`, on contiguous memory."""
+    return f"{PREFIX}{SORTING}.{function}.{kind}.{dtype.name}"
+
+
+def _sorting(what: str) -> int:
+    place, _, dtype = what.rpartition(".")
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = get_pointer(_core._ARRAY_API, None)
+    get_functions = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(_word(table, _GET_FUNCTIONS))
+    address = _word(get_functions(np.dtype(dtype)), _PLACES[place])
+    if not _is_numpys(address) or not _sorts(address, place.startswith("arg"), np.dtype(dtype)):
+        raise NativeFunctionError(f"NumPy {np.__version__} has its function {place} of {dtype} at another place")
+    return address
+
+
+def _word(table: int, place: int) -> int:
+    return ctypes.c_size_t.from_address(table + place * ctypes.sizeof(ctypes.c_size_t)).value
+
+
+class _SymbolInfo(ctypes.Structure):
+    _fields_ = [
+        ("file", ctypes.c_char_p),
+        ("base", ctypes.c_void_p),
+        ("name", ctypes.c_char_p),
+        ("at", ctypes.c_void_p),
+    ]
+
+
+def _is_numpys(address: int) -> bool:
+    """Whether an address is in the file of NumPy's core: what is called otherwise may be anything."""
+    if sys.platform == "win32":
+        return address != 0
+    info = _SymbolInfo()
+    is_found = ctypes.CDLL(None).dladdr(ctypes.c_void_p(address), ctypes.byref(info))
+    return bool(is_found) and info.file == str(_core.__file__).encode()
+
+
+def _sorts(address: int, gives_places: bool, dtype: np.dtype) -> bool:
+    """Whether a function sorts: elements, or their places."""
+    values = np.array([1, 0, 1, 0, 0, 1], dtype)
+    if gives_places:
+        places = np.arange(len(values))
+        code = _ArgSort(address)(values.ctypes.data, places.ctypes.data, len(values), None)
+        return not code and (values[places] == np.sort(values)).all()
+    expected = np.sort(values)
+    return not _Sort(address)(values.ctypes.data, len(values), None) and (values == expected).all()
+
+
+_SOURCES: Mapping[str, Callable[[str], int]] = {SORTING: _sorting}

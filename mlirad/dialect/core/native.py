@@ -1,0 +1,58 @@
+"""The fourth way in which an op answers `loops`: other libraries' native code computes it.
+
+`NativeFunction` declares a C function, `NativeCalls` says how an op calls it. Reads and writes nothing: the calls are
+made in `lowering/to_linalg/native_calls.py`, and emitted by the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+
+@dataclass(frozen=True)
+class NativeFunction:
+    """A C function that is called by its address, which `contract.native_functions` finds by its name.
+
+    It touches only the memory that it is given, and neither raises nor jumps. failure: Python's exception and its
+    message where the function, which then gives an int, gives another one than 0. needs_gil: whether it may be called
+    by who holds the interpreter's lock only. Compiled code runs with and without it.
+    """
+
+    name: str
+    failure: tuple[str, str] | None = None
+    needs_gil: bool = False
+
+
+@dataclass(frozen=True)
+class PartAddress:
+    """The address of a part of an array: of an operand, or of a result, numbered behind the operands."""
+
+    array: int
+
+
+@dataclass(frozen=True)
+class Length:
+    """The size of an axis of an array, numbered in the same way; an intp."""
+
+    array: int
+    axis: int
+
+
+@dataclass(frozen=True)
+class NativeCalls:
+    """An op that is calls of a native function, one for each part of its arrays.
+
+    The parts are C-contiguous: the last `rank` axes of each array, whose other axes are alike. `start` makes the
+    results as they are before the calls, from lowered operands; a result may be an operand itself, which is copied if
+    it is needed later. A number among the arguments is an intp, or where it is 0 a null pointer. work: the cost of a
+    call for each element of its first part.
+    """
+
+    function: NativeFunction
+    arguments: tuple[PartAddress | Length | int, ...]
+    start: Callable[..., Sequence[SSAValue]]
+    rank: int = 1
+    work: int = 1

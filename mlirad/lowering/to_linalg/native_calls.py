@@ -1,0 +1,99 @@
+"""Calls of native functions, which ops with a `NativeCalls` among their answers are.
+
+Reads: the answer of an op, and its lowered operands. Writes: nests of `func.call`, which say in attributes what they
+call. Leaves: nothing.
+
+A call has its work as its first operand; then each array, followed by the place of its part; and the numbers. It gives
+the arrays that it overwrites.
+
+    %1 = func.call @"mlirad.native.sorting.sort.stable.float64(4)"(%work, %0, %c0, %n, %null)
+        {mlirad.native = "mlirad.native.sorting.sort.stable.float64", mlirad.ties = array<i64: 1, 0>, ...}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.dialects import arith, func
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, StringAttr, UnitAttr, i64
+from xdsl.ir import Attribute, SSAValue
+
+from mlirad.analysis.cost import CALL, WORK
+from mlirad.analysis.memory import GIL, NATIVE, TIES
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import insert
+from mlirad.dialect.core.native import Length, NativeCalls, NativeFunction, PartAddress
+from mlirad.dialect.core.upstream import counted, size_of_axis
+from mlirad.dialect.ops.elementwise import number
+from mlirad.dialect.ops.indexing import as_indices
+
+
+def native_calls(answer: NativeCalls, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    """What the op is, on lowered operands."""
+    results = list(answer.start(*operands))
+    arrays = [*operands, *results]
+    first = next(arrays[argument.array] for argument in answer.arguments if isinstance(argument, PartAddress))
+    outer = len(types.shape(first.type)) - answer.rank
+    work = _product([_length(first, outer + axis) for axis in range(answer.rank)], answer.work)
+
+    charge = _size(work)
+
+    def call(counters: list[SSAValue], carried: list[SSAValue]) -> Sequence[SSAValue]:
+        place = as_indices([*counters, *[number(0, i64)] * answer.rank])
+        now = [*operands, *carried]
+        passed, ties = [charge], list[int]()
+        for argument in answer.arguments:
+            match argument:
+                case PartAddress(array):
+                    if array >= len(operands):
+                        ties += [len(passed), array - len(operands)]
+                    passed += [now[array], *place]
+                case Length(array, axis):
+                    passed.append(_size(_length(arrays[array], axis)))
+                case int():
+                    passed.append(number(argument, i64))
+        made = _call(answer.function, passed, ties, [value.type for value in carried])
+        if isinstance(work, int):
+            made.attributes[WORK] = IntegerAttr(CALL + work, i64)
+        return made.results
+
+    return counted([_size(_length(first, axis)) for axis in range(outer)], results, call)
+
+
+def _call(
+    function: NativeFunction, operands: Sequence[SSAValue], ties: Sequence[int], results: Sequence[Attribute]
+) -> func.CallOp:
+    # MLIR has one type for a function: the arrays' shapes are a part of the name.
+    shapes = [types.shape(value.type) for value in operands if types.is_tensor(value.type)]
+    written = ", ".join("x".join("?" if size < 0 else str(size) for size in shape) for shape in shapes)
+    call = insert(func.CallOp(f"{function.name}({written})", operands, results))
+    call.attributes[NATIVE] = StringAttr(function.name)
+    call.attributes[TIES] = DenseArrayBase.from_list(i64, ties)
+    if function.needs_gil:
+        call.attributes[GIL] = UnitAttr()
+    if function.failure is not None:
+        error, message = function.failure
+        call.attributes |= {"mlirad.error": StringAttr(error), "mlirad.message": StringAttr(message)}
+    return call
+
+
+def _length(array: SSAValue, axis: int) -> int | SSAValue:
+    """The size of an axis, where only the run knows it an `index`."""
+    size = types.shape(array.type)[axis]
+    return size if size >= 0 else size_of_axis(array, axis)
+
+
+def _size(length: int | SSAValue) -> SSAValue:
+    return number(length, i64) if isinstance(length, int) else insert(arith.IndexCastOp(length, i64)).result
+
+
+def _product(sizes: Sequence[int | SSAValue], factor: int) -> int | SSAValue:
+    known = prod([size for size in sizes if isinstance(size, int)], start=factor)
+    unknown = [size for size in sizes if isinstance(size, SSAValue)]
+    if not unknown:
+        return known
+    total = insert(arith.ConstantOp(IntegerAttr(known, IndexType()))).result
+    for size in unknown:
+        total = insert(arith.MuliOp(total, size)).result
+    return total
