@@ -1,6 +1,7 @@
 """What every op of mlirad answers: type rule, spelling and reference, derivative, loops, memory.
 
-`@op(...)` refuses, at import, a class that leaves one of the five questions open.
+What an op knows of integers, sizes, subsets and contents has a default. `@op(...)` refuses, at import, a class that
+leaves a question without a default open.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class SizeOf:
 
 
 class NdOp(TypedOp):
-    """An op of mlirad. The five questions are its methods; `TypedOp` has the type rule."""
+    """An op of mlirad. The questions are its methods; `TypedOp` has the type rule."""
 
     irdl_options = (ParsePropInAttrDict(),)
 

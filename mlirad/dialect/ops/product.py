@@ -14,7 +14,6 @@ from mlirad.dialect.core.control import for_loop
 from mlirad.dialect.core.expr import Expr, broadcast_scalar, constant, dim, emit, full, sum_of
 from mlirad.dialect.core.op import op
 from mlirad.dialect.ops.choice import annihilated
-from mlirad.dialect.ops.elementwise import scalar_op
 from mlirad.dialect.ops.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.ops.movement import broadcast_like
 from mlirad.dialect.ops.reduction import ReductionOp
@@ -35,8 +34,7 @@ class ProdOp(ReductionOp):
         return sum_of(annihilated(dx * products_of_others(x, axes), dx), axes)
 
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
-        kind = arith.MulfOp if types.is_float(element.type) else arith.MuliOp
-        return scalar_op(kind, accumulator, element)
+        return self.pick((arith.MulfOp, arith.MuliOp, arith.MuliOp), accumulator, element)
 
     @classmethod
     def neutral(cls, element: Attribute) -> int | float:

@@ -78,6 +78,12 @@ class ReductionOp(OneOperandOp, PureOp):
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
         """One step of the fold, in upstream ops."""
 
+    def pick(self, kinds: Sequence[Any], *operands: SSAValue) -> SSAValue:
+        """One of three upstream ops: of floats, of signed and of unsigned integers."""
+        element = types.element_type(self.x.type)
+        index = 0 if types.is_float(element) else 2 if types.is_unsigned(element) else 1
+        return scalar_op(kinds[index], *operands)
+
     @classmethod
     @abstractmethod
     def neutral(cls, element: Attribute) -> int | float:
@@ -111,8 +117,7 @@ class SumOp(ReductionOp):
         return self.result_on(dx)
 
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
-        kind = arith.AddfOp if types.is_float(element.type) else arith.AddiOp
-        return scalar_op(kind, accumulator, element)
+        return self.pick((arith.AddfOp, arith.AddiOp, arith.AddiOp), accumulator, element)
 
     @classmethod
     def neutral(cls, element: Attribute) -> int | float:
@@ -151,11 +156,6 @@ class ExtremeOp(ReductionOp):
         assert isinstance(element, IntegerType)
         limits = np.iinfo(types.to_dtype(element))
         return int(limits.min), int(limits.max)
-
-    def pick(self, kinds: Sequence[Any], *operands: SSAValue) -> SSAValue:
-        element = types.element_type(self.x.type)
-        index = 0 if types.is_float(element) else 2 if types.is_unsigned(element) else 1
-        return scalar_op(kinds[index], *operands)
 
 
 @op(np.max, np.amax, np.maximum.reduce, partial=(0,))

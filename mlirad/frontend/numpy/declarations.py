@@ -8,26 +8,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+Compiler = Callable[..., Any] | None
+
+
+class Stated(TypedDict, total=False):
+    """What is stated of a function beside what compiles it: see `Facts`."""
+
+    view_of: int
+    is_made: bool
+    is_of_sizes: bool
+    is_row_major: bool
+    has_own_layout: bool
+    positional: tuple[str, ...]
+
+
+class Declared(Stated, total=False):
+    """What is declared of a function: see `Facts`."""
+
+    of_values: Compiler
+    of_operands: Compiler
+    of_view: Compiler
+    of_itself: Compiler
+    of_reduce: Compiler
+    of_context: Compiler
 
 
 @dataclass
 class Facts:
     """What the compiler knows of one function, method or attribute."""
 
-    of_values: Callable[..., Any] | None = None
+    of_values: Compiler = None
     """What compiles it, on Traced values and Python's objects."""
-    of_operands: Callable[..., Any] | None = None
+    of_operands: Compiler = None
     """What compiles a ufunc that no op spells, on numbers and Traced values."""
-    of_view: Callable[..., Any] | None = None
+    of_view: Compiler = None
     """Which View its result is of the View that it is given; it gives None where NumPy makes a copy."""
-    of_itself: Callable[..., Any] | None = None
+    of_itself: Compiler = None
     """The same where it is called with copy=False or copy=None."""
-    of_reduce: Callable[..., Any] | None = None
+    of_reduce: Compiler = None
     """What compiles the method `reduce` of a ufunc."""
-    of_context: Callable[..., Any] | None = None
+    of_context: Compiler = None
     """What compiles it in the interpreter: `f(context, args, kwargs)`; it gives None for what it leaves to others."""
     view_of: int = 0
     """Which argument its result may be a view of."""
@@ -74,7 +99,9 @@ def methods() -> dict[str, Facts]:
     return {name: known for name, known in _methods.items() if known.of_values or known.of_view}
 
 
-def declare(*functions: Any, method: str | None = None, attribute: str | None = None, **facts: Any) -> None:
+def declare(
+    *functions: Any, method: str | None = None, attribute: str | None = None, **facts: Unpack[Declared]
+) -> None:
     """Enter facts of functions, of a method and of an attribute. Raises TypeError for one that is known already."""
     keys = [(_functions, function) for function in functions]
     keys += [(_methods, method)] if method else []
@@ -87,7 +114,9 @@ def declare(*functions: Any, method: str | None = None, attribute: str | None = 
             setattr(known, name, value)
 
 
-def compiles(*functions: Any, method: str | None = None, reduces: Sequence[Any] = (), **facts: Any) -> Callable[[F], F]:
+def compiles(
+    *functions: Any, method: str | None = None, reduces: Sequence[Any] = (), **facts: Unpack[Stated]
+) -> Callable[[F], F]:
     """Declare that the function below compiles these functions, that method of arrays, and `reduce` of those ufuncs."""
 
     def declared(made: F) -> F:
@@ -98,7 +127,9 @@ def compiles(*functions: Any, method: str | None = None, reduces: Sequence[Any] 
     return declared
 
 
-def views(*functions: Any, method: str | None = None, attribute: str | None = None, **facts: Any) -> Callable[[F], F]:
+def views(
+    *functions: Any, method: str | None = None, attribute: str | None = None, **facts: Unpack[Stated]
+) -> Callable[[F], F]:
     """Declare that the function below tells which view these functions, that method, that attribute give."""
 
     def declared(made: F) -> F:

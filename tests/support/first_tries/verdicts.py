@@ -1,7 +1,7 @@
 """What becomes of a first-try program: `make first-tries` writes the page of verdicts.
 
-Reads: programs. Writes: docs/verification/first-tries.md, if asked. Leaves: verdicts: right, missing (a function that NumPy has and mlirad has not yet),
-refused, or wrong.
+Reads: programs. Writes: docs/verification/first-tries.md, if asked. Leaves: verdicts: right, missing (a function that
+NumPy has and mlirad has not yet), refused, or wrong.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def moved(value: Any, directions: Iterator[Any], step: float) -> Any:
 def _gradient(program: Program) -> Verdict:
     function = program.function
 
-    def loss(*arguments):  # type: ignore[no-untyped-def]
+    def loss(*arguments: Any) -> Any:
         result = function(*arguments)
         if not isinstance(result, tuple):
             return np.sum(result)
