@@ -178,6 +178,8 @@ def pad(
             raise TypeError("`pad_width` must be of integral type.")
         if before < 0 or after < 0:
             raise ValueError("index can't contain negative values")
+    if callable(mode):
+        raise NotImplementedError("np.pad is not compiled with a function as its mode")
     if mode not in _OPTIONS:
         raise ValueError(f"mode '{mode}' is not supported")
     for name, given in (

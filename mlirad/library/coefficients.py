@@ -69,6 +69,8 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 @spells("numpy.poly")
 def poly(seq_of_zeros: Any) -> Any:
     roots = np.atleast_1d(seq_of_zeros)
+    if roots.ndim == 2 and roots.shape[0] == roots.shape[1] and len(roots) > 0:
+        raise NotImplementedError("np.poly is not compiled for matrices")
     if roots.ndim != 1:
         raise ValueError("input must be 1d or non-empty square 2d array.")
     if len(roots) == 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import library_calls_of_numbers
 import library_calls_of_places
 import numpy as np
 import pytest
+from library_outcomes import outcome_of, require_same
 
 import mlirad
 from mlirad.library import index, make_index, spells
@@ -152,31 +152,7 @@ CASES = [(name, number) for name, calls in CALLS.items() for number in range(len
 
 
 def outcome(function: Callable[..., Any], array: np.ndarray) -> Any:
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return function(array.copy("K"))
-        except (ValueError, TypeError, IndexError, ZeroDivisionError, RuntimeError, OverflowError) as error:
-            return error
-
-
-def require_same(found: Any, wanted: Any) -> None:
-    if isinstance(wanted, Exception):
-        kinds = ValueError if isinstance(wanted, ValueError) else type(wanted)
-        assert isinstance(found, kinds), f"{found!r}, not {wanted!r}"
-        return
-    assert type(found) is type(wanted), f"{found!r}, not {wanted!r}"
-    if isinstance(wanted, (tuple, list)):
-        assert len(found) == len(wanted), f"{found!r}, not {wanted!r}"
-        for one, other in zip(found, wanted, strict=True):
-            require_same(one, other)
-        return
-    if not hasattr(wanted, "dtype"):
-        assert found == wanted, f"{found!r}, not {wanted!r}"
-        return
-    assert found.dtype == wanted.dtype
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=1e-6 if found.dtype == np.float32 else 1e-13)
+    return outcome_of(function, array.copy("K"))
 
 
 def some_arrays(number: int) -> list[np.ndarray]:

@@ -1,0 +1,122 @@
+"""The examples in NumPy's docstrings of each function of the library: a kernel gives and writes what NumPy does.
+
+Literal arguments are constants, of which NumPy itself computes the result: the first list among them becomes an
+argument of the kernel.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import warnings
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from library_outcomes import outcome_of, require_same
+
+from mlirad.errors import CompileError
+from mlirad.library import index
+from mlirad.testing.interpreted import Interpreted
+
+# Examples that are refused, by a part of their text: what is missing.
+REFUSED = {
+    "sorted": "sorted() of what only the run knows",
+    "np.s_": "np.s_",
+    "bins='auto'": "rules for the number of bins, which depends on data",
+    "pad_with": "a function as the mode of np.pad",
+    "np.random": "random numbers",
+    "np.poly(P)": "eigenvalues",
+    "print(": "output",
+    "np.polyder(p, ": "np.poly1d",
+    "np.poly1d": "np.poly1d",
+    ".view(": "arrays read in another dtype",
+    "np.linalg.det": "linear algebra",
+}
+
+
+class _Lifted(ast.NodeTransformer):
+    """Replaces the first list of numbers among the arguments of a call by a name."""
+
+    def __init__(self) -> None:
+        self.literal: ast.expr | None = None
+
+    def visit_List(self, node: ast.List) -> ast.expr:
+        is_numbers = all(
+            isinstance(each, ast.Constant | ast.List | ast.UnaryOp | ast.Load | ast.USub) for each in ast.walk(node)
+        )
+        if self.literal is not None or not node.elts or not is_numbers:
+            return node
+        self.literal = node
+        return ast.Name("lifted", ast.Load())
+
+    visit_Tuple = generic = lambda self, node: node
+
+
+def examples(name: str) -> list[tuple[str, str, dict[str, Any]]]:
+    """The expressions of a docstring that call the function; the functions and names that it has before each."""
+    module, _, short = name.rpartition(".")
+    text = getattr(import_module(module), short).__doc__ or ""
+    space: dict[str, Any] = {"np": np}
+    found, functions = [], ""
+    for example in doctest.DocTestParser().get_examples(text):
+        try:
+            tree = ast.parse(example.source)
+        except SyntaxError:
+            break
+        statement = tree.body[0] if len(tree.body) == 1 else None
+        calls = [each for each in ast.walk(tree) if isinstance(each, ast.Attribute) and each.attr == short]
+        if isinstance(statement, ast.Expr) and calls and "#" not in example.source:
+            found.append((example.source.strip(), functions, dict(space)))
+        functions += example.source if isinstance(statement, ast.FunctionDef) else ""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                exec(example.source, space)
+            except Exception:
+                if not example.exc_msg:
+                    break  # what needs another package, or is no more in this NumPy
+    return found
+
+
+CASES = [(name, *example) for name in sorted(index.FUNCTIONS) for example in examples(name)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("name", "source", "functions", "space"), CASES, ids=[f"{each[0]}-{n}" for n, each in enumerate(CASES)]
+)
+def test_examples(name: str, source: str, functions: str, space: dict[str, Any], tmp_path: Path) -> None:
+    lifted = _Lifted()
+    tree = ast.parse(source, mode="eval")
+    used = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
+    arguments = {each: space[each] for each in used if isinstance(space.get(each), np.ndarray)}
+    if not arguments:
+        tree = ast.fix_missing_locations(lifted.visit(tree))
+        if lifted.literal is not None:
+            arguments["lifted"] = np.array(ast.literal_eval(lifted.literal))
+    if any(each.dtype.kind not in "biuf" or each.dtype == np.float16 for each in arguments.values()):
+        pytest.skip("of a dtype that is not compiled")
+    if any(each.size > 64 for each in arguments.values()):
+        pytest.skip("of large arrays, which the interpreter is slow on")
+    path = tmp_path / "example.py"
+    path.write_text(f"{functions}\ndef example({', '.join(arguments)}):\n    return {ast.unparse(tree)}\n")
+    held = dict(space)
+    exec(compile(path.read_text(), str(path), "exec"), held)
+    function = held["example"]
+    ours, own = ([each.copy() for each in arguments.values()] for _ in range(2))
+    wanted = outcome_of(function, *own)
+    try:
+        found = outcome_of(Interpreted(function, "tensor"), *ours)
+    except CompileError as error:
+        found = error
+    reason = next((reason for part, reason in REFUSED.items() if part in source), None)
+    if isinstance(found, CompileError | NotImplementedError) and not isinstance(wanted, Exception):
+        assert reason is not None, f"{source}: {found}"
+        pytest.skip(reason)
+    assert reason is None, "it is compiled: take it out of REFUSED"
+    require_same(found, wanted)
+    for one, other in zip(ours, own, strict=True):
+        require_same(one, other)
