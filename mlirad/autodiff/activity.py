@@ -31,9 +31,10 @@ def flows(op: Operation, calls: Mapping[str, frozenset[tuple[int, int]]]) -> Ite
 def _all_flows(op: Operation, calls: Mapping[str, frozenset[tuple[int, int]]]) -> Iterator[Flow]:
     match op:
         case NdOp():  # the most frequent first: to ask xDSL's abstract classes is slow
+            results = [result for number, result in enumerate(op.results) if number not in op.inert]
             for index, operand in enumerate(op.operands):
                 if index not in op.memory.shape_only:
-                    yield from ((operand, result) for result in op.results)
+                    yield from ((operand, result) for result in results)
         case func.CallOp() if op.callee.string_value() in calls:
             for argument, result in calls[op.callee.string_value()]:
                 yield op.operands[argument], op.results[result]

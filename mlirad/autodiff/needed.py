@@ -12,7 +12,7 @@ is right.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, SSAValue
@@ -36,7 +36,7 @@ def needed(function: func.FuncOp, activity: Activity, outs: Sequence[SSAValue]) 
     """
     live = activity.live
     block = function.body.block
-    uses = [use for use in _uses(block, FinalArrays(block)) if use[0] in live and live.issuperset(use[1])]
+    uses = [use for use in _uses(block, live, FinalArrays(block)) if use[0] in live and live.issuperset(use[1])]
     remaining = dict.fromkeys(live, 0)
     of_member: dict[SSAValue, list[int]] = {}
     for number, (value, by) in enumerate(uses):
@@ -59,12 +59,12 @@ def needed(function: func.FuncOp, activity: Activity, outs: Sequence[SSAValue]) 
     return live - needless
 
 
-def _uses(block: Block, finals: FinalArrays) -> Iterator[Use]:
+def _uses(block: Block, live: Set[SSAValue], finals: FinalArrays) -> Iterator[Use]:
     """The whole uses in a block and in those inside; of a value from outside a region, none: it may not be reached."""
     for op in block.ops:
         match op:
             case NdOp():
-                yield from (use for use in _uses_by(op, finals) if block_of(use[0]) is block)
+                yield from (use for use in _uses_by(op, live, finals) if block_of(use[0]) is block)
             case scf.ForOp() | scf.WhileOp():
                 loop = Loop(op)
                 for carry in loop.carries:
@@ -73,14 +73,14 @@ def _uses(block: Block, finals: FinalArrays) -> Iterator[Use]:
                         yield carry.init, after
                     if block_of(carry.yielded) is loop.body:
                         yield carry.yielded, after
-                yield from _uses(loop.body, finals)
+                yield from _uses(loop.body, live, finals)
             case scf.IfOp():
                 both = branches(op)
                 ends = [list(zip(yields(each), ((result,) for result in op.results), strict=True)) for each in both]
                 for branch, end in zip(both, ends, strict=True):
                     yield from (use for use in end if block_of(use[0]) is branch)
-                    yield from _uses(branch, finals)
-                one, other = (_captured(each, block, end, finals) for each, end in zip(both, ends, strict=True))
+                    yield from _uses(branch, live, finals)
+                one, other = (_captured(each, block, end, live, finals) for each, end in zip(both, ends, strict=True))
                 yield from (
                     (v, (*then, *or_else)) for v in one if v in other for then in one[v] for or_else in other[v]
                 )
@@ -89,26 +89,27 @@ def _uses(block: Block, finals: FinalArrays) -> Iterator[Use]:
 
 
 def _captured(
-    branch: Block, outside: Block, end: Sequence[Use], finals: FinalArrays
+    branch: Block, outside: Block, end: Sequence[Use], live: Set[SSAValue], finals: FinalArrays
 ) -> dict[SSAValue, list[tuple[SSAValue, ...]]]:
     """By value of the block `outside`: what uses it whole in a branch."""
     found: dict[SSAValue, list[tuple[SSAValue, ...]]] = {}
-    inside = (use for op in branch.ops if isinstance(op, NdOp) for use in _uses_by(op, finals))
+    inside = (use for op in branch.ops if isinstance(op, NdOp) for use in _uses_by(op, live, finals))
     for value, by in (*end, *inside):
         if block_of(value) is outside:
             found.setdefault(value, []).append(by)
     return found
 
 
-def _uses_by(op: NdOp, finals: FinalArrays) -> Iterator[Use]:
+def _uses_by(op: NdOp, live: Set[SSAValue], finals: FinalArrays) -> Iterator[Use]:
     """The whole uses that an op makes of its operands."""
-    results = tuple(op.results)
-    yield from ((operand, results) for index, operand in enumerate(op.operands) if index not in op.partial)
+    results = tuple(result for result in op.results if result in live)
+    if results:
+        yield from ((operand, results) for index, operand in enumerate(op.operands) if index not in op.partial)
     write = written_subset(op)
     if write is None:
         return
     if write.holds_part and (home := finals.home(write.part)) is not None:
         yield write.part, home[1:]
-    if write.change is Change.REPLACED and (read := equal_read(op)) is not None:
+    if results and write.change is Change.REPLACED and (read := equal_read(op)) is not None:
         # What is overwritten is needed too, by what has read it just before.
         yield write.array, (*results, read)

@@ -41,6 +41,11 @@ def read_places(cls: type[IRDLOperation]) -> None:
             setattr(cls, name, _AT_ITS_PLACE[accessor.construct](accessor.construct, accessor.idx))
 
 
+def result_count(cls: type[IRDLOperation]) -> int:
+    """How many results a class defines; a variadic one counts as one."""
+    return len(cls.get_irdl_definition().results)
+
+
 def once_for_all_alike(verify: Callable[[Any], None]) -> Callable[[Any], None]:
     """The verifier of a class, which runs once for ops of the same types and attributes (the very objects, which the
     table keeps alive): nothing else of such an op is looked at. xDSL itself verifies where ops are."""

@@ -16,7 +16,7 @@ from math import prod
 from types import MappingProxyType
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.analysis.constants import constant_int
@@ -151,12 +151,13 @@ class AllRows:
         if block_of(value) is outermost.parent:
             return value
         if value not in self._hoisted:
-            op = value.owner
-            assert isinstance(op, Operation) and outermost.parent is not None
+            assert isinstance(value, OpResult)
+            op = value.op
+            assert outermost.parent is not None
             copy = op.clone({operand: self._hoist(operand, outermost) for operand in op.operands})
             copy.location = op.location
             outermost.parent.insert_op_before(copy, outermost)
-            self._hoisted[value] = copy.results[0]
+            self._hoisted[value] = copy.results[value.index]
         return self._hoisted[value]
 
     def _emit_base(self, loop: Loop, path: Sequence[Step]) -> SSAValue:

@@ -135,7 +135,7 @@ class Sweep:
                 case Count(by=by):
                     return _count(operands, by, self.replays[block_of(value)].counter)
                 case Recompute(op=op):
-                    return _recompute(op, operands)[op.results.index(value)]
+                    return self._shared(value, plan, _recompute(op, operands))
                 case ReadFinal(written=written):
                     final, *places = map(Expr, operands)
                     return written.read(final, places).value
@@ -144,6 +144,15 @@ class Sweep:
                     return array if op is None else subset_of(op).read(Expr(array), list(map(Expr, operands))).value
                 case FromLaterTrip():
                     raise AssertionError("what a reverse loop carries is recovered by `carry`")
+
+    def _shared(self, value: SSAValue, plan: Recompute, again: Sequence[SSAValue]) -> SSAValue:
+        """The recomputed result that stands for a value; the others stand for theirs, if that is their plan too."""
+        for other, recovered in zip(plan.op.results, again, strict=True):
+            if other is not value and self.plans.get(other) == plan and other not in self.recovered:
+                self.recovered[other] = recovered
+                if value in self._points:
+                    self._points[other] = self._points[value]
+        return again[plan.op.results.index(value)]
 
     def _point(self, value: SSAValue, plan: Unstored) -> Point:
         """Where a value is recovered: at the head of its reverse block, or where the last of its operands is."""

@@ -63,6 +63,29 @@ class TwoOperandsOp(NdOp):
         return (self.jvp(dx, dy, *outs, *operands),)
 
 
+Pair = tuple[Expr | None, Expr | None]
+"""The cotangents or tangents of two results; None stands for zeros."""
+
+
+class TwoResultsOp(NdOp):
+    """One operand, two results."""
+
+    @abstractmethod
+    def vjp(self, g: Pair, out: tuple[Expr, Expr], x: Expr) -> Cotangent: ...
+
+    @abstractmethod
+    def jvp(self, dx: Expr, out: tuple[Expr, Expr], x: Expr) -> Pair:
+        """The tangents of the results, for the tangent dx."""
+
+    def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
+        (g, h), (first, second) = gs, outs
+        return (self.vjp((g, h), (first, second), *operands),)
+
+    def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        (dx,), (first, second) = given, outs
+        return (None, None) if dx is None else self.jvp(dx, (first, second), *operands)
+
+
 class LinearOp(PureOp):
     """One result, linear in the first operand. The others, `places`, are indices or sizes, without a derivative."""
 

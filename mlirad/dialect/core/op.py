@@ -23,7 +23,7 @@ from mlirad.dialect.core.native import NativeCalls
 from mlirad.dialect.core.registry import TypedOp, require_free, spell
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.errors import CompileError
-from mlirad.xdsl_support.fast_accessors import once_for_all_alike, read_places
+from mlirad.xdsl_support.fast_accessors import once_for_all_alike, read_places, result_count
 
 # The loops that an array's axes run along.
 Dims = tuple[int, ...]
@@ -117,6 +117,7 @@ class NdOp(TypedOp):
         linear: ClassVar[bool]
         harmless: ClassVar[float]
         partial: ClassVar[frozenset[int]]
+        inert: ClassVar[frozenset[int]]
 
     def reference(self, *arrays: Any, **named: Any) -> Any:
         """What the op computes, by NumPy: a number or an array, a tuple of them where there are several results."""
@@ -143,14 +144,16 @@ class NdOp(TypedOp):
         return False
 
     @abstractmethod
-    def loops(self) -> Generic | Composed | Upstream | SizeOf | NativeCalls:
-        """What the op is upstream."""
+    def loops(self) -> Generic | tuple[Generic, ...] | Composed | Upstream | SizeOf | NativeCalls:
+        """What the op is upstream. A Generic has one result: of several, there is a tuple, each in its own loops."""
 
     def size_source(self, axis: int, result: int = 0) -> SSAValue | tuple[SSAValue, int] | None:
         """What gives an unknown size of a result: an i64 operand, or an axis of an operand; None: the op itself."""
         if self.memory.overwrites is not None:
             return self.operands[self.memory.overwrites], axis
         answer = self.loops()
+        if isinstance(answer, tuple):
+            answer = answer[result]
         if not isinstance(answer, Generic):
             return None
         *reads, write = answer.maps
@@ -267,6 +270,9 @@ class PureOp(NdOp):
 
 NdOpT = TypeVar("NdOpT", bound=NdOp)
 
+_OF_ONE_RESULT = ("contents", "implied", "integer", "is_finite", "part_of", "resized", "subset")
+"""The questions about an op's one result. Verbs ask them where a value comes from: an op of several has no answer."""
+
 
 _classes: list[type[NdOp]] = []
 """Every class that `@op` has accepted."""
@@ -283,6 +289,7 @@ def op(
     linear: bool = False,
     harmless: float = 1,
     partial: Sequence[int] = (),
+    inert: Sequence[int] = (),
 ) -> Callable[[type[NdOpT]], type[NdOpT]]:
     """Define an op of mlirad, which is what the functions `spellings` are in IR (the first is its reference).
 
@@ -290,8 +297,8 @@ def op(
     the op itself is finite, so that an exactly zero cotangent always annihilates it. linear: its derivative has no
     factors but constants. harmless: where all operands are that, the op and its derivatives are finite; it stands in
     the place of elements that are not needed, if the op is not linear. partial: the operands that may have elements
-    which are not in the result, such as a select's branches and the array that a write changes. Raises TypeError for a
-    class that leaves a question open.
+    which are not in the result, such as a select's branches and the array that a write changes. inert: the results, of
+    several, through which no derivative flows. Raises TypeError for a class that leaves a question open.
     """
 
     def define(cls: type[NdOpT]) -> type[NdOpT]:
@@ -303,6 +310,11 @@ def op(
             raise TypeError(f"{cls.__name__} leaves open: {', '.join(open_questions)}")
         require_free(spellings, cls.__name__)
         defined = irdl_op_definition(cls)
+        if result_count(defined) != 1:
+            answered = [name for name in _OF_ONE_RESULT if getattr(cls, name) is not getattr(NdOp, name)]
+            answered += [name for name, index in (("overwrites", overwrites), ("views", views)) if index is not None]
+            if answered:
+                raise TypeError(f"{cls.__name__} has not one result, of which it says: {', '.join(answered)}")
         read_places(defined)
         defined.verify_ = once_for_all_alike(defined.verify_)  # pyright: ignore[reportAttributeAccessIssue]  # all ops have it
         defined.spellings = spellings
@@ -311,6 +323,7 @@ def op(
         defined.linear = linear
         defined.harmless = harmless
         defined.partial = frozenset(partial)
+        defined.inert = frozenset(inert)
         _classes.append(defined)
         spell(defined, spellings)
         return defined

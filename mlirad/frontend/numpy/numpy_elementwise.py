@@ -13,7 +13,7 @@ import numpy as np
 
 from mlirad.dialect import nd
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, apply, emit, where
+from mlirad.dialect.core.expr import Expr, apply, emit_all, where
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.registry import spelled
 from mlirad.dialect.ops.compare import cast as cast_expr
@@ -73,7 +73,7 @@ def call(ufunc: np.ufunc, *operands: Any) -> Any:
     return special(*values) if special is not None else _by_op(ufunc, *values)
 
 
-def _by_op(ufunc: np.ufunc, *values: Traced | Number) -> Traced:
+def _by_op(ufunc: np.ufunc, *values: Traced | Number) -> Traced | tuple[Traced, ...]:
     op_class = op_of(ufunc)
     if op_class is None:
         raise UnsupportedSyntaxError(f"np.{ufunc.__name__} is not supported")
@@ -82,7 +82,8 @@ def _by_op(ufunc: np.ufunc, *values: Traced | Number) -> Traced:
     exprs = [in_type(value, dtype, shape) for value, dtype in zip(values, dtypes, strict=False)]
     if dtypes[0] == _BOOL and ufunc in OF_BOOLS:
         return result(apply(OF_BOOLS[ufunc], *exprs), *values)
-    return result(emit(op_class, *exprs), *values)
+    found = tuple([result(expr, *values) for expr in emit_all(op_class, *exprs)])
+    return found if ufunc.nout > 1 else found[0]
 
 
 def result(expr: Expr, *values: Any) -> Traced:
@@ -181,7 +182,7 @@ def _rounded(ufunc: np.ufunc) -> Callable[..., Traced]:
 
 
 @operates(np.absolute)
-def _absolute(x: Traced | Number) -> Traced:
+def _absolute(x: Traced | Number) -> Any:
     return _positive_bool(x) if stand_in(x) in (bool, _BOOL) else _by_op(np.absolute, x)
 
 

@@ -120,7 +120,7 @@ def divmod_(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def math_function(function: Callable[..., Any]) -> Callable[..., Any] | None:
-    """A function of the module math on traced numbers: it takes and gives Python floats."""
+    """A function of the module math on traced numbers: it takes and gives Python floats, tuples of them too."""
     made = declarations.of(function).of_operands
     if made is None:
         op_class = spelled().get(function)
@@ -128,7 +128,12 @@ def math_function(function: Callable[..., Any]) -> Callable[..., Any] | None:
         if ufunc is None:
             return None
         made = partial(numpy_elementwise.call, ufunc)
-    return lambda *xs: _weak(made(*(to_float(x) for x in xs)))
+
+    def of_numbers(*xs: Any) -> Any:
+        found = made(*(to_float(x) for x in xs))
+        return tuple(map(_weak, found)) if isinstance(found, tuple) else _weak(found)
+
+    return of_numbers
 
 
 @compiles(math.pow)

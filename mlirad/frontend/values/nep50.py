@@ -184,7 +184,7 @@ def sample(stand_in: np.dtype | type) -> Any:
 
 
 def loop_dtypes(ufunc: np.ufunc, operands: Sequence[StandIn]) -> tuple[np.dtype, ...]:
-    """The dtypes in which `ufunc` computes: of its operands, then of its result.
+    """The dtypes in which `ufunc` computes: of its operands, then of its results.
 
     A comparison of Python ints only is one of int64 here (NumPy would compare objects).
     Raises DTypeError with NumPy's text where the ufunc has no such loop, and for dtypes that mlirad does not have.
@@ -198,7 +198,7 @@ def _loop_dtypes(ufunc: np.ufunc, operands: Chosen) -> tuple[np.dtype, ...]:
         operands = (PYTHON_DTYPES[weak_join(*(kind for kind in operands if isinstance(kind, type)))],) * len(operands)
     asked = tuple(_BOOL if operand is bool else operand for operand in operands)
     with numpys_refusal():
-        dtypes = ufunc.resolve_dtypes((*asked, None))
+        dtypes = ufunc.resolve_dtypes((*asked, *(None,) * ufunc.nout))
     for dtype in dtypes:
         require_dtype(dtype, f"np.{ufunc.__name__} of {_listed(operands)}")
     return dtypes

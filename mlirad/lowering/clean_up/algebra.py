@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 
 from mlirad.analysis.constants import is_number, known_number
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, constant, emit, full
+from mlirad.dialect.core.expr import Expr, constant, emit, emit_all, full
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.choice import MaximumOp, MinimumOp, SelectOp
 from mlirad.dialect.ops.compare import (
@@ -37,7 +37,7 @@ from mlirad.dialect.ops.compare import (
 from mlirad.dialect.ops.constant import ConstantOp, FullOp
 from mlirad.dialect.ops.elementwise import AddOp, DivOp, ElementwiseOp, MulOp, NegOp, PowOp, SubOp
 
-Result = Expr | SSAValue | None
+Result = Expr | SSAValue | tuple[Expr, ...] | None
 OpT = TypeVar("OpT", bound=NdOp)
 Rule = Callable[..., Result]
 Rules = dict[type[NdOp], list[Rule]]
@@ -46,8 +46,8 @@ Rules = dict[type[NdOp], list[Rule]]
 def rules_into(table: Rules) -> Callable[..., Callable[[Rule], Rule]]:
     """A decorator: the function is an identity of the given op classes, and belongs to the table.
 
-    An identity gets an op and its operands. It returns a value equal to the op's result, or None if it does not
-    apply.
+    An identity gets an op and its operands. It returns a value equal to the op's result (a tuple, where there are
+    several), or None if it does not apply.
     """
 
     def rule(*classes: type[NdOp]) -> Callable[[Rule], Rule]:
@@ -71,13 +71,14 @@ def general_rules(kind: type[NdOp]) -> tuple[Rule, ...]:
     return (*folded, _of_full) if issubclass(kind, ElementwiseOp) else folded
 
 
-def simpler(op: NdOp, rules: Sequence[Rule]) -> SSAValue | None:
-    """What the only result of a pure op is, in fewer or cheaper ops; None if nothing is known."""
+def simpler(op: NdOp, rules: Sequence[Rule]) -> Sequence[SSAValue] | None:
+    """What the results of a pure op are, in fewer or cheaper ops; None if nothing is known."""
     operands = tuple(op.operands)
     for rule in rules:
-        value = rule(op, *operands)
-        if value is not None:
-            return value.value if isinstance(value, Expr) else value
+        found = rule(op, *operands)
+        if found is not None:
+            values = found if isinstance(found, tuple) else (found,)
+            return [value.value if isinstance(value, Expr) else value for value in values]
     return None
 
 
@@ -91,31 +92,32 @@ def defined_by(value: SSAValue, op_class: type[OpT]) -> OpT | None:
 
 
 def _folded(op: NdOp, *operands: SSAValue) -> Result:
-    """A scalar computed from known scalars."""
+    """Scalars computed from known scalars."""
     numbers: list[Any] = []
     for operand in operands:
         number = known_number(operand)
         if number is None or types.is_tensor(operand.type):
             return None
         numbers.append(number)
-    type = op.results[0].type
-    if not numbers or types.is_tensor(type):
+    if not numbers or any(types.is_tensor(result.type) for result in op.results):
         return None
     with np.errstate(all="ignore"):
-        return constant(op.reference(*numbers), type)
+        found = op.reference(*numbers)
+    values = found if isinstance(found, tuple) else (found,)
+    return tuple(constant(value, result.type) for value, result in zip(values, op.results, strict=True))
 
 
 def _of_full(op: ElementwiseOp, *operands: SSAValue) -> Result:
-    """An elementwise op on arrays of one number each is an array of one number."""
+    """Elementwise ops on arrays of one number each give arrays of one number."""
     sources: list[FullOp] = []
     for operand in operands:
         source = defined_by(operand, FullOp)
         if source is None:
             return None
         sources.append(source)
-    type = op.results[0].type
-    value = emit(op.__class__, *(each.value for each in sources), result_type=types.element_type(type), **op.properties)
-    return full(value, types.shape(type), [Expr(size) for size in sources[0].sizes])
+    shape, asked = types.shape(op.results[0].type), types.element_type(op.results[0].type)
+    values = emit_all(op.__class__, *(each.value for each in sources), result_type=asked, **op.properties)
+    return tuple(full(value, shape, [Expr(size) for size in sources[0].sizes]) for value in values)
 
 
 # --- arithmetic -------------------------------------------------------------------------------------------------

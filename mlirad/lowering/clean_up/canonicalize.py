@@ -101,7 +101,7 @@ class _Worklist:
         rewrite = _rewrite(kind)
         if rewrite is not None:
             rewrite(self, op)
-        elif (identities := _identities(kind)) and len(op.results) == 1:
+        elif identities := _identities(kind):
             assert isinstance(op, NdOp)
             self._simplify(op, identities)
 
@@ -164,10 +164,10 @@ class _Worklist:
     def _simplify(self, op: NdOp, identities: Sequence[Rule]) -> None:
         before = op.prev_op
         with in_place_of(op):
-            value = simpler(op, identities)
-        if value is not None:
+            values = simpler(op, identities)
+        if values is not None:
             self._add_new(before, op)
-            self.replace(op, [value])
+            self.replace(op, values)
 
     def inline(self, op: Operation, block: Block, arguments: Sequence[SSAValue]) -> list[SSAValue]:
         """Put a block of op in front of it; gives what the block's end passes on."""

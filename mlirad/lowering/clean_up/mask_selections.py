@@ -224,7 +224,7 @@ def _repeated(x: SSAValue, axis: int, mask: Expr) -> Expr:
 
 def _erase_unused(op: object) -> None:
     """Erase a pure op that nothing uses, then those that it used alone."""
-    if isinstance(op, PureOp) and op.parent is not None and op.results[0].first_use is None:
+    if isinstance(op, PureOp) and op.parent is not None and all(result.first_use is None for result in op.results):
         owners = [operand.owner for operand in op.operands]
         erase(op)
         for owner in owners:

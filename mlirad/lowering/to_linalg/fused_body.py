@@ -18,7 +18,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building, insert, located
 from mlirad.dialect.core.op import Dims
 from mlirad.dialect.ops.elementwise import number
-from mlirad.lowering.to_linalg.fusion import FusionPlan, Member, is_uniform, maker_in
+from mlirad.lowering.to_linalg.fusion import FusionPlan, Member, is_uniform
 
 
 @dataclass
@@ -58,7 +58,7 @@ class FusedBody:
         """The element, computed or read here; a scalar as it is."""
         if not types.is_tensor(value.type):
             return self.values[value]
-        maker = maker_in(self.plan, value, self.root)
+        maker = self.plan.maker(value, self.root)
         if maker is not None:
             return self._result(maker, dims)
         if self.root.captures and is_uniform(value):

@@ -14,9 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from mlirad.analysis.constants import holds_one_number
 from mlirad.analysis.integers import size_axis
@@ -76,15 +75,17 @@ class Member:
         return self.reduces and any(len(read) < self.loops for read in self.answer.maps[:-1])
 
 
-FusionPlan = dict[Operation, Member | Generic | Upstream | SizeOf | NativeCalls]
-"""What each nd op in a block becomes: a Generic is one on scalars."""
+@dataclass(frozen=True)
+class FusionPlan:
+    """What each nd op in a block becomes. members: by result. others: by op; the Generics are on scalars."""
 
+    members: dict[SSAValue, Member] = field(default_factory=dict)
+    others: dict[Operation, tuple[Generic, ...] | Upstream | SizeOf | NativeCalls] = field(default_factory=dict)
 
-def maker_in(plan: FusionPlan, value: SSAValue, root: Member) -> Member | None:
-    """What computes an array in the loops of a root, if anything does."""
-    owner: Any = value.owner
-    maker = plan.get(owner)
-    return maker if isinstance(maker, Member) and root in maker.places else None
+    def maker(self, value: SSAValue, root: Member) -> Member | None:
+        """What computes an array in the loops of a root, if anything does."""
+        maker = self.members.get(value)
+        return maker if maker is not None and root in maker.places else None
 
 
 @dataclass
@@ -95,7 +96,7 @@ class Fusion:
 
     def plan(self, block: Block) -> FusionPlan:
         """What to make of a block's ops; composed ones are replaced by their parts."""
-        made: FusionPlan = {}
+        plan = FusionPlan()
         op = block.first_op
         while op is not None:
             if isinstance(op, NdOp):
@@ -103,18 +104,21 @@ class Fusion:
                 if isinstance(answer, Composed):
                     op = _decompose(op, answer)
                     continue
-                made[op] = self._member(op, answer) if isinstance(answer, Generic) and _has_tensor(op) else answer
+                answers = (answer,) if isinstance(answer, Generic) else answer
+                if isinstance(answers, tuple) and _has_tensor(op):
+                    for result, each in zip(op.results, answers, strict=True):
+                        plan.members[result] = self._member(op, result, each)
+                else:
+                    plan.others[op] = answers
             op = op.next_op
-        members = [each for each in made.values() if isinstance(each, Member)]
-        if members:
-            groups = _Groups(made, Lifetimes(block))
-            for member in reversed(members):
+        if plan.members:
+            groups = _Groups(plan, Lifetimes(block))
+            for member in reversed(plan.members.values()):
                 groups.place(member) if self.fuse else groups.stand_alone(member)
-        return made
+        return plan
 
-    def _member(self, op: NdOp, answer: Generic) -> Member:
+    def _member(self, op: NdOp, result: OpResult, answer: Generic) -> Member:
         *reads, write = answer.maps
-        (result,) = op.results
         operands = [each for each in zip(op.operands, reads, strict=False) if types.is_tensor(each[0].type)]
         arrays = [(value, read) for value, read in operands if not is_uniform(value)] if self.fuse else operands
         if answer.initial is None:
@@ -191,15 +195,15 @@ class _Groups:
         found: dict[Member, list[Dims]] = {}
         is_all = True
         for use in member.result.uses:
-            reader = self.plan.get(use.operation)
-            if not isinstance(reader, Member):
+            readers = [reader for result in use.operation.results if (reader := self.plan.members.get(result))]
+            if not readers:
                 is_all = is_all and size_axis(use.operation) is not None  # sizes are known without the array
-                continue
-            read = reader.answer.maps[use.index]
-            for root, places in reader.places.items():
-                mine = found.setdefault(root, [])
-                here = [tuple([inner[dim] for dim in read]) for inner in places]
-                mine += [place for place in here if place not in mine]
+            for reader in readers:
+                read = reader.answer.maps[use.index]
+                for root, places in reader.places.items():
+                    mine = found.setdefault(root, [])
+                    here = [tuple([inner[dim] for dim in read]) for inner in places]
+                    mine += [place for place in here if place not in mine]
         return found, is_all
 
     def _may_join(self, member: Member, root: Member, places: Sequence[Dims]) -> bool:
@@ -226,6 +230,6 @@ class _Groups:
             tuple([place[dim] for dim in read])
             for each, place in joined
             for value, read in each.arrays
-            if value is not member.result and maker_in(self.plan, value, root) is None
+            if value is not member.result and self.plan.maker(value, root) is None
         ]
         return _covers([*reads, root.answer.maps[-1]], root.loops)

@@ -25,7 +25,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import is_removable
 from mlirad.dialect.core.expr import building, current_location, insert, insertion_point, located
 from mlirad.dialect.core.native import NativeCalls
-from mlirad.dialect.core.op import Generic, NdOp, SizeOf, written_subset
+from mlirad.dialect.core.op import NdOp, SizeOf, written_subset
 from mlirad.dialect.core.upstream import empty, filled, generic, size_of_axis, written
 from mlirad.dialect.ops.elementwise import number
 from mlirad.dialect.ops.indexing import as_index
@@ -78,7 +78,7 @@ class NdToLinalg(ModulePass):
         for function in functions:
             assert function.parent is not None
             with building(function.parent):
-                lowering.op(function, {})
+                lowering.op(function, FusionPlan())
         for old, fill in reversed(lowering.fills):
             if fill.parent is not None and (old.has_more_than_one_use() or fill.results[0].has_more_than_one_use()):
                 fill_each_use(fill)
@@ -107,22 +107,25 @@ class _Lowering:
             else:
                 results = self._same(op).results
         for old, new in zip(op.results, results, strict=False):
-            if old.name_hint is not None:
-                new.name_hint = old.name_hint
-            self.values[old] = new
+            if new is not None:
+                if old.name_hint is not None:
+                    new.name_hint = old.name_hint
+                self.values[old] = new
 
-    def _upstream(self, op: NdOp, plan: FusionPlan) -> Sequence[SSAValue]:
-        answer = plan[op]
-        if isinstance(answer, Member):
-            return [self._generic(answer, plan)] if answer.is_root else ()
+    def _upstream(self, op: NdOp, plan: FusionPlan) -> Sequence[SSAValue | None]:
+        """What the results of an op are; None for those that others compute."""
+        answer = plan.others.get(op)
+        if answer is None:
+            members = [plan.members[result] for result in op.results]
+            return [self._generic(member, plan) if member.is_root else None for member in members]
         if isinstance(answer, SizeOf):
             return [self._asked_size(op.operands[answer.operand], answer.axis)]
         operands = [self.values[operand] for operand in op.operands]
-        if isinstance(answer, Generic):
-            return [answer.body(*operands)]
+        if isinstance(answer, tuple):
+            return [each.body(*operands) for each in answer]
         before = insertion_point().block.last_op
         results = native_calls(answer, operands) if isinstance(answer, NativeCalls) else answer.build(*operands)
-        _keep_bound(op, _since(before, insertion_point().block))
+        _keep_bound(op, op.results, _since(before, insertion_point().block))
         for old, new in zip(op.results, results, strict=False):
             if isinstance(new.owner, FillOp):
                 self.fills.append((old, new.owner))
@@ -136,7 +139,7 @@ class _Lowering:
         sizes = [self._size(root.result, axis) for axis, size in enumerate(shape) if size < 0]
         before = insertion_point().block.last_op
         memory = empty(type, sizes)
-        _keep_bound(root.op, _since(before, insertion_point().block))
+        _keep_bound(root.op, [root.result], _since(before, insertion_point().block))
         initial = root.answer.initial
         out = memory if initial is None else written(FillOp, number(initial, element), memory)
         body = FusedBody(root, plan, self.values)
@@ -236,8 +239,8 @@ def _signless(attribute: Attribute) -> Attribute:
     )
 
 
-def _keep_bound(op: NdOp, lowered: Iterable[Operation]) -> None:
-    """Note the bound of what `op` computes at the memory that was made for it."""
+def _keep_bound(op: NdOp, results: Sequence[SSAValue], lowered: Iterable[Operation]) -> None:
+    """Note the bound of these results of `op` at the memory that was made for them."""
     if (slot := op.attributes.get(SLOT)) is not None:
         for each in lowered:
             if isinstance(each, tensor.EmptyOp):
@@ -247,7 +250,9 @@ def _keep_bound(op: NdOp, lowered: Iterable[Operation]) -> None:
     if not empties:
         return
     write = written_subset(op)  # it makes memory for what it writes, if for anything
-    bound = element_bound(op.results[0] if write is None else write.part)
+    found = [element_bound(value) for value in (results if write is None else [write.part])]
+    known = [bound for bound in found if bound is not None]
+    bound = max(known) if len(known) == len(found) else None
     for each in empties:
         note_bound(each, bound)
 

@@ -29,10 +29,12 @@ def bodies() -> list[tuple[type[NdOp], Block]]:
             except CompileError:
                 continue
             op = kind.create(operands=block.args, result_types=results)
-            answer = op.loops()
-            if isinstance(answer, Generic) and answer.initial is None and not answer.counters:
+            answers = answer if isinstance(answer := op.loops(), tuple) else (answer,)
+            generics = [each for each in answers if isinstance(each, Generic)]
+            if len(generics) == len(answers) and all(each.initial is None and not each.counters for each in generics):
                 with building(block):
-                    answer.body(*block.args)
+                    for each in generics:
+                        each.body(*block.args)
                 found.append((kind, block))
                 break
     return found

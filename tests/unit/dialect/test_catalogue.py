@@ -261,6 +261,9 @@ SAMPLES: list[Sample] = [
     *(sample for op in ROUNDINGS for sample in unary(op, A)),
     *(Sample(op, (HALVES,), smooth=False) for op in ROUNDINGS),
     Sample(E.SignOp, (SPECIAL,), smooth=False),
+    *unary(rounding.ModfOp, A * 3),
+    Sample(rounding.ModfOp, (np.array([*SPECIAL, -2.0, 1e300, -0.3]),), smooth=False),
+    Sample(rounding.ModfOp, (T,), unknown=(0,)),
     *binary(H.MaximumOp, A, B, (*ARITHMETIC, BOOL)),
     *binary(H.MinimumOp, A, B, (*ARITHMETIC, BOOL)),
     *(Sample(op, (np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)), smooth=False) for op in (H.MaximumOp, H.MinimumOp)),
@@ -429,17 +432,22 @@ def program(sample: Sample, dtype: type) -> tuple[ModuleOp, func.FuncOp]:
 
 
 def with_request(sample: Sample, dtype: type, kind: type[VjpOp] | type[JvpOp], wrt: Sequence[int]) -> ModuleOp:
-    """A module whose function @main takes primals and cotangents (or tangents), and asks for a derivative of @f."""
+    """A module whose function @main takes primals and cotangents (or tangents), and asks for a derivative of @f.
+
+    All results that are floats have cotangents, or tangents.
+    """
     module, function = program(sample, dtype)
     function.sym_visibility = builtin.StringAttr("private")
     inputs = list(function.function_type.inputs.data)
-    others = list(function.function_type.outputs.data) if kind is VjpOp else [inputs[i] for i in wrt]
+    outputs = function.function_type.outputs.data
+    outs = [i for i, output in enumerate(outputs) if types.is_float(output)]
+    others = [outputs[i] for i in outs] if kind is VjpOp else [inputs[i] for i in wrt]
     main = func.FuncOp("main", ([*inputs, *others], []))
     module.body.block.add_op(main)
     with building(main.body.block):
         arguments = main.body.block.args
-        request = insert(kind.of(function, arguments[: len(inputs)], arguments[len(inputs) :], wrt, (0,)))
-        end = insert(func.ReturnOp(*(request.results[-1:] if kind is JvpOp else request.results)))
+        request = insert(kind.of(function, arguments[: len(inputs)], arguments[len(inputs) :], wrt, outs))
+        end = insert(func.ReturnOp(*request.results[len(outputs) :]))
     results = [operand.type for operand in end.operands]
     main.function_type = builtin.FunctionType.from_lists([*inputs, *others], results)
     return module
@@ -482,12 +490,18 @@ def test_native_is_numpy(sample: Sample, dtype: type) -> None:
     op = function.body.block.first_op
     assert isinstance(op, NdOp)
     with np.errstate(all="ignore"):
-        expected = op.reference(*arrays)
-    results = native(module, "f", arrays)
-    if expected is None:
-        assert results == ()
-        return
-    (actual,) = results
+        expected = results_of(op, arrays)
+    for actual, each in zip(native(module, "f", arrays), expected, strict=True):
+        require_numpys(sample, actual, each)
+
+
+def results_of(op: NdOp, arrays: Sequence[Any]) -> tuple[Any, ...]:
+    """What NumPy gives for each result."""
+    found = op.reference(*arrays)
+    return found if isinstance(found, tuple) else (found,) if op.results else ()
+
+
+def require_numpys(sample: Sample, actual: Any, expected: Any) -> None:
     assert np.asarray(actual).dtype == np.asarray(expected).dtype
     assert np.shape(actual) == np.shape(expected)
     if np.asarray(expected).dtype.kind != "f":
@@ -534,26 +548,36 @@ def test_derivatives(sample: Sample, dtype: type) -> None:
     assert isinstance(op, NdOp)
     tangents = [_like(rng, arrays[i]) for i in wrt]
     out = sample.to if isinstance(sample.to, type) else dtype
-    result = np.asarray(op.reference(*sample.arrays(F64)))
-    cotangent = _cast(_like(rng, result if types.is_tensor(op.results[0].type) else result[()]), out)
-    gradients = native(with_request(sample, dtype, VjpOp, wrt), "main", [*arrays, cotangent])[1:]
-    (tangent,) = native(with_request(sample, dtype, JvpOp, wrt), "main", [*arrays, *tangents])
+    outs = [i for i, result in enumerate(op.results) if types.is_float(result.type)]
+
+    def smooth_results(operands: Sequence[Any]) -> list[np.ndarray]:
+        found = results_of(op, operands)
+        return [np.asarray(found[i], F64) for i in outs]
+
+    results = [
+        result if types.is_tensor(op.results[i].type) else result[()]
+        for i, result in zip(outs, smooth_results(sample.arrays(F64)), strict=True)
+    ]
+    cotangents = [_cast(_like(rng, result), out) for result in results]
+    gradients = native(with_request(sample, dtype, VjpOp, wrt), "main", [*arrays, *cotangents])
+    moves = native(with_request(sample, dtype, JvpOp, wrt), "main", [*arrays, *tangents])
     for i, gradient in zip(wrt, gradients, strict=True):
         assert np.shape(gradient) == np.shape(arrays[i])
         assert np.asarray(gradient).dtype == np.asarray(arrays[i]).dtype
 
-    def moved(step: float) -> Any:
+    def moved(step: float) -> list[np.ndarray]:
         shifted = sample.arrays(F64)
         for i, direction in zip(wrt, tangents, strict=True):
             shifted[i] = shifted[i] + step * np.asarray(direction, F64)
-        return op.reference(*shifted)
+        return smooth_results(shifted)
 
     # The reference computes in float64, except a cast to float32, which is linear and so can take a large step.
     step = 1e-5 if out is F64 or sample.op is not C.CastOp else 1e-2
     epsilon = max(np.finfo(dtype).eps, np.finfo(out).eps)
-    difference = np.vdot(cotangent, (np.asarray(moved(step), F64) - moved(-step)) / (2 * step))
+    changes = [(after - before) / (2 * step) for after, before in zip(moved(step), moved(-step), strict=True)]
+    difference = sum(float(np.vdot(g, change)) for g, change in zip(cotangents, changes, strict=True))
     reverse = sum(float(np.vdot(t, g)) for t, g in zip(tangents, gradients, strict=True))
-    forward = float(np.vdot(cotangent, tangent))
+    forward = sum(float(np.vdot(g, move)) for g, move in zip(cotangents, moves, strict=True))
     size = 1 + sum(float(np.vdot(np.abs(t), np.abs(g))) for t, g in zip(tangents, gradients, strict=True))
     assert abs(reverse - forward) <= 64 * epsilon * size
     assert abs(reverse - difference) <= max(1e-6, 1e4 * epsilon) * size
@@ -603,6 +627,7 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     ),
     *((op, [types.I64], {}, None) for op in (E.ExpOp, E.LogOp, E.SinOp, E.CosOp, E.TanhOp, E.SqrtOp, C.LogicalNotOp)),
     *((op, [types.I64], {}, None) for op in ROUNDINGS),
+    (rounding.ModfOp, [types.I64], {}, None),
     *((op, [types.I1], {}, None) for op in (E.NegOp, E.AbsOp, E.SignOp)),
     (H.SelectOp, [types.I1, types.tensor((2,), types.F64), types.tensor((2,), types.F64)], {}, None),
     (H.AnnihilateOp, [types.F64], {}, None),

@@ -60,7 +60,8 @@ def run(copy: Path, *command: str) -> str:
 
 
 def test_the_recipe_for_an_op(copy: Path) -> None:
-    (code,) = code_blocks("op")
+    code, of_two_results = code_blocks("op")
+    assert of_two_results in (ROOT / "mlirad" / "dialect" / "ops" / "rounding.py").read_text()
     family = copy / "mlirad" / "dialect" / "ops" / "elementwise.py"
     text, tanh = family.read_text(), re.compile(r"class TanhOp\(.*?\n\n\n", re.DOTALL)
     assert tanh.search(text) and "ArctanOp" not in text

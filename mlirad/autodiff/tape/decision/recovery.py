@@ -136,7 +136,7 @@ class Recovery:
     def _result(self, value: SSAValue) -> Recompute | None:
         op = value.owner
         assert isinstance(op, Operation)
-        if op.regions or not self._may_recompute(op):
+        if op.regions or not self._may_recompute(op, value):
             return None
         operands = list(op.operands)
         if (moved := self.final.array(op)) is not None:
@@ -144,7 +144,7 @@ class Recovery:
             operands[place] = array
         return Recompute(op, tuple(operands), _cost(op))
 
-    def _may_recompute(self, op: Operation) -> bool:
+    def _may_recompute(self, op: Operation, value: SSAValue) -> bool:
         if isinstance(op, NdOp) and op.memory.overwrites is not None:
             return False
         allowed = rule(op, Verb.RECOMPUTE)
@@ -152,7 +152,7 @@ class Recovery:
         if allowed is not Rule.ALLOWED and not (allowed is Rule.WITHOUT_EFFECT and is_answered):
             return False
         # What decides (a predicate, an index) is recomputed only where the bits are sure to be the same.
-        decides = not types.is_float(op.results[0].type) and any(types.is_float(v.type) for v in op.operands)
+        decides = not types.is_float(value.type) and any(types.is_float(v.type) for v in op.operands)
         return not decides or all(self._is_exact(operand) for operand in op.operands)
 
     def _is_exact(self, value: SSAValue) -> bool:
@@ -188,7 +188,7 @@ def _cost(op: Operation) -> float:
     if not op.operands:
         return 0.0
     # A reduction reads all of its operands, an element read one element.
-    touched = values if isinstance(op.loops(), Generic) else op.results
+    touched = values if isinstance(op.loops(), Generic | tuple) else op.results
     return cost.of_op(op) * max(_elements(value) for value in touched)
 
 

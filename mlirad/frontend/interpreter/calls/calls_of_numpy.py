@@ -18,7 +18,7 @@ from mlirad.frontend.numpy import declarations, numpy_calls
 from mlirad.frontend.program import hints, purity
 from mlirad.frontend.values.sizes import Shape, text
 from mlirad.frontend.values.traced import DATA, NeedStatic, is_static, origins_of, shape_of
-from mlirad.frontend.values.values import Lazy, Ref, Static, Tuple, Value
+from mlirad.frontend.values.values import Lazy, Ref, Static, Tuple, Value, is_none
 
 
 def call_numpy(context: Context, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -52,7 +52,18 @@ def is_uncopied(kwargs: dict[str, Value]) -> bool:
 
 
 def stored(context: Context, function: Any, result: Value, out: Value) -> Value:
-    """`out=`: the result is written there."""
+    """`out=`: the result is written there; where there are several, each in its own array, or nowhere (None)."""
+    out = context.use(out)
+    if isinstance(function, np.ufunc) and function.nout > 1 and isinstance(result, Tuple):
+        if not isinstance(out, Tuple) or len(out.items) != function.nout:
+            raise context.refusal("out= takes a tuple of arrays here", "bind the results to names")
+        pairs = zip(result.items, out.items, strict=True)
+        return Tuple(tuple(own if is_none(each) else _stored(context, function, own, each) for own, each in pairs))
+    return _stored(context, function, result, out)
+
+
+def _stored(context: Context, function: Any, result: Value, out: Value) -> Value:
+    """One result is written in an array."""
     out = context.use(out)
     if isinstance(out, Tuple) and len(out.items) == 1:
         out = out.items[0]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mlirad.frontend.numpy import declarations
-from mlirad.frontend.values.values import Tuple, Value, is_none
+from mlirad.frontend.values.values import Static, Tuple, Value, is_none
 
 # Methods of ufuncs, which have no signature.
 _OF_UFUNCS: Mapping[str, tuple[str, ...]] = {
@@ -28,7 +28,9 @@ def with_out_named(
     """The arguments of a NumPy function, those from `out` on by name."""
     if isinstance(function, np.ufunc) and len(args) > function.nin:
         outs = tuple(args[function.nin :])
-        return tuple(args[: function.nin]), {**kwargs, "out": outs[0] if function.nout == 1 else Tuple(outs)}
+        missing = (Static(None),) * (function.nout - len(outs))
+        named = outs[0] if function.nout == 1 else Tuple((*outs, *missing))
+        return tuple(args[: function.nin]), {**kwargs, "out": named}
     return _named(_names(function), args, kwargs)
 
 
