@@ -34,3 +34,26 @@ def _accumulated(combine: np.ufunc, a: Any, axis: Any, dtype: Any) -> Any:
     for k in range(1, len(before)):
         after[k] = combine(after[k - 1], before[k])
     return made
+
+
+@spells("numpy.cumulative_sum")
+def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Any:
+    return _with_initial(np.cumsum(x, _only_axis(x, axis), dtype), _only_axis(x, axis), 0, include_initial)
+
+
+@spells("numpy.cumulative_prod")
+def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Any:
+    return _with_initial(np.cumprod(x, _only_axis(x, axis), dtype), _only_axis(x, axis), 1, include_initial)
+
+
+def _only_axis(x: Any, axis: Any) -> Any:
+    if axis is None and np.ndim(x) > 1:
+        raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+    return 0 if axis is None else axis
+
+
+def _with_initial(found: Any, axis: int, number: int, is_wanted: bool) -> Any:
+    if not is_wanted:
+        return found
+    lines = np.moveaxis(found, axis, 0)
+    return np.moveaxis(np.concatenate((np.full((1, *lines.shape[1:]), number, found.dtype), lines)), 0, axis)

@@ -1,4 +1,4 @@
-"""Grids of coordinates, places in flat order, and functions applied along axes of an array."""
+"""Grids of coordinates and what is written with slices; places in flat order; functions along axes of an array."""
 
 from __future__ import annotations
 
@@ -118,3 +118,63 @@ def asarray_chkfinite(a: Any, dtype: Any = None) -> Any:
     if x.dtype.kind == "f" and not np.all(np.isfinite(x)):
         raise ValueError("array must not contain infs or NaNs")
     return x
+
+
+@spells("numpy.s_")
+def s_(key: Any) -> Any:
+    return key
+
+
+@spells("numpy.index_exp")
+def index_exp(key: Any) -> Any:
+    return key if isinstance(key, tuple) else (key,)
+
+
+@spells("numpy.mgrid")
+def mgrid(key: Any) -> Any:
+    if not isinstance(key, tuple):
+        return _line(key)
+    return np.stack(broadcast_arrays(*ogrid(key)))
+
+
+@spells("numpy.ogrid")
+def ogrid(key: Any) -> Any:
+    if not isinstance(key, tuple):
+        return _line(key)
+    rank = len(key)
+    lines = [_line(each) for each in key]
+    dtype = np.result_type(*lines)
+    return tuple([np.reshape(lines[k].astype(dtype), (1,) * k + (-1,) + (1,) * (rank - 1 - k)) for k in range(rank)])
+
+
+@spells("numpy.r_")
+def r_(key: Any) -> Any:
+    entries = key if isinstance(key, tuple) else (key,)
+    return np.concatenate([np.atleast_1d(each) for each in _of_one_dtype(entries)], 0)
+
+
+@spells("numpy.c_")
+def c_(key: Any) -> Any:
+    entries = key if isinstance(key, tuple) else (key,)
+    columns = [np.atleast_1d(each) for each in _of_one_dtype(entries)]
+    return np.concatenate([each[:, None] if each.ndim == 1 else each for each in columns], -1)
+
+
+def _of_one_dtype(entries: Any) -> Any:
+    """Arrays, numbers and slices as arrays of their common dtype."""
+    held = []
+    for each in entries:
+        if isinstance(each, str):
+            raise NotImplementedError("np.r_ and np.c_ are not compiled with a string")
+        held.append(_line(each) if isinstance(each, slice) else each if np.isscalar(each) else np.asarray(each))
+    dtype = np.result_type(*held)
+    return [np.asarray(each, dtype) for each in held]
+
+
+def _line(part: Any) -> Any:
+    """The numbers that a slice stands for: so many of them where its step is imaginary."""
+    start = 0 if part.start is None else part.start
+    step = 1 if part.step is None else part.step
+    if isinstance(step, complex):
+        return np.linspace(start, part.stop, int(abs(step)))
+    return np.arange(start, part.stop, step)

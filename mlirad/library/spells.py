@@ -53,8 +53,9 @@ def function_of_changing_method(name: str) -> FunctionType | None:
 
 
 def spelled() -> Iterator[Any]:
-    """The objects that functions of the library stand for, of modules that are loaded."""
-    return (called for called, _ in _by_object(tuple(module for module in _MODULES if module in sys.modules)).values())
+    """The functions that functions of the library stand for, of modules that are loaded."""
+    known = _by_object(tuple(module for module in _MODULES if module in sys.modules)).values()
+    return (called for called, _ in known if callable(called))
 
 
 def is_in_library(filename: str) -> bool:
@@ -69,7 +70,7 @@ def _by_object(modules: tuple[str, ...]) -> dict[int, tuple[Any, str]]:
         module, _, short = name.rpartition(".")
         called = getattr(sys.modules[module], short, None) if module in modules else None
         # Not what somebody has put in its place.
-        if getattr(called, "__name__", None) == short and _root(called) == _root(sys.modules[module]):
+        if getattr(called, "__name__", short) == short and _root(called) == _root(sys.modules[module]):
             found[id(called)] = called, place
     return found
 

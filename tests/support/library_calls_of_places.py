@@ -249,4 +249,21 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: np.asarray_chkfinite(a, dtype=np.float32),
         lambda a: np.asarray_chkfinite(np.sqrt(a * 1.0)),
     ],
+    "numpy.s_": [lambda a: a[np.s_[1:, ::2]], lambda a: a[np.s_[0]], lambda a: np.insert(a, np.s_[:2], 1, 1)],
+    "numpy.index_exp": [lambda a: a[np.index_exp[0]], lambda a: a[:, np.index_exp[1:3][0]]],
+    "numpy.mgrid": [
+        lambda a: np.mgrid[0:3, 0:1:4j][1] * a,
+        lambda a: (np.mgrid[: a.shape[0], 1:4], np.mgrid[1:2:0.25], np.mgrid[0:1:3j], a),
+    ],
+    "numpy.ogrid": [lambda a: np.ogrid[0:3, 0:4][1] * a, lambda a: (np.ogrid[: a.shape[0], 0.5:4], np.ogrid[2:5], a)],
+    "numpy.r_": [
+        lambda a: np.r_[a[0], 1, a[1]],
+        lambda a: (np.r_[a[0], 0.5, 1:4], np.r_[a, a], np.r_[a[0]], np.r_[0:1:3j, 2]),
+        lambda a: np.r_[a, a[0]],
+    ],
+    "numpy.c_": [
+        lambda a: np.c_[a[0], a[1]],
+        lambda a: (np.c_[a, a[:, :1]], np.c_[a[:, 0], a], np.c_[a[0]]),
+        lambda a: np.c_[a, a[0]],
+    ],
 }

@@ -5,6 +5,7 @@ Reads: values. Writes: ops. Leaves: values.
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,8 @@ def attribute(context: Context, value: Value, name: str) -> Value:
             return Bound(value, name)
         case Static():
             return outside_objects.attribute_of_object(context, value, name)
+        case Lazy(kind=builtins.slice) if name in ("start", "stop", "step"):
+            return value.parts[("start", "stop", "step").index(name)]
         case Lazy() | Closure() | Bound() | Transformed() | PullbackValue():
             raise context.refusal(f"attribute {name!r} of {kind_of(value)} is not compiled")
     raise context.refusal(f"attribute {name!r} of {kind_of(value)} is not compiled")

@@ -9,16 +9,27 @@ import builtins
 import operator
 from collections.abc import Callable
 
-from mlirad.frontend.interpreter import indices, items_by_arrays, iteration, list_items, special_methods, storage
+from mlirad.frontend.interpreter import (
+    dispatch,
+    indices,
+    items_by_arrays,
+    iteration,
+    list_items,
+    special_methods,
+    storage,
+)
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import is_integer
 from mlirad.frontend.values.basic_indexing import is_basic
 from mlirad.frontend.values.traced import DATA, Traced, require_static
 from mlirad.frontend.values.values import Lazy, Object, Ref, Static, Tuple, Value
+from mlirad.library import spells
 
 
 def get_item(context: Context, base: Value, index: Value) -> Value:
     base = context.use(base)
+    if isinstance(base, Static) and (function := spells.function_of(base.value)) is not None:
+        return dispatch.call(context, Static(function), (index,), {})
     if (found := special_methods.special(context, base, "__getitem__", index)) is not None:
         return found
     match base:
