@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
+from mlirad.dialect.functions import exponentials, rounding, trigonometry  # noqa: F401  (as the families below)
 from mlirad.dialect.op import op_classes
 from mlirad.dialect.ops import (  # noqa: F401  (a family's ops are defined by importing it)
     bits,
@@ -21,7 +22,6 @@ from mlirad.dialect.ops import (  # noqa: F401  (a family's ops are defined by i
     places,
     product,
     reduction,
-    rounding,
     sort,
 )
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 FUNCTIONS: dict[str, str] = {
+    "math.dist": "scalar_functions:dist",
+    "math.isclose": "scalar_functions:isclose",
+    "math.prod": "scalar_functions:prod",
     "numpy.allclose": "reductions:allclose",
     "numpy.append": "joining:append",
     "numpy.apply_along_axis": "grids:apply_along_axis",
     "numpy.apply_over_axes": "grids:apply_over_axes",
     "numpy.argwhere": "selections:argwhere",
-    "numpy.around": "decimal_places:around",
+    "numpy.around": "scalar_functions:around",
     "numpy.array_equal": "reductions:array_equal",
     "numpy.array_equiv": "reductions:array_equiv",
     "numpy.array_split": "arranging:array_split",
@@ -40,7 +43,7 @@ FUNCTIONS: dict[str, str] = {
     "numpy.ediff1d": "differences:ediff1d",
     "numpy.extract": "selections:extract",
     "numpy.fill_diagonal": "matrices:fill_diagonal",
-    "numpy.fix": "decimal_places:fix",
+    "numpy.fix": "scalar_functions:fix",
     "numpy.flatnonzero": "selections:flatnonzero",
     "numpy.fromfunction": "grids:fromfunction",
     "numpy.gradient": "differences:gradient",
@@ -84,9 +87,10 @@ FUNCTIONS: dict[str, str] = {
     "numpy.ravel_multi_index": "grids:ravel_multi_index",
     "numpy.resize": "arranging:resize",
     "numpy.roll": "differences:roll",
-    "numpy.round": "decimal_places:round_",
+    "numpy.round": "scalar_functions:round_",
     "numpy.s_": "grids:s_",
     "numpy.select": "selections:select",
+    "numpy.sinc": "scalar_functions:sinc",
     "numpy.split": "arranging:split",
     "numpy.trace": "matrices:trace",
     "numpy.trapezoid": "differences:trapezoid",
@@ -106,7 +110,7 @@ METHODS: dict[str, str] = {
     "choose": "selections:choose",
     "cumprod": "accumulations:cumprod",
     "cumsum": "accumulations:cumsum",
-    "round": "decimal_places:round_",
+    "round": "scalar_functions:round_",
     "trace": "matrices:trace",
 }
 

@@ -33,7 +33,7 @@ _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
 
 class ExtremumOp(BinaryOp):
-    """The larger or the smaller of two; nan if either is. At x = y each gets half of the cotangent."""
+    """The larger or the smaller of two. At x = y each gets half of the cotangent."""
 
     # (float op, signed op, unsigned op)
     KINDS: ClassVar[tuple[type[Operation], type[Operation], type[Operation]]]
@@ -93,6 +93,36 @@ class MinimumOp(ExtremumOp):
 
     def prefers(self, x: Expr, y: Expr) -> Expr:
         return x < y
+
+    def integer(self, *operands: Interval) -> Integer:
+        return intervals.smallest(*operands)
+
+
+@op(np.fmax, linear=True, partial=(0, 1))
+class FmaxOp(ExtremumOp):
+    """The larger of two; the other one if one is nan."""
+
+    name = "nd.fmax"
+    KINDS: ClassVar = (arith.MaxnumfOp, arith.MaxSIOp, arith.MaxUIOp)
+    SIGN: ClassVar = 1
+
+    def prefers(self, x: Expr, y: Expr) -> Expr:
+        return (x > y) | ((y != y) & (x == x))
+
+    def integer(self, *operands: Interval) -> Integer:
+        return intervals.largest(*operands)
+
+
+@op(np.fmin, linear=True, partial=(0, 1))
+class FminOp(ExtremumOp):
+    """The smaller of two; the other one if one is nan."""
+
+    name = "nd.fmin"
+    KINDS: ClassVar = (arith.MinnumfOp, arith.MinSIOp, arith.MinUIOp)
+    SIGN: ClassVar = -1
+
+    def prefers(self, x: Expr, y: Expr) -> Expr:
+        return (x < y) | ((y != y) & (x == x))
 
     def integer(self, *operands: Interval) -> Integer:
         return intervals.smallest(*operands)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math as pymath
+
 import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.ir import SSAValue
@@ -48,6 +50,26 @@ class ModOp(BinaryOp):
         if types.is_float(self.element):
             return _float_remainder(x, y)
         return _integer_remainder(x, y, types.is_unsigned(self.element))
+
+
+@op(np.fmod, pymath.fmod, cost=30)
+class FmodOp(BinaryOp):
+    """x - trunc(x / y) y, with the sign of x, exactly; of integers it is 0 where y is 0."""
+
+    name = "nd.fmod"
+
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
+        return g, -(g * np.rint((x - out) / y))
+
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        if types.is_float(self.element):
+            return scalar_op(RemfOp, x, y)
+        zero, one = number(0, y.type), number(1, y.type)
+        by_zero = compare("eq", y, zero)
+        if types.is_unsigned(self.element):
+            return choose(by_zero, zero, scalar_op(arith.RemUIOp, x, choose(by_zero, one, y)))
+        _, divisor = _divisor(y, by_zero, one)
+        return scalar_op(arith.RemSIOp, x, divisor)
 
 
 def _integer_quotient(x: SSAValue, y: SSAValue, unsigned: bool) -> SSAValue:

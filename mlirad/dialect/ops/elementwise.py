@@ -401,6 +401,23 @@ class AbsOp(UnaryOp):
         return choose(compare("slt", x, zero), scalar_op(arith.SubiOp, zero, x), x)
 
 
+@op(np.copysign, pymath.copysign)
+class CopysignOp(BinaryOp):
+    """|x| with the sign of y, which 0 and nan have too. The derivative at x = 0 is 0."""
+
+    name = "nd.copysign"
+
+    @classmethod
+    def accept(cls, type: Attribute) -> Attribute:
+        return floats(cls.name, type)
+
+    def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, None]:
+        return g * emit(CopysignOp, emit(SignOp, x), y) * emit(SignOp, x), None
+
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return scalar_op(math.CopySignOp, x, y)
+
+
 @op(np.sign, cost=4, partial=(0,))
 class SignOp(UnaryOp):
     """-1, 0 or 1; nan of nan. Its derivative is 0 everywhere."""

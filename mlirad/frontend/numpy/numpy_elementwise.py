@@ -166,9 +166,25 @@ def _positive(x: Traced | Number) -> Traced:
 @operates(np.reciprocal)
 def _reciprocal(x: Traced | Number) -> Traced:
     (expr,), dtype = in_loop(np.reciprocal, x)
-    if dtype.kind != "f":
-        raise UnsupportedSyntaxError("np.reciprocal of integers is not supported", hint="write 1.0 / x, or 1 // x")
-    return result(1.0 / expr, x)
+    if dtype.kind == "f":
+        return result(1.0 / expr, x)
+    with np.errstate(all="ignore"):
+        of_zero = np.reciprocal(np.zeros(1, dtype))[0]
+    of_others = where(expr == 1, expr, 0) if dtype.kind == "u" else where(apply(np.absolute, expr) == 1, expr, 0)
+    return result(where(expr == 0, of_zero, of_others), x)
+
+
+@operates(np.signbit)
+def _signbit(x: Traced | Number) -> Traced:
+    (expr,), _ = in_loop(np.signbit, x)
+    return result(apply(np.copysign, 1.0, expr) < 0.0, x)
+
+
+@operates(np.heaviside)
+def _heaviside(x: Traced | Number, at_zero: Traced | Number) -> Traced:
+    (expr, of_zero), _ = in_loop(np.heaviside, x, at_zero)
+    step = where(expr < 0.0, 0.0, where(expr == 0.0, of_zero, 1.0))
+    return result(where(expr == expr, step, np.nan), x, at_zero)
 
 
 def _rounded(ufunc: np.ufunc) -> Callable[..., Traced]:

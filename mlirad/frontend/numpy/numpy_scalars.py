@@ -141,6 +141,15 @@ def _pow(x: Any, y: Any) -> Traced:
     return _weak(power(to_float(x), to_float(y)))
 
 
+@compiles(math.hypot)
+def _hypot(*coordinates: Any) -> Traced:
+    radius, *others = map(to_float, coordinates)
+    radius = numpy_elementwise.call(np.absolute, radius)
+    for other in others:
+        radius = numpy_elementwise.call(np.hypot, radius, other)
+    return _weak(radius)
+
+
 @compiles(math.log)
 def _log(x: Any, base: Any = None) -> Traced:
     natural = numpy_elementwise.call(np.log, to_float(x))

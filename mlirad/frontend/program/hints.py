@@ -11,19 +11,7 @@ from typing import Any
 
 REPLACEMENTS: Mapping[str, str] = {
     "np.linalg.norm": "write np.sqrt(np.sum(x * x))",
-    "np.log1p": "write np.log(1.0 + x), which is less exact for small x",
-    "np.expm1": "write np.exp(x) - 1.0, which is less exact for small x",
-    "np.logaddexp": "write m + np.log(np.exp(x - m) + np.exp(y - m)), m = np.maximum(x, y)",
-    "np.fmax": "use np.maximum, and np.where for nan",
-    "np.fmin": "use np.minimum, and np.where for nan",
-    "np.fmod": "write x - y * np.where(x / y < 0, -(-(x / y) // 1), (x / y) // 1)",
-    "np.hypot": "write np.sqrt(x * x + y * y)",
-    "np.exp2": "write 2.0 ** x",
-    "np.cbrt": "write np.sign(x) * np.abs(x) ** (1.0 / 3.0)",
-    "math.hypot": "write math.sqrt(x * x + y * y)",
     "math.fsum": "use sum",
-    "math.log1p": "write math.log(1.0 + x), which is less exact for small x",
-    "math.expm1": "write math.exp(x) - 1.0, which is less exact for small x",
     "complex": "compute with the real and the imaginary part, two floats",
 }
 """Functions that are not compiled, and what does the same."""

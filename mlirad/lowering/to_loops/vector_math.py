@@ -1,4 +1,4 @@
-"""exp, log, sin, cos and tanh on vectors of f32 or f64, within 2 units in the last place for every argument.
+"""exp, expm1, log, log1p, sin, cos and tanh on vectors of f32 or f64, within 2 units in the last place everywhere.
 
 Reads: vectors. Writes: arith, math, vector and (for huge angles) scf ops. Leaves: nothing.
 
@@ -91,20 +91,34 @@ def exp(x: Lanes) -> Lanes:
     return value * _power_of_two(half_bits, x, format) * _power_of_two(rest_bits, x, format)
 
 
+def _scaled_expm1(x: Lanes, shift: int) -> tuple[Lanes, Lanes]:
+    """(e^x - 1) / 2^shift, and what rounding it left out: 2^n (1 + r + ...) - 1 with |r| <= ln2/2."""
+    format = FORMATS[x.width]
+    high, low = format.table.ln2
+    n, n_bits = _round(x, format.table.log2_e[0], format)
+    r, lost = _difference(n.times_plus(-high, x), n * low)
+    scale = _power_of_two(n_bits + -shift, x, format)
+    first, lost_too = _difference(scale - 2.0**-shift, -(scale * r))
+    rest = (r * r).times_plus(r.polynomial(format.table.exp), lost)
+    small = scale.times_plus(rest, lost_too)
+    value = first + small
+    return value, (first - value) + small
+
+
+def expm1(x: Lanes) -> Lanes:
+    """Half of it is computed, as 2^n may overflow where e^x - 1 does not; the smallest x are e^x - 1 themselves."""
+    format = FORMATS[x.width]
+    bounded = x.where(x.compare("ogt", format.highest), format.highest)
+    bounded = bounded.where(bounded.compare("olt", -format.flat), -format.flat)
+    half, _ = _scaled_expm1(bounded, 1)
+    return (half + half).where(abs(x).compare("olt", 2.0 ** (-format.mantissa - 2)), x)
+
+
 def tanh(x: Lanes) -> Lanes:
     """t / (t + 2) with t = e^(2|x|) - 1, which is accurate near 0; t, t + 2 and the quotient to twice the precision."""
     format = FORMATS[x.width]
-    high, low = format.table.ln2
     y = abs(x) + abs(x)
-    y = y.where(y.compare("ogt", format.flat), format.flat)
-    n, n_bits = _round(y, format.table.log2_e[0], format)
-    r, lost = _difference(n.times_plus(-high, y), n * low)
-    scale = _power_of_two(n_bits, x, format)
-    first, lost_too = _difference(scale - 1.0, -(scale * r))
-    rest = (r * r).times_plus(r.polynomial(format.table.exp), lost)
-    small = scale.times_plus(rest, lost_too)
-    t = first + small
-    lost = (first - t) + small
+    t, lost = _scaled_expm1(y.where(y.compare("ogt", format.flat), format.flat), 0)
     below, lost_below = _difference(t, x.number(-2.0))
     inverse = 1.0 / below
     quotient = t * inverse
@@ -114,6 +128,18 @@ def tanh(x: Lanes) -> Lanes:
 
 def log(x: Lanes) -> Lanes:
     """k ln2 + log(m) with sqrt(1/2) <= m < sqrt(2); log(1+f) = f - f^2/2 + s (f^2/2 + p(s^2)) with s = f/(2+f)."""
+    return _log_of_sum(x, None)
+
+
+def log1p(x: Lanes) -> Lanes:
+    """log of the sum 1 + x, and what rounding it left out, divided by it; x itself where that is 0."""
+    total = x + 1.0
+    value = _log_of_sum(total, (x - (total - 1.0)) / total)
+    return value.where(x.compare("oeq", 0.0), x)
+
+
+def _log_of_sum(x: Lanes, lost: Lanes | None) -> Lanes:
+    """log(x), and `lost`, which is small besides, where the result is finite."""
     format = FORMATS[x.width]
     high, low = format.table.ln2_short
     lift = format.mantissa + 2
@@ -126,7 +152,8 @@ def log(x: Lanes) -> Lanes:
     s = f / (f + 2.0)
     z = s * s
     half_square = f * f * 0.5
-    correction = (s * (half_square + z * z.polynomial(format.table.log))) + k * low
+    rest = k * low if lost is None else k.times_plus(low, lost)
+    correction = (s * (half_square + z * z.polynomial(format.table.log))) + rest
     value = k.times_plus(high, f - (half_square - correction))
     value = value.where(x.compare("oeq", inf), inf)
     value = value.where(x.compare("ult", 0.0), nan)
@@ -201,7 +228,9 @@ def cos(op: Operation, x: Lanes) -> Lanes:
 
 EXPANSIONS: dict[type[Operation], Callable[[Operation, Lanes], Lanes]] = {
     math.ExpOp: lambda _, x: exp(x),
+    math.ExpM1Op: lambda _, x: expm1(x),
     math.LogOp: lambda _, x: log(x),
+    math.Log1pOp: lambda _, x: log1p(x),
     math.SinOp: sin,
     math.CosOp: cos,
     math.TanhOp: lambda _, x: tanh(x),

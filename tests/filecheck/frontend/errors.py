@@ -136,7 +136,7 @@ refuse(shapes_of_data, np.ones(9))
 
 
 def helper(x):
-    return np.log1p(x)
+    return np.linalg.norm(x)
 
 
 def calls_a_helper(x):
@@ -145,13 +145,13 @@ def calls_a_helper(x):
 
 
 # CHECK-LABEL: UnsupportedSyntaxError
-# CHECK-NEXT: errors.py:[[# @LINE - 9]]:12: np.log1p is not supported
-# CHECK-NEXT:     return np.log1p(x)
-# CHECK-NEXT:            ^~~~~~~~~~~
+# CHECK-NEXT: errors.py:[[# @LINE - 9]]:12: np.linalg.norm is not supported
+# CHECK-NEXT:     return np.linalg.norm(x)
+# CHECK-NEXT:            ^~~~~~~~~~~~~~~~~
 # CHECK-NEXT:   called from {{.*}}errors.py:[[# @LINE - 7]]:12
 # CHECK-NEXT:     return helper(y)
 # CHECK-NEXT:            ^~~~~~~~~
-# CHECK-NEXT:   help: write np.log(1.0 + x)
+# CHECK-NEXT:   help: write np.sqrt(np.sum(x * x))
 refuse(calls_a_helper, np.ones(9))
 
 

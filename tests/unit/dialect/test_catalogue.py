@@ -22,6 +22,7 @@ from mlirad.dialect import nd
 from mlirad.dialect.core import attributes, types
 from mlirad.dialect.core.expr import building, emit_all, insert
 from mlirad.dialect.core.op import NdOp, op_classes
+from mlirad.dialect.functions import exponentials, rounding, trigonometry
 from mlirad.dialect.ops import bits as Bits
 from mlirad.dialect.ops import (
     check,
@@ -36,7 +37,6 @@ from mlirad.dialect.ops import (
     movement,
     overflow,
     reduction,
-    rounding,
 )
 from mlirad.dialect.ops import places as P
 from mlirad.dialect.ops import sort as S
@@ -125,6 +125,14 @@ ROUNDINGS = (rounding.FloorOp, rounding.CeilOp, rounding.TruncOp, rounding.RintO
 HALVES = np.concatenate([SPECIAL, np.arange(-4.5, 5), [0.49999999999999994, -0.2, 2.0**52 + 1, -1e300]])
 E, D, H, C, M, R, I = elementwise, division, choice, compare, movement, reduction, indexing
 A, B = _x(6), _x(6)[::-1].copy()
+X, N = exponentials, trigonometry
+SMALL = A / 8  # in (-1, 1)
+OF_ALL = (X.Exp2Op, X.Expm1Op, X.CbrtOp, N.TanOp, N.SinhOp, N.CoshOp, N.ArcsinhOp)
+OF_POSITIVE = (X.Log2Op, X.Log10Op, X.Log1pOp)
+OF_UNIT = (N.ArcsinOp, N.ArccosOp, N.ArctanhOp)
+OF_TWO = (X.LogAddExpOp, X.LogAddExp2Op, N.Arctan2Op, N.HypotOp, E.CopysignOp)
+OF_FLOATS = (*OF_ALL, *OF_POSITIVE, *OF_UNIT, N.ArccoshOp)
+PAIRS = np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)
 i0, i1, i2 = np.int64(0), np.int64(1), np.int64(2)
 T, U = _x(3, 4), _positive(2, 2)
 G = gather
@@ -256,6 +264,20 @@ SAMPLES: list[Sample] = [
     *unary(E.TanhOp, A),
     *unary(E.SqrtOp, _positive(6)),
     *(Sample(op, (SPECIAL,), smooth=False) for op in (E.ExpOp, E.LogOp, E.SinOp, E.CosOp, E.TanhOp, E.SqrtOp)),
+    *(sample for op in OF_ALL for sample in unary(op, A)),
+    *unary(N.ArctanOp, A),
+    *(sample for op in OF_POSITIVE for sample in unary(op, _positive(6))),
+    *(sample for op in OF_UNIT for sample in unary(op, SMALL)),
+    *unary(N.ArccoshOp, _positive(6) + 1),
+    *(Sample(op, (SPECIAL,), smooth=False) for op in (*OF_FLOATS, N.ArctanOp)),
+    *(sample for op in OF_TWO for sample in binary(op, A, B, (F32, F64))),
+    *(Sample(op, PAIRS, smooth=False) for op in (*OF_TWO, H.FmaxOp, H.FminOp, D.FmodOp)),
+    *binary(D.FmodOp, A * 3, B, ARITHMETIC),
+    *(
+        Sample(D.FmodOp, (np.array([7, -7, 7, -7, 0, -128, 5]), np.array([2, 2, -2, -2, 3, -1, 0])), (dtype,))
+        for dtype in (I8, I64, U8)
+    ),
+    *(sample for op in (H.FmaxOp, H.FminOp) for sample in binary(op, A, B, (*ARITHMETIC, BOOL))),
     *unary(E.AbsOp, A, ARITHMETIC),
     *unary(E.SignOp, A, ARITHMETIC),
     *(sample for op in ROUNDINGS for sample in unary(op, A)),
@@ -597,8 +619,11 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
             E.PowOp,
             D.FloorDivOp,
             D.ModOp,
+            D.FmodOp,
             H.MaximumOp,
             H.MinimumOp,
+            H.FmaxOp,
+            H.FminOp,
             *RELATIONS,
             C.LogicalAndOp,
             C.LogicalOrOp,
@@ -626,7 +651,9 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
         for element in (types.F64, types.I1)
     ),
     *((op, [types.I64], {}, None) for op in (E.ExpOp, E.LogOp, E.SinOp, E.CosOp, E.TanhOp, E.SqrtOp, C.LogicalNotOp)),
-    *((op, [types.I64], {}, None) for op in ROUNDINGS),
+    *((op, [types.I64], {}, None) for op in (*ROUNDINGS, *OF_FLOATS)),
+    (N.ArctanOp, [types.I64], {}, None),
+    *((op, [types.I64, types.I64], {}, None) for op in OF_TWO),
     (rounding.ModfOp, [types.I64], {}, None),
     *((op, [types.I1], {}, None) for op in (E.NegOp, E.AbsOp, E.SignOp)),
     (H.SelectOp, [types.I1, types.tensor((2,), types.F64), types.tensor((2,), types.F64)], {}, None),

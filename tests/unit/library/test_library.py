@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from typing import Any
@@ -91,6 +92,26 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
     ],
     "numpy.around": [lambda a: np.around(a + 0, 2) + a, lambda a: np.around(a * 7)],
     "numpy.fix": [lambda a: np.fix(a * 3) + a, lambda a: np.fix(a), lambda a: np.fix(a[0, 0] if a.size else -2.5)],
+    "numpy.sinc": [
+        lambda a: np.sinc(a),
+        lambda a: np.sinc(a / 50),
+        lambda a: np.sinc(a[0, 0] if a.size else 0),
+        lambda a: np.sinc(a * 0),
+    ],
+    "math.dist": [
+        lambda a: np.float64(math.dist(a[0, :3], (1.0, a[0, 1], 3)) if a.size > 3 else 0.0),
+        lambda a: math.dist((1.0, 2.0), (a[0, 0],) if a.size else ()),
+    ],
+    "math.prod": [
+        lambda a: np.float64(math.prod([float(a[0, 0]), 2.0, float(a[1, 0])]) if a.size > 3 else 0.0),
+        lambda a: np.float64(math.prod([float(x.sum()) for x in a], start=2.0)),
+    ],
+    "math.isclose": [
+        lambda a: a * (2.0 if math.isclose(float(np.sum(a)) * (1 + 1e-10), float(np.sum(a))) else 3.0),
+        lambda a: np.array([math.isclose(float(np.sum(a)), 1e9, rel_tol=1.0, abs_tol=0.5)]),
+        lambda a: np.array([math.isclose(np.inf, float(np.sum(a))), math.isclose(float(np.sum(a)), -np.inf)]),
+        lambda a: math.isclose(float(np.sum(a)), 1.0, abs_tol=-1.0),
+    ],
     "numpy.tril": [lambda a: np.tril(a), lambda a: np.tril(a, -1), lambda a: np.tril(a[0], k=1)],
     "numpy.triu": [lambda a: np.triu(a), lambda a: np.triu(a, 1), lambda a: np.triu(a.T, k=-1)],
     "numpy.trace": [

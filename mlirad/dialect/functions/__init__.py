@@ -1,0 +1,1 @@
+"""Ops that are functions of real numbers, elementwise."""

@@ -1,0 +1,81 @@
+"""Functions of numbers one by one: rounding to decimal places, the sine of x by x; functions of the module math."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mlirad.library.spells import spells
+
+
+@spells("numpy.round", method="round")
+def round_(a: Any, decimals: int = 0) -> Any:
+    if isinstance(decimals, (float, tuple, list, np.ndarray)):
+        raise TypeError(f"'{type(decimals).__name__}' object cannot be interpreted as an integer")
+    x = np.asarray(a)
+    is_integer = np.issubdtype(x.dtype, np.integer)
+    if decimals >= 0 and is_integer:
+        return np.positive(x)
+    if decimals == 0:
+        return np.rint(x)
+    power = 10.0 ** abs(decimals)
+    if decimals > 0:
+        return np.rint(x * power) / power
+    rounded = np.rint(x / power) * power
+    return rounded.astype(x.dtype) if is_integer else rounded
+
+
+@spells("numpy.around")
+def around(a: Any, decimals: int = 0) -> Any:
+    return np.round(a, decimals)
+
+
+@spells("numpy.fix")
+def fix(x: Any) -> Any:
+    return np.trunc(x)
+
+
+@spells("numpy.sinc")
+def sinc(x: Any) -> Any:
+    """Near 0 by its series, whose derivatives are those of sinc."""
+    y = np.pi * np.asarray(x)
+    is_near = np.abs(y) < 1.0
+    square = np.where(is_near, y * y, 0.0)
+    series = 1.0
+    for k in range(18, 0, -2):
+        series = 1.0 - square / (k * (k + 1)) * series
+    far = np.where(is_near, 1.0, y)
+    return np.positive(np.where(is_near, series, np.sin(far) / far))
+
+
+@spells("math.dist")
+def dist(p: Any, q: Any, /) -> float:
+    if len(p) != len(q):
+        raise ValueError("both points must have the same number of dimensions")
+    found = 0.0
+    for a, b in zip(p, q):  # noqa: B905  (the lengths are compared above)
+        found = math.hypot(found, float(a) - float(b))
+    return found
+
+
+@spells("math.prod")
+def prod(iterable: Any, /, *, start: Any = 1) -> Any:
+    found = start
+    for each in iterable:
+        found = found * each
+    return found
+
+
+@spells("math.isclose")
+def isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> bool:
+    if rel_tol < 0.0 or abs_tol < 0.0:
+        raise ValueError("tolerances must be non-negative")
+    x, y = float(a), float(b)
+    if x == y:
+        return True
+    if math.isinf(x) or math.isinf(y):
+        return False
+    distance = math.fabs(y - x)
+    return distance <= math.fabs(rel_tol * y) or distance <= math.fabs(rel_tol * x) or distance <= abs_tol
