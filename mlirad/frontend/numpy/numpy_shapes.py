@@ -279,16 +279,16 @@ _KINDS = {
 def sort(a: Any, axis: Any = -1, kind: Any = None, *, stable: Any = None) -> Traced:
     x = as_traced(a)
     order = _kind("np.sort", kind, stable)
-    return _along(flat(x) if axis is None else x, axis, lambda rows: emit(sort_ops.SortOp, rows, kind=order))
+    x = flat(x) if axis is None and x.ndim != 1 else x
+    return _along(x, axis, lambda rows: emit(sort_ops.SortOp, rows, kind=order))
 
 
 @compiles(np.argsort, method="argsort", is_row_major=True)
 def argsort(a: Any, axis: Any = -1, kind: Any = None, *, stable: Any = None) -> Traced:
     x = as_traced(a)
     order = _kind("np.argsort", kind, stable)
-    return _along(
-        x if x.ndim and axis is not None else flat(x), axis, lambda rows: emit(sort_ops.ArgsortOp, rows, kind=order)
-    )
+    x = flat(x) if not x.ndim or (axis is None and x.ndim != 1) else x
+    return _along(x, axis, lambda rows: emit(sort_ops.ArgsortOp, rows, kind=order))
 
 
 def _kind(function: str, kind: Any, stable: Any) -> str:

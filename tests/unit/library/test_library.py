@@ -19,6 +19,47 @@ from mlirad.testing.interpreted import Interpreted
 
 # Calls of one array; NumPy's exception is expected where it raises one.
 CALLS: dict[str, list[Callable[[Any], Any]]] = {
+    "numpy.partition": [
+        lambda a: np.sort(np.partition(a, 2, axis=0), 0),
+        lambda a: np.partition(a, 1)[:, 1],
+        lambda a: np.partition(a, -3, None)[-3],
+        lambda a: np.partition(a, 9),
+    ],
+    "numpy.median": [
+        lambda a: np.median(a),
+        lambda a: np.median(a, axis=0),
+        lambda a: np.median(a, -1, keepdims=True),
+        lambda a: np.median(a, keepdims=True),
+        lambda a: np.median(a, axis=5),
+        lambda a: np.median(np.where(a > 0.5, np.nan, a), 1),
+    ],
+    "numpy.quantile": [
+        lambda a: np.quantile(a, 0.3),
+        lambda a: np.quantile(a, [0.0, 0.25, 0.6, 1.0], axis=0),
+        lambda a: np.quantile(a, 0.9, -1, keepdims=True),
+        lambda a: np.quantile(a, 1.5),
+        lambda a: np.quantile(np.where(a > 0.5, np.nan, a), 0.5, 1),
+    ],
+    "numpy.percentile": [
+        lambda a: np.percentile(a, 70, 1),
+        lambda a: np.percentile(a, [5, 95]),
+        lambda a: np.percentile(a, -1),
+    ],
+    "numpy.searchsorted": [
+        lambda a: np.searchsorted(np.sort(a[0]), a) + a,
+        lambda a: np.searchsorted(np.sort(a, None), a[0], side="right"),
+        lambda a: np.sort(a, None).searchsorted(0.5),
+        lambda a: np.searchsorted(np.sort(np.append(a, np.nan)), [np.nan, 0.0], side="right"),
+        lambda a: np.searchsorted(np.sort(np.append(a, np.nan)), [np.nan, 0.0]),
+        lambda a: np.searchsorted(a, 1.0),
+        lambda a: np.searchsorted(a[0], 1.0, side="middle"),
+    ],
+    "numpy.unique": [
+        lambda a: np.unique(a),
+        lambda a: np.unique(np.round(a / 40)),
+        lambda a: np.unique(np.where(a > 0, np.nan, a)),
+        lambda a: np.unique(a[a > 0] // 1),
+    ],
     "numpy.ptp": [lambda a: np.ptp(a), lambda a: np.ptp(a, axis=-1), lambda a: np.ptp(a, 0, keepdims=True)],
     "numpy.cumsum": [
         lambda a: np.cumsum(a),
