@@ -127,7 +127,7 @@ return divmod(x,"a")
 return pow(y,2,3)
 return np.polyfit(x,x,1)
 return np.fft.fft(x)
-return np.unique(x)
+return np.unique(x,axis=0)
 return np.nonzero(x)
 return np.meshgrid(x,x)
 return n<<y

@@ -187,7 +187,9 @@ def test_calls_on_the_way_are_named() -> None:
 
 
 def test_a_refusal_in_a_library_names_the_users_line(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "library_of_somebody.py").write_text("import numpy as np\n\n\ndef f(x):\n    return np.linalg.norm(x)\n")
+    (tmp_path / "library_of_somebody.py").write_text(
+        "import numpy as np\n\n\ndef f(x):\n    return np.linalg.norm(x)\n"
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     import library_of_somebody
 

@@ -481,6 +481,21 @@ def test_sums_repeat_to_the_bit() -> None:
     assert kernel(x) == pytest.approx(np.sum(x), rel=1e-13)
 
 
+@row("`np.partition`")
+def test_partitions_are_sorted() -> None:
+    x = np.random.default_rng(0).normal(size=50)
+    found = mlirad.jit(lambda x: np.partition(x, 20))(x)
+    np.testing.assert_array_equal(found, np.sort(x))
+    assert found[20] == np.partition(x, 20)[20]
+
+
+@row("`sort` of equal elements")
+def test_tied_elements_are_sorted_by_their_places() -> None:
+    x, w = np.array([1.0, 0.0, 1.0, 0.0]), np.array([1.0, 2.0, 3.0, 4.0])
+    gradient = mlirad.grad(lambda x: np.sum(np.sort(x) * w))(x)
+    np.testing.assert_array_equal(gradient, [3.0, 1.0, 4.0, 2.0])
+
+
 @row("`abs` at 0", "`maximum(x, y)`", "`sqrt`, `log`, `1 / x` at 0, `std`", "`x ** n` at 0", "`floor_divide`")
 @pytest.mark.parametrize(
     ("f", "x", "expected"),
