@@ -80,7 +80,10 @@ def _quantile(along: Any, share: Any) -> Any:
 
 def _lines(x: Any, axis: Any) -> Any:
     """The elements in order along the first axis."""
-    return np.sort(x, None) if axis is None else np.sort(np.moveaxis(x, axis, 0), 0)
+    if not isinstance(axis, tuple):
+        return np.sort(x, None) if axis is None else np.sort(np.moveaxis(x, axis, 0), 0)
+    moved = np.moveaxis(x, axis, range(len(axis)))
+    return np.sort(np.reshape(moved, (-1, *moved.shape[len(axis) :])), 0)
 
 
 def _kept(found: Any, x: Any, axis: Any) -> Any:

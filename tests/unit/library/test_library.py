@@ -31,6 +31,7 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: np.median(a, -1, keepdims=True),
         lambda a: np.median(a, keepdims=True),
         lambda a: np.median(a, axis=5),
+        lambda a: np.median(a, (0, 1), keepdims=True),
         lambda a: np.median(np.where(a > 0.5, np.nan, a), 1),
     ],
     "numpy.quantile": [
