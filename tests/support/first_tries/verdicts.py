@@ -86,7 +86,8 @@ def moved(value: Any, directions: Iterator[Any], step: float) -> Any:
     if isinstance(value, dict):
         return {key: moved(item, directions, step) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        return type(value)(moved(item, directions, step) for item in value)
+        items = [moved(item, directions, step) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)  # a named tuple takes each
     return value + step * next(directions)
 
 
