@@ -20,6 +20,20 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
     return _accumulated(np.multiply, a, axis, dtype)
 
 
+def accumulate(ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None) -> Any:
+    """`np.maximum.accumulate` and its like."""
+    x = np.asarray(array)
+    if x.ndim == 0:
+        raise TypeError("cannot accumulate on a scalar")
+    if axis is None and x.ndim > 1:
+        raise ValueError("accumulate does not allow multiple axes")
+    if dtype is None and ufunc is not np.add and ufunc is not np.multiply:
+        dtype = ufunc(x[:0], x[:0]).dtype
+        if dtype.kind == "b" and x.dtype.kind != "b":
+            raise NotImplementedError("accumulate is not compiled where ufuncs turn numbers into bools")
+    return _accumulated(ufunc, x, axis, dtype)
+
+
 def _accumulated(combine: np.ufunc, a: Any, axis: Any, dtype: Any) -> Any:
     """In an array that lies in memory as the operand does, of the dtype of a sum."""
     require_axis(axis)

@@ -112,6 +112,12 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any
     return function(*np.indices(shape, dtype), **kwargs)
 
 
+@spells("numpy.logspace")
+def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None) -> Any:
+    found = np.power(base, np.linspace(start, stop, num, endpoint))
+    return found if dtype is None else found.astype(dtype)
+
+
 @spells("numpy.asarray_chkfinite")
 def asarray_chkfinite(a: Any, dtype: Any = None) -> Any:
     x = np.asarray(a, dtype)

@@ -56,6 +56,7 @@ FUNCTIONS: dict[str, str] = {
     "numpy.interp": "statistics:interp",
     "numpy.isclose": "reductions:isclose",
     "numpy.kron": "products:kron",
+    "numpy.logspace": "grids:logspace",
     "numpy.median": "sorting:median",
     "numpy.meshgrid": "grids:meshgrid",
     "numpy.mgrid": "grids:mgrid",

@@ -280,4 +280,9 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: np.vander(a[:, 0], N=5),
         lambda a: np.vander(a),
     ],
+    "numpy.logspace": [
+        lambda a: np.logspace(0, 1.5, 4) * a,
+        lambda a: np.logspace(a[0, 0] * 0.01, 2, 5, base=2, endpoint=False),
+        lambda a: np.logspace(0, a[0, 1] * 0.01, num=3, dtype=np.float32),
+    ],
 }

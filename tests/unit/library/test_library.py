@@ -309,3 +309,30 @@ def test_what_somebody_puts_in_the_place_of_a_function_is_not_that_function(monk
         assert spells.function_of(doubled) is None
     finally:
         spells._by_object.cache_clear()
+
+
+ACCUMULATIONS: list[Callable[[Any], Any]] = [
+    lambda a: np.maximum.accumulate(a),
+    lambda a: np.minimum.accumulate(a, axis=1),
+    lambda a: np.add.accumulate(a, 1),
+    lambda a: np.multiply.accumulate(a, dtype=np.float32),
+    lambda a: np.divide.accumulate(a + 200),
+    lambda a: np.logical_or.accumulate(a > 0, -1),
+    lambda a: np.maximum.accumulate(a, 2),
+    lambda a: np.add.accumulate(a[0, 0] if a.size else 1.5),
+    lambda a: np.add.accumulate(a, None),
+]
+
+
+@pytest.mark.parametrize("number", range(len(ACCUMULATIONS)))
+def test_accumulate_of_ufuncs(number: int) -> None:
+    call = ACCUMULATIONS[number]
+    for array in some_arrays(number):
+        require_same(outcome(Interpreted(call, "tensor"), array), outcome(call, array))
+
+
+def test_the_derivative_of_a_running_maximum() -> None:
+    def loss(x):
+        return np.sum(np.maximum.accumulate(x) * np.array([1.0, 2.0, 4.0, 8.0]))
+
+    np.testing.assert_array_equal(mlirad.grad(loss)(np.array([1.0, 3.0, 2.0, 5.0])), [1.0, 6.0, 0.0, 8.0])

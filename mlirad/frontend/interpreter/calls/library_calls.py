@@ -6,8 +6,10 @@ Reads: values. Writes: ops, and arrays given as `out`. Leaves: values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import FunctionType
+from types import BuiltinMethodType, FunctionType
 from typing import Any
+
+import numpy as np
 
 from mlirad.errors import UnsupportedSyntaxError
 from mlirad.frontend.interpreter import storage
@@ -18,10 +20,14 @@ from mlirad.frontend.numpy import numpy_calls
 from mlirad.frontend.values.traced import is_static
 from mlirad.frontend.values.values import Static, Value
 from mlirad.library import spells
+from mlirad.library.accumulations import accumulate
 
 
 def call_library(context: Context, called: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
     """A call of an object that the library has a function for; None for any other."""
+    owner = getattr(called, "__self__", None) if isinstance(called, BuiltinMethodType) else None
+    if isinstance(owner, np.ufunc) and called.__name__ == "accumulate" and numpy_calls.is_supported(owner):
+        return call_written(context, np.ufunc.accumulate, accumulate, (Static(owner), *args), kwargs)
     function = spells.function_of(called)
     return None if function is None else call_written(context, called, function, args, kwargs)
 
