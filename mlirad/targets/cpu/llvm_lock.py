@@ -57,10 +57,10 @@ def _close_object(self: Any) -> None:
         self.detach()
 
 
-def _make_module(self: Any, pointer: Any, context: Any) -> None:
+def _make_module(self: Any, module_ptr: Any, context: Any) -> None:
     """A module, which knows its context first."""
     self._context = context
-    ffi.ObjectRef.__init__(self, pointer)
+    ffi.ObjectRef.__init__(self, module_ptr)
 
 
 def _dispose_module(self: Any) -> None:
