@@ -27,7 +27,7 @@ class TanOp(UnaryOp):
         return scalar_op(math.TanOp, x)
 
 
-@op(np.arcsin, pymath.asin, cost=40, singular=True)
+@op(np.arcsin, pymath.asin, cost=40, singular=True, harmless=0)
 class ArcsinOp(UnaryOp):
     """The inverse sine, in [-pi/2, pi/2]; nan outside [-1, 1]."""
 
@@ -40,7 +40,7 @@ class ArcsinOp(UnaryOp):
         return scalar_op(math.AsinOp, x)
 
 
-@op(np.arccos, pymath.acos, cost=40, singular=True)
+@op(np.arccos, pymath.acos, cost=40, singular=True, harmless=0)
 class ArccosOp(UnaryOp):
     """The inverse cosine, in [0, pi]; nan outside [-1, 1]."""
 

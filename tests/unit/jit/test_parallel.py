@@ -448,10 +448,14 @@ def test_ctrl_c_leaves_a_shared_call(transform: Callable[..., Any], monkeypatch:
 
 @pytest.mark.parametrize("block", [1 << 50, 1 << 29], ids=["one block", "two blocks"])
 def test_signals_are_looked_for_in_the_middle_of_a_block(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks may take long, for example in a product of many matrices."""
+    """Blocks may take long, for example in a product of many matrices. The call takes several times as long as the
+    runtime waits between two looks."""
+
+    def turned(x):
+        return np.exp(np.sin(np.cos(np.tanh(x))))
 
     def part(x, n):
-        return np.exp(np.sin(np.cos(np.tanh(np.exp(x[:n])))))[::1000].sum()
+        return turned(turned(turned(turned(turned(turned(x[:n]))))))[::1000].sum()
 
     mlirad.set_num_threads(2)
     monkeypatch.setattr(parallel_nest, "BLOCK", block)

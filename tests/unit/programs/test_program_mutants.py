@@ -31,7 +31,7 @@ from mlirad.dialect.core.expr import Expr, apply
 from mlirad.dialect.ops.check import CheckOp
 from mlirad.dialect.ops.compare import CastOp, cast
 from mlirad.dialect.ops.elementwise import MulOp, SubOp
-from mlirad.dialect.ops.indexing import InsertOp, InsertSliceOp
+from mlirad.dialect.ops.indexing import InsertOp, InsertSliceOp, UpdateOp
 from mlirad.frontend import bound_arguments
 from mlirad.frontend.build import Build
 from mlirad.frontend.interpreter import comparisons, expressions, grown_lists, iteration
@@ -341,13 +341,14 @@ def a_difference_has_one_sign(patch: Patch) -> None:
     patch.setattr(SubOp, "vjp", lambda self, g, out, *operands: (g, g))
 
 
-def _keeps_the_cotangent(patch: Patch, op: type) -> None:
-    right = op.vjp
+def _keeps_the_cotangent(patch: Patch, op: type[UpdateOp]) -> None:
+    right = op.cotangents
 
-    def wrong(self: Any, g: Any, out: Any, *operands: Any) -> Any:
-        return (right(self, g, out, *operands)[0], g, *(None for _ in operands[2:]))
+    def wrong(self: Any, gs: Any, outs: Any, operands: Any) -> Any:
+        taken, _, *rest = right(self, gs, outs, operands)
+        return (taken, *gs, *rest)
 
-    patch.setattr(op, "vjp", wrong)
+    patch.setattr(op, "cotangents", wrong)
 
 
 def the_cotangent_of_an_overwritten_element_stays(patch: Patch) -> None:

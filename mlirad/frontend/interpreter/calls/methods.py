@@ -70,6 +70,8 @@ def array_method(context: Context, array: Ref, name: str, args: tuple[Value, ...
             return viewed
     if (function := spells.function_of_changing_method(name)) is not None:
         return library_calls.call_written(context, getattr(np.ndarray, name), function, (array, *args), kwargs)
+    if (function := spells.function_of_method(name)) is not None:
+        return library_calls.call_written(context, getattr(np, name), function, (array, *args), kwargs)
     if name in ("resize", "put", "itemset", "setfield", "byteswap", "setflags"):
         hint = hints.replacement(f"np.{name}")
         raise context.refusal(f"the method {name!r} changes the array in place, and is not compiled", hint)
