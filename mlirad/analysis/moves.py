@@ -114,7 +114,7 @@ class ArrayMoves:
     # --- what others know more of -------------------------------------------------------------------------------
 
     def _is_contiguous(self, value: SSAValue) -> bool:
-        """Whether value's memory is C-contiguous, as far as anyone asks."""
+        """Whether the memory of a value is C-contiguous, which bufferization knows; here every value counts as such."""
         return True
 
     def _copy(self, op: Operation, index: int) -> bool:

@@ -30,7 +30,7 @@ def accumulate(ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None) -> Any:
     if dtype is None and ufunc is not np.add and ufunc is not np.multiply:
         dtype = ufunc(x[:0], x[:0]).dtype
         if dtype.kind == "b" and x.dtype.kind != "b":
-            raise NotImplementedError("accumulate is not compiled where ufuncs turn numbers into bools")
+            raise NotImplementedError("accumulate of a ufunc that gives bools is not compiled", "write it as a loop")
     return _accumulated(ufunc, x, axis, dtype)
 
 

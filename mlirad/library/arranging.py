@@ -179,7 +179,7 @@ def pad(
         if before < 0 or after < 0:
             raise ValueError("index can't contain negative values")
     if callable(mode):
-        raise NotImplementedError("np.pad is not compiled with a function as its mode")
+        raise NotImplementedError("a function as the mode of np.pad is not compiled", "fill the borders afterwards")
     if mode not in _OPTIONS:
         raise ValueError(f"mode '{mode}' is not supported")
     for name, given in (

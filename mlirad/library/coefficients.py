@@ -70,7 +70,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 def poly(seq_of_zeros: Any) -> Any:
     roots = np.atleast_1d(seq_of_zeros)
     if roots.ndim == 2 and roots.shape[0] == roots.shape[1] and len(roots) > 0:
-        raise NotImplementedError("np.poly is not compiled for matrices")
+        raise NotImplementedError("np.poly of a matrix is not compiled", "give the zeros, as a vector")
     if roots.ndim != 1:
         raise ValueError("input must be 1d or non-empty square 2d array.")
     if len(roots) == 0:

@@ -171,7 +171,7 @@ def _of_one_dtype(entries: Any) -> Any:
     held = []
     for each in entries:
         if isinstance(each, str):
-            raise NotImplementedError("np.r_ and np.c_ are not compiled with a string")
+            raise NotImplementedError("a text in np.r_ or np.c_ is not compiled", "use np.stack or np.concatenate")
         held.append(_line(each) if isinstance(each, slice) else each if np.isscalar(each) else np.asarray(each))
     dtype = np.result_type(*held)
     return [np.asarray(each, dtype) for each in held]

@@ -88,7 +88,7 @@ def block(arrays: Any) -> Any:
         return np.concatenate([_row(each, rank, -1) for each in arrays], -2)
     if depth == 3:
         return np.concatenate([np.concatenate([_row(row, rank, -1) for row in each], -2) for each in arrays], -3)
-    raise NotImplementedError("np.block of lists nested more than three deep")
+    raise NotImplementedError("np.block of lists four deep is not compiled", "use np.concatenate")
 
 
 def _row(arrays: Any, rank: int, axis: int) -> Any:

@@ -215,7 +215,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None) -> Any:
             raise ValueError("`bins` must increase monotonically, when an array")
         return edges
     if isinstance(bins, str):
-        raise NotImplementedError("np.histogram is not compiled with a rule for the number of bins")
+        raise NotImplementedError("a rule for the number of bins is not compiled", "give the number, or the edges")
     if not isinstance(bins, (int, np.integer)):
         raise TypeError("`bins` must be an integer, a string, or an array")
     if bins < 1:

@@ -1,4 +1,4 @@
-"""What is told of the tensors of stage `linalg`: which are slices of the same places, which are read where written.
+"""Facts about the tensors of stage `linalg`: which are slices of the same places, which are read where written.
 
 Reads: ops of stage `linalg`. Writes: nothing. Leaves: the ops. Moves, webs and rewriting build on these answers.
 """

@@ -295,7 +295,7 @@ NOT_DRAWN = {
     "math.acosh": "a row of docs/deviations.md: nan for a domain error",
     "np.average": "along no axis, of no elements: NumPy raises ZeroDivisionError",
 }
-"""Functions of which some of these calls differ from NumPy's errors, or for which no calls are made, and why."""
+"""Functions that are left out, and why: their errors differ from NumPy's in some calls, or no calls are written."""
 
 
 def bodies() -> dict[str, list[str]]:

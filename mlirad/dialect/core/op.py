@@ -125,7 +125,7 @@ class NdOp(TypedOp):
 
     @abstractmethod
     def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
-        """The cotangents of the operands, for those of the results, one of which at least is given."""
+        """The cotangents of the operands, given those of the results, of which at least one is not None."""
 
     @abstractmethod
     def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
@@ -314,7 +314,7 @@ def op(
             answered = [name for name in _OF_ONE_RESULT if getattr(cls, name) is not getattr(NdOp, name)]
             answered += [name for name, index in (("overwrites", overwrites), ("views", views)) if index is not None]
             if answered:
-                raise TypeError(f"{cls.__name__} has not one result, of which it says: {', '.join(answered)}")
+                raise TypeError(f"{cls.__name__} has several results, but answers for one: {', '.join(answered)}")
         read_places(defined)
         defined.verify_ = once_for_all_alike(defined.verify_)  # pyright: ignore[reportAttributeAccessIssue]  # all ops have it
         defined.spellings = spellings

@@ -71,7 +71,7 @@ def write_accumulate(writer: Writer) -> None:
 
 
 def _select(writer: Writer) -> tuple[str, str, str] | None:
-    """Bind a selection to a name. Returns its name, the mask's, and that of an array of the mask's shape."""
+    """Bind a selection to a name. Returns this name, the mask's name, and an array of the mask's shape."""
     rng, expressions = writer.rng, writer.expressions
     arrays = expressions.arrays()
     if not arrays:

@@ -44,7 +44,7 @@ def unlisted(**answers: Any) -> Callable[[type[PartsOp]], type[PartsOp]]:
 
 @unlisted(cost=30)
 class SinCosOp(PartsOp):
-    """The sine and the cosine: each is the other's derivative, but for the sign."""
+    """The sine and the cosine: the derivative of one is the other, up to the sign."""
 
     name = "test.sin_cos"
 
@@ -232,7 +232,7 @@ def test_an_op_of_two_results_says_nothing_of_its_one_result() -> None:
         def integer(self, *operands: Interval) -> Integer:
             return UNKNOWN
 
-    with pytest.raises(TypeError, match="Answering has not one result, of which it says: integer, overwrites"):
+    with pytest.raises(TypeError, match="Answering has several results, but answers for one: integer, overwrites"):
         ops.op(overwrites=0)(Answering)
     assert not any(issubclass(each, Answering) for each in ops.op_classes())
 

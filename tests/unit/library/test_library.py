@@ -14,6 +14,7 @@ import pytest
 from library_outcomes import outcome_of, require_same
 
 import mlirad
+from mlirad.errors import UnsupportedSyntaxError
 from mlirad.library import index, make_index, spells
 from mlirad.testing.interpreted import Interpreted
 
@@ -216,6 +217,23 @@ CASES = [(name, number) for name, calls in CALLS.items() for number in range(len
 
 def outcome(function: Callable[..., Any], array: np.ndarray) -> Any:
     return outcome_of(function, array.copy("K"))
+
+
+REFUSED: list[Callable[[Any], Any]] = [
+    lambda a: np.histogram(a, "auto"),
+    lambda a: np.poly(a[:, :3]),
+    lambda a: np.block([[[[a]]]]),
+    lambda a: np.greater.accumulate(a),
+    lambda a: np.r_["0,2", a],
+    lambda a: np.pad(a, 1, lambda vector, *_: vector),
+]
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)))
+def test_what_is_not_compiled_is_refused_at_the_users_line(number: int) -> None:
+    with pytest.raises(UnsupportedSyntaxError, match="is not compiled") as caught:
+        mlirad.jit(REFUSED[number])(WHOLE)
+    assert f":{REFUSED[number].__code__.co_firstlineno}:" in str(caught.value) and "help: " in str(caught.value)
 
 
 def some_arrays(number: int) -> list[np.ndarray]:

@@ -26,6 +26,7 @@ from mlirad.frontend.program import purity
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import NeedStatic, Traced
 from mlirad.frontend.values.values import Ref, Static, Value
+from mlirad.library.spells import is_in_library
 from mlirad.raised_exceptions import name_of_exception
 
 _PLACES = 2
@@ -63,6 +64,9 @@ def raise_statement(context: Context, node: ast.Raise) -> NoReturn:
     error = dispatch.expression(context, node.exc if call is None else call.func)
     raised = error.value if isinstance(error, Static) else None
     made: Sequence[ast.expr] = () if call is None else call.args
+    if raised is NotImplementedError and is_in_library(context.frame.source.filename):
+        # What a function of the library does not compile, and what to write instead.
+        raise context.refusal(*[each.value for each in made if isinstance(each, ast.Constant)])
     message = Message()
     if call is None and isinstance(raised, Exception) and len(raised.args) <= 1:
         message.write(str(raised.args[0]) if raised.args else "")
