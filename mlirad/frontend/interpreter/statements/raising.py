@@ -66,7 +66,8 @@ def raise_statement(context: Context, node: ast.Raise) -> NoReturn:
     made: Sequence[ast.expr] = () if call is None else call.args
     if raised is NotImplementedError and is_in_library(context.frame.source.filename):
         # What a function of the library does not compile, and what to write instead.
-        raise context.refusal(*[each.value for each in made if isinstance(each, ast.Constant)])
+        what, instead = (ast.literal_eval(each) for each in made)
+        raise context.refusal(what, instead)
     message = Message()
     if call is None and isinstance(raised, Exception) and len(raised.args) <= 1:
         message.write(str(raised.args[0]) if raised.args else "")
