@@ -31,8 +31,8 @@ def declarations(tree: ast.Module, file: str) -> Iterator[tuple[list[str], dict[
 def index() -> str:
     """The text of index.py. Raises ValueError if two functions spell one."""
     tables: dict[str, dict[str, str]] = {"function": {}, "method": {}, "changes": {}}
-    for path in sorted(FOLDER.glob("*.py")):
-        for names, methods, place in declarations(ast.parse(path.read_text()), path.stem):
+    for path in sorted(FOLDER.glob("*/*.py")):
+        for names, methods, place in declarations(ast.parse(path.read_text()), f"{path.parent.name}.{path.stem}"):
             for kind, key in [*(("function", name) for name in names), *methods.items()]:
                 if key in tables[kind]:
                     raise ValueError(f"{key} is spelled by {tables[kind][key]} and by {place}")

@@ -33,7 +33,7 @@ from mlirad.frontend.interpreter.special_methods import UNARY as UNARY_METHODS
 from mlirad.frontend.program import purity
 from mlirad.frontend.values.traced import DATA, is_static, origins_of, require_static
 from mlirad.frontend.values.values import Closure, Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
-from mlirad.library import builtin
+from mlirad.library.python import builtin
 
 UFUNCS: dict[type[ast.operator], np.ufunc] = {
     ast.Add: np.add,

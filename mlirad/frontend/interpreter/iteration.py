@@ -34,7 +34,7 @@ from mlirad.frontend.values.values import (
     kind_of,
 )
 from mlirad.frontend.values.views import View
-from mlirad.library import builtin
+from mlirad.library.python import builtin
 from mlirad.library.spells import is_in_library
 
 _INT64 = np.dtype(np.int64)

@@ -15,7 +15,7 @@ from mlirad.frontend.interpreter.grown_lists import _UNLIKE, as_value, origins_o
 from mlirad.frontend.join.list_elements import ArrayElement, NumberElement, element_of, element_of_list, joined, leaves
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Growth, Lazy, Object, Ref, Static, Value
-from mlirad.library import builtin
+from mlirad.library.python import builtin
 
 
 def item_of(context: Context, target: Object, index: Value) -> Value:

@@ -29,7 +29,7 @@ from mlirad.frontend.numpy import declarations
 from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
-from mlirad.library import builtin
+from mlirad.library.python import builtin
 from mlirad.requests import checkpointed
 
 DECLARING = (accumulation, classes, operator_calls)

@@ -46,7 +46,7 @@ from mlirad.frontend.values.values import (
     kind_of,
     read_only,
 )
-from mlirad.library import builtin
+from mlirad.library.python import builtin
 from mlirad.requests import Request, plain, transform_of
 
 # What functools.cache and functools.lru_cache make.

@@ -20,7 +20,7 @@ from mlirad.frontend.numpy import numpy_calls
 from mlirad.frontend.values.traced import is_static
 from mlirad.frontend.values.values import Static, Value
 from mlirad.library import spells
-from mlirad.library.accumulations import accumulate
+from mlirad.library.numpy.accumulations import accumulate
 
 
 def call_library(context: Context, called: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:

@@ -20,7 +20,8 @@ from mlirad.frontend.numpy import declarations, numpy_calls, view_functions
 from mlirad.frontend.program import hints
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
-from mlirad.library import builtin, spells
+from mlirad.library import spells
+from mlirad.library.python import builtin
 
 
 def none_of(context: Context, kwargs: Keywords, what: str) -> None:

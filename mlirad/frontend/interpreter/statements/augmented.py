@@ -29,7 +29,7 @@ from mlirad.frontend.interpreter.statements import assigning
 from mlirad.frontend.values.basic_indexing import is_basic
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Object, Ref, Static, Value
-from mlirad.library import builtin
+from mlirad.library.python import builtin
 
 
 def augmented(context: Context, node: ast.AugAssign) -> None:

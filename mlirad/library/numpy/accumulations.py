@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.library.axes import require_axis
+from mlirad.library.numpy.axes import require_axis
 from mlirad.library.spells import spells
 
 

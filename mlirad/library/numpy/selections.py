@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from mlirad.library.axes import require_axis
+from mlirad.library.numpy.axes import require_axis
 from mlirad.library.spells import spells
 
 

@@ -1,8 +1,7 @@
-"""Functions of numbers one by one: rounding to decimal places, the sine of x by x; functions of the module math."""
+"""Rounding to decimal places, and sin(pi x)/(pi x)."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -48,34 +47,3 @@ def sinc(x: Any) -> Any:
         series = 1.0 - square / (k * (k + 1)) * series
     far = np.where(is_near, 1.0, y)
     return np.positive(np.where(is_near, series, np.sin(far) / far))
-
-
-@spells("math.dist")
-def dist(p: Any, q: Any, /) -> float:
-    if len(p) != len(q):
-        raise ValueError("both points must have the same number of dimensions")
-    found = 0.0
-    for a, b in zip(p, q):  # noqa: B905  (the lengths are compared above)
-        found = math.hypot(found, float(a) - float(b))
-    return found
-
-
-@spells("math.prod")
-def prod(iterable: Any, /, *, start: Any = 1) -> Any:
-    found = start
-    for each in iterable:
-        found = found * each
-    return found
-
-
-@spells("math.isclose")
-def isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> bool:
-    if rel_tol < 0.0 or abs_tol < 0.0:
-        raise ValueError("tolerances must be non-negative")
-    x, y = float(a), float(b)
-    if x == y:
-        return True
-    if math.isinf(x) or math.isinf(y):
-        return False
-    distance = math.fabs(y - x)
-    return distance <= math.fabs(rel_tol * y) or distance <= math.fabs(rel_tol * x) or distance <= abs_tol

@@ -1,0 +1,1 @@
+"""Python's own functions, on arrays and traced numbers."""
