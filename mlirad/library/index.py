@@ -72,6 +72,13 @@ FUNCTIONS: dict[str, str] = {
     "numpy.nanstd": "numpy.ignoring_nan:nanstd",
     "numpy.nansum": "numpy.ignoring_nan:nansum",
     "numpy.nanvar": "numpy.ignoring_nan:nanvar",
+    "numpy.ndarray.choose": "numpy.selections:choose",
+    "numpy.ndarray.cumprod": "numpy.accumulations:cumprod",
+    "numpy.ndarray.cumsum": "numpy.accumulations:cumsum",
+    "numpy.ndarray.round": "numpy.decimals:round_",
+    "numpy.ndarray.searchsorted": "numpy.sorting:searchsorted",
+    "numpy.ndarray.sort": "numpy.sorting:sort_in_place",
+    "numpy.ndarray.trace": "numpy.matrices:trace",
     "numpy.ogrid": "numpy.grids:ogrid",
     "numpy.pad": "numpy.arranging:pad",
     "numpy.partition": "numpy.sorting:partition",
@@ -104,6 +111,7 @@ FUNCTIONS: dict[str, str] = {
     "numpy.tril_indices_from": "numpy.matrices:tril_indices_from",
     "numpy.triu": "numpy.matrices:triu",
     "numpy.triu_indices_from": "numpy.matrices:triu_indices_from",
+    "numpy.ufunc.accumulate": "numpy.accumulations:accumulate",
     "numpy.unique": "numpy.sorting:unique",
     "numpy.unravel_index": "numpy.grids:unravel_index",
     "numpy.unstack": "numpy.arranging:unstack",
@@ -111,17 +119,4 @@ FUNCTIONS: dict[str, str] = {
     "numpy.vander": "numpy.coefficients:vander",
     "numpy.vsplit": "numpy.arranging:vsplit",
     "numpy.vstack": "numpy.joining:vstack",
-}
-
-METHODS: dict[str, str] = {
-    "choose": "numpy.selections:choose",
-    "cumprod": "numpy.accumulations:cumprod",
-    "cumsum": "numpy.accumulations:cumsum",
-    "round": "numpy.decimals:round_",
-    "searchsorted": "numpy.sorting:searchsorted",
-    "trace": "numpy.matrices:trace",
-}
-
-CHANGING_METHODS: dict[str, str] = {
-    "sort": "numpy.sorting:sort_in_place",
 }

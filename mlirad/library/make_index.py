@@ -18,32 +18,30 @@ from __future__ import annotations
 '''
 
 
-def declarations(tree: ast.Module, file: str) -> Iterator[tuple[list[str], dict[str, str], str]]:
-    """The names and the methods that the functions of a file spell, and where they are."""
+_CLASSES = {"method": "numpy.ndarray", "ufunc_method": "numpy.ufunc"}
+
+
+def declarations(tree: ast.Module, file: str) -> Iterator[tuple[list[str], str]]:
+    """The names that the functions of a file spell, and where they are."""
     for node in tree.body:
         for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
             if isinstance(decorator, ast.Call) and getattr(decorator.func, "id", None) == "spells":
                 assert isinstance(node, ast.FunctionDef)
-                methods = {str(each.arg): ast.literal_eval(each.value) for each in decorator.keywords}
-                yield [ast.literal_eval(each) for each in decorator.args], methods, f"{file}:{node.name}"
+                methods = [f"{_CLASSES[str(each.arg)]}.{ast.literal_eval(each.value)}" for each in decorator.keywords]
+                yield [*map(ast.literal_eval, decorator.args), *methods], f"{file}:{node.name}"
 
 
 def index() -> str:
     """The text of index.py. Raises ValueError if two functions spell one."""
-    tables: dict[str, dict[str, str]] = {"function": {}, "method": {}, "changes": {}}
+    places: dict[str, str] = {}
     for path in sorted(FOLDER.glob("*/*.py")):
-        for names, methods, place in declarations(ast.parse(path.read_text()), f"{path.parent.name}.{path.stem}"):
-            for kind, key in [*(("function", name) for name in names), *methods.items()]:
-                if key in tables[kind]:
-                    raise ValueError(f"{key} is spelled by {tables[kind][key]} and by {place}")
-                tables[kind][key] = place
-    titles = {"FUNCTIONS": "function", "METHODS": "method", "CHANGING_METHODS": "changes"}
-    return HEADER + "\n".join(_table(title, tables[kind]) for title, kind in titles.items())
-
-
-def _table(name: str, entries: dict[str, str]) -> str:
-    lines = "".join(f'    "{key}": "{place}",\n' for key, place in sorted(entries.items()))
-    return f"{name}: dict[str, str] = {{\n{lines}}}\n"
+        for names, place in declarations(ast.parse(path.read_text()), f"{path.parent.name}.{path.stem}"):
+            for name in names:
+                if name in places:
+                    raise ValueError(f"{name} is spelled by {places[name]} and by {place}")
+                places[name] = place
+    lines = "".join(f'    "{name}": "{place}",\n' for name, place in sorted(places.items()))
+    return f"{HEADER}FUNCTIONS: dict[str, str] = {{\n{lines}}}\n"
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 Reads: index.py, which is generated from the decorators. Writes: nothing. Leaves: functions.
 
 Nothing is imported to fill a registry. The index maps dotted names to files. A file is imported when one of its
-functions is called, and the object of a dotted name is looked up only if its module is loaded.
+functions is called, and the object of a dotted name is looked up only if its module is loaded. A method is a function
+too, of the object that it is called on: "numpy.ndarray.cumsum", "numpy.ufunc.accumulate".
 """
 
 from __future__ import annotations
@@ -13,24 +14,27 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import FunctionType
+from types import BuiltinMethodType, FunctionType, MethodDescriptorType
 from typing import Any, TypeVar
 
-from mlirad.library.index import CHANGING_METHODS, FUNCTIONS, METHODS
+import numpy as np
+
+from mlirad.library.index import FUNCTIONS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FOLDER = str(Path(__file__).parent)
-_MODULES = tuple(sorted({name.rpartition(".")[0] for name in FUNCTIONS}))
+_CLASSES: dict[str, type] = {"numpy.ndarray": np.ndarray, "numpy.ufunc": np.ufunc}
+_MODULES = tuple(sorted({name.rpartition(".")[0] for name in FUNCTIONS} - set(_CLASSES)))
 
 
-def spells(*names: str, method: str | None = None, changes: str | None = None) -> Callable[[F], F]:
-    """Declare which functions a function is, by their dotted names, and which method of arrays, whose first argument is
-    the array; changes: the method, if it changes the array. Its parameters are those that are compiled: any other is
-    refused by name."""
+def spells(*names: str, method: str | None = None, ufunc_method: str | None = None) -> Callable[[F], F]:
+    """Declare which functions a function is, by their dotted names, and which method of arrays or of ufuncs: its first
+    argument is then the array, or the ufunc. Its parameters are those that are compiled: any other is refused by name.
+    """
 
     def declared(function: F) -> F:
-        function.__dict__["spells"] = names, method, changes
+        function.__dict__["spells"] = names, method, ufunc_method
         return function
 
     return declared
@@ -42,20 +46,21 @@ def function_of(called: Any) -> FunctionType | None:
     return None if known is None or known[0] is not called else _imported(known[1])
 
 
-def function_of_method(name: str) -> FunctionType | None:
-    """The function of the library that a method of arrays is, if any; its first argument is the array."""
-    return _imported(METHODS[name]) if name in METHODS else None
+def unbound(called: Any) -> tuple[Any, tuple[Any, ...]]:
+    """A method of a ufunc as that of all ufuncs, and what to give it first; anything else as it is."""
+    owner = called.__self__ if isinstance(called, BuiltinMethodType) else None
+    return (getattr(np.ufunc, called.__name__), (owner,)) if isinstance(owner, np.ufunc) else (called, ())
 
 
-def function_of_changing_method(name: str) -> FunctionType | None:
-    """The function of the library that a method is which changes its array, if any."""
-    return _imported(CHANGING_METHODS[name]) if name in CHANGING_METHODS else None
+def methods() -> Iterator[str]:
+    """The names of the methods of arrays that are in the library."""
+    return (name.removeprefix("numpy.ndarray.") for name in FUNCTIONS if name.startswith("numpy.ndarray."))
 
 
 def spelled() -> Iterator[Any]:
-    """The functions that functions of the library stand for, of modules that are loaded."""
+    """The functions that functions of the library stand for, of modules that are loaded, without methods."""
     known = _by_object(tuple(module for module in _MODULES if module in sys.modules)).values()
-    return (called for called, _ in known if callable(called))
+    return (called for called, _ in known if callable(called) and not isinstance(called, MethodDescriptorType))
 
 
 def is_in_library(filename: str) -> bool:
@@ -67,10 +72,11 @@ def is_in_library(filename: str) -> bool:
 def _by_object(modules: tuple[str, ...]) -> dict[int, tuple[Any, str]]:
     found: dict[int, tuple[Any, str]] = {}
     for name, place in FUNCTIONS.items():
-        module, _, short = name.rpartition(".")
-        called = getattr(sys.modules[module], short, None) if module in modules else None
-        # Not what somebody has put in its place.
-        if getattr(called, "__name__", short) == short and _root(called) == _root(sys.modules[module]):
+        owner, _, short = name.rpartition(".")
+        home = _CLASSES.get(owner) or (sys.modules[owner] if owner in modules else None)
+        called = getattr(home, short, None)
+        # Not what somebody has put in its place. (In a class that is written in C nobody can.)
+        if owner in _CLASSES or (getattr(called, "__name__", short) == short and _root(called) == _root(home)):
             found[id(called)] = called, place
     return found
 

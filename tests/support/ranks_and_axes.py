@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mlirad.frontend.numpy import declarations, numpy_calls
-from mlirad.library import index
+from mlirad.library import spells
 
 ARRAYS: tuple[tuple[int, ...], ...] = ((), (1,), (3,), (0,), (2, 3), (3, 3), (1, 3), (2, 3, 4), (3, 1, 3), (2, 1, 3, 2))
 NUMBERS = ("Python's", "NumPy's")
@@ -222,7 +222,7 @@ def functions() -> dict[str, Any]:
     found: dict[str, Any] = {name: eval(name, space) for name in numpy_calls.supported_names()}
     for ufunc in (np.add, np.maximum, np.logical_and):
         found |= {f"np.{ufunc.__name__}.{name}": getattr(ufunc, name) for name in ("reduce", "outer")}
-    return found | {f"x.{name}": getattr(np.ndarray, name) for name in (*declarations.methods(), *index.METHODS)}
+    return found | {f"x.{name}": getattr(np.ndarray, name) for name in (*declarations.methods(), *spells.methods())}
 
 
 def parameters(name: str, function: Any) -> list[tuple[str, Sequence[str], bool]]:

@@ -54,7 +54,7 @@ DECLARING = (
 def is_supported(function: Any) -> bool:
     """Whether a function is compiled: by `call`, or by one of the library."""
     try:
-        return spells.function_of(function) is not None or implementation(function) is not None
+        return spells.function_of(spells.unbound(function)[0]) is not None or implementation(function) is not None
     except TypeError:  # not hashable
         return False
 
@@ -91,8 +91,8 @@ def method(name: str) -> Implementation:
     made = _of_values(declarations.of_method(name))
     if made is None:
         is_there = hasattr(np.ndarray, name)
-        known = declarations.methods()
-        hint = hints.replacement(f"np.{name}") if is_there else hints.did_you_mean(name, known, ".{}()")
+        known = [*declarations.methods(), *spells.methods()]
+        hint = None if is_there else hints.did_you_mean(name, known, ".{}()")
         raise UnsupportedSyntaxError(f"the method .{name}() is not supported", hint=hint)
     return made
 
@@ -187,7 +187,7 @@ def check_arguments(function: Any, made: Implementation, args: Sequence[Any], kw
 def unsupported(function: Any) -> UnsupportedSyntaxError:
     """The refusal of a function, with what to write instead."""
     name = spelling(function)
-    hint = hint_of(function) or hints.of_effect(function) or hints.replacement(name)
+    hint = hint_of(function) or hints.of_effect(function) or declarations.of(function).instead
     return UnsupportedSyntaxError(f"{name} is not supported", hint=hint)
 
 

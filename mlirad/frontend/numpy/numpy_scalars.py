@@ -34,6 +34,8 @@ for _function, _ufunc in (
     *((math.isfinite, np.isfinite), (math.radians, np.radians), (math.degrees, np.degrees)),
 ):
     declare(_function, of_operands=partial(numpy_elementwise.call, _ufunc))
+declare(math.fsum, instead="use sum")
+declare(complex, instead="compute with the real and the imaginary part, two floats")
 
 
 def _number(x: Any) -> Traced:

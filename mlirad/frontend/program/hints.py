@@ -1,4 +1,4 @@
-"""What to write instead: of functions that are not compiled, and of names that are not there.
+"""What to write instead of functions that are called for their effect, and of names that are not there.
 
 Reads: names. Writes: nothing. Gives: hints. A name that exists is no typo, however much it looks like another one.
 """
@@ -8,14 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
-
-REPLACEMENTS: Mapping[str, str] = {
-    "np.linalg.norm": "write np.sqrt(np.sum(x * x))",
-    "math.fsum": "use sum",
-    "complex": "compute with the real and the imaginary part, two floats",
-}
-"""Functions that are not compiled, and what does the same."""
-
 
 _SHOWING = "return the value, or run kernel.numpy under a debugger"
 _EFFECTS: Mapping[Any, str] = {
@@ -36,11 +28,6 @@ def of_effect(function: Any) -> str | None:
         own = _EFFECTS.get(function) if home in ("builtins", "io", "_io") else None
         return own or _MODULES_OF_EFFECTS.get(home.split(".")[0].lstrip("_"))
     return None
-
-
-def replacement(name: str) -> str | None:
-    """What to write in place of a function, as users spell it."""
-    return REPLACEMENTS.get(name)
 
 
 def closest(name: str, candidates: Iterable[str]) -> str | None:

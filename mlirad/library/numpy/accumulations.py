@@ -20,6 +20,7 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
     return _accumulated(np.multiply, a, axis, dtype)
 
 
+@spells(ufunc_method="accumulate")
 def accumulate(ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None) -> Any:
     """`np.maximum.accumulate` and its like."""
     x = np.asarray(array)

@@ -9,7 +9,7 @@ import numpy as np
 from mlirad.library.spells import spells
 
 
-@spells(changes="sort")
+@spells(method="sort")
 def sort_in_place(a: Any, axis: Any = -1, kind: Any = None, *, stable: Any = None) -> None:
     if axis is None:
         raise TypeError("'NoneType' object cannot be interpreted as an integer")

@@ -1,5 +1,8 @@
 """What refusals say besides what is wrong: names for names, the user's own line, and no name of the compiler's."""
 
+# Mistakes are tested too.
+# pyright: reportAttributeAccessIssue=false, reportUndefinedVariable=false, reportMissingImports=false
+
 from __future__ import annotations
 
 import logging
@@ -21,7 +24,7 @@ import mlirad
 from mlirad import slow_compilations
 from mlirad.errors import CompileError
 from mlirad.frontend.interpreter.loops import loop_ops
-from mlirad.frontend.numpy import numpy_calls
+from mlirad.frontend.numpy import declarations, numpy_calls
 from mlirad.frontend.program import hints
 
 MODULES: dict[str, ModuleType] = {
@@ -65,10 +68,9 @@ def test_a_name_that_exists_is_no_typo() -> None:
 
 
 def test_every_replacement_is_of_something_that_exists_and_is_not_compiled() -> None:
-    names = {name for name, _ in PUBLIC} | {"complex", "round"}
-    assert set(hints.REPLACEMENTS) <= names
-    compiled = {name for name, function in PUBLIC if numpy_calls.is_supported(function)}
-    assert not compiled & set(hints.REPLACEMENTS)
+    replaced = [function for function, known in declarations._functions.items() if known.instead]
+    assert {numpy_calls.spelling(each) for each in replaced} <= {name for name, _ in PUBLIC} | {"complex"}
+    assert replaced and not any(map(numpy_calls.is_supported, replaced))
 
 
 def test_a_typo_gets_the_name() -> None:

@@ -1,5 +1,8 @@
 """Each function of the library against the function that it spells: values, dtypes, exceptions, and derivatives."""
 
+# Mistakes are tested too.
+# pyright: reportCallIssue=false, reportArgumentType=false
+
 from __future__ import annotations
 
 import math
@@ -264,10 +267,10 @@ def test_native_values_and_derivatives(name: str) -> None:
 
 
 def test_each_function_has_calls_here_and_the_index_is_that_of_the_decorators() -> None:
-    assert set(CALLS) == set(index.FUNCTIONS)
+    assert set(CALLS) == {name for name in index.FUNCTIONS if not name.startswith(("numpy.ndarray.", "numpy.ufunc."))}
     assert make_index.index() == (make_index.FOLDER / "index.py").read_text()
-    for name in index.METHODS:
-        assert spells.function_of_method(name) is spells.function_of(getattr(np, name))
+    for name in set(spells.methods()) - {"sort"}:  # x.sort() writes in x
+        assert spells.function_of(getattr(np.ndarray, name)) is spells.function_of(getattr(np, name))
 
 
 def test_errors_are_at_the_users_line_and_name_what_the_user_wrote() -> None:

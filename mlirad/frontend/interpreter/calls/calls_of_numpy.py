@@ -15,7 +15,7 @@ from mlirad.frontend.interpreter import indices, iteration, storage
 from mlirad.frontend.interpreter.calls.out_arguments import with_array_first, with_out_named
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import declarations, numpy_calls
-from mlirad.frontend.program import hints, purity
+from mlirad.frontend.program import purity
 from mlirad.frontend.values.sizes import Shape, text
 from mlirad.frontend.values.traced import DATA, NeedStatic, is_static, origins_of, shape_of
 from mlirad.frontend.values.values import Lazy, Ref, Static, Tuple, Value, is_none
@@ -99,10 +99,10 @@ def evaluated_now(context: Context, function: Any, args: Sequence[Value], kwargs
     name = numpy_calls.spelling(function)
     if not is_static((operands, named)):
         origins = origins_of(operands, list(named.values()))
-        is_of_sizes = declarations.of(function).is_of_sizes
-        if (name.startswith(("np.", "math.")) and not is_of_sizes) or hints.replacement(name) is not None:
+        known = declarations.of(function)
+        if (name.startswith(("np.", "math.")) and not known.is_of_sizes) or known.instead is not None:
             raise numpy_calls.unsupported(function)
-        if DATA in origins and not is_of_sizes:
+        if DATA in origins and not known.is_of_sizes:
             hint = "compute it outside, or from numbers that are known at compile time"
             raise context.refusal(f"{name} is not compiled on values that only the run knows", hint)
         raise NeedStatic(origins, f"an argument of {name}")

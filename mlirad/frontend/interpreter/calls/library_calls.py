@@ -6,7 +6,7 @@ Reads: values. Writes: ops, and arrays given as `out`. Leaves: values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import BuiltinMethodType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -20,16 +20,24 @@ from mlirad.frontend.numpy import numpy_calls
 from mlirad.frontend.values.traced import is_static
 from mlirad.frontend.values.values import Static, Value
 from mlirad.library import spells
-from mlirad.library.numpy.accumulations import accumulate
 
 
 def call_library(context: Context, called: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
     """A call of an object that the library has a function for; None for any other."""
-    owner = getattr(called, "__self__", None) if isinstance(called, BuiltinMethodType) else None
-    if isinstance(owner, np.ufunc) and called.__name__ == "accumulate" and numpy_calls.is_supported(owner):
-        return call_written(context, np.ufunc.accumulate, accumulate, (Static(owner), *args), kwargs)
+    called, owners = spells.unbound(called)
     function = spells.function_of(called)
-    return None if function is None else call_written(context, called, function, args, kwargs)
+    if function is None or not all(map(numpy_calls.is_supported, owners)):
+        return None
+    return call_written(context, called, function, (*map(Static, owners), *args), kwargs)
+
+
+def call_method(
+    context: Context, receiver: Value, name: str, args: Sequence[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """A call of a method of arrays that the library has a function for; None for any other."""
+    method = getattr(np.ndarray, name, None)
+    function = spells.function_of(method)
+    return None if function is None else call_written(context, method, function, (receiver, *args), kwargs)
 
 
 def call_written(

@@ -9,18 +9,14 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import numpy as np
-
 from mlirad.frontend.interpreter import dispatch, expressions, grown_lists, indices, iteration, list_items, storage
 from mlirad.frontend.interpreter.calls import calls_of_numpy, library_calls
 from mlirad.frontend.interpreter.calls.out_arguments import method_with_out_named
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
 from mlirad.frontend.interpreter.iteration import DICT_ITEMS, DICT_KEYS, DICT_VALUES
 from mlirad.frontend.numpy import declarations, numpy_calls, view_functions
-from mlirad.frontend.program import hints
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
-from mlirad.library import spells
 from mlirad.library.python import builtin
 
 
@@ -32,6 +28,10 @@ def none_of(context: Context, kwargs: Keywords, what: str) -> None:
 def call_method(context: Context, bound: Bound, args: Arguments, kwargs: Keywords) -> Value:
     receiver = context.use(bound.receiver)
     name = bound.name
+    if isinstance(receiver, Ref | Traced):
+        made = library_calls.call_method(context, receiver, name, args, kwargs)
+        if made is not None:
+            return made
     match receiver:
         case Ref():
             return array_method(context, receiver, name, tuple(args), kwargs)
@@ -69,13 +69,8 @@ def array_method(context: Context, array: Ref, name: str, args: tuple[Value, ...
         viewed = indices.viewed(context, array, viewer, *[indices.index_operand(context, arg) for arg in args], **named)
         if viewed is not None:
             return viewed
-    if (function := spells.function_of_changing_method(name)) is not None:
-        return library_calls.call_written(context, getattr(np.ndarray, name), function, (array, *args), kwargs)
-    if (function := spells.function_of_method(name)) is not None:
-        return library_calls.call_written(context, getattr(np, name), function, (array, *args), kwargs)
     if name in ("resize", "put", "itemset", "setfield", "byteswap", "setflags"):
-        hint = hints.replacement(f"np.{name}")
-        raise context.refusal(f"the method {name!r} changes the array in place, and is not compiled", hint)
+        raise context.refusal(f"the method {name!r} changes the array in place, and is not compiled")
     if name == "flatten" and (args or kwargs):
         # In another order than the elements', it is a copy of the view that ravel gives.
         named = {key: indices.index_operand(context, value) for key, value in kwargs.items()}
@@ -95,8 +90,6 @@ def numpy_method(
     kwargs: Keywords,
 ) -> Value:
     args, kwargs = method_with_out_named(name, args, kwargs)
-    if (function := spells.function_of_method(name)) is not None:
-        return library_calls.call_written(context, getattr(np, name), function, (receiver, *args), kwargs)
     out = kwargs.pop("out", None)
     operands = [storage.operand(context, arg) for arg in args]
     named = {key: storage.operand(context, value) for key, value in kwargs.items()}
