@@ -24,7 +24,7 @@ def outcome_of(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def require_same(found: Any, wanted: Any) -> None:
     if isinstance(wanted, Exception):
-        kinds = ValueError if isinstance(wanted, ValueError) else type(wanted)
+        kinds = next((kind for kind in (ValueError, TypeError) if isinstance(wanted, kind)), type(wanted))
         assert isinstance(found, kinds), f"{found!r}, not {wanted!r}"
         return
     assert type(found) is type(wanted), f"{found!r}, not {wanted!r}"

@@ -12,19 +12,20 @@ import numpy as np
 from xdsl.dialects.scf import IfOp, YieldOp
 from xdsl.ir import Block
 
-from mlirad.dialect.core.expr import Expr, building, insert
+from mlirad.dialect.core.expr import Expr, building, insert, where
 from mlirad.dialect.ops.check import check
 from mlirad.errors import DEVIATIONS, UnsupportedSyntaxError
 from mlirad.frontend.interpreter import grown_lists
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.steering import Restart
 from mlirad.frontend.join.value_names import name
+from mlirad.frontend.numpy import numpy_elementwise
 from mlirad.frontend.program import purity
 from mlirad.frontend.values import known_facts, views
 from mlirad.frontend.values.assignment import assignable
 from mlirad.frontend.values.descriptions import is_same
 from mlirad.frontend.values.poison import PoisonUsed
-from mlirad.frontend.values.traced import Traced, of_array, require_static
+from mlirad.frontend.values.traced import Traced, as_operand, of_array, require_static
 from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Value, inside, kind_of
 
 
@@ -109,6 +110,12 @@ def write(context: Context, array: Ref, new: Expr) -> None:
 def assign_array(context: Context, array: Ref, value: Any, in_place: np.ufunc | None = None) -> None:
     """`array[...] = value`; with `in_place`, as the result of that ufunc with `out=array`."""
     write(context, array, assignable(value, array.shape, array.dtype, in_place))
+
+
+def write_where(context: Context, array: Ref, contents: Expr, mask: Any) -> None:
+    """Write the array where a mask holds that broadcasts to it."""
+    old = context.read(array).expr
+    write(context, array, where(numpy_elementwise.truths(as_operand(mask), array.shape), contents, old))
 
 
 # Between the interpreter's values and the values of numpy_calls.

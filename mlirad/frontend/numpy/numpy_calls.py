@@ -136,7 +136,10 @@ def implementation(function: Any) -> Implementation | None:
 
 @cache
 def _ufunc(ufunc: np.ufunc) -> Implementation:
-    def of_values(*operands: Any) -> Any:
+    def of_values(*operands: Any, dtype: Any = None, casting: str = "same_kind", order: Any = "K") -> Any:
+        del order  # of the result in memory: indices.laid_out
+        if dtype is not None or casting != "same_kind":
+            operands = numpy_elementwise.in_loop_of(ufunc, operands, dtype, casting)
         return numpy_elementwise.call(ufunc, *operands)
 
     return of_values

@@ -5,7 +5,7 @@ Reads: Traced values and numbers. Writes: nd ops. Leaves: Traced values, scalars
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -71,6 +71,22 @@ def call(ufunc: np.ufunc, *operands: Any) -> Any:
         return _compare(ufunc, *values)
     special = declarations.of(ufunc).of_operands
     return special(*values) if special is not None else _by_op(ufunc, *values)
+
+
+def in_loop_of(ufunc: np.ufunc, operands: Sequence[Any], dtype: Any, casting: str) -> tuple[Traced, ...]:
+    """The operands in the dtypes of the loop that `dtype=` and `casting=` ask for. Raises what NumPy raises."""
+    values = [as_operand(operand) for operand in operands]
+    asked = None if dtype is None else nep50.dtype_of(dtype)
+    loop = nep50.loop_dtypes(ufunc, [stand_in(value) for value in values], asked, casting)
+    return tuple(Traced(in_type(value, own, shape_of(value))) for value, own in zip(values, loop, strict=False))
+
+
+def require_mask(mask: Any) -> None:
+    """`where=` of a ufunc takes bools. Raises DTypeError."""
+    value = as_operand(mask)
+    own = nep50.strong(stand_in(value))
+    if own != _BOOL and not is_python_number(value):
+        raise DTypeError(f"Cannot cast array data from {own!r} to {_BOOL!r} according to the rule 'safe'")
 
 
 def _by_op(ufunc: np.ufunc, *values: Traced | Number) -> Traced | tuple[Traced, ...]:

@@ -21,7 +21,7 @@ from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.movement import broadcast_like, reshape
 from mlirad.dialect.ops.reduction import MaxOp, MinOp, ReductionOp, SumOp
-from mlirad.errors import StaticValueError
+from mlirad.errors import StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import declarations, numpy_elementwise
 from mlirad.frontend.numpy.declarations import compiles
 from mlirad.frontend.numpy.numpy_elementwise import OF_BOOLS, truths
@@ -39,7 +39,7 @@ from mlirad.frontend.values.sizes import (
     value_of,
 )
 from mlirad.frontend.values.sizes import total as size_of
-from mlirad.frontend.values.traced import Traced, as_traced, cast, origins_of, require_static
+from mlirad.frontend.values.traced import Traced, as_operand, as_traced, cast, origins_of, require_static
 
 
 def _axes(axis: Any, x: Traced) -> tuple[int, ...]:
@@ -158,31 +158,53 @@ def _masked(expr: Expr, mask: Any, otherwise: Any) -> Expr:
 
 
 @compiles(np.mean, method="mean")
-def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Traced:
+def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True) -> Traced:
     x = as_traced(a)
     target = nep50.result_dtype(np.mean, x.dtype) if dtype is None else nep50.dtype_of(dtype)
     if target.kind == "b":
-        return any_(a, axis, keepdims=keepdims)
+        return any_(a, axis, keepdims=keepdims, where=where)
     axes = _axes(axis, x)
     element = types.from_dtype(target)
-    total = _reduced(SumOp, cast_expr(_expr(x), element), axes, keepdims)
+    total = _reduced(SumOp, _masked(cast_expr(_expr(x), element), where, 0), axes, keepdims)
     if target.kind == "f":
-        return _result(total / number(_count(x, axes), element), x)
-    quotient = cast_expr(total, types.F64) / number(_count(x, axes), types.F64)
+        return _result(total / _number_of(x, where, axes, keepdims, element), x)
+    quotient = cast_expr(total, types.F64) / _number_of(x, where, axes, keepdims, types.F64)
     return _result(cast_expr(quotient, element), x)
 
 
-def _deviations(a: Any, axis: Any, ddof: Any, keepdims: bool, function: Any) -> tuple[Traced, Expr]:
+def _number_of(x: Traced, where: Any, axes: tuple[int, ...], keepdims: bool, element: Any) -> float | Expr:
+    """How many elements are reduced to one, as a number of a type."""
+    if where is True:
+        return number(_count(x, axes), element)
+    return _reduced(SumOp, cast_expr(truths(as_operand(where), x.shape), element), axes, keepdims)
+
+
+def _deviations(
+    function: Any, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any, correction: Any
+) -> tuple[Traced, Expr]:
     """The value, and its variance: the mean of the squared distances to the mean."""
+    if correction is not _GIVEN_NONE:
+        if ddof != 0:
+            raise StaticValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
     x = as_traced(a)
     require_static(ddof, "ddof")
     axes = _axes(axis, x)
-    expr = cast_expr(_expr(x), types.from_dtype(nep50.result_dtype(function, x.dtype)))
-    count = number(_count(x, axes), expr.element)
-    centre = _reduced(SumOp, expr, axes, keepdims=True) / count
-    distance = of_several(expr - stretched(centre, x.shape), count)
+    target = nep50.result_dtype(function, x.dtype) if dtype is None else nep50.dtype_of(dtype)
+    if target.kind != "f":
+        raise UnsupportedSyntaxError(f"np.{function.__name__}(dtype={target}) is not supported", hint="use a float")
+    expr = cast_expr(_expr(x), types.from_dtype(target))
+    count = _number_of(x, where, axes, keepdims, expr.element)
+    if mean is _GIVEN_NONE:
+        total = _reduced(SumOp, _masked(expr, where, 0.0), axes, keepdims=True)
+        centre = total / _number_of(x, where, axes, True, expr.element)
+    else:
+        centre = cast_expr(_expr(as_traced(mean)), expr.element)
+    distance = expr - stretched(centre, x.shape)
+    if where is True and mean is _GIVEN_NONE:
+        distance = of_several(distance, count)
     degrees = max(count - ddof, 0.0) if isinstance(count, float) else apply(np.maximum, count - float(ddof), 0.0)
-    return x, _reduced(SumOp, distance * distance, axes, keepdims) / degrees
+    return x, _reduced(SumOp, _masked(distance * distance, where, 0.0), axes, keepdims) / degrees
 
 
 def of_several(distance: Expr, count: float | Expr) -> Expr:
@@ -197,14 +219,34 @@ def of_several(distance: Expr, count: float | Expr) -> Expr:
 
 
 @compiles(np.var, method="var")
-def var(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> Traced:
-    x, variance = _deviations(a, axis, ddof, keepdims, np.var)
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    where: Any = True,
+    mean: Any = _GIVEN_NONE,
+    correction: Any = _GIVEN_NONE,
+) -> Traced:
+    x, variance = _deviations(np.var, a, axis, dtype, ddof, keepdims, where, mean, correction)
     return _result(variance, x)
 
 
 @compiles(np.std, method="std")
-def std(a: Any, axis: Any = None, *, ddof: Any = 0, keepdims: bool = False) -> Traced:
-    x, variance = _deviations(a, axis, ddof, keepdims, np.std)
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    where: Any = True,
+    mean: Any = _GIVEN_NONE,
+    correction: Any = _GIVEN_NONE,
+) -> Traced:
+    x, variance = _deviations(np.std, a, axis, dtype, ddof, keepdims, where, mean, correction)
     return _result(apply(np.sqrt, variance), x)
 
 

@@ -183,22 +183,25 @@ def sample(stand_in: np.dtype | type) -> Any:
 # --- operators and functions ------------------------------------------------------------------------------------
 
 
-def loop_dtypes(ufunc: np.ufunc, operands: Sequence[StandIn]) -> tuple[np.dtype, ...]:
-    """The dtypes in which `ufunc` computes: of its operands, then of its results.
+def loop_dtypes(
+    ufunc: np.ufunc, operands: Sequence[StandIn], dtype: np.dtype | None = None, casting: str = "same_kind"
+) -> tuple[np.dtype, ...]:
+    """The dtypes in which `ufunc` computes: of its operands, then of its results. `dtype` is asked of the results.
 
     A comparison of Python ints only is one of int64 here (NumPy would compare objects).
     Raises DTypeError with NumPy's text where the ufunc has no such loop, and for dtypes that mlirad does not have.
     """
-    return agreed(operands, lambda chosen: _loop_dtypes(ufunc, chosen))
+    return agreed(operands, lambda chosen: _loop_dtypes(ufunc, chosen, dtype, casting))
 
 
 @cache
-def _loop_dtypes(ufunc: np.ufunc, operands: Chosen) -> tuple[np.dtype, ...]:
+def _loop_dtypes(ufunc: np.ufunc, operands: Chosen, dtype: np.dtype | None, casting: Any) -> tuple[np.dtype, ...]:
     if not any(isinstance(operand, np.dtype) for operand in operands):
         operands = (PYTHON_DTYPES[weak_join(*(kind for kind in operands if isinstance(kind, type)))],) * len(operands)
     asked = tuple(_BOOL if operand is bool else operand for operand in operands)
     with numpys_refusal():
-        dtypes = ufunc.resolve_dtypes((*asked, *(None,) * ufunc.nout))
+        signature = (None,) * ufunc.nin + (dtype,) * ufunc.nout
+        dtypes = ufunc.resolve_dtypes((*asked, *(None,) * ufunc.nout), signature=signature, casting=casting)
     for dtype in dtypes:
         require_dtype(dtype, f"np.{ufunc.__name__} of {_listed(operands)}")
     return dtypes

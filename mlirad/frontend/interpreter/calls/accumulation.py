@@ -15,7 +15,7 @@ from xdsl.dialects.scf import ForOp, YieldOp
 from xdsl.ir import Block, Region
 
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, building, constant, emit, insert, where
+from mlirad.dialect.core.expr import Expr, building, constant, emit, insert
 from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.gather import ScatterAddOp
 from mlirad.dialect.ops.indexing import ExtractOp, InsertOp
@@ -25,7 +25,6 @@ from mlirad.frontend.interpreter import indices, items_by_arrays, storage
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
 from mlirad.frontend.numpy import declarations, numpy_elementwise
 from mlirad.frontend.numpy.declarations import declare
-from mlirad.frontend.numpy.numpy_elementwise import truths
 from mlirad.frontend.values import nep50, sizes
 from mlirad.frontend.values.assignment import as_array_of, assignable
 from mlirad.frontend.values.basic_indexing import is_basic
@@ -92,7 +91,7 @@ def copyto(context: Context, dst: Value, src: Value, casting: Value = _SAME_KIND
     if isinstance(operand, Traced) and not operand.weak and not nep50.may_cast(source, array.dtype, rule):
         raise DTypeError(f"Cannot cast array data from {source!r} to {array.dtype!r} according to the rule {rule!r}")
     new = assignable(as_array_of(operand), array.shape, array.dtype, casts_scalars=True)
-    storage.write(context, array, new if mask is True else _chosen(mask, new, context.read(array)))
+    storage.write(context, array, new) if mask is True else storage.write_where(context, array, new, mask)
     return Static(None)
 
 
@@ -119,11 +118,6 @@ def put_items(context: Context, a: Value, ind: Value, v: Value, mode: Value = _R
         position = Traced(reshape(index.expr, types.tensor((count,), index.expr.element)))
     items_by_arrays.set_item_by_arrays(context, flat, position, operand)
     return Static(None)
-
-
-def _chosen(mask: Any, new: Expr, old: Traced) -> Expr:
-    expr = old.expr
-    return where(truths(as_operand(mask), expr.shape), new, expr)
 
 
 def _places(arrays: IndexArrays, operands: Sequence[Expr], shape: tuple[int, ...]) -> list[Expr]:

@@ -12,19 +12,23 @@ import numpy as np
 
 from mlirad.errors import StaticValueError
 from mlirad.frontend.interpreter import indices, iteration, storage
-from mlirad.frontend.interpreter.calls.out_arguments import with_array_first, with_out_named
+from mlirad.frontend.interpreter.calls.out_arguments import with_array_first, with_out_named, without_inert
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.numpy import declarations, numpy_calls
+from mlirad.frontend.numpy import declarations, numpy_calls, numpy_elementwise
 from mlirad.frontend.program import purity
+from mlirad.frontend.values import nep50
+from mlirad.frontend.values.assignment import assignable
 from mlirad.frontend.values.sizes import Shape, text
-from mlirad.frontend.values.traced import DATA, NeedStatic, is_static, origins_of, shape_of
+from mlirad.frontend.values.traced import DATA, NeedStatic, as_operand, cast, is_static, origins_of, shape_of, stand_in
 from mlirad.frontend.values.values import Lazy, Ref, Static, Tuple, Value, is_none
+
+_TRUE = Static(True)
 
 
 def call_numpy(context: Context, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value | None:
     """A NumPy function: a view, or ops; None for what is no NumPy function that is compiled."""
     if numpy_calls.is_supported(function):
-        args, kwargs = with_array_first(function, args, kwargs)
+        args, kwargs = with_array_first(function, args, without_inert(function, kwargs))
     known = declarations.of(function)
     viewer, place = (known.of_itself if is_uncopied(kwargs) else None) or known.of_view, known.view_of
     if viewer is not None and len(args) > place and isinstance(array := context.use(args[place]), Ref):
@@ -36,14 +40,27 @@ def call_numpy(context: Context, function: Any, args: Sequence[Value], kwargs: d
     if not numpy_calls.is_supported(function):
         return None
     args, kwargs = with_out_named(function, args, kwargs)
-    out = kwargs.pop("out", None)
+    out = kwargs.pop("out", Static(None))
+    where = kwargs.pop("where", _TRUE) if isinstance(function, np.ufunc) else _TRUE
     operands = [storage.operand(context, arg) for arg in args]
     named = {name: storage.operand(context, value) for name, value in kwargs.items()}
-    result = indices.computed(context, lambda: numpy_calls.call(function, tuple(operands), named))
-    result = indices.laid_out(context, result, function, args, kwargs)
-    if out is None or (isinstance(out, Static) and out.value is None):
-        return result
-    return stored(context, function, result, out)
+    made = indices.computed(context, lambda: numpy_calls.call(function, tuple(operands), named))
+    if not is_none(out):
+        return stored(context, function, made, out, where, named.get("casting", "same_kind"))
+    if where != _TRUE:
+        made = _where_else_zero(context, made, storage.operand(context, where))
+    return indices.laid_out(context, made, function, args, kwargs)
+
+
+def _where_else_zero(context: Context, made: Value, mask: Any) -> Value:
+    """A ufunc's result with `where=` and no `out=`. What NumPy leaves as the memory was is 0, as in np.empty."""
+    if isinstance(made, Tuple):
+        return Tuple(tuple(_where_else_zero(context, each, mask) for each in made.items))
+    numpy_elementwise.require_mask(mask)
+    result = storage.operand(context, made)
+    return indices.computed(
+        context, lambda: numpy_calls.call(np.where, (mask, result, nep50.strong(stand_in(result)).type(0)))
+    )
 
 
 def is_uncopied(kwargs: dict[str, Value]) -> bool:
@@ -51,18 +68,21 @@ def is_uncopied(kwargs: dict[str, Value]) -> bool:
     return isinstance(copy := kwargs.get("copy"), Static) and copy.value in (None, False)
 
 
-def stored(context: Context, function: Any, result: Value, out: Value) -> Value:
-    """`out=`: the result is written there; where there are several, each in its own array, or nowhere (None)."""
+def stored(
+    context: Context, function: Any, result: Value, out: Value, where: Value = _TRUE, casting: str = "same_kind"
+) -> Value:
+    """`out=`: the result is written there where `where` holds; of several, each in its own array, or nowhere (None)."""
     out = context.use(out)
     if isinstance(function, np.ufunc) and function.nout > 1 and isinstance(result, Tuple):
         if not isinstance(out, Tuple) or len(out.items) != function.nout:
             raise context.refusal("out= takes a tuple of arrays here", "bind the results to names")
         pairs = zip(result.items, out.items, strict=True)
-        return Tuple(tuple(own if is_none(each) else _stored(context, function, own, each) for own, each in pairs))
-    return _stored(context, function, result, out)
+        parts = (own if is_none(each) else _stored(context, function, own, each, where, casting) for own, each in pairs)
+        return Tuple(tuple(parts))
+    return _stored(context, function, result, out, where, casting)
 
 
-def _stored(context: Context, function: Any, result: Value, out: Value) -> Value:
+def _stored(context: Context, function: Any, result: Value, out: Value, where: Value, casting: str) -> Value:
     """One result is written in an array."""
     out = context.use(out)
     if isinstance(out, Tuple) and len(out.items) == 1:
@@ -71,9 +91,17 @@ def _stored(context: Context, function: Any, result: Value, out: Value) -> Value
         raise context.refusal("out= takes an array", "bind the result to a name")
     storage.require_writable(context, out)
     given = storage.operand(context, result)
+    if casting == "unsafe":
+        given = cast(as_operand(given), out.dtype)
     if not isinstance(function, np.ufunc) and function is not np.clip:
         _require_shape(numpy_calls.spelling(function), shape_of(given), out.shape)
-    storage.assign_array(context, out, given, function if isinstance(function, np.ufunc) else np.add)
+    ufunc = function if isinstance(function, np.ufunc) else np.add
+    if where == _TRUE:
+        storage.assign_array(context, out, given, ufunc)
+    else:
+        mask = storage.operand(context, where)
+        numpy_elementwise.require_mask(mask)
+        storage.write_where(context, out, assignable(given, out.shape, out.dtype, ufunc), mask)
     return out
 
 

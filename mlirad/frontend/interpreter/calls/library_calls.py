@@ -14,11 +14,11 @@ import numpy as np
 from mlirad.errors import UnsupportedSyntaxError
 from mlirad.frontend.interpreter import storage
 from mlirad.frontend.interpreter.calls import calls_of_numpy, inlining
-from mlirad.frontend.interpreter.calls.out_arguments import with_out_named
+from mlirad.frontend.interpreter.calls.out_arguments import with_out_named, without_inert
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import numpy_calls
 from mlirad.frontend.values.traced import is_static
-from mlirad.frontend.values.values import Static, Value
+from mlirad.frontend.values.values import Static, Value, is_none
 from mlirad.library import spells
 
 
@@ -44,16 +44,16 @@ def call_written(
     context: Context, called: Any, function: FunctionType, args: Sequence[Value], kwargs: dict[str, Value]
 ) -> Value:
     """NumPy's function, by a function of the library; where all is known, NumPy runs now."""
-    args, kwargs = with_out_named(called, args, kwargs)
-    out = kwargs.pop("out", None)
+    args, kwargs = with_out_named(called, args, without_inert(called, kwargs))
+    out = kwargs.pop("out", Static(None))
     if _is_known(context, [*args, *kwargs.values()]):
         return calls_of_numpy.evaluated_now(context, called, args, kwargs)
     numpy_calls.check_arguments(called, function, args, kwargs)
     args = [as_array(context, arg) for arg in args]
+    context.push(out)
     result = inlining.inline_function(context, function, args, kwargs)
-    if out is None or (isinstance(out, Static) and out.value is None):
-        return result
-    return calls_of_numpy.stored(context, called, result, out)
+    out = context.pop()
+    return result if is_none(out) else calls_of_numpy.stored(context, called, result, out)
 
 
 def _is_known(context: Context, values: Sequence[Value]) -> bool:

@@ -11,12 +11,12 @@ from functools import partial
 
 from mlirad.frontend.interpreter import dispatch, expressions, grown_lists, indices, iteration, list_items, storage
 from mlirad.frontend.interpreter.calls import calls_of_numpy, library_calls
-from mlirad.frontend.interpreter.calls.out_arguments import method_with_out_named
+from mlirad.frontend.interpreter.calls.out_arguments import method_with_out_named, without_inert
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
 from mlirad.frontend.interpreter.iteration import DICT_ITEMS, DICT_KEYS, DICT_VALUES
 from mlirad.frontend.numpy import declarations, numpy_calls, view_functions
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
+from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value, is_none, kind_of
 from mlirad.library.python import builtin
 
 
@@ -62,6 +62,7 @@ def array_method(context: Context, array: Ref, name: str, args: tuple[Value, ...
         storage.require_writable(context, array)
         storage.assign_array(context, array, storage.operand(context, args[0]))
         return Static(None)
+    kwargs = without_inert(None, kwargs)
     known = declarations.of_method(name)
     viewer = (known.of_itself if calls_of_numpy.is_uncopied(kwargs) else None) or known.of_view
     if viewer is not None:
@@ -90,12 +91,12 @@ def numpy_method(
     kwargs: Keywords,
 ) -> Value:
     args, kwargs = method_with_out_named(name, args, kwargs)
-    out = kwargs.pop("out", None)
+    out = kwargs.pop("out", Static(None))
     operands = [storage.operand(context, arg) for arg in args]
     named = {key: storage.operand(context, value) for key, value in kwargs.items()}
     function = numpy_calls.method(name)
     result = indices.computed(context, lambda: numpy_calls.call(function, (receiver, *operands), named))
-    if out is None or (isinstance(out, Static) and out.value is None):
+    if is_none(out):
         # NumPy's numbers give numbers where arrays give 0-d arrays: x.reshape(()).
         of_number = isinstance(receiver, Traced) and not receiver.is_array
         return context.read_scalar(result) if of_number and isinstance(result, Ref) and not result.shape else result

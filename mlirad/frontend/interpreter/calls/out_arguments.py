@@ -1,6 +1,7 @@
 """`out` given by position: np.add(x, y, z), np.sum(x, 0, None, z), x.sum(0, None, z). An array by name: np.sum(a=x).
 
-Reads: NumPy's signatures. Writes: nothing. Gives: the same arguments with `out` by its name, and the array by position.
+Reads: NumPy's signatures. Writes: nothing. Gives: the same arguments with `out` by its name, and the array by position;
+without those that change nothing here: like=, device=, subok=.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from typing import Any
 import numpy as np
 
 from mlirad.frontend.numpy import declarations
-from mlirad.frontend.values.values import Static, Tuple, Value, is_none
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import Ref, Static, Tuple, Value, is_none
+
+_DEVICE = np.empty(()).device
 
 # Methods of ufuncs, which have no signature.
 _OF_UFUNCS: Mapping[str, tuple[str, ...]] = {
@@ -32,6 +36,40 @@ def with_out_named(
         named = outs[0] if function.nout == 1 else Tuple((*outs, *missing))
         return tuple(args[: function.nin]), {**kwargs, "out": named}
     return _named(_names(function), args, kwargs)
+
+
+def without_inert(function: Any, kwargs: Mapping[str, Value]) -> dict[str, Value]:
+    """The keywords of a call of NumPy's, without those that say what is so anyway: all arrays are on the CPU and of
+    NumPy's own class."""
+    return {name: value for name, value in kwargs.items() if not (_is_inert(name, value) and _takes(function, name))}
+
+
+def _is_inert(name: str, value: Value) -> bool:
+    known = value.value if isinstance(value, Static) else None
+    match name:
+        case "device":
+            return isinstance(value, Static) and known in (None, _DEVICE)
+        case "like":
+            return isinstance(value, Ref | Traced) or is_none(value)
+        case "subok":
+            return isinstance(known, bool)
+    return False
+
+
+def _takes(function: Any, name: str) -> bool:
+    """Whether NumPy's function takes a keyword, as far as its signature tells."""
+    if isinstance(function, np.ufunc):
+        return name == "subok"
+    known = _keywords(function)
+    return not known or name in known
+
+
+@cache
+def _keywords(function: Any) -> frozenset[str]:
+    try:
+        return frozenset(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return frozenset()
 
 
 def with_array_first(
