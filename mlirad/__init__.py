@@ -1,7 +1,7 @@
 """mlirad: plain NumPy in, native gradients out.
 
 @mlirad.jit                      compile a NumPy function, loops, branches and in-place updates included
-mlirad.grad(f)(x)                its gradient, native too; value_and_grad, vjp, jvp
+mlirad.grad(f)(x)                its gradient, native too; value_and_grad, vjp, jvp, vmap
 f.lower(x).as_text("autodiff")   the IR at any stage
 mlirad.set_num_threads(n)        how many threads share the work of @mlirad.jit(parallel=True)
 """
@@ -16,7 +16,7 @@ from mlirad.errors import (
     TargetError,
     UnsupportedSyntaxError,
 )
-from mlirad.jit.transforms import grad, jit, jvp, value_and_grad, vjp
+from mlirad.jit.transforms import grad, jit, jvp, value_and_grad, vjp, vmap
 from mlirad.requests import checkpointed
 from mlirad.threads import get_num_threads, set_num_threads
 
@@ -38,4 +38,5 @@ __all__ = [
     "tree",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]

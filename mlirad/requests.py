@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from inspect import getattr_static
 from types import FunctionType, MethodType
 from typing import Any
@@ -109,6 +109,44 @@ class Vjp(Request):
     @property
     def summary(self) -> str:
         return f"The value of {name_of(self.function)} and its pullback."
+
+
+@dataclass(frozen=True)
+class AxesByKey:
+    """Axes of the items of a dict, or of the attributes of a dataclass."""
+
+    items: tuple[tuple[Any, Axes], ...]
+
+
+Axes = int | None | tuple[Any, ...] | AxesByKey
+"""The axis of every array in a pytree that lanes run along; of a container, the axes of its items; None: no axis."""
+
+
+def axes_of(given: Any) -> Axes:
+    """`in_axes` or `out_axes` as a request keeps them. Raises TypeError for what is neither an axis nor a container."""
+    if given is None or (isinstance(given, int) and not isinstance(given, bool)):
+        return given
+    if isinstance(given, AxesByKey):
+        return given
+    if isinstance(given, tuple | list):
+        return tuple(axes_of(each) for each in given)
+    if isinstance(given, dict):
+        return AxesByKey(tuple((key, axes_of(each)) for key, each in given.items()))
+    if is_dataclass(given) and not isinstance(given, type):
+        return axes_of({field.name: getattr(given, field.name) for field in fields(given)})
+    raise TypeError(f"an axis of vmap is an int or None, or they stand in tuples, lists and dicts, not {given!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Vmap(Request):
+    """The function of each lane of its arguments, the results stacked. in_axes: an item for each argument, or one."""
+
+    in_axes: Axes = 0
+    out_axes: Axes = 0
+
+    @property
+    def summary(self) -> str:
+        return f"{name_of(self.function)} of each lane of its arguments, the results stacked."
 
 
 def plain(function: Any) -> Any:

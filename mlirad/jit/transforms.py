@@ -212,3 +212,26 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     mlirad.DifferentiationError (a TypeError) where no primal is of floats.
     """
     return kernel_of(requests.Vjp(requests.plain(_callable(function)), has_aux), _inherited(function))(*primals)
+
+
+@_stands_for(requests.Vmap)
+def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, **options: Any) -> Kernel:
+    """`function` of each lane of its arguments: each slice along an axis of their arrays. The results are stacked.
+
+    in_axes: the axis of the lanes: an int for all arguments, or a tuple or list with an item for each positional
+    argument: an int (negative ones count from the end), None for what every lane gets as it is, or a pytree of these
+    like the argument. Keyword arguments have their lanes along axis 0. A lane of a vector is a number.
+    out_axes: where the axis of the lanes is in the results; None for a result that does not depend on the lane.
+    options: as of `jit`; without them, the options of the function, if it is jitted, except donate_argnums.
+
+    The lanes run one after the other, each as the function itself would; what they write in their own slices of the
+    arguments is written there. Raises ValueError, at the place in the source, where there is no such axis, where the
+    numbers of lanes differ, and where the shape of a result depends on data.
+    """
+    try:
+        request = requests.Vmap(
+            requests.plain(_callable(function)), requests.axes_of(in_axes), requests.axes_of(out_axes)
+        )
+    except TypeError as error:
+        raise TypeError(f"vmap: {error}") from None
+    return kernel_of(request, _options(vmap, options, _inherited(function)))

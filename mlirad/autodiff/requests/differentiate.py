@@ -1,4 +1,4 @@
-"""Expands the innermost requests of derivatives: those whose callee contains no further request.
+"""Expands the innermost requests: those whose callee contains no further request.
 
 Reads: func, scf, nd and ad requests. Writes: one private function per request (and callee, wrt, outs), and a call of
 it. Leaves: residual markers for the tape, and `ad.forward`/`ad.pullback`, whose function `mlirad-split` cuts in two.
@@ -35,19 +35,20 @@ from mlirad.autodiff.callees import (
 from mlirad.autodiff.naming import hint_cotangent
 from mlirad.autodiff.records import RECORDED, recorded_attribute
 from mlirad.autodiff.requests.halves import halved
+from mlirad.autodiff.requests.lane_loop import lane_by_lane
 from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results
 from mlirad.autodiff.tangent import Tangent
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, building, insert, located
-from mlirad.dialect.ops.request import ForwardOp, JvpOp, PullbackOp, RequestOp, TurnOp, VjpOp
+from mlirad.dialect.ops.request import ForwardOp, JvpOp, PullbackOp, RequestOp, TurnOp, VjpOp, VmapOp
 from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.traversal import find
 
 JOINED = "ad.joined"
 """On a function: its forward sweep and its pullback are still one, for the residuals of this type."""
 
-Key = tuple[type[RequestOp], Attribute]
+Key = tuple[type[RequestOp], Attribute, tuple[Attribute, ...]]
 
 
 def has_requests(module: ModuleOp) -> bool:
@@ -133,7 +134,7 @@ def _callee(module: ModuleOp, request: RequestOp) -> func.FuncOp:
 
 def _expand(callees: Callees, request: RequestOp, callee: func.FuncOp, derivatives: dict[Key, func.FuncOp]) -> None:
     kind = ForwardOp if isinstance(request, PullbackOp) else type(request)
-    key = (kind, request.residuals)
+    key = (kind, request.residuals, request.variant)
     if key not in derivatives:
         derivatives[key] = _BUILDERS[kind](callees, request, callee)
     if kind is not ForwardOp:
@@ -183,6 +184,10 @@ def _jvp(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.Func
     return function
 
 
+def _vmap(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
+    return lane_by_lane(callees.module, callee, [operand.type for operand in request.primals], ints(request.wrt))
+
+
 def _push(
     callees: Callees, function: func.FuncOp, live: Activity, wrt: Sequence[SSAValue], outs: Sequence[int]
 ) -> None:
@@ -201,6 +206,7 @@ _BUILDERS: dict[type[RequestOp], Callable[[Callees, RequestOp, func.FuncOp], fun
     VjpOp: _vjp,
     JvpOp: _jvp,
     ForwardOp: _joined,
+    VmapOp: _vmap,
 }
 
 

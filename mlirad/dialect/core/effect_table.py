@@ -59,7 +59,6 @@ def _row(*rules: Rule) -> Mapping[Verb, Rule]:
 
 _YES, _NO, _ONCE, _EACH = Rule.ALLOWED, Rule.FORBIDDEN, Rule.ONCE, Rule.EACH_IN_ORDER
 
-# There is no batching verb yet: the column VMAP says what it has to do.
 TABLE: Mapping[Effect, Mapping[Verb, Rule]] = MappingProxyType(
     {
         #                        REMOVE RECOMPUTE             HOIST VMAP   JVP    VJP    CHECKPOINT CACHE

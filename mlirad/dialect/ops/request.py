@@ -1,7 +1,7 @@
-"""The `ad` dialect: requests for derivatives, the markers between adjoint and tape, and the tape's own ops.
+"""The `ad` dialect: requests for transforms, the markers between adjoint and tape, and the tape's own ops.
 
-Requests name a function and are expanded innermost first: `ad.vjp`, `ad.jvp`, and `ad.forward` with `ad.pullback`.
-`wrt` numbers the function's arguments, `outs` its results that have a cotangent or tangent.
+Requests name a function and are expanded innermost first: `ad.vjp`, `ad.jvp`, `ad.forward` with `ad.pullback`,
+and `ad.vmap`. `wrt` numbers the function's arguments, `outs` its results that have a cotangent or tangent.
 
 Markers: `ad.record` lists the values that a forward block offers to its reverse block, `ad.replay` pairs the two blocks
 and holds the reverse counter, `ad.residual` is one of these values. `ad.turn` marks the end of a forward sweep.
@@ -36,7 +36,9 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryWriteEffect, Pure, SymbolTable, SymbolUserOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
+from mlirad.dialect.ops.stacked import of_lanes
 from mlirad.dialect.ops.tape import GrowOp, TapeOp
 
 Numbers = Sequence[int] | DenseArrayBase
@@ -112,7 +114,7 @@ class _CalleeFits(SymbolUserOpInterface):
         for keyword, numbers, of in (("wrt", ints(op.wrt), inputs), ("outs", ints(op.outs), outputs)):
             if any(not 0 <= number < len(of) for number in numbers) or len(set(numbers)) != len(numbers):
                 raise VerifyException(f"{op.name}: {keyword} {list(numbers)} of {len(of)}")
-        expected = op.signature(callee, op.wrt, op.outs)
+        expected = op.expected(callee)
         actual = ([v.type for v in op.primals], [v.type for v in op.others], [v.type for v in op.results])
         for kind, want, have in zip(("operands", "second operands", "results"), expected, actual, strict=True):
             if want != have:
@@ -133,23 +135,14 @@ class RequestOp(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(_CalleeFits())
 
-    @classmethod
     @abstractmethod
-    def signature(cls, callee: func.FuncOp, wrt: Numbers, outs: Numbers) -> Signature:
+    def expected(self, callee: func.FuncOp) -> Signature:
         """The types of primals, others and results, as they follow from the callee's type."""
 
-    @classmethod
-    def of(
-        cls,
-        callee: func.FuncOp,
-        primals: Sequence[SSAValue],
-        others: Sequence[SSAValue] = (),
-        wrt: Numbers = (0,),
-        outs: Numbers = (0,),
-    ) -> Self:
-        """A request on a function of the same module."""
-        _, _, results = cls.signature(callee, wrt, outs)
-        return cls._make(SymbolRefAttr(callee.sym_name.data), primals, others, wrt, outs, results)
+    @property
+    def variant(self) -> tuple[Attribute, ...]:
+        """What distinguishes its function from those of other requests for the same of one callee."""
+        return ()
 
     @classmethod
     def _make(
@@ -206,8 +199,33 @@ class RequestOp(IRDLOperation):
         return request
 
 
+class DerivativeOp(RequestOp):
+    """A request for a derivative."""
+
+    @classmethod
+    @abstractmethod
+    def signature(cls, callee: func.FuncOp, wrt: Numbers, outs: Numbers) -> Signature:
+        """The types of primals, others and results, as they follow from the callee's type."""
+
+    def expected(self, callee: func.FuncOp) -> Signature:
+        return self.signature(callee, self.wrt, self.outs)
+
+    @classmethod
+    def of(
+        cls,
+        callee: func.FuncOp,
+        primals: Sequence[SSAValue],
+        others: Sequence[SSAValue] = (),
+        wrt: Numbers = (0,),
+        outs: Numbers = (0,),
+    ) -> Self:
+        """A request on a function of the same module."""
+        _, _, results = cls.signature(callee, wrt, outs)
+        return cls._make(SymbolRefAttr(callee.sym_name.data), primals, others, wrt, outs, results)
+
+
 @irdl_op_definition
-class VjpOp(RequestOp):
+class VjpOp(DerivativeOp):
     """The callee's results, and the cotangents of `wrt` for the cotangents of `outs`: one fused function."""
 
     name = "ad.vjp"
@@ -220,7 +238,7 @@ class VjpOp(RequestOp):
 
 
 @irdl_op_definition
-class JvpOp(RequestOp):
+class JvpOp(DerivativeOp):
     """The callee's results, and the tangents of `outs` for the tangents of `wrt`."""
 
     name = "ad.jvp"
@@ -233,7 +251,7 @@ class JvpOp(RequestOp):
 
 
 @irdl_op_definition
-class ForwardOp(RequestOp):
+class ForwardOp(DerivativeOp):
     """The callee's results, and what a pullback of it needs."""
 
     name = "ad.forward"
@@ -245,7 +263,7 @@ class ForwardOp(RequestOp):
 
 
 @irdl_op_definition
-class PullbackOp(RequestOp):
+class PullbackOp(DerivativeOp):
     """The cotangents of `wrt` for the residuals of a forward sweep and the cotangents of `outs`."""
 
     name = "ad.pullback"
@@ -256,6 +274,38 @@ class PullbackOp(RequestOp):
         residuals = ResidualsType.of(callee.sym_name.data, wrt, outs)
         cotangents = [outputs[number] for number in ints(_numbers(outs))]
         return [residuals], cotangents, [inputs[number] for number in ints(_numbers(wrt))]
+
+
+@irdl_op_definition
+class VmapOp(RequestOp):
+    """The callee's results of each lane, stacked along a new first axis.
+
+    `wrt` numbers the arguments that have lanes: these operands have a first axis more, whose size is their number. The
+    other operands are what all lanes get.
+    """
+
+    name = "ad.vmap"
+
+    @classmethod
+    def of_lanes(cls, callee: func.FuncOp, primals: Sequence[SSAValue], wrt: Sequence[int]) -> VmapOp:
+        """A request on a function of the same module."""
+        outputs = callee.function_type.outputs.data
+        lanes = types.shape(primals[wrt[0]].type)[0]
+        symbol, outs = SymbolRefAttr(callee.sym_name.data), range(len(outputs))
+        return cls._make(symbol, primals, (), wrt, tuple(outs), [of_lanes(type, lanes) for type in outputs])
+
+    def expected(self, callee: func.FuncOp) -> Signature:
+        inputs, outputs = callee.function_type.inputs.data, callee.function_type.outputs.data
+        wrt = ints(self.wrt)
+        if not wrt or not types.is_tensor(first := self.primals[wrt[0]].type):
+            raise VerifyException("ad.vmap: no operand has lanes")
+        lanes = types.shape(first)[0]
+        given = [of_lanes(type, lanes) if number in wrt else type for number, type in enumerate(inputs)]
+        return given, [], [of_lanes(type, lanes) for type in outputs]
+
+    @property
+    def variant(self) -> tuple[Attribute, ...]:
+        return tuple(operand.type for operand in self.primals)
 
 
 CHECKPOINT = "ad.checkpoint"
@@ -340,6 +390,6 @@ class TurnOp(IRDLOperation):
 
 Ad = Dialect(
     "ad",
-    [VjpOp, JvpOp, ForwardOp, PullbackOp, RecordOp, ReplayOp, ResidualOp, TurnOp, TapeOp, GrowOp],
+    [VjpOp, JvpOp, ForwardOp, PullbackOp, VmapOp, RecordOp, ReplayOp, ResidualOp, TurnOp, TapeOp, GrowOp],
     [ResidualsType, TripType],
 )

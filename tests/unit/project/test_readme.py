@@ -1,6 +1,6 @@
 """What README.md says is so: its Python runs and prints what it says, and CI runs its commands.
 
-The Python of docs/running.md runs as well.
+The Python of docs/running.md and docs/transforms.md runs as well.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def expected_output(code: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/running.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/running.md", "docs/transforms.md"])
 def test_python_blocks_run_and_print_what_they_say(page: str, tmp_path: Path) -> None:
     code = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL))
     script = tmp_path / "readme.py"

@@ -17,10 +17,10 @@ from xdsl.dialects import func
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, insert
 from mlirad.dialect.ops.check import check
-from mlirad.dialect.ops.request import ForwardOp, JvpOp, PullbackOp, RequestOp, VjpOp
+from mlirad.dialect.ops.request import DerivativeOp, ForwardOp, JvpOp, PullbackOp, VjpOp
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
 from mlirad.frontend.interpreter import dispatch, iteration, storage
-from mlirad.frontend.interpreter.calls import outline, recursion
+from mlirad.frontend.interpreter.calls import outline, recursion, vmap_requests
 from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outlined, name_of_value
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import buffers_of, list_in_arrays
@@ -28,7 +28,7 @@ from mlirad.frontend.values.assignment import assignable
 from mlirad.frontend.values.sizes import filled, require_equal, shape_of, text
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Object, PullbackValue, Ref, Static, Transformed, Tuple, Value, kind_of
-from mlirad.requests import Grad, Jvp, Vjp
+from mlirad.requests import Grad, Jvp, Vjp, Vmap
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +59,8 @@ def make_transformed(context: Context, transform: Any, args: Sequence[Value], kw
         return dispatch.call(context, Transformed(args[0], Vjp(None, has_aux)), args[1:], kwargs)
     if transform is Jvp:
         return dispatch.call(context, Transformed(args[0], Jvp(None)), args[1:], kwargs)
+    if transform is Vmap:
+        return vmap_requests.vmap_of(context, args, kwargs)
     for name in kwargs:
         if name not in _OPTIONS:
             raise DTypeError(
@@ -81,6 +83,8 @@ def call_transformed(context: Context, function: Transformed, args: Sequence[Val
             return tangents(context, function.function, args, kwargs)
         case Vjp():
             return forward(context, function.function, function.request, args, kwargs)
+        case Vmap():
+            return vmap_requests.call_of_lanes(context, function.function, function.request, args, kwargs)
     raise context.refusal(f"the transform {type(function.request).__name__} is not compiled")
 
 
@@ -153,7 +157,7 @@ def numbers_of(outlined: Outlined, counts: Sequence[int], chosen: Sequence[int])
 
 def emit_request(
     context: Context,
-    kind: type[RequestOp],
+    kind: type[DerivativeOp],
     outlined: Outlined,
     others: Sequence[Expr],
     wrt: Sequence[int],

@@ -1,0 +1,41 @@
+"""A function of each lane of its arguments, one lane after the other.
+
+Reads: a function, and which of its arguments have lanes. Writes: a private function with a loop that calls it for each
+lane, on slices, and writes what it gives into arrays. Leaves: the function. What the function does besides (its checks)
+is done as often, and in the same order, as by a loop in the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block
+
+from mlirad.autodiff.private_functions import add_function
+from mlirad.dialect.core.control import for_loop
+from mlirad.dialect.core.expr import Expr, building, dim, insert, located
+from mlirad.dialect.ops.stacked import lane_of, with_lane, zeros_of_lanes
+
+
+def lane_by_lane(module: ModuleOp, callee: func.FuncOp, inputs: Sequence[Attribute], wrt: Sequence[int]) -> func.FuncOp:
+    """A private function of `inputs`, of which those numbered `wrt` have lanes, that calls `callee` for each lane."""
+    outputs = callee.function_type.outputs.data
+    body = Block(arg_types=inputs)
+    if not callee.is_declaration:
+        for arg, own in zip(body.args, callee.body.block.args, strict=True):
+            arg.name_hint = own.name_hint
+    given = [Expr(arg) for arg in body.args]
+    with building(body), located(callee.location):
+        count, lanes = given[wrt[0]].shape[0], dim(given[wrt[0]], 0)
+        stacked = [zeros_of_lanes(type, count, lanes) for type in outputs]
+
+        def lane(number: Expr, *results: Expr) -> list[Expr]:
+            operands = [lane_of(x, number) if place in wrt else x for place, x in enumerate(given)]
+            call = insert(func.CallOp(callee.sym_name.data, [x.value for x in operands], outputs))
+            return [with_lane(Expr(one), all, number) for one, all in zip(call.results, results, strict=True)]
+
+        ends = for_loop(lanes, stacked, lane) if count else stacked  # no slice fits in an array without lanes
+        insert(func.ReturnOp(*(end.value for end in ends)))
+    return add_function(module, f"{callee.sym_name.data}.vmap", body, [end.type for end in ends], callee.location)

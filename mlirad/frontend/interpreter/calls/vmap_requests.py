@@ -1,0 +1,293 @@
+"""`mlirad.vmap`: a function of each lane of its arguments.
+
+Reads: a function, arguments, and the axes that their lanes run along. Writes: ad.vmap. Leaves: the stacked results, and
+what the lanes have written in the arguments.
+
+The function is interpreted once, for an unknown lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from xdsl.ir import BlockArgument, SSAValue
+
+from mlirad.analysis.loops import yields
+from mlirad.analysis.varying import varying
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, constant, emit, insert
+from mlirad.dialect.ops.check import check
+from mlirad.dialect.ops.movement import TransposeOp
+from mlirad.dialect.ops.request import VmapOp
+from mlirad.dialect.ops.stacked import lane_of
+from mlirad.errors import DTypeError, ShapeError
+from mlirad.frontend.interpreter import storage
+from mlirad.frontend.interpreter.calls import call_changes, outline
+from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outlined, name_of_value
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.values import affine
+from mlirad.frontend.values.sizes import Size, filled, is_static, require_equal, shape_of, stretched, value_of
+from mlirad.frontend.values.state import State
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import Entry, Object, Ref, Static, Transformed, Tuple, Value, kind_of
+from mlirad.requests import Axes, AxesByKey, Vmap, axes_of
+
+_OPTIONS = ("in_axes", "out_axes")
+
+
+@dataclass(frozen=True, eq=False)
+class Laned:
+    """A leaf of the arguments. axis: that its lanes run along (None: it has none). contents: axis first."""
+
+    leaf: Value
+    axis: int | None
+    contents: Expr | None = None
+
+
+def vmap_of(context: Context, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """`mlirad.vmap(h, ...)` inside a function."""
+    named = dict(zip(_OPTIONS, args[1:], strict=False)) | kwargs
+    if len(args) > 3 or any(name not in _OPTIONS for name in named):
+        raise DTypeError("vmap inside a compiled function takes a function, in_axes and out_axes", context.location)
+    return Transformed(args[0], Vmap(None, **{name: _axes(context, value) for name, value in named.items()}))
+
+
+def _axes(context: Context, value: Value) -> Axes:
+    """Axes that are written in the function."""
+    value = context.use(value)
+    if isinstance(value, Tuple):
+        return tuple(_axes(context, item) for item in value.items)
+    if isinstance(value, Object):
+        entry = storage.entry_of(context, value)
+        items = tuple(_axes(context, item) for item in entry.items)
+        return items if entry.kind is list else AxesByKey(tuple(zip(entry.keys, items, strict=True)))
+    try:
+        return axes_of(storage.static(context, value, "an axis of vmap"))
+    except TypeError as error:
+        raise DTypeError(str(error), context.location) from None
+
+
+def call_of_lanes(
+    context: Context, function: Value, request: Vmap, args: Sequence[Value], kwargs: dict[str, Value]
+) -> Value:
+    name = name_of_value(function)
+    axes: Axes = request.in_axes
+    if isinstance(axes, tuple) and len(axes) != len(args):
+        raise ShapeError(f"vmap of {name}: in_axes has {len(axes)} items for {len(args)} arguments", context.location)
+    given = [*args, *kwargs.values()]
+    each = [*(axes if isinstance(axes, tuple) else (axes,) * len(args)), *(0 for _ in kwargs)]
+    found = [
+        laned
+        for number, (value, axis) in enumerate(zip(given, each, strict=True))
+        for laned in _laned(context, value, axis, f"argument {number} of {name}")
+    ]
+    lanes = _number_of_lanes(context, found, name)
+    leaves = iter(found)
+    owner = partial(outline.owner_of_copy, context)
+    lane = [outline.mapped(context, value, lambda _: _one_lane(context, next(leaves)), owner) for value in given]
+    before = context.state.fork()
+    outlined = outline.outline(
+        context, function, lane[: len(args)], dict(zip(kwargs, lane[len(args) :], strict=True)), args
+    )
+    for leaf in outlined.leaves:
+        if not is_static(leaf.shape):
+            raise ShapeError(
+                f"the shape of what {name} returns depends on data, and may differ from lane to lane",
+                context.returned.get(name, context.location),
+                "return an array of a fixed size, and a count or a mask",
+            )
+    operands, wrt = list(outlined.operands), []
+    arrays: list[Laned] = []  # of the arguments, as the changes number them
+    for laned, number in zip(found, outlined.inputs, strict=True):
+        if number is not None and isinstance(laned.leaf, Ref):
+            arrays.append(laned)
+        if number is not None and laned.contents is not None:
+            operands[number] = laned.contents.value
+            wrt.append(number)
+    op = insert(VmapOp.of_lanes(outlined.callee, operands, wrt))
+    results = [Expr(result) for result in op.results]
+    of_call = _OfCall(context, name, outlined, lanes, operands, wrt)
+    of_call.write_back(arrays, before, results[len(outlined.leaves) :])
+    body = outlined.callee.body.block
+    differing = varying(body, [body.args[number] for number in wrt])
+    stacked = iter(zip(results, (value in differing for value in yields(body)), strict=True))
+    return _stacked(context, outlined.result, request.out_axes, stacked, lanes, name)
+
+
+# Arguments.
+
+
+def _laned(context: Context, value: Value, axes: Axes, what: str) -> Iterator[Laned]:
+    """The leaves of an argument, and the axes that their lanes run along."""
+    value = context.use(value)
+    if isinstance(value, Tuple | Object) and isinstance(axes, tuple | AxesByKey):
+        yield from (
+            laned for item, axis in _items(context, value, axes, what) for laned in _laned(context, item, axis, what)
+        )
+        return
+    for leaf in outline.leaves_of(context, value):
+        yield _with_lanes(context, leaf, axes, what)
+
+
+def _items(
+    context: Context, value: Tuple | Object, axes: tuple[Axes, ...] | AxesByKey, what: str
+) -> Iterator[tuple[Value, Axes]]:
+    """The items of a container with their axes."""
+    entry = storage.entry_of(context, value) if isinstance(value, Object) else None
+    items = value.items if isinstance(value, Tuple) else storage.entry_of(context, value).items
+    keys = None if entry is None or entry.kind is list else entry.keys
+    return _paired(context, items, keys, axes, what)
+
+
+def _paired(
+    context: Context, items: Sequence[Any], keys: Sequence[Any] | None, axes: tuple[Axes, ...] | AxesByKey, what: str
+) -> Iterator[tuple[Any, Axes]]:
+    if isinstance(axes, AxesByKey):
+        named = dict(axes.items)
+        if keys is not None and set(keys) == set(named):
+            return zip(items, (named[key] for key in keys), strict=True)
+    elif keys is None and len(axes) == len(items):
+        return zip(items, axes, strict=True)
+    raise ShapeError(f"vmap: the axes of {what} have another structure than it", context.location)
+
+
+def _with_lanes(context: Context, leaf: Value, axes: Axes, what: str) -> Laned:
+    if axes is None or (isinstance(leaf, Static) and leaf.value is None):
+        return Laned(leaf, None)
+    if not isinstance(axes, int):
+        raise ShapeError(f"vmap: the axes of {what} have another structure than it", context.location)
+    hint = "pass None as its axis in in_axes, for every lane to get it as it is"
+    if not isinstance(leaf, Ref):
+        raise ShapeError(f"vmap: {what} is {kind_of(leaf)}, which has no axis {axes}", context.location, hint)
+    axis = _required_axis(context, axes, leaf.ndim, what)
+    return Laned(leaf, axis, _moved(outline.contents(context, leaf), axis, 0))
+
+
+def _required_axis(context: Context, axis: int, count: int, what: str) -> int:
+    """An axis, counted from 0."""
+    if not -count <= axis < count:
+        message = f"vmap: {what} has {count} {'axis' if count == 1 else 'axes'}, and no axis {axis}"
+        raise ShapeError(message, context.location)
+    return axis % count
+
+
+def _moved(x: Expr, source: int, target: int) -> Expr:
+    """x with one axis elsewhere."""
+    order = [axis for axis in range(len(x.shape)) if axis != source]
+    order.insert(target, source)
+    return x if source == target else emit(TransposeOp, x, permutation=order)
+
+
+def _number_of_lanes(context: Context, found: Sequence[Laned], name: str) -> Size:
+    sizes = [laned.leaf.shape[laned.axis] for laned in found if isinstance(laned.leaf, Ref) and laned.axis is not None]
+    if not sizes:
+        raise ShapeError(f"vmap of {name}: no argument has lanes", context.location, "give one an axis in in_axes")
+    message = f"vmap of {name}: one argument has {{}} lanes, and another one {{}}"
+    first = sizes[0]
+    for size in sizes[1:]:
+        if isinstance(first, int) and isinstance(size, int) and first != size:
+            raise ShapeError(message.format(first, size), context.location)
+        require_equal(first, size, message)
+    return first
+
+
+def _one_lane(context: Context, laned: Laned) -> Value:
+    """What stands for a lane while the function is interpreted: only its shape and its dtype count."""
+    leaf = laned.leaf
+    if laned.axis is None or not isinstance(leaf, Ref):
+        return leaf
+    shape = tuple(size for axis, size in enumerate(leaf.shape) if axis != laned.axis)
+    contents = filled(0, shape, types.from_dtype(leaf.dtype))
+    return context.new_array(contents, None, shape) if shape else Traced(contents)
+
+
+# What the lanes write.
+
+
+@dataclass(frozen=True, eq=False)
+class _OfCall:
+    """A call of a function for each lane. wrt: its operands that have lanes."""
+
+    context: Context
+    name: str
+    outlined: Outlined
+    lanes: Size
+    operands: Sequence[SSAValue]
+    wrt: Sequence[int]
+
+    def write_back(self, arrays: Sequence[Laned], before: State, results: Sequence[Expr]) -> None:
+        """Write what the lanes have written in their own parts of the arguments. Nothing else may be changed.
+
+        arrays: those among the arguments. before: the state before the call. results: the new contents.
+        """
+        context, changes = self.context, self.outlined.changes
+        if changes is None:
+            return
+        is_shared = any(arrays[number].axis is None for number in changes.arrays)
+        if is_shared or changes.entries or changes.replaced or not call_changes.is_unchanged(before, changes.state):
+            message = f"{self.name} is called for each lane, and writes what all lanes share"
+            raise context.refusal(message, "return what the lanes compute, or write a loop over them")
+        given = dict(zip(changes.results, results, strict=True))
+        context.pop()
+        for number, contents in changes.arrays.items():
+            target = arrays[number]
+            assert isinstance(target.leaf, Ref) and target.axis is not None
+            storage.require_writable(context, target.leaf)
+            new = given[contents.value] if contents.value in given else self._of_all(contents)
+            storage.write(context, target.leaf, _moved(new, 0, target.axis))
+
+    def _of_all(self, x: Expr) -> Expr:
+        """What every lane has from its arguments or from the code around the function."""
+        if isinstance(x.value, BlockArgument) and x.value.block is self.outlined.callee.body.block:
+            number = x.value.index
+            x = Expr(self.operands[number])
+            if number in self.wrt:
+                return x
+        return stretched(x, (self.lanes, *shape_of(x)))
+
+
+# Results.
+
+
+def _stacked(
+    context: Context, value: Any, axes: Axes, results: Iterator[tuple[Expr, bool]], lanes: Size, name: str
+) -> Value:
+    """A plain result of one lane, of all lanes."""
+    if isinstance(value, InArrays):
+        hint = "return np.array(xs)"
+        raise context.refusal(f"{name} is called for each lane, and returns a list that a loop fills", hint)
+    if isinstance(value, MadeObject | Tuple):
+        pairs = [(item, axes) for item in value.items]
+        if isinstance(axes, tuple | AxesByKey):
+            keys = None if isinstance(value, Tuple) or value.kind is list else value.keys
+            pairs = _paired(context, value.items, keys, axes, f"what {name} returns")
+        items = tuple(_stacked(context, item, axis, results, lanes, name) for item, axis in pairs)
+        if isinstance(value, Tuple):
+            return Tuple(items, value.kind)
+        return context.new_object(Entry(value.kind, value.keys, items))
+    if not (axes is None or isinstance(axes, int)):
+        raise ShapeError(f"vmap: out_axes has another structure than what {name} returns", context.location)
+    if isinstance(value, Static):
+        return _stacked_constant(context, value, axes, lanes, name)
+    found, is_varying = next(results)
+    if axes is not None:
+        axis = _required_axis(context, axes, len(found.shape), f"what {name} returns, stacked,")
+        return context.new_array(_moved(found, 0, axis))
+    if is_varying:
+        message = f"vmap: what {name} returns differs from lane to lane, and its out_axes is None"
+        raise ShapeError(message, context.location, "give it an axis in out_axes")
+    message = f"vmap of {name}: there are no lanes, and a result with out_axes None"
+    check(constant(0, types.I64) < affine.as_expr(value_of(lanes)), "ValueError", message)
+    return outline.rebuilt(context, value, iter([lane_of(found, constant(0, types.I64))]))
+
+
+def _stacked_constant(context: Context, value: Static, axes: Axes, lanes: Size, name: str) -> Value:
+    if axes is None or not isinstance(value.value, int | float | np.number | np.bool_):
+        return value
+    array = np.asarray(value.value)
+    _required_axis(context, axes if isinstance(axes, int) else 0, 1, f"what {name} returns, stacked,")
+    return context.new_array(filled(array[()], (lanes,), types.from_dtype(array.dtype)), None, (lanes,))
