@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import operand_def, result_def
@@ -120,6 +120,53 @@ def _count(y: SSAValue) -> tuple[SSAValue, SSAValue]:
     """Whether a shift by y leaves bits, and a count that is defined upstream whatever y is."""
     last = number(_bits(y) - 1, y.type)
     return compare("ule", y, last), scalar_op(arith.AndIOp, y, last)
+
+
+@op(cost=30)
+class IntegerPowerOp(BitsOp):
+    """x ** y for y >= 0, by squaring. Integers wrap."""
+
+    name = "nd.integer_power"
+
+    def reference(self, x: Any, y: Any) -> Any:
+        return np.power(x, np.where(y < 0, 0, y).astype(np.asarray(y).dtype))
+
+    def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        widen = arith.ExtUIOp if types.is_unsigned(self.element) else arith.ExtSIOp
+        if (narrow := _bits(x)) < 64:
+            x, y = (scalar_op(widen, each, asked=types.I64) for each in (x, y))
+            return scalar_op(arith.TruncIOp, scalar_op(math.IPowIOp, x, y), asked=IntegerType(narrow))
+        one = number(1, y.type)  # half of the exponent is positive, if it is of an unsigned integer too
+        root = scalar_op(math.IPowIOp, x, scalar_op(arith.ShRUIOp, y, one))
+        is_odd = compare("ne", scalar_op(arith.AndIOp, y, one), number(0, y.type))
+        square = scalar_op(arith.MuliOp, root, root)
+        return choose(is_odd, scalar_op(arith.MuliOp, square, x), square)
+
+
+@op(np.bitwise_count, cost=2)
+class BitCountOp(UnaryOp):
+    """How many bits of |x| are 1, a uint8. It has no derivative."""
+
+    name = "nd.bit_count"
+    x = operand_def()
+    result = result_def()
+    assembly_format = "$x attr-dict `:` functional-type(operands, results)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        return [types.with_element(integers(cls.name, operands[0]), types.from_dtype(np.dtype(np.uint8)))]
+
+    def vjp(self, g: Expr, out: Expr, x: Expr) -> None:
+        return None
+
+    def scalar(self, x: SSAValue) -> SSAValue:
+        zero = number(0, x.type)
+        if not types.is_unsigned(self.element):
+            x = choose(compare("slt", x, zero), scalar_op(arith.SubiOp, zero, x), x)
+        count = scalar_op(math.CtPopOp, x)
+        return count if _bits(x) == 8 else scalar_op(arith.TruncIOp, count, asked=IntegerType(8))
 
 
 @op()

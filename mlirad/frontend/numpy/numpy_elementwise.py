@@ -13,9 +13,10 @@ import numpy as np
 
 from mlirad.dialect import nd
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, apply, emit_all, where
+from mlirad.dialect.core.expr import Expr, apply, emit, emit_all, where
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.registry import spelled
+from mlirad.dialect.functions.float_parts import ExponentOp, ScaleOp
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.elementwise import ElementwiseOp
 from mlirad.errors import DTypeError, StaticOverflowError, UnsupportedSyntaxError
@@ -173,10 +174,12 @@ def _square(x: Traced | Number) -> Traced:
     return result(expr * expr, x)
 
 
-@operates(np.positive)
-def _positive(x: Traced | Number) -> Traced:
-    (expr,), _ = in_loop(np.positive, x)
-    return result(expr, x)
+def _unchanged(ufunc: np.ufunc) -> Callable[..., Traced]:
+    def of_numbers(x: Traced | Number) -> Traced:
+        (expr,), _ = in_loop(ufunc, x)
+        return result(expr, x)
+
+    return of_numbers
 
 
 @operates(np.reciprocal)
@@ -188,6 +191,21 @@ def _reciprocal(x: Traced | Number) -> Traced:
         of_zero = np.reciprocal(np.zeros(1, dtype))[0]
     of_others = where(expr == 1, expr, 0) if dtype.kind == "u" else where(apply(np.absolute, expr) == 1, expr, 0)
     return result(where(expr == 0, of_zero, of_others), x)
+
+
+@operates(np.ldexp)
+def _ldexp(x: Traced | Number, n: Traced | Number) -> Traced:
+    """The exponent as a float: one beyond 2**24 gives 0 or inf, rounded or not."""
+    (expr, exponent), _ = in_loop(np.ldexp, x, n)
+    return result(emit(ScaleOp, expr, cast_expr(exponent, expr.element)), x, n)
+
+
+@operates(np.frexp)
+def _frexp(x: Traced | Number) -> tuple[Traced, Traced]:
+    *dtypes, of_exponent = nep50.loop_dtypes(np.frexp, [stand_in(x)])
+    expr = in_type(x, dtypes[0], shape_of(x))
+    exponent = emit(ExponentOp, expr)
+    return result(emit(ScaleOp, expr, -exponent), x), result(cast_expr(exponent, types.from_dtype(of_exponent)), x)
 
 
 @operates(np.signbit)
@@ -292,6 +310,8 @@ def _magnitude(x: Expr) -> Expr:
     return apply(np.absolute, x)
 
 
+for _ufunc in (np.positive, np.conjugate):
+    declare(_ufunc, of_operands=_unchanged(_ufunc))
 for _ufunc in (np.floor, np.ceil, np.trunc):
     declare(_ufunc, of_operands=_rounded(_ufunc))
 for _ufunc in (np.logical_and, np.logical_or, np.logical_not):

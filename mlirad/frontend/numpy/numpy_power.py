@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, apply, constant
+from mlirad.dialect.core.expr import Expr, apply, constant, emit
+from mlirad.dialect.core.registry import op_of
+from mlirad.dialect.ops.bits import IntegerPowerOp
+from mlirad.dialect.ops.check import check
 from mlirad.errors import StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import python_integers
 from mlirad.frontend.values import nep50
@@ -33,6 +36,7 @@ from mlirad.frontend.values.traced import (
 
 # Beyond this the rounding errors of the multiplications would add up to more than pow's.
 _LARGEST_CHAIN = 8
+_NEGATIVE = "Integers to negative integer powers are not allowed."
 
 
 def power(x: Traced | Number, y: Traced | Number, of_numpy: bool = False) -> Traced:
@@ -48,6 +52,8 @@ def power(x: Traced | Number, y: Traced | Number, of_numpy: bool = False) -> Tra
         return Traced(expr, weak=weak, origins=origins_of(x, y))
 
     if last.kind in "iu":
+        if exponent is None and not weak:
+            return result(_to_integers(in_type(x, first, shape), in_type(y, second, shape)))
         return result(_of_integers(in_type(x, first, shape), last, exponent, y, weak))
     base = in_type(x, first, shape)
     count = None if exponent is None else _small_integer(exponent)
@@ -77,10 +83,18 @@ def _multiplied(base: Expr, count: int, product: Callable[[Expr, Expr], Expr] = 
     return product(squared, base) if count % 2 else squared
 
 
+def _to_integers(base: Expr, exponent: Expr) -> Expr:
+    """NumPy's integers to powers that only the run knows."""
+    if not types.is_unsigned(exponent.element):
+        smallest = emit(op_of(np.min), exponent, axes=range(len(exponent.shape))) if exponent.is_tensor else exponent
+        check(smallest >= 0, "ValueError", _NEGATIVE)
+    return emit(IntegerPowerOp, base, exponent)
+
+
 def _of_integers(base: Expr, dtype: np.dtype, exponent: Number | None, y: Any, weak: bool) -> Expr:
     if exponent is None:
         origins = origins_of(y)
-        if shape_of(y) or DATA in origins:
+        if DATA in origins:  # Python's result is a float if it is negative
             raise UnsupportedSyntaxError(
                 f"integers to a power that is not known at compile time ({dtype}) are not supported",
                 hint="make the base a float: float(x) ** n, or x.astype(float) ** n",
@@ -88,7 +102,7 @@ def _of_integers(base: Expr, dtype: np.dtype, exponent: Number | None, y: Any, w
         raise NeedStatic(origins, "the exponent of an integer")
     nep50.convert(exponent, dtype)  # a Python int must fit
     if exponent < 0:
-        raise StaticValueError("Integers to negative integer powers are not allowed.")
+        raise StaticValueError(_NEGATIVE)
     assert types.is_integer(base.type)
     count = int(exponent)
     if weak:

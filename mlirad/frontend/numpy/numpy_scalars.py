@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import apply
+from mlirad.dialect.core.expr import apply, emit
 from mlirad.dialect.core.registry import spelled
+from mlirad.dialect.functions.float_parts import ScaleOp
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import declarations, numpy_elementwise
@@ -34,7 +35,6 @@ for _function, _ufunc in (
     *((math.isfinite, np.isfinite), (math.radians, np.radians), (math.degrees, np.degrees)),
 ):
     declare(_function, of_operands=partial(numpy_elementwise.call, _ufunc))
-declare(math.fsum, instead="use sum")
 declare(complex, instead="compute with the real and the imaginary part, two floats")
 
 
@@ -158,6 +158,17 @@ def _log(x: Any, base: Any = None) -> Traced:
     if base is None:
         return _weak(natural)
     return _weak(Traced(apply(np.divide, natural.expr, numpy_elementwise.call(np.log, to_float(base)).expr)))
+
+
+@compiles(math.frexp)
+def _frexp(x: Any) -> tuple[Traced, Traced]:
+    mantissa, exponent = numpy_elementwise.call(np.frexp, to_float(x))
+    return _weak(mantissa), to_int(exponent)
+
+
+@compiles(math.ldexp)
+def _ldexp(x: Any, i: Any) -> Traced:
+    return _weak(Traced(emit(ScaleOp, to_float(x).expr, to_float(to_int(i)).expr), origins=origins_of(x, i)))
 
 
 def _weak(x: Traced) -> Traced:

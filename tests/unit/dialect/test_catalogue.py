@@ -22,7 +22,7 @@ from mlirad.dialect import nd
 from mlirad.dialect.core import attributes, types
 from mlirad.dialect.core.expr import building, emit_all, insert
 from mlirad.dialect.core.op import NdOp, op_classes
-from mlirad.dialect.functions import exponentials, rounding, trigonometry
+from mlirad.dialect.functions import exponentials, float_parts, rounding, trigonometry
 from mlirad.dialect.ops import bits as Bits
 from mlirad.dialect.ops import (
     check,
@@ -125,7 +125,7 @@ ROUNDINGS = (rounding.FloorOp, rounding.CeilOp, rounding.TruncOp, rounding.RintO
 HALVES = np.concatenate([SPECIAL, np.arange(-4.5, 5), [0.49999999999999994, -0.2, 2.0**52 + 1, -1e300]])
 E, D, H, C, M, R, I = elementwise, division, choice, compare, movement, reduction, indexing
 A, B = _x(6), _x(6)[::-1].copy()
-X, N = exponentials, trigonometry
+X, N, FP = exponentials, trigonometry, float_parts
 SMALL = A / 8  # in (-1, 1)
 OF_ALL = (X.Exp2Op, X.Expm1Op, X.CbrtOp, N.TanOp, N.SinhOp, N.CoshOp, N.ArcsinhOp)
 OF_POSITIVE = (X.Log2Op, X.Log10Op, X.Log1pOp)
@@ -286,6 +286,15 @@ SAMPLES: list[Sample] = [
     *unary(rounding.ModfOp, A * 3),
     Sample(rounding.ModfOp, (np.array([*SPECIAL, -2.0, 1e300, -0.3]),), smooth=False),
     Sample(rounding.ModfOp, (T,), unknown=(0,)),
+    *unary(FP.ExponentOp, A),
+    *unary(FP.SpacingOp, A, smooth=False),
+    *(Sample(op, (SPECIAL,), smooth=False) for op in (FP.ExponentOp, FP.SpacingOp)),
+    *binary(FP.ScaleOp, A, np.round(B), (F32, F64), smooth=False),
+    *binary(FP.NextAfterOp, A, B, (F32, F64), smooth=False),
+    Sample(FP.NextAfterOp, PAIRS, smooth=False),
+    Sample(FP.ScaleOp, (np.repeat(SPECIAL, 4), np.tile([-3000.0, -1074, 0, 5000], 8)), smooth=False),
+    *unary(Bits.BitCountOp, _ints(6), (I8, I64, U8, U64)),
+    *binary(Bits.IntegerPowerOp, _ints(6), np.abs(_ints(6)), (I8, I64, U8, U64)),
     *binary(H.MaximumOp, A, B, (*ARITHMETIC, BOOL)),
     *binary(H.MinimumOp, A, B, (*ARITHMETIC, BOOL)),
     *(Sample(op, (np.repeat(SPECIAL, 8), np.tile(SPECIAL, 8)), smooth=False) for op in (H.MaximumOp, H.MinimumOp)),
@@ -606,6 +615,10 @@ def test_derivatives(sample: Sample, dtype: type) -> None:
 
 
 WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]] = [
+    *((op, [types.I64], {}, None) for op in (FP.ExponentOp, FP.SpacingOp)),
+    *((op, [types.I64, types.I64], {}, None) for op in (FP.ScaleOp, FP.NextAfterOp)),
+    (Bits.BitCountOp, [types.F64], {}, None),
+    (Bits.IntegerPowerOp, [types.F64, types.F64], {}, None),
     (S.SortOp, [types.F64], {"kind": "stable"}, None),
     (S.SortOp, [types.tensor((2,), types.F64)], {"kind": "heapsort"}, None),
     (S.ArgsortOp, [types.tensor((), types.F64)], {"kind": "stable"}, None),

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import library_calls_of_modules
 import library_calls_of_numbers
 import library_calls_of_places
 import numpy as np
@@ -200,7 +201,7 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: np.column_stack((a, a[0])),
     ],
 }
-CALLS |= library_calls_of_numbers.CALLS | library_calls_of_places.CALLS
+CALLS |= library_calls_of_modules.CALLS | library_calls_of_numbers.CALLS | library_calls_of_places.CALLS
 RNG = np.random.default_rng(7)
 WHOLE = RNG.normal(size=(3, 4))
 ARRAYS = {

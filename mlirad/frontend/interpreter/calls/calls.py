@@ -10,6 +10,7 @@ import dataclasses
 import inspect
 from collections.abc import Sequence
 from functools import cache, partial, reduce, wraps
+from operator import attrgetter, itemgetter, methodcaller
 from types import FunctionType
 from typing import Any
 
@@ -51,6 +52,7 @@ from mlirad.requests import Request, plain, transform_of
 
 # What functools.cache and functools.lru_cache make.
 _CACHED = type(cache(len))
+_MADE_BY_OPERATOR = (attrgetter, itemgetter, methodcaller)
 # Modules whose callable objects are no functions of the user.
 _OWN = ("numpy", "mlirad", "functools")
 
@@ -132,6 +134,10 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
         return Static(builtin.identity)  # names and docstrings are no part of what is computed
     if isinstance(callee, partial):
         return dispatch.call(context, partial_of(context, callee, function.path), args, kwargs)
+    if isinstance(callee, _MADE_BY_OPERATOR):
+        maker, given = callee.__reduce__()
+        made = dispatch.call(context, Static(maker), [Static(each) for each in given], {})
+        return dispatch.call(context, made, args, kwargs)
     if isinstance(callee, _CACHED) and isinstance(callee.__wrapped__, FunctionType):
         return call_cached(context, callee, args, kwargs)
     made = builtins_called.call_builtin(context, callee, args, kwargs)

@@ -17,6 +17,7 @@ from mlirad.frontend.interpreter.calls import calls_of_numpy, inlining
 from mlirad.frontend.interpreter.calls.out_arguments import with_out_named, without_inert
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import numpy_calls
+from mlirad.frontend.program import purity
 from mlirad.frontend.values.traced import is_static
 from mlirad.frontend.values.values import Static, Value, is_none
 from mlirad.library import spells
@@ -43,10 +44,10 @@ def call_method(
 def call_written(
     context: Context, called: Any, function: FunctionType, args: Sequence[Value], kwargs: dict[str, Value]
 ) -> Value:
-    """NumPy's function, by a function of the library; where all is known, NumPy runs now."""
+    """A function by one of the library; where all is known, a pure one runs now."""
     args, kwargs = with_out_named(called, args, without_inert(called, kwargs))
     out = kwargs.pop("out", Static(None))
-    if _is_known(context, [*args, *kwargs.values()]):
+    if purity.is_pure(called) and _is_known(context, [*args, *kwargs.values()]):
         return calls_of_numpy.evaluated_now(context, called, args, kwargs)
     numpy_calls.check_arguments(called, function, args, kwargs)
     args = [as_array(context, arg) for arg in args]
