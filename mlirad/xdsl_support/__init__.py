@@ -10,21 +10,25 @@ What xDSL 0.74 lacks, by file; with the thread of xdslproject/xdsl where one is 
 * `effects.py`: an answer to "is this op pure?" that does not search the op's traits each time.
 * `traversal.py`: walks of the IR that are fast, and safe while a pass changes what it walks over.
 * `fast_accessors.py`: fast reading of operands and results by name; verification once for all ops that are alike.
+* `plain_instance_checks.py`: `isinstance` of values, attributes and ops without the search for virtual subclasses.
 * `once_per_type.py`: a place on an immutable attribute for what has been computed of it.
 * `verify.py`: a check of dominance (#1033 and #4023, both open), and of the regions of `scf.if` and `scf.while`.
 * `parser.py`: the place in the text of each op without `loc(...)` (#815, open), errors with a place, and strings in
   linear time.
 
-Reads: xDSL's classes. Writes: the classes of linalg, arith and scf that the first three files name. Leaves: all others.
+Reads: xDSL's classes. Writes: the classes of linalg, arith and scf that the first three files name, and the metaclass
+of all values, attributes and ops. Leaves: all others.
 No pass changes a class of xDSL: the result of others would depend on whether it ran before them.
 """
 
 from __future__ import annotations
 
 from mlirad.xdsl_support.linalg_effects import declare_effects
+from mlirad.xdsl_support.plain_instance_checks import check_plainly
 from mlirad.xdsl_support.vector_arith import mend_vector_arith
 from mlirad.xdsl_support.while_locations import mend_while_locations
 
+check_plainly()
 declare_effects()
 mend_vector_arith()
 mend_while_locations()

@@ -9,13 +9,16 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
 from mlirad.frontend.values.values import Value
+from mlirad.location import SourceLocation
 
 
 @dataclass
 class Repeats:
-    """The inlined calls of one function. sites: where they stand. ops: how many its body takes."""
+    """The inlined calls of one function. sites: where they stand, the number of a frame and a place in its function.
+    alike: how many calls stand in a row with one of them. ops: how many its body takes."""
 
-    sites: set[Hashable] = field(default_factory=set)
+    sites: set[tuple[int, SourceLocation | None]] = field(default_factory=set)
+    alike: int = 1
     ops: int = 0
     has_loop: bool = False
     has_long_loop: bool = False
@@ -29,13 +32,17 @@ class Repeats:
         a loop a call may cost as much as a short loop in the helper.
         """
         looped = self.has_long_loop if self.is_in_loop else self.has_loop
-        sites = len(self.sites)
-        return (sites >= 3 and self.all_ops >= 30) if looped else (sites >= 8 and self.all_ops >= 400)
+        places = self._places
+        return (places >= 3 and self.all_ops >= 30) if looped else (places >= 8 and self.all_ops >= 400)
 
     @property
     def all_ops(self) -> int:
         """Of all calls."""
-        return self.ops * len(self.sites)
+        return self.ops * self._places
+
+    @property
+    def _places(self) -> int:
+        return max(len(self.sites), self.alike)
 
 
 @dataclass
@@ -53,6 +60,11 @@ class RepeatedCalls:
     fixed: set[Hashable] = field(default_factory=set)
     repeats: dict[Hashable, Repeats] = field(default_factory=dict)
     ops: int = 0
+
+    def forget_frames(self, first: int) -> None:
+        """Forget the calls in the frames from this number on: what they were part of is interpreted again."""
+        for repeats in self.repeats.values():
+            repeats.sites = {site for site in repeats.sites if site[0] < first}
 
     def again(self) -> RepeatedCalls:
         """For the next round, which knows what is wanted."""

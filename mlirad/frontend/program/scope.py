@@ -164,6 +164,36 @@ def assigned(node: ast.AST) -> Names:
     return frozenset(found)
 
 
+@cache
+def calls_in_a_row(node: ScopeNode) -> dict[tuple[int, int, int | None, int | None], int]:
+    """How many calls of one name stand in the simple statements of one block, by the place of each of them."""
+    found: dict[tuple[int, int, int | None, int | None], int] = {}
+    blocks: list[list[ast.AST]] = [list(node.body)] if isinstance(node, ast.FunctionDef) else []
+    for block in blocks:  # which grows
+        calls: dict[str, list[ast.Call]] = {}
+        work = list(block)
+        while work:
+            child = work.pop()
+            if isinstance(child, _SCOPES):
+                continue
+            if isinstance(child, ast.stmt) and (
+                bodies := [value for value in vars(child).values() if _is_block(value)]
+            ):
+                blocks += bodies
+                continue
+            if isinstance(child, ast.Call) and isinstance(child.func, ast.Name | ast.Attribute):
+                calls.setdefault(ast.unparse(child.func), []).append(child)
+            work += _children(child)
+        for alike in calls.values():
+            for call in alike:
+                found[call.lineno, call.col_offset, call.end_lineno, call.end_col_offset] = len(alike)
+    return found
+
+
+def _is_block(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and isinstance(value[0], ast.stmt)
+
+
 def always_leaves(block: Sequence[ast.stmt]) -> bool:
     """Whether a block certainly ends by break, continue, return or raise."""
     for statement in block:

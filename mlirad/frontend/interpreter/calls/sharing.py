@@ -5,14 +5,15 @@ after it.
 
 A call is interpreted in place at first. When a function has been called from enough places, the program is interpreted
 again, and each call of the function that sees the same (the same kinds of values, the same static numbers, the same
-aliasing) is a call of one func.func. Static floats that differ from call to call are arguments of it, unless it needs
-to know them, or would be slower if it did not. A function is inlined after all if it writes what its caller has, or if
-anything in it is refused or has to be known when it is compiled: in place, more is known.
+aliasing) is a call of one func.func. Where the text says that enough calls follow in a row, the first call is one
+already. Static floats that differ from call to call are arguments of the function, unless it needs to know them, or
+would be slower if it did not. A function is inlined after all if it writes what its caller has, or if anything in it is
+refused or has to be known when it is compiled: in place, more is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from xdsl.dialects import scf
@@ -32,10 +33,11 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.recursions import Recursion, Site
 from mlirad.frontend.join.repeated_calls import RepeatedCalls, Repeats
 from mlirad.frontend.join.steering import Bottom, Recursive, Restart
+from mlirad.frontend.program.scope import calls_in_a_row
 from mlirad.frontend.values import affine
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import NeedStatic
-from mlirad.frontend.values.values import Value
+from mlirad.frontend.values.values import Static, Value
 from mlirad.library.spells import is_in_library
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 
@@ -57,22 +59,33 @@ def entered(context: Context, site: Site) -> Value:
         return recursion.entered(context, site)
     floats = _floats_that_differ(calls, site)
     if id(site.node) in calls.wanted:
-        for traced in dict.fromkeys((floats, frozenset[str]())):
-            attempt = attempts.begin(context)
-            try:
-                return _shared(context, site, traced)
-            except (CompileError, NeedStatic, PoisonUsed, Bottom, Recursive, _NotShared):
-                (calls.fixed if traced else calls.refused).add(site.function)
-                attempts.begin_again(context, attempt)
-        return recursion.entered(context, site)
+        return _shared_if_possible(context, site, floats)
+    attempt, number = attempts.begin(context), context.fresh()
     value = recursion.entered(context, site)
     repeats = calls.repeats.setdefault(site.function, Repeats())
     calls.ops += _note(context, site, repeats)
     if repeats.is_worth_sharing:
         calls.wanted.add(id(site.node))
+        if len(repeats.sites) == 1:
+            attempts.begin_again(context, attempt)
+            calls.forget_frames(number)
+            return _shared_if_possible(context, site, floats)
         if calls.ops <= MOST_AGAIN * repeats.all_ops:
             raise Restart
     return value
+
+
+def _shared_if_possible(context: Context, site: Site, floats: frozenset[str]) -> Value:
+    """Call the function that calls share; if there cannot be one, interpret the body. floats: what are arguments."""
+    calls = context.calling.repeated
+    attempt = attempts.begin(context)
+    for traced in dict.fromkeys((floats, frozenset[str]())):
+        try:
+            return _shared(context, site, traced)
+        except (CompileError, NeedStatic, PoisonUsed, Bottom, Recursive, _NotShared):
+            (calls.fixed if traced else calls.refused).add(site.function)
+            attempts.begin_again(context, attempt)
+    return recursion.entered(context, site)
 
 
 def _may_share(context: Context, site: Site) -> bool:
@@ -98,7 +111,9 @@ def _floats_that_differ(calls: RepeatedCalls, site: Site) -> frozenset[str]:
 
 def _note(context: Context, site: Site, repeats: Repeats) -> int:
     """Note where a call stood that has been interpreted in place, and what it took. How many ops these are."""
-    repeats.sites.add(_place(context))
+    repeats.sites.add((context.frame.number, context.location))
+    if len(repeats.sites) > 1 or not _has_static_floats(site):
+        repeats.alike = max(repeats.alike, _places_alike(context))
     repeats.is_in_loop |= any(frame.loops for frame in context.active)
     first = site.block.first_op if site.mark is None else site.mark.next_op
     ops = [inner for op in _from(first) for inner in op.walk()]
@@ -109,8 +124,18 @@ def _note(context: Context, site: Site, repeats: Repeats) -> int:
     return len(ops)
 
 
-def _place(context: Context) -> Hashable:
-    return context.frame.number, context.location
+def _has_static_floats(site: Site) -> bool:
+    """Which of them differ from call to call, the first call does not say."""
+    return any(isinstance(value, Static) and isinstance(value.value, float) for value in site.bound.values())
+
+
+def _places_alike(context: Context) -> int:
+    """How many places around the call call the same, as far as the text says."""
+    frame, here = context.frame, context.location
+    if here is None or here.filename != frame.source.filename:
+        return 1
+    alike = calls_in_a_row(frame.scope.node)
+    return alike.get((here.lineno, here.col_offset, here.end_lineno, here.end_col_offset), 1)
 
 
 def _from(op: Operation | None) -> Iterator[Operation]:

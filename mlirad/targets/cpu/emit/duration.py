@@ -21,40 +21,43 @@ _DEEPEST = 64
 
 def is_long(function: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> bool:
     """Whether a call may cost more than SHORT, or more than is known."""
-    return _Estimate(functions).of_block(function.body.block, frozenset([function])) > SHORT
+    return _Estimate(functions).of_function(function.sym_name.data) > SHORT
 
 
 class _Estimate:
     def __init__(self, functions: Mapping[str, func.FuncOp]):
         self._functions = functions
+        self._costs: dict[str, float] = {}
         self._depth = 0
 
-    def of_block(self, block: Block, callers: frozenset[func.FuncOp]) -> float:
+    def of_function(self, name: str) -> float:
+        if name not in self._costs:
+            self._costs[name] = inf  # while it is estimated: of one that calls itself
+            if name in self._functions:
+                self._costs[name] = self.of_block(self._functions[name].body.block)
+        return self._costs[name]
+
+    def of_block(self, block: Block) -> float:
         if self._depth == _DEEPEST:
             return inf
         self._depth += 1
         total = 0.0
         for op in block.ops:
-            total += self._of(op, callers)
+            total += self._of(op)
             if total > SHORT:
                 total = inf
                 break
         self._depth -= 1
         return total
 
-    def _of(self, op: Operation, callers: frozenset[func.FuncOp]) -> float:
+    def _of(self, op: Operation) -> float:
         if isinstance(op, func.CallOp):
-            return cost.of_call(op) + self._of_callee(op, callers)
+            cost_of_callee = 0 if cost.is_bounded(op) else self.of_function(op.callee.string_value())
+            return cost.of_call(op) + cost_of_callee
         if isinstance(op, cost.MOVES):
             return cost.of_move(op)
-        inner = sum(self.of_block(block, callers) for region in op.regions for block in region.blocks)
+        inner = sum(self.of_block(block) for region in op.regions for block in region.blocks)
         if isinstance(op, scf.WhileOp | scf.ParallelOp):
             return inf
         trips = trip_count(op) if isinstance(op, scf.ForOp) else 1
         return cost.of_op(op) + inner * (inf if trips is None else trips)
-
-    def _of_callee(self, op: func.CallOp, callers: frozenset[func.FuncOp]) -> float:
-        if cost.is_bounded(op):
-            return 0
-        callee = self._functions.get(op.callee.string_value())
-        return inf if callee is None or callee in callers else self.of_block(callee.body.block, callers | {callee})

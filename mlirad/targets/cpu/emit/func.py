@@ -25,7 +25,7 @@ from mlirad.targets.cpu.emit.duration import is_long
 from mlirad.targets.cpu.emit.function import FunctionEmitter, ModuleEmitter, Rule, ops_in, quoted, symbol
 from mlirad.targets.cpu.emit.leaf_function import call_leaf
 from mlirad.targets.cpu.emit.llvm_types import byte_size, element_name, memory_type
-from mlirad.targets.cpu.emit.memref import ALIGNMENT, allocate, from_memory
+from mlirad.targets.cpu.emit.memref import ALIGNMENT, from_memory
 from mlirad.targets.cpu.emit.native_call import call_native
 from mlirad.targets.cpu.emit.scf import may_release
 from mlirad.targets.cpu.emit.vectorized_loops import find_vectorized_loops
@@ -77,8 +77,9 @@ def _passed_value(
     return PassedValue(element_name(facts.element), shape, result, is_written, is_output)
 
 
-def signature(op: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> EntrySignature:
+def signature(op: func.FuncOp, functions: Mapping[str, func.FuncOp], *, has_arena: bool) -> EntrySignature:
     """What the caller needs to know about a public function. functions: all that the module defines."""
+    arena = arena_size(op) if has_arena else 0
     name, types = op.sym_name.data, op.function_type
     attributes: Sequence[DictionaryAttr | None] = (
         op.arg_attrs.data if op.arg_attrs is not None else [None] * len(types.inputs)
@@ -91,9 +92,7 @@ def signature(op: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> EntrySig
     taken = {passed.result for passed in arguments} - {None}
     free = (number for number in range(len(taken) + len(types.outputs)) if number not in taken)
     returns = tuple(_passed_value(type, next(free)) for type in types.outputs)
-    return EntrySignature(
-        name, symbol("entry", name), tuple(arguments), returns, arena_size(op), is_long(op, functions)
-    )
+    return EntrySignature(name, symbol("entry", name), tuple(arguments), returns, arena, is_long(op, functions))
 
 
 # functions
@@ -102,15 +101,18 @@ def signature(op: func.FuncOp, functions: Mapping[str, func.FuncOp]) -> EntrySig
 def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attributes: str) -> None:
     """Add a function's body, and its entry point if it is public."""
     is_public = op.sym_visibility is None or op.sym_visibility.data == "public"
+    is_called = op.sym_name.data in called
     ops, block = ops_in(op), op.body.block
     e = FunctionEmitter(module, polling.polling_of(op, ops, called, set(module.functions)))
     _find_releasing_loops(e, op, ops)
     find_vectorized_loops(e, op, ops)
     scopes = _arena_scopes(e, ops)
     # Only the call path promises that arguments are disjoint; a call inside the module may pass one array twice.
-    noalias = "noalias " if is_public and op.sym_name.data not in called else ""
+    noalias = "noalias " if is_public and not is_called else ""
     e.name, e.attributes = op.sym_name.data, attributes
-    parameters = ["ptr noalias %ctx", "ptr noalias %results", f"ptr noalias align {ALIGNMENT} %arena"]
+    parameters = ["ptr noalias %ctx", "ptr noalias %results"]
+    if not is_called:
+        parameters.append(f"ptr noalias align {ALIGNMENT} %arena")
     words: list[str] = []
     for argument in block.args:
         for position, part in enumerate(part_types(argument.type)):
@@ -123,14 +125,26 @@ def emit_func(module: ModuleEmitter, op: func.FuncOp, called: set[str], attribut
     for argument in block.args:
         e.bind(argument, from_parts(e, argument.type, supply))
     polling.begin(e)
+    if is_called:
+        _take_memory(e, op)
     e.run(block)
     name = quoted(symbol("body", op.sym_name.data))
     module.chunks.append(e.text(f"define internal i32 {name}({', '.join(parameters)}) {attributes}"))
     module.chunks += [*scopes, *e.footnotes]
     if is_public:
-        entry = signature(op, module.functions)
+        entry = signature(op, module.functions, has_arena=not is_called)
         module.entries[entry.name] = entry
-        module.chunks.append(_entry_text(module, op, name, attributes))
+        module.chunks.append(_entry_text(module, op, name, attributes, has_arena=not is_called))
+
+
+def _take_memory(e: FunctionEmitter, op: func.FuncOp) -> None:
+    """A function that others call takes a block of memory as its arena, and gives back all that it has taken. (Its
+    caller does, if the results may be in it.)"""
+    if not _has_array_results(op):
+        e.mark = _mark(e)
+    if size := arena_size(op):
+        e.line(f"%arena = call ptr {e.module.use_runtime('mlirad.alloc')}(ptr %ctx, i64 {size})")
+        e.require_memory("%arena")
 
 
 def _pointer_facts(type: Attribute, noalias: str) -> str:
@@ -142,7 +156,7 @@ def _pointer_facts(type: Attribute, noalias: str) -> str:
     return facts + (f"dereferenceable({known}) " if known else "")
 
 
-def _entry_text(module: ModuleEmitter, op: func.FuncOp, body: str, attributes: str) -> str:
+def _entry_text(module: ModuleEmitter, op: func.FuncOp, body: str, attributes: str, *, has_arena: bool) -> str:
     """The ABI: fetch the arguments from their slots, start the call's memory and its stack's limit, call the body."""
     e = FunctionEmitter(module)
     fields = {name: e.assign(f"getelementptr i8, ptr %ctx, i64 {at}") for name, at in _FIELDS.items()}
@@ -157,7 +171,7 @@ def _entry_text(module: ModuleEmitter, op: func.FuncOp, body: str, attributes: s
     e.line(f"store ptr null, ptr {fields['bottom']}, align 8")
     limit = e.assign(f"select i1 {is_known}, ptr {known}, ptr {guess}")
     e.line(f"store ptr {limit}, ptr {fields['limit']}, align 8")
-    arena = e.assign(f"load ptr, ptr {fields['arena']}, align 8")
+    arena = [f"ptr {e.assign('load ptr, ptr ' + fields['arena'] + ', align 8')}"] if has_arena else []
     loaded: list[str] = []
     place = 0
     for argument in op.body.block.args:
@@ -168,7 +182,7 @@ def _entry_text(module: ModuleEmitter, op: func.FuncOp, body: str, attributes: s
             word = e.assign(f"load {memory}, ptr {pointer}, align 8")
             loaded.append(f"{part} {from_memory(e, word, argument.type) if part == 'i1' else word}")
     results = e.assign(f"getelementptr i64, ptr %slots, i64 {place}")
-    arguments = ", ".join(["ptr %ctx", f"ptr {results}", f"ptr {arena}", *loaded])
+    arguments = ", ".join(["ptr %ctx", f"ptr {results}", *arena, *loaded])
     e.line(f"ret i32 {e.assign(f'call i32 {body}({arguments})')}")
     name = quoted(symbol("entry", op.sym_name.data))
     return e.text(f"define i32 {name}(ptr noalias %ctx, ptr noalias %slots) {attributes}")
@@ -227,8 +241,9 @@ def emit_return(e: FunctionEmitter, op: func.ReturnOp) -> None:
     if e.is_task:
         e.line("ret void")
         return
-    if e.polling.is_called:
-        polling.hand_over(e)
+    polling.end(e)
+    if e.mark is not None:
+        _give_back(e, e.mark)
     place = 0
     for value in op.arguments:
         for part, word in to_parts(e.value(value), value.type):
@@ -261,25 +276,21 @@ def emit_call(e: FunctionEmitter, op: func.CallOp) -> None:
 
 
 def _call_defined(e: FunctionEmitter, op: func.CallOp, callee: func.FuncOp) -> None:
-    """A call inside the module: a block of memory as its arena, its results through the stack, its error passed on."""
+    """A call inside the module: its results through the stack, its error passed on."""
     if callee.sym_name.data in e.module.recursive:
         _require_stack(e, op)
-    used = e.assign(f"getelementptr i8, ptr %ctx, i64 {USED}")
-    mark = e.assign(f"load i64, ptr {used}, align 8")
-    size = arena_size(callee)
-    arena = allocate(e, str(size)) if size else "%arena"
+    mark = _mark(e) if _has_array_results(callee) else None
     types = [result.type for result in op.res]
     parts = [part for type in types for part in part_types(type)]
-    results = f"%{e.fresh('stack')}"
-    e.allocas.append(f"  {results} = alloca [{max(1, len(parts))} x i64], align 8")
-    arguments = [("ptr", "%ctx"), ("ptr", results), ("ptr", arena)]
+    results = f"%{e.fresh('stack')}" if parts else "null"
+    if parts:
+        e.allocas.append(f"  {results} = alloca [{len(parts)} x i64], align 8")
+    arguments = [("ptr", "%ctx"), ("ptr", results)]
     for value in op.arguments:
         arguments += to_parts(e.value(value), value.type)
     listed = ", ".join(f"{type} {word}" for type, word in arguments)
-    polling.hand_over(e)
     code = e.assign(f"call i32 {quoted(symbol('body', callee.sym_name.data))}({listed})")
     e.require(e.assign(f"icmp eq i32 {code}, 0"), code)
-    polling.fetch(e)
     words: list[str] = []
     for place, part in enumerate(parts):
         pointer = e.assign(f"getelementptr i64, ptr {results}, i64 {place}")
@@ -288,8 +299,12 @@ def _call_defined(e: FunctionEmitter, op: func.CallOp, callee: func.FuncOp) -> N
     supply = iter(words)
     for result in op.res:
         e.bind(result, from_parts(e, result.type, supply))
-    arrays = [e.memref(result).pointer for result in op.res if isinstance(result.type, MemRefType)]
-    _give_back(e, used, mark, arrays)
+    if mark is not None:
+        _give_back(e, mark, [e.memref(result).pointer for result in op.res if isinstance(result.type, MemRefType)])
+
+
+def _has_array_results(op: func.FuncOp) -> bool:
+    return any(isinstance(type, MemRefType) for type in op.function_type.outputs)
 
 
 def _require_stack(e: FunctionEmitter, op: func.CallOp) -> None:
@@ -302,9 +317,18 @@ def _require_stack(e: FunctionEmitter, op: func.CallOp) -> None:
     e.require(e.assign(f"icmp ugt ptr {here}, {limit}"), too_deep)
 
 
-def _give_back(e: FunctionEmitter, used: str, mark: str, arrays: Sequence[str]) -> None:
-    """The memory that a call has taken is free again, unless an array that it returns is in it."""
-    kept = mark
+def _mark(e: FunctionEmitter) -> str:
+    """How many blocks of the call's memory are in use."""
+    return e.assign(f"load i64, ptr {_used(e)}, align 8")
+
+
+def _used(e: FunctionEmitter) -> str:
+    return e.assign(f"getelementptr i8, ptr %ctx, i64 {USED}")
+
+
+def _give_back(e: FunctionEmitter, mark: str, arrays: Sequence[str] = ()) -> None:
+    """The memory that has been taken since then is free again, unless one of these arrays is in it."""
+    used, kept = _used(e), mark
     for pointer in arrays:
         is_older = e.assign(f"call i1 {e.module.use_runtime('mlirad.is_older')}(ptr {pointer}, i64 {mark})")
         now = e.assign(f"load i64, ptr {used}, align 8")

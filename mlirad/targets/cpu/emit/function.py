@@ -133,8 +133,9 @@ class Polling:
 class FunctionEmitter(Lines):
     """Lines of one function, the names its SSA values have in them, and how it is left on failure.
 
-    name, attributes: of the function. distinct: pointers to memory that nothing else points to. is_task: whether it is
-    a part of a function for threads to run, which has no context: it can neither fail nor allocate.
+    name, attributes: of the function. distinct: pointers to memory that nothing else points to. mark: how much memory
+    was in use when it was called. is_task: whether it is a part of a function for threads to run, which has no context:
+    it can neither fail nor allocate.
     """
 
     def __init__(self, module: ModuleEmitter, polling: Polling | None = None):
@@ -153,6 +154,7 @@ class FunctionEmitter(Lines):
         self.attributes = ""
         self.distinct: frozenset[str] = frozenset()
         self.is_task = False
+        self.mark: str | None = None
         self._values: dict[int, Value] = {}  # by identity: xDSL's values hash slowly
 
     def task(self, name: str) -> FunctionEmitter:

@@ -3,7 +3,7 @@
 Reads: a function of stage `loops`. Writes: which loops are watched, and their charges. Leaves: a loop whose trip count
 is known to be small as it is.
 
-A call has a budget of work (see `analysis/cost.py`), in a register, and watched loops charge for
+A call has a budget of work (see `analysis/cost.py`), in a register or in its context, and watched loops charge for
 their trips. When the budget is used up, the runtime reads the clock and sometimes checks for signals (`mlirad.poll`).
 A `while`, and a loop with a watched loop in it or with much work in a trip, charge at each trip; so does a copy, or a
 native call, whose length is known only at run time. Any other loop is cut into strips of many trips with a charge
@@ -92,29 +92,26 @@ def _loop(made: Polling, op: scf.ForOp | scf.WhileOp, trip: int, has_watched: bo
 
 
 def begin(e: FunctionEmitter) -> None:
-    """Take the budget from the context, at a function's entry; a task has one of its own."""
-    if e.polling.is_needed:
+    """Have the budget in a register, if no call in the function charges for its own work; a task has one of its own."""
+    if not e.polling.is_needed:
+        return
+    place = f"getelementptr inbounds i8, ptr %ctx, i64 {BUDGET}"
+    if e.polling.calls:
+        e.line(f"{_SLOT} = {place}")
+    else:
         e.allocas.append(f"  {_SLOT} = alloca i64, align 8")
-        if e.is_task:
-            e.line(f"store i64 {FIRST_BUDGET}, ptr {_SLOT}, align 8")
-        else:
-            fetch(e)
+        first = FIRST_BUDGET if e.is_task else e.assign(f"load i64, ptr {e.assign(place)}, align 8")
+        e.line(f"store i64 {first}, ptr {_SLOT}, align 8")
     if e.polling.is_called:
         charge(e, e.polling.work)
 
 
-def fetch(e: FunctionEmitter) -> None:
-    """What a called function has left of the budget."""
-    e.line(f"store i64 {e.assign(f'load i64, ptr {_in_context(e)}, align 8')}, ptr {_SLOT}, align 8")
-
-
-def hand_over(e: FunctionEmitter) -> None:
-    """Let a function that is called, or the caller, go on with what is left of the budget."""
-    e.line(f"store i64 {e.assign(f'load i64, ptr {_SLOT}, align 8')}, ptr {_in_context(e)}, align 8")
-
-
-def _in_context(e: FunctionEmitter) -> str:
-    return e.assign(f"getelementptr inbounds i8, ptr %ctx, i64 {BUDGET}")
+def end(e: FunctionEmitter) -> None:
+    """Let the caller, if any, go on with what is left of the budget."""
+    if e.polling.is_called and not e.polling.calls:
+        left = e.assign(f"load i64, ptr {_SLOT}, align 8")
+        place = e.assign(f"getelementptr inbounds i8, ptr %ctx, i64 {BUDGET}")
+        e.line(f"store i64 {left}, ptr {place}, align 8")
 
 
 def charge(e: FunctionEmitter, work: int | str) -> None:
