@@ -6,6 +6,9 @@ f.lower(x).as_text("autodiff")   the IR at any stage
 mlirad.set_num_threads(n)        how many threads share the work of @mlirad.jit(parallel=True)
 """
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from mlirad import replaced_functions as _replaced  # noqa: F401 - it remembers which functions NumPy has
 from mlirad import tree
 from mlirad.errors import (
@@ -20,7 +23,18 @@ from mlirad.jit.transforms import grad, jit, jvp, value_and_grad, vjp, vmap
 from mlirad.requests import checkpointed
 from mlirad.threads import get_num_threads, set_num_threads
 
+if _TYPE_CHECKING:
+    from mlirad import nn
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> object:
+    """The parts that are imported when they are first used."""
+    if name == "nn":
+        return _import_module("mlirad.nn")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "CompileError",
@@ -34,6 +48,7 @@ __all__ = [
     "grad",
     "jit",
     "jvp",
+    "nn",
     "set_num_threads",
     "tree",
     "value_and_grad",

@@ -17,7 +17,7 @@ from xdsl.dialects import arith, func, math, scf, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, IndexType, IntegerAttr, IntegerType, ModuleOp, TensorType
 from xdsl.dialects.linalg.ops import CopyOp, FillOp, GenericOp, IndexOp, YieldOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.traits import SymbolTable
 
 from mlirad.analysis.memory import NATIVE, ties
@@ -273,7 +273,9 @@ def _bounds(maps: Sequence[AffineMap], arrays: Sequence[Value]) -> list[int]:
     found: dict[int, int] = {}
     for affine_map, array in zip(maps, arrays, strict=True):
         for expr, size in zip(affine_map.results, np.shape(array), strict=True):
-            dim = int(str(expr).removeprefix("d"))
+            if not isinstance(expr, AffineDimExpr):
+                continue  # a sum of dimensions, each of which runs along an axis of another operand
+            dim = expr.position
             if found.setdefault(dim, size) != size:
                 raise ValueError(f"dimension {dim} runs to {found[dim]} and to {size}")
     return [found[dim] for dim in range(maps[0].num_dims)]

@@ -1,10 +1,11 @@
-"""NumPy's functions that read through index arrays: take, take_along_axis, ix_.
+"""Functions that read through index arrays (take, take_along_axis, ix_) or through windows.
 
 Reads: values. Writes: nd ops. Leaves: Traced values.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import emit
+from mlirad.dialect.layers.windows import OverlapOp, WindowsOp
 from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.gather import GatherOp
 from mlirad.dialect.ops.movement import reshape
@@ -21,6 +23,7 @@ from mlirad.frontend.numpy.declarations import compiles
 from mlirad.frontend.values import shapes, sizes
 from mlirad.frontend.values.index_arrays import IndexArrays, as_array
 from mlirad.frontend.values.traced import DATA, Traced, as_operand, as_traced, cast, require_static, shape_of
+from mlirad.library.nn.windowing import overlap, windows
 
 
 @compiles(np.take, method="take", is_row_major=True)
@@ -135,3 +138,18 @@ def ix_(*sequences: Any) -> tuple[Any, ...]:
         (shape[number],) = sizes.require_static(index.shape, "the shape of an operand of np.ix_")
         meshed.append(_in_shape(index, tuple(shape)))
     return tuple(meshed)
+
+
+def _compile_windows(function: Callable[..., Any], op: type[WindowsOp | OverlapOp]) -> None:
+    def made(x: Any, axes: Any, steps: Any, shape: Any) -> Traced:
+        source = as_traced(x)
+        source.static_shape(function.__name__)
+        require_static((axes, steps, shape), "windows of an array")
+        asked = types.tensor(shape, source.expr.element)
+        return Traced(emit(op, source.contents, axes=axes, steps=steps, result_type=asked))
+
+    compiles(function, is_row_major=True, is_made=True)(made)
+
+
+_compile_windows(windows, WindowsOp)
+_compile_windows(overlap, OverlapOp)

@@ -23,6 +23,7 @@ from mlirad.dialect.core import attributes, types
 from mlirad.dialect.core.expr import building, emit_all, insert
 from mlirad.dialect.core.op import NdOp, op_classes
 from mlirad.dialect.functions import exponentials, float_parts, rounding, trigonometry
+from mlirad.dialect.layers.windows import OverlapOp, WindowsOp
 from mlirad.dialect.ops import bits as Bits
 from mlirad.dialect.ops import (
     check,
@@ -146,6 +147,16 @@ GATHERED = (  # an array, what stands at the places of it, the index arrays, and
     (_x(3, 2, 3), _positive(2, 5), (AGAIN, AGAIN), {"axes": (0, 2), "at": 1}),
     (_x(3), _positive(0), (np.array([], np.int64),), {"axes": (0,), "at": 0}),
     (_x(0, 3), _positive(0, 5), (AGAIN,), {"axes": (1,), "at": 1}),
+)
+WINDOWS = (  # an array, its windows, and which axes these walk along in which steps
+    ((9,), (4, 3), (0, 0), (2, 1)),
+    ((9,), (5, 5), (0, 0), (1, 1)),
+    ((4, 3), (2, 3), (0, 1), (2, 1)),
+    ((2, 6, 7), (2, 3, 2, 3, 5), (0, 1, 2, 1, 2), (1, 1, 2, 1, 1)),
+    ((5, 4, 2), (3, 3, 2, 2, 2), (0, 1, 2, 0, 1), (1, 1, 1, 2, 1)),
+    ((37,), (3, 17), (0, 0), (1, 2)),
+    ((37,), (17, 21), (0, 0), (1, 1)),
+    ((3, 0), (2, 2, 0), (0, 0, 1), (1, 1, 1)),
 )
 O = overflow
 FITS = (O.AddFitsOp, O.SubFitsOp, O.MulFitsOp, O.FloorDivFitsOp)
@@ -331,6 +342,18 @@ SAMPLES: list[Sample] = [
     Sample(M.ReshapeOp, (1.5,), to=(1, 1)),
     Sample(M.ReshapeOp, (_x(1, 1),), to="scalar"),
     Sample(M.ReshapeOp, (_x(0, 3),), to=(3, 0)),
+    *(
+        Sample(
+            op,
+            (_x(*parts if op is OverlapOp else array),),
+            dtypes,
+            attributes={"axes": axes, "steps": steps},
+            to=array if op is OverlapOp else parts,
+            differs=16,
+        )
+        for op, dtypes in ((WindowsOp, (*ARITHMETIC, BOOL)), (OverlapOp, ARITHMETIC))
+        for array, parts, axes, steps in WINDOWS
+    ),
     Sample(M.TransposeOp, (_x(2, 3),), (*ARITHMETIC, BOOL), attributes={"permutation": (1, 0)}),
     Sample(M.TransposeOp, (_x(2, 3, 4),), attributes={"permutation": (2, 0, 1)}),
     Sample(M.DimOp, (_x(2, 3),), attributes={"axis": 1}, smooth=False),
@@ -688,6 +711,12 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     (M.ReshapeOp, [types.tensor((3,), types.F64)], {}, types.tensor((-1,), types.F64)),
     (E.AddOp, [types.tensor((-1,), types.F64), types.tensor((3,), types.F64)], {}, None),
     (M.TransposeOp, [types.tensor((2, 3), types.F64)], {"permutation": (0, 0)}, None),
+    (WindowsOp, [types.tensor((5,), types.F64)], {"axes": (0, 0), "steps": (1, 1)}, types.tensor((3, 4), types.F64)),
+    (WindowsOp, [types.tensor((5,), types.F64)], {"axes": (0, 0), "steps": (1, 1)}, types.tensor((3, 3), types.F32)),
+    (WindowsOp, [types.tensor((5,), types.F64)], {"axes": (0, 1), "steps": (1, 1)}, types.tensor((3, 3), types.F64)),
+    (WindowsOp, [types.tensor((-1,), types.F64)], {"axes": (0,), "steps": (1,)}, types.tensor((3,), types.F64)),
+    (OverlapOp, [types.tensor((3, 4), types.F64)], {"axes": (0, 0), "steps": (1, 0)}, types.tensor((5,), types.F64)),
+    (OverlapOp, [types.tensor((3, 3), types.I1)], {"axes": (0, 0), "steps": (1, 1)}, types.tensor((5,), types.I1)),
     (M.DimOp, [types.tensor((2,), types.F64)], {"axis": 1}, None),
     *((op, [types.tensor((2,), types.F64)], {"axes": (1,)}, None) for op in (R.SumOp, R.MaxOp, R.MinOp, ProdOp)),
     *(

@@ -1,0 +1,82 @@
+"""Reads: images and filters at random. Writes: times of convolutions and pooling, and of their gradients. Leaves: 0.
+
+The peer is PyTorch on one thread of the same processor, if it is installed.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import Any
+
+import numpy as np
+from harness import has, print_ratios, shortest
+
+import mlirad
+from mlirad import nn
+
+# batch, channels, height = width, results, kernel, stride, padding, groups
+LAYERS = {
+    "first layer of a digits net": (64, 1, 28, 16, 5, 1, 2, 1),
+    "second layer of a digits net": (64, 16, 14, 32, 3, 1, 1, 1),
+    "residual block, 56 x 56": (4, 64, 56, 64, 3, 1, 1, 1),
+    "residual block, 14 x 14": (4, 256, 14, 256, 3, 1, 1, 1),
+    "stride 2, 56 x 56": (4, 64, 56, 128, 3, 2, 1, 1),
+    "1 x 1, 28 x 28": (4, 128, 28, 128, 1, 1, 0, 1),
+    "7 x 7, stride 2, 3 channels": (2, 3, 112, 64, 7, 2, 3, 1),
+    "depthwise 3 x 3": (4, 64, 56, 64, 3, 1, 1, 64),
+}
+
+
+def compiled(stride: int, padding: int, groups: int) -> tuple[Any, Any]:
+    """The value and both gradients by mlirad."""
+
+    def loss(x, w, r):
+        return np.sum(nn.conv2d(x, w, stride, padding, groups=groups) * r)
+
+    value = mlirad.jit(lambda x, w: nn.conv2d(x, w, stride, padding, groups=groups))
+    return value, mlirad.grad(loss, argnums=(0, 1))
+
+
+def torch_contenders(x: np.ndarray, w: np.ndarray, r: np.ndarray, options: Any) -> tuple[Any, Any]:
+    """The value and both gradients by PyTorch."""
+    import torch  # pyright: ignore[reportMissingImports]  # optional
+
+    torch.set_num_threads(1)
+    stride, padding, groups = options
+    tx, tw, tr = (torch.from_numpy(each) for each in (x, w, r))
+    gx, gw = tx.clone().requires_grad_(), tw.clone().requires_grad_()
+
+    def value() -> Any:
+        with torch.no_grad():
+            return torch.nn.functional.conv2d(tx, tw, None, stride, padding, 1, groups)
+
+    def gradient() -> Any:
+        y = torch.nn.functional.conv2d(gx, gw, None, stride, padding, 1, groups)
+        return torch.autograd.grad((y * tr).sum(), (gx, gw))
+
+    return value, gradient
+
+
+def main(names: list[str]) -> int:
+    rng = np.random.default_rng(0)
+    for title, (batch, channels, size, results, kernel, stride, padding, groups) in LAYERS.items():
+        if names and not any(name in title for name in names):
+            continue
+        x = rng.standard_normal((batch, channels, size, size)).astype(np.float32)
+        w = rng.standard_normal((results, channels // groups, kernel, kernel)).astype(np.float32)
+        conv, gradient = compiled(stride, padding, groups)
+        r = rng.standard_normal(conv(x, w).shape).astype(np.float32)
+        work = 2 * r.size * w[0].size
+        values, gradients = {"mlirad": partial(conv, x, w)}, {"mlirad": partial(gradient, x, w, r)}
+        if has("torch"):
+            values["PyTorch"], gradients["PyTorch"] = torch_contenders(x, w, r, (stride, padding, groups))
+        for what, contenders, times in (("value", values, 1), ("value and gradients", gradients, 3)):
+            found = shortest(contenders, rounds=10, budget=3.0)
+            rate = times * work / found["mlirad"] * 1e-9
+            print_ratios(f"\n{title}, {what}: {rate:.1f} GFLOP/s", found)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Ops that layers of neural networks are made of."""

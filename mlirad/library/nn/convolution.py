@@ -1,0 +1,265 @@
+"""Convolutions, as neural networks call correlations: products of the windows of an image with a matrix of weights.
+
+An image at a time: the windows of one image stay in the caches. x is (batch, channels, ...) and w (results, channels /
+groups, ...) as in PyTorch; with the channels last, x is (batch, ..., channels) and w (..., channels / groups, results).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlirad.library.nn.geometry import (
+    is_channels_last,
+    padded,
+    paddings,
+    per_axis,
+    product,
+    require_rank,
+    window_counts,
+)
+from mlirad.library.nn.windowing import overlap, windows
+
+
+def conv1d(
+    x: Any,
+    w: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    *,
+    bias: Any = None,
+    layout: str = "NCW",
+) -> Any:
+    """The correlation of signals x (N, C, W) with filters w (O, C / groups, K), an array (N, O, W'); see conv2d."""
+    return _convolved(x, w, bias, stride, padding, dilation, groups, is_channels_last(layout, 1), 1)
+
+
+def conv2d(
+    x: Any,
+    w: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    *,
+    bias: Any = None,
+    layout: str = "NCHW",
+) -> Any:
+    """The correlation of images x (N, C, H, W) with filters w (O, C / groups, K, L), an array (N, O, H', W').
+
+    padding: a number, one for each axis, a pair for each axis, "valid" (none) or "same" (H' = H / stride, rounded up;
+    what is odd comes last). bias: (O,). layout="NHWC": x is (N, H, W, C), w (K, L, C / groups, O), the result
+    (N, H', W', O).
+    Raises ValueError and TypeError for arguments that do not fit.
+    """
+    return _convolved(x, w, bias, stride, padding, dilation, groups, is_channels_last(layout, 2), 2)
+
+
+def conv3d(
+    x: Any,
+    w: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    *,
+    bias: Any = None,
+    layout: str = "NCDHW",
+) -> Any:
+    """The correlation of volumes x (N, C, D, H, W) with filters w (O, C / groups, J, K, L); see conv2d."""
+    return _convolved(x, w, bias, stride, padding, dilation, groups, is_channels_last(layout, 3), 3)
+
+
+def conv_transpose1d(
+    x: Any,
+    w: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+    *,
+    bias: Any = None,
+) -> Any:
+    """The transpose of conv1d; see conv_transpose2d."""
+    return _transposed(x, w, bias, stride, padding, output_padding, groups, dilation, 1)
+
+
+def conv_transpose2d(
+    x: Any,
+    w: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+    *,
+    bias: Any = None,
+) -> Any:
+    """The transpose of conv2d: of images x (N, C, H, W) and filters w (C, O / groups, K, L), images (N, O, H', W').
+
+    H' = (H - 1) * stride - 2 * padding + dilation * (K - 1) + output_padding + 1, as in PyTorch.
+    """
+    return _transposed(x, w, bias, stride, padding, output_padding, groups, dilation, 2)
+
+
+def conv_transpose3d(
+    x: Any,
+    w: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+    *,
+    bias: Any = None,
+) -> Any:
+    """The transpose of conv3d; see conv_transpose2d."""
+    return _transposed(x, w, bias, stride, padding, output_padding, groups, dilation, 3)
+
+
+def _convolved(
+    x: Any,
+    w: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    is_last: bool,
+    rank: int,
+) -> Any:
+    x, w = np.asarray(x), np.asarray(w)
+    require_rank(x, rank + 2, "x")
+    require_rank(w, rank + 2, "w")
+    channels, depth, results = (
+        (x.shape[-1], w.shape[-2], w.shape[-1]) if is_last else (x.shape[1], w.shape[1], w.shape[0])
+    )
+    _require_groups(groups, channels, results)
+    if depth * groups != channels:
+        raise ValueError(f"w is for {depth} * {groups} channels, x has {channels}: {w.shape} and {x.shape}")
+    sizes, kernel = (x.shape[1:-1], w.shape[:-2]) if is_last else (x.shape[2:], w.shape[2:])
+    strides, dilations = per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation")
+    spans = tuple([dilations[axis] * (kernel[axis] - 1) + 1 for axis in range(rank)])
+    pads = paddings(padding, sizes, spans, strides)
+    counts = window_counts(sizes, pads, spans, strides)
+    images = padded(x, 1 if is_last else 2, pads, 0)
+    of_images = _channels_last if is_last else _channels_first
+    y = of_images(images, w, groups, depth, results, kernel, counts, strides, dilations)
+    if bias is None:
+        return y
+    _require_bias(bias, results)
+    return y + (bias if is_last else np.reshape(bias, (results,) + (1,) * rank))
+
+
+def _channels_first(
+    x: Any,
+    w: Any,
+    groups: int,
+    depth: int,
+    results: int,
+    kernel: tuple[int, ...],
+    counts: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+) -> Any:
+    spatial = tuple(range(2, 2 + len(kernel)))
+    terms, places = depth * product(kernel), product(counts)
+    weights = np.reshape(w.copy(), (groups, results // groups, terms))
+    y = np.empty((x.shape[0], groups, results // groups, places), np.result_type(x, w))
+    for n in range(x.shape[0]):
+        image = np.reshape(x[n].copy(), (groups, depth, *x.shape[2:]))
+        if terms != depth or image.shape[2:] != counts:
+            image = windows(
+                image, (0, 1, *spatial, *spatial), (1, 1, *dilations, *strides), (groups, depth, *kernel, *counts)
+            )
+        y[n] = weights @ np.reshape(image, (groups, terms, places))
+    return np.reshape(y, (x.shape[0], results, *counts))
+
+
+def _channels_last(
+    x: Any,
+    w: Any,
+    groups: int,
+    depth: int,
+    results: int,
+    kernel: tuple[int, ...],
+    counts: tuple[int, ...],
+    strides: tuple[int, ...],
+    dilations: tuple[int, ...],
+) -> Any:
+    rank = len(kernel)
+    spatial = tuple(range(rank))
+    terms, places = depth * product(kernel), product(counts)
+    weights = np.swapaxes(np.reshape(w.copy(), (terms, groups, results // groups)), 0, 1)
+    y = np.empty((x.shape[0], places, groups, results // groups), np.result_type(x, w))
+    for n in range(x.shape[0]):
+        image = np.reshape(x[n].copy(), (*x.shape[1:-1], groups, depth))
+        image = windows(
+            image,
+            (rank, *spatial, *spatial, rank + 1),
+            (1, *strides, *dilations, 1),
+            (groups, *counts, *kernel, depth),
+        )
+        y[n] = np.swapaxes(np.reshape(image, (groups, places, terms)) @ weights, 0, 1)
+    return np.reshape(y, (x.shape[0], *counts, results))
+
+
+def _transposed(
+    x: Any,
+    w: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
+    rank: int,
+) -> Any:
+    x, w = np.asarray(x), np.asarray(w)
+    require_rank(x, rank + 2, "x")
+    require_rank(w, rank + 2, "w")
+    channels, depth, results = x.shape[1], w.shape[0], w.shape[1] * groups
+    _require_groups(groups, channels, results)
+    if depth != channels:
+        raise ValueError(f"w is for {depth} channels, x has {channels}: {w.shape} and {x.shape}")
+    sizes, kernel = x.shape[2:], w.shape[2:]
+    strides, dilations = per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation")
+    pads, more = per_axis(padding, rank, "padding", 0), per_axis(output_padding, rank, "output_padding", 0)
+    whole = tuple([(sizes[a] - 1) * strides[a] + dilations[a] * (kernel[a] - 1) + 1 + more[a] for a in range(rank)])
+    shape = tuple([whole[axis] - 2 * pads[axis] for axis in range(rank)])
+    if min(shape) < 1:
+        raise ValueError(f"nothing is left of results of shape {whole} without the padding {pads}")
+    for axis in range(rank):
+        if more[axis] >= max(strides[axis], dilations[axis]):
+            raise ValueError(f"output_padding {more} must be smaller than the stride or the dilation")
+    inner = (slice(None), *[slice(pads[axis], pads[axis] + shape[axis]) for axis in range(rank)])
+    spatial, terms = tuple(range(2, 2 + rank)), results // groups * product(kernel)
+    weights = np.swapaxes(np.reshape(w.copy(), (groups, channels // groups, terms)), 1, 2)
+    y = np.empty((x.shape[0], results, *shape), np.result_type(x, w))
+    for n in range(x.shape[0]):
+        parts = weights @ np.reshape(x[n].copy(), (groups, channels // groups, product(sizes)))
+        image = overlap(
+            np.reshape(parts, (groups, results // groups, *kernel, *sizes)),
+            (0, 1, *spatial, *spatial),
+            (1, 1, *dilations, *strides),
+            (groups, results // groups, *whole),
+        )
+        y[n] = np.reshape(image, (results, *whole))[inner]
+    if bias is None:
+        return y
+    _require_bias(bias, results)
+    return y + np.reshape(bias, (results,) + (1,) * rank)
+
+
+def _require_groups(groups: Any, channels: int, results: int) -> None:
+    if not isinstance(groups, (int, np.integer)) or groups < 1 or channels % groups or results % groups:
+        raise ValueError(f"{channels} channels and {results} results are not in {groups!r} groups of equal size")
+
+
+def _require_bias(bias: Any, results: int) -> None:
+    if np.shape(bias) != (results,):
+        raise ValueError(f"bias must have the shape ({results},), not {np.shape(bias)}")

@@ -1,0 +1,192 @@
+"""Pooling: the largest element or the mean of each window. Elements that tie for the largest share the derivative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mlirad.library.nn.geometry import is_channels_last, padded, per_axis, require_rank
+from mlirad.library.nn.windowing import windows
+
+
+def max_pool1d(
+    x: Any, size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, *, layout: str = "NCW"
+) -> Any:
+    """The largest elements of windows of signals x (N, C, W); see max_pool2d."""
+    return _max_pool(x, size, stride, padding, ceil_mode, is_channels_last(layout, 1), 1)
+
+
+def max_pool2d(
+    x: Any, size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, *, layout: str = "NCHW"
+) -> Any:
+    """The largest elements of windows of images x (N, C, H, W), or (N, H, W, C) with layout="NHWC".
+
+    stride: by default the size. padding: at most half the size; no element of it is ever the largest. ceil_mode:
+    whether a last window may reach beyond the image, as in PyTorch.
+
+    Raises ValueError and TypeError for what does not fit.
+    """
+    return _max_pool(x, size, stride, padding, ceil_mode, is_channels_last(layout, 2), 2)
+
+
+def max_pool3d(
+    x: Any, size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False, *, layout: str = "NCDHW"
+) -> Any:
+    """The largest elements of windows of volumes x (N, C, D, H, W); see max_pool2d."""
+    return _max_pool(x, size, stride, padding, ceil_mode, is_channels_last(layout, 3), 3)
+
+
+def avg_pool1d(
+    x: Any,
+    size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    *,
+    layout: str = "NCW",
+) -> Any:
+    """The means of windows of signals x (N, C, W); see avg_pool2d."""
+    return _avg_pool(x, size, stride, padding, ceil_mode, count_include_pad, is_channels_last(layout, 1), 1)
+
+
+def avg_pool2d(
+    x: Any,
+    size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    *,
+    layout: str = "NCHW",
+) -> Any:
+    """The means of windows of images x (N, C, H, W), or (N, H, W, C) with layout="NHWC"; see max_pool2d.
+
+    count_include_pad: whether the zeros of the padding count; what ceil_mode adds behind it never does, as in PyTorch.
+    """
+    return _avg_pool(x, size, stride, padding, ceil_mode, count_include_pad, is_channels_last(layout, 2), 2)
+
+
+def avg_pool3d(
+    x: Any,
+    size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    *,
+    layout: str = "NCDHW",
+) -> Any:
+    """The means of windows of volumes x (N, C, D, H, W); see avg_pool2d."""
+    return _avg_pool(x, size, stride, padding, ceil_mode, count_include_pad, is_channels_last(layout, 3), 3)
+
+
+def _max_pool(x: Any, size: Any, stride: Any, padding: Any, ceil_mode: bool, is_last: bool, rank: int) -> Any:
+    x = np.asarray(x)
+    require_rank(x, rank + 2, "x")
+    lengths = x.shape[1:-1] if is_last else x.shape[2:]
+    sizes, strides, lows = _options(size, stride, padding, rank)
+    counts = _counts(lengths, sizes, strides, lows, ceil_mode)
+    least = -np.inf if x.dtype.kind == "f" else False if x.dtype.kind == "b" else np.iinfo(x.dtype).min
+    images = padded(x, 1 if is_last else 2, _pads(lengths, sizes, strides, lows, counts), least)
+    y = np.empty((x.shape[0], *_shape(counts, x, is_last)), x.dtype)
+    for n in range(x.shape[0]):
+        y[n] = np.max(_windows_of(images[n], sizes, strides, counts, is_last), axis=tuple(range(rank)))
+    return y
+
+
+def _avg_pool(
+    x: Any, size: Any, stride: Any, padding: Any, ceil_mode: bool, include: bool, is_last: bool, rank: int
+) -> Any:
+    x = np.asarray(x)
+    require_rank(x, rank + 2, "x")
+    lengths = x.shape[1:-1] if is_last else x.shape[2:]
+    sizes, strides, lows = _options(size, stride, padding, rank)
+    counts = _counts(lengths, sizes, strides, lows, ceil_mode)
+    images = padded(x, 1 if is_last else 2, _pads(lengths, sizes, strides, lows, counts), 0)
+    numbers = _numbers(lengths, sizes, strides, lows, counts, include)
+    y = np.empty(
+        (x.shape[0], *_shape(counts, x, is_last)), np.result_type(x, np.float32) if x.dtype.kind == "f" else float
+    )
+    divisors = np.reshape(np.array(numbers, y.dtype), (*counts, 1) if is_last else counts)
+    for n in range(x.shape[0]):
+        sums = np.sum(_windows_of(images[n], sizes, strides, counts, is_last), axis=tuple(range(rank)))
+        y[n] = sums / divisors
+    return y
+
+
+def _windows_of(
+    image: Any, sizes: tuple[int, ...], strides: tuple[int, ...], counts: tuple[int, ...], is_last: bool
+) -> Any:
+    """The windows of an image, their own axes first."""
+    rank = len(sizes)
+    axes = tuple(range(rank)) if is_last else tuple(range(1, rank + 1))
+    ones = (1,) * rank
+    if is_last:
+        return windows(image, (*axes, *axes, rank), (*ones, *strides, 1), (*sizes, *counts, image.shape[-1]))
+    return windows(image, (*axes, 0, *axes), (*ones, 1, *strides), (*sizes, image.shape[0], *counts))
+
+
+def _shape(counts: tuple[int, ...], x: Any, is_last: bool) -> tuple[int, ...]:
+    return (*counts, x.shape[-1]) if is_last else (x.shape[1], *counts)
+
+
+def _options(size: Any, stride: Any, padding: Any, rank: int) -> tuple[tuple[int, ...], ...]:
+    sizes = per_axis(size, rank, "size")
+    strides = sizes if stride is None else per_axis(stride, rank, "stride")
+    lows = per_axis(padding, rank, "padding", 0)
+    for axis in range(rank):
+        if 2 * lows[axis] > sizes[axis]:
+            raise ValueError(f"padding must be at most half the size: {lows} for {sizes}")
+    return sizes, strides, lows
+
+
+def _counts(
+    lengths: tuple[int, ...], sizes: tuple[int, ...], strides: tuple[int, ...], lows: tuple[int, ...], ceil_mode: bool
+) -> tuple[int, ...]:
+    """How many windows there are along each axis: each begins in the image, or before it."""
+    found = []
+    for axis in range(len(sizes)):
+        room, step = lengths[axis] + 2 * lows[axis] - sizes[axis], strides[axis]
+        count = (room + (step - 1 if ceil_mode else 0)) // step + 1
+        if ceil_mode and (count - 1) * step >= lengths[axis] + lows[axis]:
+            count = count - 1
+        if count < 1:
+            raise ValueError(f"windows of size {sizes} do not fit in {lengths} with the padding {lows}")
+        found = [*found, count]
+    return tuple(found)
+
+
+def _pads(
+    lengths: tuple[int, ...],
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    lows: tuple[int, ...],
+    counts: tuple[int, ...],
+) -> tuple[tuple[int, int], ...]:
+    """What the windows need before and behind each axis."""
+    return tuple(
+        [(lows[a], max((counts[a] - 1) * strides[a] + sizes[a] - lengths[a] - lows[a], 0)) for a in range(len(sizes))]
+    )
+
+
+def _numbers(
+    lengths: tuple[int, ...],
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    lows: tuple[int, ...],
+    counts: tuple[int, ...],
+    include: bool,
+) -> Any:
+    """By how many elements the sum of each window is divided, in row-major order."""
+    numbers = [1]
+    for axis in range(len(sizes)):
+        margin = lows[axis] if include else 0
+        along = []
+        for place in range(counts[axis]):
+            start = place * strides[axis] - lows[axis]
+            end = min(start + sizes[axis], lengths[axis] + margin)
+            along = [*along, end - max(start, -margin)]
+        numbers = [one * other for one in numbers for other in along]
+    return numbers

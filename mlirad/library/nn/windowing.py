@@ -1,0 +1,51 @@
+"""Arrays seen as windows, and windows added up: the two movements that convolutions and pooling are made of.
+
+An array y of windows of x has the element x[i] where the index i[a] along axis a is the sum of `steps[r] * j[r]` over
+the axes r of y with `axes[r] == a`; j is the place in y. Both are primitives: the compiler has an op for each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+
+def windows(x: Any, axes: tuple[int, ...], steps: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    """The windows of x, an array of that shape: windows(x, (0, 0), (1, 1), (3, 4)) has x[i + j] at [i, j].
+
+    Raises ValueError if they reach beyond x.
+    """
+    return _view(np.asarray(x), axes, steps, shape).copy()
+
+
+def overlap(y: Any, axes: tuple[int, ...], steps: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    """An array x of that shape, of zeros to which every element of y is added where windows(x, ...) reads it."""
+    x = np.zeros(shape, y.dtype)
+    view = _view(x, axes, steps, y.shape)
+    inner = [r for r, axis in enumerate(axes) if axes.index(axis) == r]  # one axis of y for each axis of x
+    outer = [r for r in range(y.ndim) if r not in inner]
+    for place in np.ndindex(*[y.shape[r] for r in outer]):
+        index: list[Any] = [slice(None)] * y.ndim
+        for r, at in zip(outer, place, strict=True):
+            index[r] = at
+        view[tuple(index)] += y[tuple(index)]
+    return x
+
+
+def check_windows(
+    source: tuple[int, ...], axes: tuple[int, ...], steps: tuple[int, ...], shape: tuple[int, ...]
+) -> None:
+    """Raises ValueError unless an array of shape `source` has windows of that shape."""
+    if not len(axes) == len(steps) == len(shape) or set(axes) != set(range(len(source))) or min(steps, default=1) < 1:
+        raise ValueError(f"windows of axes {axes} and steps {steps} in shape {shape}, of an array of shape {source}")
+    for axis, size in enumerate(source):
+        last = sum(step * (n - 1) for at, step, n in zip(axes, steps, shape, strict=True) if at == axis)
+        if last >= size and 0 not in shape:
+            raise ValueError(f"windows reach place {last} of axis {axis}, of size {size}")
+
+
+def _view(x: Any, axes: tuple[int, ...], steps: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    check_windows(x.shape, axes, steps, shape)
+    return as_strided(x, shape, [x.strides[axis] * step for axis, step in zip(axes, steps, strict=True)])
