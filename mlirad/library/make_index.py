@@ -40,8 +40,13 @@ def index() -> str:
                 if name in places:
                     raise ValueError(f"{name} is spelled by {places[name]} and by {place}")
                 places[name] = place
-    lines = "".join(f'    "{name}": "{place}",\n' for name, place in sorted(places.items()))
-    return f"{HEADER}FUNCTIONS: dict[str, str] = {{\n{lines}}}\n"
+    methods = {name for name in places if name.startswith(tuple(_CLASSES.values()))}
+    return HEADER + _table("FUNCTIONS", places, set(places) - methods) + "\n" + _table("METHODS", places, methods)
+
+
+def _table(title: str, places: dict[str, str], names: set[str]) -> str:
+    lines = "".join(f'    "{name}": "{places[name]}",\n' for name in sorted(names))
+    return f"{title}: dict[str, str] = {{\n{lines}}}\n"
 
 
 if __name__ == "__main__":

@@ -19,13 +19,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mlirad.library.index import FUNCTIONS
+from mlirad.library.index import FUNCTIONS, METHODS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FOLDER = str(Path(__file__).parent)
 _CLASSES: dict[str, type] = {"numpy.ndarray": np.ndarray, "numpy.ufunc": np.ufunc}
-_MODULES = tuple(sorted({name.rpartition(".")[0] for name in FUNCTIONS} - set(_CLASSES)))
+_MODULES = tuple(sorted({name.rpartition(".")[0] for name in FUNCTIONS}))
 
 
 def spells(*names: str, method: str | None = None, ufunc_method: str | None = None) -> Callable[[F], F]:
@@ -54,7 +54,7 @@ def unbound(called: Any) -> tuple[Any, tuple[Any, ...]]:
 
 def methods() -> Iterator[str]:
     """The names of the methods of arrays that are in the library."""
-    return (name.removeprefix("numpy.ndarray.") for name in FUNCTIONS if name.startswith("numpy.ndarray."))
+    return (name.removeprefix("numpy.ndarray.") for name in METHODS if name.startswith("numpy.ndarray."))
 
 
 def spelled() -> Iterator[Any]:
@@ -71,7 +71,7 @@ def is_in_library(filename: str) -> bool:
 @cache
 def _by_object(modules: tuple[str, ...]) -> dict[int, tuple[Any, str]]:
     found: dict[int, tuple[Any, str]] = {}
-    for name, place in FUNCTIONS.items():
+    for name, place in (FUNCTIONS | METHODS).items():
         owner, _, short = name.rpartition(".")
         home = _CLASSES.get(owner) or (sys.modules[owner] if owner in modules else None)
         called = getattr(home, short, None)

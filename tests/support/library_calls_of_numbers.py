@@ -10,6 +10,41 @@ import numpy
 np: Any = numpy  # whose types would refuse the calls that raise an exception
 
 CALLS: dict[str, list[Callable[[Any], Any]]] = {
+    "numpy.mean": [
+        lambda a: np.mean(a, axis=1),
+        lambda a: np.mean(a, keepdims=True) + np.mean(a) + a.mean((0, 1)) + a.mean(()),
+        lambda a: np.mean(a, 0, np.float32, where=a > 0.2),
+        lambda a: a.mean(-1, int, keepdims=True),
+        lambda a: np.mean(a, dtype=bool),
+        lambda a: (np.mean(2.5), np.mean(3), np.mean([1, 2]), np.mean(a.dtype.type(1), keepdims=True)),
+        lambda a: np.mean(a, axis=2),
+        lambda a: np.mean(2.5, axis=0),
+        lambda a: np.mean(a, axis=(0, 0)),
+        lambda a: np.mean(a, axis=1.0),
+        lambda a: np.mean(a, where=[True, False]),
+    ],
+    "numpy.var": [
+        lambda a: np.var(a, axis=0, ddof=1) + np.var(a),
+        lambda a: np.var(a, (0, -1), keepdims=True) + a.var(1, None, None, 2, keepdims=True),
+        lambda a: np.var(a, 1, np.float32, ddof=0.5, where=a > 0.2),
+        lambda a: np.var(a, dtype=np.float64, ddof=99) + a.var(()),
+        lambda a: np.var(a[:, :1], 1),
+        lambda a: (np.var(2.5), np.var(3, keepdims=True), np.var([1, 2, 3.5], ddof=1)),
+        lambda a: np.var(a, axis=-3),
+    ],
+    "numpy.std": [
+        lambda a: np.std(a, ddof=1) + a.std(1, keepdims=True),
+        lambda a: np.std(a, 0, np.float64, keepdims=True, where=a[:, :1] > 0),
+        lambda a: np.std(a, axis=0, dtype=int),
+        lambda a: np.std(a * 10, dtype=int),
+        lambda a: (np.std(2.5), np.std(a.dtype.type(1))),
+    ],
+    "numpy.count_nonzero": [
+        lambda a: a * np.count_nonzero(a, axis=0),
+        lambda a: (np.count_nonzero(np.where(a > 0, np.nan, 0.0)), np.count_nonzero(a, (0, 1), keepdims=True)),
+        lambda a: (np.count_nonzero(3), np.count_nonzero([1, 0], 0)),
+        lambda a: np.count_nonzero(a, axis=2),
+    ],
     "numpy.cross": [
         lambda a: np.cross(a[:, :3], a[:, 1:]),
         lambda a: np.cross(a[:, :2], a[:, 1:4]),

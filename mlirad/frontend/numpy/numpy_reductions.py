@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, apply, emit, where
+from mlirad.dialect.core.expr import Expr, emit, where
 from mlirad.dialect.core.op import NdOp, op_classes
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.movement import broadcast_like, reshape
 from mlirad.dialect.ops.reduction import MaxOp, MinOp, ReductionOp, SumOp
-from mlirad.errors import StaticValueError, UnsupportedSyntaxError
+from mlirad.errors import StaticValueError
 from mlirad.frontend.numpy import declarations, numpy_elementwise
 from mlirad.frontend.numpy.declarations import compiles
 from mlirad.frontend.numpy.numpy_elementwise import OF_BOOLS, truths
@@ -32,14 +32,12 @@ from mlirad.frontend.values.sizes import (
     Size,
     filled,
     is_static,
-    number,
     of_shape,
     shape_of,
-    stretched,
     value_of,
 )
 from mlirad.frontend.values.sizes import total as size_of
-from mlirad.frontend.values.traced import Traced, as_operand, as_traced, cast, origins_of, require_static
+from mlirad.frontend.values.traced import Traced, as_traced, cast, origins_of, require_static
 
 
 def _axes(axis: Any, x: Traced) -> tuple[int, ...]:
@@ -157,99 +155,6 @@ def _masked(expr: Expr, mask: Any, otherwise: Any) -> Expr:
     return where(truths(as_traced(mask), shape_of(expr)), expr, otherwise)
 
 
-@compiles(np.mean, method="mean")
-def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True) -> Traced:
-    x = as_traced(a)
-    target = nep50.result_dtype(np.mean, x.dtype) if dtype is None else nep50.dtype_of(dtype)
-    if target.kind == "b":
-        return any_(a, axis, keepdims=keepdims, where=where)
-    axes = _axes(axis, x)
-    element = types.from_dtype(target)
-    total = _reduced(SumOp, _masked(cast_expr(_expr(x), element), where, 0), axes, keepdims)
-    if target.kind == "f":
-        return _result(total / _number_of(x, where, axes, keepdims, element), x)
-    quotient = cast_expr(total, types.F64) / _number_of(x, where, axes, keepdims, types.F64)
-    return _result(cast_expr(quotient, element), x)
-
-
-def _number_of(x: Traced, where: Any, axes: tuple[int, ...], keepdims: bool, element: Any) -> float | Expr:
-    """How many elements are reduced to one, as a number of a type."""
-    if where is True:
-        return number(_count(x, axes), element)
-    return _reduced(SumOp, cast_expr(truths(as_operand(where), x.shape), element), axes, keepdims)
-
-
-def _deviations(
-    function: Any, a: Any, axis: Any, dtype: Any, ddof: Any, keepdims: bool, where: Any, mean: Any, correction: Any
-) -> tuple[Traced, Expr]:
-    """The value, and its variance: the mean of the squared distances to the mean."""
-    if correction is not _GIVEN_NONE:
-        if ddof != 0:
-            raise StaticValueError("ddof and correction can't be provided simultaneously.")
-        ddof = correction
-    x = as_traced(a)
-    require_static(ddof, "ddof")
-    axes = _axes(axis, x)
-    target = nep50.result_dtype(function, x.dtype) if dtype is None else nep50.dtype_of(dtype)
-    if target.kind != "f":
-        raise UnsupportedSyntaxError(f"np.{function.__name__}(dtype={target}) is not supported", hint="use a float")
-    expr = cast_expr(_expr(x), types.from_dtype(target))
-    count = _number_of(x, where, axes, keepdims, expr.element)
-    if mean is _GIVEN_NONE:
-        total = _reduced(SumOp, _masked(expr, where, 0.0), axes, keepdims=True)
-        centre = total / _number_of(x, where, axes, True, expr.element)
-    else:
-        centre = cast_expr(_expr(as_traced(mean)), expr.element)
-    distance = expr - stretched(centre, x.shape)
-    if where is True and mean is _GIVEN_NONE:
-        distance = of_several(distance, count)
-    degrees = max(count - ddof, 0.0) if isinstance(count, float) else apply(np.maximum, count - float(ddof), 0.0)
-    return x, _reduced(SumOp, _masked(distance * distance, where, 0.0), axes, keepdims) / degrees
-
-
-def of_several(distance: Expr, count: float | Expr) -> Expr:
-    """The distances of so many numbers to their mean. For one number it is 0 (nan if the number is not finite): a
-    constant, as the derivative of the square root would be 0 times infinity."""
-    if isinstance(count, float) and count != 1.0:
-        return distance
-    shape = shape_of(distance)
-    zero, nan = (filled(value, shape, distance.element) for value in (0.0, np.nan))
-    of_one = where(apply(np.equal, distance, zero), zero, nan)
-    return of_one if isinstance(count, float) else where(apply(np.equal, count, 1.0), of_one, distance)
-
-
-@compiles(np.var, method="var")
-def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    *,
-    ddof: Any = 0,
-    keepdims: bool = False,
-    where: Any = True,
-    mean: Any = _GIVEN_NONE,
-    correction: Any = _GIVEN_NONE,
-) -> Traced:
-    x, variance = _deviations(np.var, a, axis, dtype, ddof, keepdims, where, mean, correction)
-    return _result(variance, x)
-
-
-@compiles(np.std, method="std")
-def std(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    *,
-    ddof: Any = 0,
-    keepdims: bool = False,
-    where: Any = True,
-    mean: Any = _GIVEN_NONE,
-    correction: Any = _GIVEN_NONE,
-) -> Traced:
-    x, variance = _deviations(np.std, a, axis, dtype, ddof, keepdims, where, mean, correction)
-    return _result(apply(np.sqrt, variance), x)
-
-
 def _quantifier(op_class: type[NdOp], of_nothing: bool) -> Callable[..., Traced]:
     """any is the largest, all the smallest of the truths."""
 
@@ -273,12 +178,6 @@ def _quantifier(op_class: type[NdOp], of_nothing: bool) -> Callable[..., Traced]
 
 any_ = compiles(np.any, method="any", reduces=[np.logical_or])(_quantifier(MaxOp, of_nothing=False))
 all_ = compiles(np.all, method="all", reduces=[np.logical_and])(_quantifier(MinOp, of_nothing=True))
-
-
-@compiles(np.count_nonzero)
-def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Traced:
-    x = as_traced(a)
-    return _result(_reduced(SumOp, cast_expr(truths(x, x.shape), types.I64), _axes_of_ufunc(axis, x), keepdims), x)
 
 
 def _place_of(op_class: type[NdOp], name: str) -> Callable[..., Traced]:

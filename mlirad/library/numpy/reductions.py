@@ -1,4 +1,4 @@
-"""Reductions that are written with NumPy's other reductions, comparisons of whole arrays among them."""
+"""Reductions that are written with NumPy's other reductions: means, variances, comparisons of whole arrays."""
 
 from __future__ import annotations
 
@@ -12,6 +12,75 @@ from mlirad.library.spells import spells
 @spells("numpy.ptp")
 def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     return np.max(a, axis=axis, keepdims=keepdims) - np.min(a, axis=axis, keepdims=keepdims)
+
+
+@spells("numpy.mean", method="mean")
+def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True) -> Any:
+    x = np.asarray(a)
+    total = np.sum(x, axis, _dtype_of_mean(x, dtype), keepdims=keepdims, where=where)
+    return (total / _count(x, axis, keepdims, where)).astype(total.dtype)
+
+
+def _dtype_of_mean(x: Any, dtype: Any) -> Any:
+    return np.float64 if dtype is None and x.dtype.kind in "iub" else dtype
+
+
+def _count(x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
+    """How many elements are reduced to one."""
+    if where is True:
+        return np.size(x, axis)
+    return np.sum(np.broadcast_to(where, x.shape), axis, np.int64, keepdims=keepdims)
+
+
+@spells("numpy.var", method="var")
+def var(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    if correction is not None:
+        if ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    x = np.asarray(a)
+    centre = np.mean(x, axis, dtype, keepdims=True, where=where) if mean is None else mean
+    distance = x - centre
+    if mean is None and distance.dtype == centre.dtype:
+        # The distance of one number to itself is 0, or nan, whatever the number is: a constant, since the derivative of
+        # a square root would be 0 times infinity.
+        distance = np.where(_count(x, axis, True, where) == 1, np.trunc(distance), distance)
+    total = np.sum(distance * distance, axis, _dtype_of_mean(x, dtype), keepdims=keepdims, where=where)
+    count = _count(x, axis, keepdims, where) - ddof
+    return (total / (max(count, 0) if where is True else np.maximum(count, 0))).astype(total.dtype)
+
+
+@spells("numpy.std", method="std")
+def std(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    ddof: Any = 0,
+    keepdims: bool = False,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Any:
+    variance = np.var(a, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean, correction=correction)
+    if variance.ndim > 0 and variance.dtype.kind != "f":
+        raise TypeError(f"Cannot cast ufunc 'sqrt' output to {variance.dtype!r} with casting rule 'same_kind'")
+    return np.sqrt(variance).astype(variance.dtype)
+
+
+@spells("numpy.count_nonzero")
+def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+    return np.sum(np.asarray(a).astype(bool), axis, np.int64, keepdims=keepdims)
 
 
 @spells("numpy.isclose")

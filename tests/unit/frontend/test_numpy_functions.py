@@ -54,7 +54,7 @@ def calls_of(names):
 AXES = [None, 0, 1, -1, (0, 1), ()]
 
 
-@pytest.mark.parametrize(("name", "function"), calls_of(["sum", "mean", "max", "min", "var", "std", "any", "all"]))
+@pytest.mark.parametrize(("name", "function"), calls_of(["sum", "max", "min", "any", "all"]))
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_reductions(name, function, keepdims):
     for x in (M, F, Z, I4, B):
@@ -76,11 +76,6 @@ def test_more_of_reductions():
     agrees(lambda a: np.sum(a, dtype=np.float32), M)
     agrees(lambda a: np.sum(a, dtype=float), Z)
     agrees(lambda a, w: np.sum(a, where=w), X, X > 0, rtol=1e-12)
-    agrees(lambda a: np.mean(a, dtype=np.float64), F, rtol=1e-6)
-    agrees(lambda a: np.var(a, axis=1, ddof=1), M, rtol=1e-12)
-    agrees(lambda a: np.std(a, ddof=2), Z, rtol=1e-12)
-    agrees(lambda a: np.count_nonzero(a, axis=0), Z)
-    agrees(np.count_nonzero, B)
     agrees(np.amax, NAN)
     agrees(np.sum, Known([1, 2.0]))
     agrees(lambda a, b: of(np.sum)([a, b]), X, X, rtol=1e-12)
@@ -434,7 +429,7 @@ def test_builtins():
             agrees(of(function) if function is abs else of(function, 2), x)
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "max", "min", "var", "std", "any", "all", "argmax", "flatten"])
+@pytest.mark.parametrize("name", ["sum", "max", "min", "any", "all", "argmax", "flatten"])
 def test_methods(name):
     for x in (M, Z):
         agrees(
