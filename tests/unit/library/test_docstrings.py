@@ -36,6 +36,7 @@ REFUSED = {
     r"np\.polyder\(p, |np\.poly1d": "np.poly1d",
     r"\.view\(": "arrays read in another dtype",
     r"np\.linalg\.det": "linear algebra",
+    r"np\.(gcd|lcm)\.reduce": "reductions by divisors",
 }
 
 
