@@ -1,7 +1,8 @@
 """mlirad: plain NumPy in, native gradients out.
 
 @mlirad.jit                      compile a NumPy function, loops, branches and in-place updates included
-mlirad.grad(f)(x)                its gradient, native too; value_and_grad, vjp, jvp, vmap
+mlirad.grad(f)(x)                its gradient, native too; value_and_grad, vjp, jvp, jacfwd, jacrev, hessian, hvp
+mlirad.vmap(f)(xs)               f of each lane of its arguments
 f.lower(x).as_text("autodiff")   the IR at any stage
 mlirad.set_num_threads(n)        how many threads share the work of @mlirad.jit(parallel=True)
 """
@@ -19,7 +20,7 @@ from mlirad.errors import (
     TargetError,
     UnsupportedSyntaxError,
 )
-from mlirad.jit.transforms import grad, jit, jvp, value_and_grad, vjp, vmap
+from mlirad.jit.transforms import grad, hessian, hvp, jacfwd, jacrev, jit, jvp, value_and_grad, vjp, vmap
 from mlirad.requests import checkpointed
 from mlirad.threads import get_num_threads, set_num_threads
 
@@ -46,6 +47,10 @@ __all__ = [
     "checkpointed",
     "get_num_threads",
     "grad",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacrev",
     "jit",
     "jvp",
     "nn",

@@ -80,10 +80,8 @@ class Grad(Request):
 
     @property
     def summary(self) -> str:
-        one = isinstance(self.argnums, int)
-        listed = str(self.argnums) if isinstance(self.argnums, int) else ", ".join(map(str, self.argnums))
         what = "The value and the gradient" if self.with_value else "The gradient"
-        return f"{what} of {name_of(self.function)} with respect to argument{'' if one else 's'} {listed}."
+        return f"{what} of {name_of(self.function)} with respect to {listed(self.argnums)}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +96,47 @@ class Jvp(Request):
     @property
     def summary(self) -> str:
         return f"The value of {name_of(self.function)} and its derivative along tangents."
+
+
+@dataclass(frozen=True, eq=False)
+class Hvp(Jvp):
+    """Called with (primals, tangents); gives the tangents of the gradients with respect to the primals."""
+
+    @property
+    def summary(self) -> str:
+        return f"The Hessian of {name_of(self.function)} times tangents."
+
+
+@dataclass(frozen=True, eq=False)
+class Jacobian(Request):
+    """All derivatives of a function with respect to the arguments `argnums`: in forward mode, or in reverse mode.
+
+    For each leaf of the result, what `Grad` gives; has_aux: the function returns (value, aux).
+    """
+
+    argnums: int | tuple[int, ...] = 0
+    has_aux: bool = False
+    is_forward: bool = True
+
+    @property
+    def __name__(self) -> str:
+        return f"{'jacfwd' if self.is_forward else 'jacrev'}({name_of(self.function)})"
+
+    @property
+    def summary(self) -> str:
+        return f"The Jacobian of {name_of(self.function)} with respect to {listed(self.argnums)}."
+
+
+@dataclass(frozen=True, eq=False)
+class Hessian(Request):
+    """All second derivatives of a function with respect to the arguments `argnums`."""
+
+    argnums: int | tuple[int, ...] = 0
+    has_aux: bool = False
+
+    @property
+    def summary(self) -> str:
+        return f"The Hessian of {name_of(self.function)} with respect to {listed(self.argnums)}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +186,11 @@ class Vmap(Request):
     @property
     def summary(self) -> str:
         return f"{name_of(self.function)} of each lane of its arguments, the results stacked."
+
+
+def listed(argnums: int | tuple[int, ...]) -> str:
+    """Arguments, in a sentence."""
+    return f"argument {argnums}" if isinstance(argnums, int) else f"arguments {', '.join(map(str, argnums))}"
 
 
 def plain(function: Any) -> Any:

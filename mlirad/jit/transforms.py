@@ -188,6 +188,77 @@ def value_and_grad(
     return kernel_of(request, _options(value_and_grad, options, _inherited(function)))
 
 
+@_stands_for(partial(requests.Jacobian, is_forward=True))
+def jacfwd(
+    function: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    grad_position: int | Sequence[int] | None = None,
+    **options: Any,
+) -> Kernel:
+    """The Jacobian of a function, in forward mode: by the tangents of each number of the arguments.
+
+    For each array or number of the result, in its structure, there is what `grad` gives for a scalar: with argnums an
+    int an array of the shape of the result followed by that of the argument (in the structure of the argument, if that
+    is a container), with a tuple a tuple of those. It costs about as much as a call of `jvp` for each number of the
+    arguments: `jacrev` is better where the results have fewer. has_aux: the function returns (value, aux), and the
+    result is (Jacobian, aux). options: as of `jit`.
+
+    Raises mlirad.DifferentiationError (a TypeError), at the place in the source, for results and arguments that are
+    not of floats.
+    """
+    request = requests.Jacobian(requests.plain(_callable(function)), _argnums(argnums, grad_position), has_aux, True)
+    return kernel_of(request, _options(jacfwd, options, _inherited(function)))
+
+
+@_stands_for(partial(requests.Jacobian, is_forward=False))
+def jacrev(
+    function: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    grad_position: int | Sequence[int] | None = None,
+    **options: Any,
+) -> Kernel:
+    """The Jacobian of a function, in reverse mode: by the cotangents of each number of the result.
+
+    See `jacfwd`, which gives the same. The forward sweep runs once, the reverse sweep for each number of the result.
+    """
+    request = requests.Jacobian(requests.plain(_callable(function)), _argnums(argnums, grad_position), has_aux, False)
+    return kernel_of(request, _options(jacrev, options, _inherited(function)))
+
+
+@_stands_for(requests.Hessian)
+def hessian(
+    function: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    grad_position: int | Sequence[int] | None = None,
+    **options: Any,
+) -> Kernel:
+    """The second derivatives of a function: the Jacobian, in forward mode, of its Jacobian in reverse mode.
+
+    Of a scalar function of an array of shape s it is an array of shape s + s. Otherwise see `jacfwd`: with a tuple of
+    argnums it is a tuple of tuples.
+    """
+    request = requests.Hessian(requests.plain(_callable(function)), _argnums(argnums, grad_position), has_aux)
+    return kernel_of(request, _options(hessian, options, _inherited(function)))
+
+
+@_stands_for(requests.Hvp)
+def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+    """The Hessian of a scalar function at `primals` times `tangents`: a tuple, with an item for each primal.
+
+    Forward over reverse, in a few times the time of a gradient; the Hessian itself is never made. primals, tangents: as
+    of `jvp`; where a primal has no derivative (a count, an index), its item is None.
+    """
+    return kernel_of(requests.Hvp(requests.plain(_callable(function))), _inherited(function))(
+        tuple(primals), tuple(tangents)
+    )
+
+
 @_stands_for(requests.Jvp)
 def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """(out, tangent of out): `function` at `primals`, and its derivative along `tangents`, in one forward sweep.

@@ -31,8 +31,9 @@ from mlirad.autodiff.records import RECORDED, read_record, write_record
 from mlirad.autodiff.requests.cut_at_turn import halves_at_turn, private_function, replace_inside, second_half
 from mlirad.autodiff.requests.differentiate import JOINED
 from mlirad.dialect.core import types
+from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import building, insert, located
-from mlirad.dialect.ops.request import ForwardOp, PullbackOp, ResidualsType
+from mlirad.dialect.ops.request import ForwardOp, PullbackOp, ResidualsType, VmapOp
 from mlirad.errors import DifferentiationError
 
 Values = tuple[SSAValue, ...]
@@ -214,11 +215,13 @@ def _convert_op(op: Operation, halves: Mapping[Attribute, Halves], stands_for: d
             call = _call(halves[op.residuals].forward, operands)
         case PullbackOp():
             call = _call(halves[op.residuals].pullback, operands)
+        case VmapOp():
+            call = op.on(operands, [sum(len(stands_for.get(x, (x,))) for x in op.primals[:n]) for n in ints(op.wrt)])
         case func.CallOp():
             call = func.CallOp(op.callee, operands, _types(list(op.result_types), halves))
         case _:
             raise DifferentiationError(
-                f"{op.name} cannot carry what a pullback needs; only calls and returns can",
+                f"{op.name} cannot carry what a pullback needs; only calls, lanes and returns can",
                 types.from_location(op.location),
             )
     call.location = op.location

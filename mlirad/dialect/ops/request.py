@@ -303,6 +303,10 @@ class VmapOp(RequestOp):
         given = [of_lanes(type, lanes) if number in wrt else type for number, type in enumerate(inputs)]
         return given, [], [of_lanes(type, lanes) for type in outputs]
 
+    def on(self, primals: Sequence[SSAValue], wrt: Sequence[int]) -> VmapOp:
+        """The same request, of a function whose arguments have changed."""
+        return self._make(self.callee, primals, (), wrt, self.outs, [result.type for result in self.results])
+
     @property
     def variant(self) -> tuple[Attribute, ...]:
         return tuple(operand.type for operand in self.primals)

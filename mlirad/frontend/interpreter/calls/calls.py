@@ -25,6 +25,7 @@ from mlirad.frontend.interpreter.calls import (
     inlining,
     library_calls,
     methods,
+    transformed_calls,
 )
 from mlirad.frontend.interpreter.calls.construction import is_users
 from mlirad.frontend.interpreter.context import Context
@@ -104,7 +105,7 @@ def call(context: Context, function: Value, args: Sequence[Value], kwargs: dict[
                 context, function.function, (*function.args, *args), {**dict(function.keywords), **kwargs}
             )
         case Transformed():
-            return derivative_requests.call_transformed(context, function, args, kwargs)
+            return transformed_calls.call_transformed(context, function, args, kwargs)
         case PullbackValue():
             return derivative_requests.call_pullback(context, function, args)
         case Object() if (
@@ -123,7 +124,7 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
             context, Transformed(outside_objects.object_value(context, callee.function, None), callee), args, kwargs
         )
     if (transform := transform_of(callee)) is not None:
-        return derivative_requests.make_transformed(context, transform, args, kwargs)
+        return transformed_calls.make_transformed(context, transform, args, kwargs)
     if callee is partial and args:
         return Partial(args[0], tuple(args[1:]), tuple(kwargs.items()))
     if callee is reduce and not kwargs:

@@ -1,4 +1,4 @@
-"""Transforms of functions: requests for derivatives, which the differentiator expands later.
+"""Derivatives of functions: requests for them, which the differentiator expands later.
 
 Reads: Request descriptors and values. Writes: ad.vjp, ad.jvp, ad.forward, ad.pullback. Leaves: values.
 """
@@ -19,16 +19,16 @@ from mlirad.dialect.core.expr import Expr, constant, insert
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.request import DerivativeOp, ForwardOp, JvpOp, PullbackOp, VjpOp
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
-from mlirad.frontend.interpreter import dispatch, iteration, storage
-from mlirad.frontend.interpreter.calls import outline, recursion, vmap_requests
+from mlirad.frontend.interpreter import iteration, storage
+from mlirad.frontend.interpreter.calls import outline, recursion
 from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outlined, name_of_value
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import buffers_of, list_in_arrays
 from mlirad.frontend.values.assignment import assignable
 from mlirad.frontend.values.sizes import filled, require_equal, shape_of, text
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Entry, Object, PullbackValue, Ref, Static, Transformed, Tuple, Value, kind_of
-from mlirad.requests import Grad, Jvp, Vjp, Vmap
+from mlirad.frontend.values.values import Entry, Object, PullbackValue, Ref, Static, Tuple, Value, kind_of
+from mlirad.requests import Grad, Vjp
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,48 +44,6 @@ class PulledBack:
     wrt: tuple[int, ...]
     outs: tuple[int, ...]
     primals: Any
-
-
-_OPTIONS = ("argnums", "has_aux", "grad_position")
-"""The options of `grad` and `value_and_grad` themselves, without the options of compilations."""
-
-
-def make_transformed(context: Context, transform: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-    """`mlirad.grad(h, ...)` and its like inside a function: `transform` is the class of request, or makes one."""
-    if not args:
-        raise DTypeError("a transform needs the function that it transforms", context.location)
-    if transform is Vjp:
-        has_aux = storage.static(context, kwargs.pop("has_aux", Static(False)), "the option has_aux=")
-        return dispatch.call(context, Transformed(args[0], Vjp(None, has_aux)), args[1:], kwargs)
-    if transform is Jvp:
-        return dispatch.call(context, Transformed(args[0], Jvp(None)), args[1:], kwargs)
-    if transform is Vmap:
-        return vmap_requests.vmap_of(context, args, kwargs)
-    for name in kwargs:
-        if name not in _OPTIONS:
-            raise DTypeError(
-                f"a gradient inside a compiled function has no option {name!r}",
-                context.location,
-                hint=f"it has {', '.join(_OPTIONS)}; options of the compilation belong to the function outside",
-            )
-    options = {name: storage.static(context, value, f"the option {name}=") for name, value in kwargs.items()}
-    if "grad_position" in options:
-        options["argnums"] = options.pop("grad_position")
-    positional = [storage.static(context, value, "an option of a transform") for value in args[1:]]
-    return Transformed(args[0], transform(None, *positional, **options))
-
-
-def call_transformed(context: Context, function: Transformed, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-    match function.request:
-        case Grad():
-            return gradient(context, function.function, function.request, args, kwargs)
-        case Jvp():
-            return tangents(context, function.function, args, kwargs)
-        case Vjp():
-            return forward(context, function.function, function.request, args, kwargs)
-        case Vmap():
-            return vmap_requests.call_of_lanes(context, function.function, function.request, args, kwargs)
-    raise context.refusal(f"the transform {type(function.request).__name__} is not compiled")
 
 
 # Which leaves are differentiated.
@@ -173,18 +131,8 @@ def emit_request(
 def gradient(
     context: Context, function: Value, request: Grad, args: Sequence[Value], kwargs: dict[str, Value]
 ) -> Value:
-    name = name_of_value(function)
-    chosen = chosen_arguments(context, request, len(args), name)
-    callers = args
-    args = [
-        activated(context, arg, f"argument {number} of {name}") if number in chosen else arg
-        for number, arg in enumerate(args)
-    ]
-    wanted = [outline.plain_result(context, args[number]) for number in chosen]
-    counts = [sum(1 for _ in outline.leaves_of(context, arg)) for arg in args]
-    outlined = outline.outline(context, function, args, kwargs, callers)
-    value, aux = value_and_aux(context, outlined, request, name)
-    wrt = numbers_of(outlined, counts, chosen)
+    outlined, wanted, wrt = outlined_for(context, function, request.argnums, args, kwargs)
+    value, aux = value_and_aux(context, outlined, request, name_of_value(function))
     if isinstance(value, Static):
         return constant_gradient(context, outlined, request, wanted)
     seed = constant(1, outlined.callee.function_type.outputs.data[0])
@@ -195,6 +143,28 @@ def gradient(
     return arranged(request, out, rest, gradients)
 
 
+def outlined_for(
+    context: Context,
+    function: Value,
+    argnums: int | tuple[int, ...],
+    args: Sequence[Value],
+    kwargs: dict[str, Value],
+) -> tuple[Outlined, list[Any], list[int]]:
+    """A function that is differentiated with respect to chosen arguments, these (plain), and the callee's numbers of
+    their leaves."""
+    name = name_of_value(function)
+    chosen = chosen_arguments(context, argnums, len(args), name)
+    callers = args
+    args = [
+        activated(context, arg, f"argument {number} of {name}") if number in chosen else arg
+        for number, arg in enumerate(args)
+    ]
+    wanted = [outline.plain_result(context, args[number]) for number in chosen]
+    counts = [sum(1 for _ in outline.leaves_of(context, arg)) for arg in args]
+    outlined = outline.outline(context, function, args, kwargs, callers)
+    return outlined, wanted, numbers_of(outlined, counts, chosen)
+
+
 def arranged(request: Grad, out: Value, aux: Value | None, gradients: Sequence[Value]) -> Value:
     """What grad and value_and_grad return."""
     found: Value = gradients[0] if isinstance(request.argnums, int) else Tuple(tuple(gradients))
@@ -203,11 +173,11 @@ def arranged(request: Grad, out: Value, aux: Value | None, gradients: Sequence[V
     return found if aux is None else Tuple((found, aux))
 
 
-def chosen_arguments(context: Context, request: Grad, count: int, name: str) -> list[int]:
-    numbers = (request.argnums,) if isinstance(request.argnums, int) else tuple(request.argnums)
+def chosen_arguments(context: Context, argnums: int | tuple[int, ...], count: int, name: str) -> list[int]:
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     if any(not -count <= operator.index(number) < count for number in numbers):
         hint = "argnums counts the arguments that are passed by position"
-        message = f"argnums={request.argnums} of {name}, which is called with {count} arguments"
+        message = f"argnums={argnums} of {name}, which is called with {count} arguments"
         raise DifferentiationError(message, context.location, hint)
     return [number % count for number in numbers]
 
@@ -262,12 +232,9 @@ def constant_gradient(context: Context, outlined: Outlined, request: Grad, wante
 def tangents(context: Context, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
     """`jvp(f, primals, tangents)` -> out, its tangent."""
     name = name_of_value(function)
-    named = dict(zip(("primals", "tangents"), args, strict=False)) | kwargs
-    if set(named) != {"primals", "tangents"} or len(args) > 2:
-        raise DTypeError("jvp takes a function, a tuple of primals, and a tuple of tangents", context.location)
-    callers = iteration.elements(context, named["primals"])
+    callers, along = primals_and_tangents(context, "jvp", args, kwargs)
     primals = tuple(active_where_possible(context, x) for x in callers)
-    given = [leaf for x in iteration.elements(context, named["tangents"]) for leaf in outline.leaves_of(context, x)]
+    given = [leaf for x in along for leaf in outline.leaves_of(context, x)]
     leaves = [leaf for primal in primals for leaf in outline.leaves_of(context, primal)]
     if len(given) != len(leaves):
         raise ShapeError(f"jvp of {name}: {len(leaves)} primals and {len(given)} tangents", context.location)
@@ -283,6 +250,17 @@ def tangents(context: Context, function: Value, args: Sequence[Value], kwargs: d
     results = emit_request(context, JvpOp, outlined, others, wrt, outs)
     out = outline.rebuilt(context, outlined.result, results)
     return Tuple((out, tangent_of(context, outlined.result, out, results)))
+
+
+def primals_and_tangents(
+    context: Context, transform: str, args: Sequence[Value], kwargs: dict[str, Value]
+) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
+    """The arguments of `jvp`, and of what is called like it."""
+    named = dict(zip(("primals", "tangents"), args, strict=False)) | kwargs
+    if set(named) != {"primals", "tangents"} or len(args) > 2:
+        message = f"{transform} takes a function, a tuple of primals, and a tuple of tangents"
+        raise DTypeError(message, context.location)
+    return iteration.elements(context, named["primals"]), iteration.elements(context, named["tangents"])
 
 
 def tangent_of(context: Context, result: Any, out: Value, tangents: Iterator[Expr]) -> Value:

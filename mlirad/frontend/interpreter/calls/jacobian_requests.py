@@ -1,0 +1,222 @@
+"""`mlirad.jacfwd`, `jacrev`, `hessian` and `hvp`: derivatives along all directions, or along one of a gradient.
+
+Reads: a function and its arguments. Writes: ad.jvp or ad.forward and ad.pullback, in functions of a direction's number,
+and ad.vmap of these. Leaves: for each leaf of the result, a value with the structure of the chosen arguments.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import func
+from xdsl.dialects.builtin import FunctionType
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, constant, emit, insert
+from mlirad.dialect.ops.constant import counted
+from mlirad.dialect.ops.indexing import InsertOp
+from mlirad.dialect.ops.movement import TransposeOp, reshape
+from mlirad.dialect.ops.request import ForwardOp, JvpOp, PullbackOp, VmapOp
+from mlirad.errors import DifferentiationError
+from mlirad.frontend.interpreter import dispatch
+from mlirad.frontend.interpreter.calls import derivative_requests, outline, recursion
+from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outlined, name_of_value
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.values.sizes import filled
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import Entry, Ref, Static, Transformed, Tuple, Value, kind_of
+from mlirad.requests import Grad, Hessian, Jacobian
+
+Parts = dict[tuple[int, int], Expr]
+"""Of a Jacobian: the derivative of one leaf of the result by one of the callee's arguments, by their numbers."""
+
+
+def hessian(
+    context: Context, function: Value, request: Hessian, args: Sequence[Value], kwargs: dict[str, Value]
+) -> Value:
+    """Forward over reverse: one forward sweep with tangents of the gradient's own sweeps for each number."""
+    options = {"argnums": request.argnums, "has_aux": request.has_aux}
+    gradient = Transformed(function, Jacobian(None, **options, is_forward=False))
+    return dispatch.call(context, Transformed(gradient, Jacobian(None, **options, is_forward=True)), args, kwargs)
+
+
+def product(context: Context, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """`hvp(f, primals, tangents)`: the tangents of the gradient, None for primals without a derivative."""
+    primals, _ = derivative_requests.primals_and_tangents(context, "hvp", args, kwargs)
+    leaves = [list(outline.leaves_of(context, primal)) for primal in primals]
+    has_derivative = derivative_requests.has_derivative
+    chosen = tuple(n for n, each in enumerate(leaves) if any(has_derivative(recursion.as_number(x)) for x in each))
+    if not chosen:
+        derivative_requests.require_active(context, (), primals, name_of_value(function))
+    gradient = Transformed(function, Grad(None, argnums=chosen))
+    found = derivative_requests.tangents(context, gradient, args, kwargs)
+    assert isinstance(found, Tuple) and isinstance(found.items[1], Tuple)
+    along = iter(found.items[1].items)
+    return Tuple(tuple(next(along) if number in chosen else Static(None) for number in range(len(leaves))))
+
+
+def jacobian(
+    context: Context, function: Value, request: Jacobian, args: Sequence[Value], kwargs: dict[str, Value]
+) -> Value:
+    name = name_of_value(function)
+    outlined, wanted, wrt = derivative_requests.outlined_for(context, function, request.argnums, args, kwargs)
+    value, aux = outlined.result, None
+    if request.has_aux:
+        value, aux = derivative_requests.require_pair(context, outlined, name)
+    outs = list(range(_require_floats(context, value, name)))
+    inputs = [outlined.callee.function_type.inputs.data[number] for number in wrt]
+    if not all(map(types.is_static, (*inputs, *(outlined.callee.function_type.outputs.data[k] for k in outs)))):
+        raise context.refusal(f"a Jacobian of {name}, whose size depends on data", "use mlirad.jvp or mlirad.vjp")
+    parts, results = (_by_columns if request.is_forward else _by_rows)(context, outlined, wrt, outs)
+    rest = None
+    if aux is not None:
+        rebuilt = outline.rebuilt(context, outlined.result, results)
+        assert isinstance(rebuilt, Tuple)
+        rest = rebuilt.items[1]
+    leaves = iter(outs)
+
+    def of_leaf(leaf: Ref | Traced | Static) -> Value:
+        out = None if isinstance(leaf, Static) else next(leaves)
+        own = iter([None if out is None else parts[out, number] for number in wrt])
+        found = [_like(context, each, own) for each in wanted]
+        return found[0] if isinstance(request.argnums, int) else Tuple(tuple(found))
+
+    made = _mapped(context, value, of_leaf)
+    return made if rest is None else Tuple((made, rest))
+
+
+def _require_floats(context: Context, value: Any, name: str) -> int:
+    """How many leaves a result has whose derivatives are asked for: they are arrays and numbers of floats."""
+    count = 0
+    location = context.returned.get(name, context.location)
+    for leaf in outline.result_leaves(context, value, with_static=True):
+        if isinstance(leaf, Static) and isinstance(leaf.value, float | np.floating):
+            continue
+        if isinstance(leaf, Static) or leaf.dtype.kind != "f":
+            hint = "return floats, or return it as aux (has_aux=True)"
+            raise DifferentiationError(f"{name} returns {kind_of(leaf)}, which has no derivative", location, hint)
+        count += 1
+    derivative_requests.require_no_list(context, value, name)
+    return count
+
+
+# Emitting.
+
+
+def _by_columns(
+    context: Context, outlined: Outlined, wrt: Sequence[int], outs: Sequence[int]
+) -> tuple[Parts, Iterator[Expr]]:
+    """The derivatives along each number of the arguments, and the results of the function."""
+    callee = outlined.callee
+    call = func.CallOp(callee.sym_name.data, outlined.operands, callee.function_type.outputs.data)
+    results = outline.results_of(context, outlined, insert(call).results)
+    parts: Parts = {}
+    for number in wrt:
+
+        def along(operands: Sequence[SSAValue], tangent: Expr, number: int = number) -> Sequence[SSAValue]:
+            op = insert(JvpOp.of(callee, operands, [tangent.value], (number,), tuple(outs)))
+            return op.results[len(op.results) - len(outs) :]
+
+        type = callee.function_type.inputs.data[number]
+        for out, stacked in zip(outs, _along_all(context, callee, outlined.operands, type, along), strict=True):
+            rank = len(stacked.shape)
+            last = [*range(1, rank), 0] if types.is_tensor(type) else range(rank)
+            moved = emit(TransposeOp, stacked, permutation=last) if rank > 1 and types.is_tensor(type) else stacked
+            parts[out, number] = _joined(moved, callee.function_type.outputs.data[out], type)
+    return parts, results
+
+
+def _by_rows(
+    context: Context, outlined: Outlined, wrt: Sequence[int], outs: Sequence[int]
+) -> tuple[Parts, Iterator[Expr]]:
+    """The cotangents of each number of the results, of one forward sweep, and the results of the function."""
+    callee = outlined.callee
+    op = insert(ForwardOp.of(callee, outlined.operands, [], tuple(wrt), tuple(outs)))
+    *values, residuals = op.results
+    results = outline.results_of(context, outlined, values)
+    outputs = callee.function_type.outputs.data
+    parts: Parts = {}
+    for out in outs:
+
+        def back(operands: Sequence[SSAValue], cotangent: Expr, out: int = out) -> Sequence[SSAValue]:
+            others = [cotangent if k == out else _zeros(outputs[k]) for k in outs]
+            return insert(PullbackOp.of(callee, operands, [x.value for x in others], tuple(wrt), tuple(outs))).results
+
+        for number, stacked in zip(wrt, _along_all(context, callee, [residuals], outputs[out], back), strict=True):
+            parts[out, number] = _joined(stacked, outputs[out], callee.function_type.inputs.data[number])
+    return parts, results
+
+
+def _zeros(type: Attribute) -> Expr:
+    return constant(0, type)
+
+
+def _along_all(
+    context: Context,
+    callee: func.FuncOp,
+    operands: Sequence[SSAValue],
+    type: Attribute,
+    along: Callable[[Sequence[SSAValue], Expr], Sequence[SSAValue]],
+) -> list[Expr]:
+    """What `along` gives of the operands and a direction, a value of `type`: of each unit vector, stacked.
+
+    Of a number there is one direction, and nothing is stacked.
+    """
+    if not types.is_tensor(type):
+        return list(map(Expr, along(operands, constant(1, type))))
+    size = prod(types.shape(type))
+    block = Block(arg_types=[*(operand.type for operand in operands), types.I64])
+    with building(block):
+        *own, number = block.args
+        zeros = _zeros(types.tensor((size,), types.element_type(type)))
+        unit = emit(InsertOp, constant(1, types.element_type(type)), zeros, number)
+        ends = list(along(own, reshape(unit, type)))
+        insert(func.ReturnOp(*ends))
+    made = func.FuncOp(
+        recursion.symbol(context, f"{callee.sym_name.data}_along"),
+        FunctionType.from_lists([arg.type for arg in block.args], [end.type for end in ends]),
+        Region([block]),
+        visibility="private",
+    )
+    made.location = types.to_location(context.location)
+    context.functions.append(made)
+    op = insert(VmapOp.of_lanes(made, [*operands, counted(size).value], [len(operands)]))
+    return list(map(Expr, op.results))
+
+
+def _joined(x: Expr, out: Attribute, argument: Attribute) -> Expr:
+    """A part of a Jacobian, in its shape: the axes of the result, then those of the argument."""
+    return reshape(x, types.of_shape((*types.shape(out), *types.shape(argument)), x.element))
+
+
+# Putting together.
+
+
+def _mapped(context: Context, value: Any, function: Callable[[Any], Value]) -> Value:
+    """A plain result with other leaves."""
+    if isinstance(value, MadeObject | Tuple):
+        items = tuple(_mapped(context, item, function) for item in value.items)
+        if isinstance(value, Tuple):
+            return Tuple(items, value.kind)
+        return context.new_object(Entry(value.kind, value.keys, items))
+    assert not isinstance(value, InArrays)
+    return function(value)
+
+
+def _like(context: Context, argument: Any, parts: Iterator[Expr | None]) -> Value:
+    """The parts of a Jacobian for one leaf of the result, in the structure of an argument; None: of a constant."""
+
+    def of_leaf(leaf: Ref | Traced) -> Value:
+        found = next(parts)
+        if found is None:
+            found = filled(0, leaf.shape, types.from_dtype(leaf.dtype))
+        if isinstance(leaf, Traced) and not found.is_tensor:
+            return dataclasses.replace(leaf, expr=found)
+        return context.new_array(found if found.is_tensor else reshape(found, types.tensor((), found.element)))
+
+    return _mapped(context, argument, of_leaf)

@@ -1,0 +1,64 @@
+"""Transforms of functions, and calls of what they give.
+
+Reads: Request descriptors and values. Writes: nothing itself. Leaves: values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlirad.errors import DTypeError
+from mlirad.frontend.interpreter import dispatch, storage
+from mlirad.frontend.interpreter.calls import derivative_requests, jacobian_requests, vmap_requests
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.values.values import Static, Transformed, Value
+from mlirad.requests import Grad, Hessian, Hvp, Jacobian, Jvp, Vjp, Vmap
+
+_OPTIONS = ("argnums", "has_aux", "grad_position")
+"""The options of `grad` and its like themselves, without the options of compilations."""
+
+
+def make_transformed(context: Context, transform: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """`mlirad.grad(h, ...)` and its like inside a function: `transform` is the class of request, or makes one."""
+    if not args:
+        raise DTypeError("a transform needs the function that it transforms", context.location)
+    if transform is Vjp:
+        has_aux = storage.static(context, kwargs.pop("has_aux", Static(False)), "the option has_aux=")
+        return dispatch.call(context, Transformed(args[0], Vjp(None, has_aux)), args[1:], kwargs)
+    if transform in (Jvp, Hvp):
+        return dispatch.call(context, Transformed(args[0], transform(None)), args[1:], kwargs)
+    if transform is Vmap:
+        return vmap_requests.vmap_of(context, args, kwargs)
+    for name in kwargs:
+        if name not in _OPTIONS:
+            raise DTypeError(
+                f"a transform inside a compiled function has no option {name!r}",
+                context.location,
+                hint=f"it has {', '.join(_OPTIONS)}; options of the compilation belong to the function outside",
+            )
+    options = {name: storage.static(context, value, f"the option {name}=") for name, value in kwargs.items()}
+    if "grad_position" in options:
+        options["argnums"] = options.pop("grad_position")
+    positional = [storage.static(context, value, "an option of a transform") for value in args[1:]]
+    return Transformed(args[0], transform(None, *positional, **options))
+
+
+def call_transformed(context: Context, function: Transformed, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    inner = function.function
+    match function.request:
+        case Grad() as request:
+            return derivative_requests.gradient(context, inner, request, args, kwargs)
+        case Jacobian() as request:
+            return jacobian_requests.jacobian(context, inner, request, args, kwargs)
+        case Hessian() as request:
+            return jacobian_requests.hessian(context, inner, request, args, kwargs)
+        case Hvp():
+            return jacobian_requests.product(context, inner, args, kwargs)
+        case Jvp():
+            return derivative_requests.tangents(context, inner, args, kwargs)
+        case Vjp() as request:
+            return derivative_requests.forward(context, inner, request, args, kwargs)
+        case Vmap() as request:
+            return vmap_requests.call_of_lanes(context, inner, request, args, kwargs)
+    raise context.refusal(f"the transform {type(function.request).__name__} is not compiled")
