@@ -40,18 +40,37 @@ def arctan_of_inverse(n: int) -> Decimal:
 
 
 PI = 4 * (4 * arctan_of_inverse(5) - arctan_of_inverse(239))
-LN2 = Decimal(2).ln()
+LN2, LN10 = Decimal(2).ln(), Decimal(10).ln()
 
 # (e^r - 1 - r) / r^2; then (sin r - r) / r^3, (cos r - 1 + r^2/2) / r^4 and (2 atanh(s) - 2s) / s^3 of the square.
 EXP = series(lambda n: 1 / factorial(n + 2))
 SIN = series(lambda n: (-1) ** (n + 1) / factorial(2 * n + 3))
 COS = series(lambda n: (-1) ** n / factorial(2 * n + 4))
 LOG = series(lambda n: Decimal(2) / (2 * n + 3))
+# (log(1+f) - f + f^2/2) / f^3, of f itself: more coefficients, and no division.
+SHORT_LOG = series(lambda n: Decimal((-1) ** n) / (n + 3))
+
+
+# (asin x - x) / x^3, (atan x - x) / x^3 and (sinh x - x) / x^3 of the square; the inverse cube root.
+ASIN = series(lambda n: factorial(2 * n + 2) / (4 ** (n + 1) * factorial(n + 1) ** 2 * (2 * n + 3)))
+ATAN = series(lambda n: Decimal((-1) ** (n + 1)) / (2 * n + 3))
+SINH = series(lambda n: 1 / factorial(2 * n + 3))
+
+
+def inverse_root(x: Decimal) -> Decimal:
+    return (-x.ln() / 3).exp()
+
 
 # A little more than the ranges that reduction leaves: ln2/2, (pi/4)^2, and the square of (sqrt(2) - 1) / (sqrt(2) + 1).
 EXP_RANGE = (-LN2 * Decimal("0.501"), LN2 * Decimal("0.501"))
 TURN_RANGE = (Decimal(0), (PI / 4 * Decimal("1.01")) ** 2)
 LOG_RANGE = (Decimal(0), Decimal("0.02945"))
+SHORT_LOG_RANGE = (Decimal("-0.2929"), Decimal("0.4143"))
+# Halves of angles: 1/2^2, tan(pi/8)^2; and 1^2.
+ASIN_RANGE = (Decimal(0), Decimal("0.2501"))
+ATAN_RANGE = (Decimal(0), Decimal("0.1717"))
+SINH_RANGE = (Decimal(0), Decimal("1.01"))
+ROOT_RANGE = (Decimal(1), Decimal(2))
 
 
 @dataclass(frozen=True)
@@ -69,12 +88,20 @@ FITS: dict[str, dict[str, Fit]] = {
         "sin": Fit(SIN, TURN_RANGE, 6),
         "cos": Fit(COS, TURN_RANGE, 6),
         "log": Fit(LOG, LOG_RANGE, 7),
+        "asin": Fit(ASIN, ASIN_RANGE, 13),
+        "atan": Fit(ATAN, ATAN_RANGE, 11),
+        "sinh": Fit(SINH, SINH_RANGE, 7),
+        "inverse_root": Fit(inverse_root, ROOT_RANGE, 7),
     },
     "f32": {
         "exp": Fit(EXP, EXP_RANGE, 6),
         "sin": Fit(SIN, TURN_RANGE, 3),
         "cos": Fit(COS, TURN_RANGE, 3),
-        "log": Fit(LOG, LOG_RANGE, 4),
+        "log": Fit(SHORT_LOG, SHORT_LOG_RANGE, 9),
+        "asin": Fit(ASIN, ASIN_RANGE, 6),
+        "atan": Fit(ATAN, ATAN_RANGE, 5),
+        "sinh": Fit(SINH, SINH_RANGE, 4),
+        "inverse_root": Fit(inverse_root, ROOT_RANGE, 5),
     },
 }
 
@@ -130,7 +157,9 @@ def table() -> dict[str, dict[str, Sequence[float]]]:
         result[type]["ln2"] = parts(LN2, type, 2)
         result[type]["ln2_short"] = parts(LN2, type, 2, zeros=9 if type == "f32" else 11)
         result[type]["half_pi"] = parts(PI / 2, type, 3)
-        result[type]["log2_e"] = [rounded(1 / LN2, type)]
+        result[type]["log2_e"] = parts(1 / LN2, type, 2)
+        result[type]["log10_e"] = parts(1 / LN10, type, 2)
+        result[type]["log10_2_short"] = parts(LN2 / LN10, type, 2, zeros=9 if type == "f32" else 11)
         result[type]["two_over_pi"] = [rounded(2 / PI, type)]
     return result
 
@@ -154,6 +183,10 @@ WEIGHTS: dict[str, Function] = {
     "sin": lambda z: z,
     "cos": lambda z: z * z * Decimal("1.42"),
     "log": lambda z: z / 2,
+    "asin": lambda z: z,
+    "atan": lambda z: z * Decimal("1.07"),
+    "sinh": lambda z: z,
+    "inverse_root": lambda z: Decimal("1.26"),
 }
 
 if __name__ == "__main__":

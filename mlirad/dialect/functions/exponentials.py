@@ -9,7 +9,6 @@ import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.ir import Attribute, SSAValue
 
-from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, where, zeros_like
 from mlirad.dialect.core.op import op
 from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, choose, compare, floats, number, scalar_op
@@ -92,24 +91,7 @@ class CbrtOp(UnaryOp):
         return g / (3.0 * out * out)
 
     def scalar(self, x: SSAValue) -> SSAValue:
-        if x.type == types.F32:
-            return scalar_op(math.CbrtOp, x)
-        # The C library's is off by up to 4 units: a step of Newton's, on what has a normal cube.
-        size = scalar_op(math.AbsFOp, x)
-        is_tiny, is_huge = (
-            compare("olt", size, number(2.0**-960, x.type)),
-            compare("ogt", size, number(2.0**960, x.type)),
-        )
-        one, up, down = (number(scale, x.type) for scale in (1.0, 2.0**300, 2.0**-300))
-        scaled = scalar_op(arith.MulfOp, x, choose(is_tiny, up, choose(is_huge, down, one)))
-        root = scalar_op(math.CbrtOp, scaled)
-        square = scalar_op(arith.MulfOp, root, root)
-        excess = scalar_op(arith.SubfOp, scalar_op(arith.MulfOp, square, root), scaled)
-        step = scalar_op(arith.DivfOp, excess, scalar_op(arith.MulfOp, square, number(3.0, x.type)))
-        better = scalar_op(arith.SubfOp, root, step)
-        better = choose(compare("oeq", better, better), better, root)  # of zeros and of what is not finite
-        up, down = (number(scale, x.type) for scale in (2.0**100, 2.0**-100))
-        return scalar_op(arith.MulfOp, better, choose(is_tiny, down, choose(is_huge, up, one)))
+        return scalar_op(math.CbrtOp, x)
 
 
 class LogSumOp(BinaryOp):

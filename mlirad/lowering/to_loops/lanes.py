@@ -17,7 +17,9 @@ from mlirad.lowering.loop_builder import NO_OVERFLOW_FLAGS, LoopBuilder, vector_
 _EXACT = arith.FastMathFlagsAttr("none")
 _LONG = 6
 _NOT_EQUAL = IntegerAttr(1, i64)
-_PREDICATES = {name: IntegerAttr(number, i64) for name, number in {"oeq": 1, "ogt": 2, "olt": 4, "ult": 11}.items()}
+_PREDICATES = {
+    name: IntegerAttr(number, i64) for name, number in {"oeq": 1, "ogt": 2, "olt": 4, "ult": 11, "uno": 14}.items()
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +114,9 @@ class Lanes:
     def __abs__(self) -> Lanes:
         return self._op(math.AbsFOp, self)
 
+    def sqrt(self) -> Lanes:
+        return self._op(math.SqrtOp, self)
+
     def with_sign_of(self, other: Lanes) -> Lanes:
         return self._op(math.CopySignOp, self, other)
 
@@ -120,9 +125,9 @@ class Lanes:
         values = [self.number(x).value if isinstance(x, int | float) else x.value for x in (self, factor, addend)]
         return self._of(self.builder.op(vector.FMAOp, values, self.type))
 
-    def compare(self, predicate: str, other: float) -> SSAValue:
+    def compare(self, predicate: str, other: Lanes | float) -> SSAValue:
         """Where the comparison holds."""
-        values = [self.value, self.number(other).value]
+        values = [self.value, (other if isinstance(other, Lanes) else self.number(other)).value]
         mask = vector_of(i1, _lanes(self.value))
         return self.builder.op(arith.CmpfOp, values, mask, predicate=_PREDICATES[predicate], fastmath=_EXACT)
 

@@ -1,4 +1,6 @@
-"""exp, expm1, log, log1p, sin, cos and tanh on vectors of f32 or f64, within 2 units in the last place everywhere.
+"""Exponentials, logarithms, angles and hyperbolic functions on vectors of f32 or f64.
+
+They are within 2 units in the last place everywhere.
 
 Reads: vectors. Writes: arith, math, vector and (for huge angles) scf ops. Leaves: nothing.
 
@@ -59,46 +61,91 @@ FORMATS = {
 }
 
 
-def _round(x: Lanes, scale: float, format: Format) -> tuple[Lanes, Bits]:
+def rounded(x: Lanes, scale: float, format: Format) -> tuple[Lanes, Bits]:
     """x * scale rounded to an integer: as floats, and in the low bits of integers."""
     shifted = x.times_plus(scale, format.shifter)
     return shifted - format.shifter, shifted.bits()
 
 
-def _power_of_two(exponent: Bits, x: Lanes, format: Format) -> Lanes:
+def power_of_two(exponent: Bits, x: Lanes, format: Format) -> Lanes:
     """2^n for an n in the low bits; the bits above them are shifted out."""
     return ((exponent << format.mantissa) + format.one).floats(x.type)
 
 
-def _difference(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
+def difference(a: Lanes, b: Lanes) -> tuple[Lanes, Lanes]:
     """a - b, and what rounding it left out."""
     total = a - b
     part = total - a
     return total, (a - (total - part)) - (b + part)
 
 
+def bounded(x: Lanes, low: float, high: float) -> Lanes:
+    """x within the bounds; nan is nan."""
+    below = x.where(x.compare("ogt", high), high)
+    return below.where(below.compare("olt", low), low)
+
+
 def exp(x: Lanes) -> Lanes:
-    """e^x = 2^n e^r with |r| <= ln2/2. 2^n is multiplied in two steps, so that it may under- or overflow."""
+    """e^x = 2^n e^r with |r| <= ln2/2."""
+    return shifted_exp(x, 0)
+
+
+def shifted_exp(x: Lanes, shift: int) -> Lanes:
+    """e^x / 2^shift, which may be finite where e^x is not, for a shift of 0 or 1."""
     format = FORMATS[x.width]
     high, low = format.table.ln2
-    bounded = x.where(x.compare("ogt", format.highest), format.highest)
-    bounded = bounded.where(bounded.compare("olt", format.lowest), format.lowest)
-    n, _ = _round(bounded, format.table.log2_e[0], format)
-    r = n.times_plus(-low, n.times_plus(-high, bounded))
-    value = 1.0 + (r * r).times_plus(r.polynomial(format.table.exp), r)
-    half, half_bits = _round(n, 0.5, format)
-    _, rest_bits = _round(n - half, 1.0, format)
-    return value * _power_of_two(half_bits, x, format) * _power_of_two(rest_bits, x, format)
+    x = bounded(x, format.lowest, format.highest + shift)
+    n, _ = rounded(x, format.table.log2_e[0], format)
+    r = n.times_plus(-low, n.times_plus(-high, x))
+    return _scaled(_exp_near_zero(r, None), n, shift)
+
+
+def exp2(x: Lanes) -> Lanes:
+    """2^n e^r, where r is what is left of x to twice the precision, times ln2."""
+    format = FORMATS[x.width]
+    high, low = format.table.ln2
+    x = bounded(x, format.lowest * 1.5, format.bias + 1.0)
+    n, _ = rounded(x, 1.0, format)
+    left = x - n
+    r = left * high
+    return _scaled(_exp_near_zero(r, left.times_plus(low, left.times_plus(high, -r))), n, 0)
+
+
+def _exp_near_zero(r: Lanes, low: Lanes | None) -> Lanes:
+    """e^(r + low) for |r| <= ln2/2."""
+    p = r.polynomial(FORMATS[r.width].table.exp)
+    return 1.0 + (r * r).times_plus(p, r) if low is None else 1.0 + (r + (r * r).times_plus(p, low))
+
+
+def _scaled(value: Lanes, n: Lanes, shift: int) -> Lanes:
+    """value * 2^(n - shift). The power is multiplied in two steps, so that it may under- or overflow."""
+    format = FORMATS[n.width]
+    half, half_bits = rounded(n, 0.5, format)
+    _, rest_bits = rounded(n - half, 1.0, format)
+    return value * power_of_two(half_bits, n, format) * power_of_two(rest_bits + -shift, n, format)
+
+
+def hyperbolic(x: Lanes, sign: float) -> Lanes:
+    """(e^a + sign e^-a) / 2 for a = |x|; 2 e^a may overflow where e^a / 2 does not."""
+    half = shifted_exp(abs(x), 1)
+    return half + sign * 0.25 / half
+
+
+def sinh(x: Lanes) -> Lanes:
+    """x + x^3 p(x^2) for |x| < 1: elsewhere e^-|x| is small enough."""
+    z = x * x
+    near = (x * z).times_plus(z.polynomial(FORMATS[x.width].table.sinh), x)
+    return hyperbolic(x, -1.0).with_sign_of(x).where(abs(x).compare("olt", 1.0), near)
 
 
 def _scaled_expm1(x: Lanes, shift: int) -> tuple[Lanes, Lanes]:
     """(e^x - 1) / 2^shift, and what rounding it left out: 2^n (1 + r + ...) - 1 with |r| <= ln2/2."""
     format = FORMATS[x.width]
     high, low = format.table.ln2
-    n, n_bits = _round(x, format.table.log2_e[0], format)
-    r, lost = _difference(n.times_plus(-high, x), n * low)
-    scale = _power_of_two(n_bits + -shift, x, format)
-    first, lost_too = _difference(scale - 2.0**-shift, -(scale * r))
+    n, n_bits = rounded(x, format.table.log2_e[0], format)
+    r, lost = difference(n.times_plus(-high, x), n * low)
+    scale = power_of_two(n_bits + -shift, x, format)
+    first, lost_too = difference(scale - 2.0**-shift, -(scale * r))
     rest = (r * r).times_plus(r.polynomial(format.table.exp), lost)
     small = scale.times_plus(rest, lost_too)
     value = first + small
@@ -108,9 +155,7 @@ def _scaled_expm1(x: Lanes, shift: int) -> tuple[Lanes, Lanes]:
 def expm1(x: Lanes) -> Lanes:
     """Half of it is computed, as 2^n may overflow where e^x - 1 does not; the smallest x are e^x - 1 themselves."""
     format = FORMATS[x.width]
-    bounded = x.where(x.compare("ogt", format.highest), format.highest)
-    bounded = bounded.where(bounded.compare("olt", -format.flat), -format.flat)
-    half, _ = _scaled_expm1(bounded, 1)
+    half, _ = _scaled_expm1(bounded(x, -format.flat, format.highest), 1)
     return (half + half).where(abs(x).compare("olt", 2.0 ** (-format.mantissa - 2)), x)
 
 
@@ -119,29 +164,59 @@ def tanh(x: Lanes) -> Lanes:
     format = FORMATS[x.width]
     y = abs(x) + abs(x)
     t, lost = _scaled_expm1(y.where(y.compare("ogt", format.flat), format.flat), 0)
-    below, lost_below = _difference(t, x.number(-2.0))
-    inverse = 1.0 / below
-    quotient = t * inverse
-    left = (-quotient).times_plus(below, t) + (-quotient).times_plus(lost_below, lost)
-    return left.times_plus(inverse, quotient).with_sign_of(x)
+    below, lost_below = difference(t, x.number(-2.0))
+    return quotient(t, lost, below, lost_below)[0].with_sign_of(x)
 
 
 def log(x: Lanes) -> Lanes:
-    """k ln2 + log(m) with sqrt(1/2) <= m < sqrt(2); log(1+f) = f - f^2/2 + s (f^2/2 + p(s^2)) with s = f/(2+f)."""
-    return _log_of_sum(x, None)
+    """k ln2 + log(m) with sqrt(1/2) <= m < sqrt(2). log(1+f) = f - f^2/2 + s (f^2/2 + p(s^2)) with s = f/(2+f), of
+    f64; f - f^2/2 + f^3 p(f) of f32, where a division costs more than a longer polynomial."""
+    return log_of_sum(x, None)
 
 
 def log1p(x: Lanes) -> Lanes:
     """log of the sum 1 + x, and what rounding it left out, divided by it; x itself where that is 0."""
     total = x + 1.0
-    value = _log_of_sum(total, (x - (total - 1.0)) / total)
+    value = log_of_sum(total, (x - (total - 1.0)) / total)
     return value.where(x.compare("oeq", 0.0), x)
 
 
-def _log_of_sum(x: Lanes, lost: Lanes | None) -> Lanes:
-    """log(x), and `lost`, which is small besides, where the result is finite."""
+def log_of_sum(x: Lanes, lost: Lanes | None, more: Lanes | None = None) -> Lanes:
+    """log(x 2^more), and `lost`, which is small besides, where the result is finite."""
+    high, low = FORMATS[x.width].table.ln2_short
+    k, f, half_square, correction = _reduced(x)
+    k = k if more is None else k + more
+    rest = k * low if lost is None else k.times_plus(low, lost)
+    value = k.times_plus(high, f - (half_square - (correction + rest)))
+    return _at_the_ends(x, value)
+
+
+def log2(x: Lanes) -> Lanes:
+    return _log_to_base(x, None, FORMATS[x.width].table.log2_e)
+
+
+def log10(x: Lanes) -> Lanes:
+    table = FORMATS[x.width].table
+    return _log_to_base(x, table.log10_2_short, table.log10_e)
+
+
+def _log_to_base(x: Lanes, of_two: tuple[float, ...] | None, of_e: tuple[float, ...]) -> Lanes:
+    """k of_two + log(m) of_e, each product and sum to twice the precision."""
+    high, low = of_e
+    k, f, half_square, correction = _reduced(x)
+    first, lost = fast_sum(f, -half_square)
+    lost = lost + (correction - (f * 0.5).times_plus(f, -half_square))
+    product = first * high
+    small = first.times_plus(high, -product) + first.times_plus(low, lost * high)
+    whole = k if of_two is None else k * of_two[0]
+    small = small if of_two is None else k.times_plus(of_two[1], small)
+    total = whole + product
+    return _at_the_ends(x, total + ((product - (total - whole)) + small))
+
+
+def _reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes, Lanes]:
+    """k and f with x = 2^k (1+f), f^2/2, and what log(1+f) - f + f^2/2 is."""
     format = FORMATS[x.width]
-    high, low = format.table.ln2_short
     lift = format.mantissa + 2
     is_small = x.compare("olt", format.smallest)
     bits = (x.where(is_small, x * 2.0**lift)).bits() + (format.one - format.half_root)
@@ -149,12 +224,16 @@ def _log_of_sum(x: Lanes, lost: Lanes | None) -> Lanes:
     k = exponent.floats(x.type) - (2.0**format.mantissa + format.bias)
     k = k.where(is_small, k - float(lift))
     f = ((bits & ((1 << format.mantissa) - 1)) + format.half_root).floats(x.type) - 1.0
+    half_square = f * f * 0.5
+    if x.width == 32:
+        return k, f, half_square, f * f * f * f.polynomial(format.table.log)
     s = f / (f + 2.0)
     z = s * s
-    half_square = f * f * 0.5
-    rest = k * low if lost is None else k.times_plus(low, lost)
-    correction = (s * (half_square + z * z.polynomial(format.table.log))) + rest
-    value = k.times_plus(high, f - (half_square - correction))
+    return k, f, half_square, s * (half_square + z * z.polynomial(format.table.log))
+
+
+def _at_the_ends(x: Lanes, value: Lanes) -> Lanes:
+    """A logarithm of x where it is 0, infinite, negative or nan, else the value."""
     value = value.where(x.compare("oeq", inf), inf)
     value = value.where(x.compare("ult", 0.0), nan)
     return value.where(x.compare("oeq", 0.0), -inf)
@@ -172,16 +251,21 @@ def _cosine_part(r: Lanes, low: Lanes, z: Lanes, table: Table) -> Lanes:
     return first + (((1.0 - first) - half) + (z * z).times_plus(z.polynomial(table.cos), -(r * low)))
 
 
-def _turned(x: Lanes, quarter: int) -> Lanes:
-    """sin(x + quarter * pi/2) for |x| <= widest: x less the nearest multiple of pi/2, to twice the precision."""
+def _remaining_angle(x: Lanes) -> tuple[Bits, Lanes, Lanes]:
+    """How many quarter turns are in x, for |x| <= widest, and what is left, to twice the precision."""
     format = FORMATS[x.width]
     first, second, third = format.table.half_pi
-    n, turns = _round(x, format.table.two_over_pi[0], format)
+    n, turns = rounded(x, format.table.two_over_pi[0], format)
     product = n * second
-    r, lost = _difference(n.times_plus(-first, x), product)
-    low = n.times_plus(-third, lost - n.times_plus(second, -product))
-    z = r * r
-    turns = turns + quarter
+    r, lost = difference(n.times_plus(-first, x), product)
+    return turns, r, n.times_plus(-third, lost - n.times_plus(second, -product))
+
+
+def _turned(x: Lanes, quarter: int) -> Lanes:
+    """sin(x + quarter * pi/2) for |x| <= widest."""
+    format = FORMATS[x.width]
+    turns, r, low = _remaining_angle(x)
+    z, turns = r * r, turns + quarter
     sine, cosine = _sine_part(r, low, z, format.table), _cosine_part(r, low, z, format.table)
     value = sine.where(turns.has(1), cosine)
     return value.where(turns.has(2), -value)
@@ -226,13 +310,51 @@ def cos(op: Operation, x: Lanes) -> Lanes:
     return _or_by_library(x, _turned(x, 1), op)
 
 
-EXPANSIONS: dict[type[Operation], Callable[[Operation, Lanes], Lanes]] = {
+def tan(op: Operation, x: Lanes) -> Lanes:
+    """The quotient of sine and cosine, or the other way round and negative, all to twice the precision."""
+    table = FORMATS[x.width].table
+    turns, r, low = _remaining_angle(x)
+    z = r * r
+    half = z * 0.5
+    sine, sine_low = fast_sum(r, (z * r).times_plus(z.polynomial(table.sin), low * z.times_plus(-0.5, 1.0)))
+    square_low = r.times_plus(r, -z) * -0.5
+    cosine, lost = fast_sum(x.number(1.0), -half)
+    cosine, cosine_low = fast_sum(cosine, lost + (z * z).times_plus(z.polynomial(table.cos), square_low - r * low))
+    is_odd = turns.has(1)
+    above, above_low = sine.where(is_odd, -cosine), sine_low.where(is_odd, -cosine_low)
+    below, below_low = cosine.where(is_odd, sine), cosine_low.where(is_odd, sine_low)
+    value = quotient(above, above_low, below, below_low)[0]
+    return _or_by_library(x, value.where(x.compare("oeq", 0.0), x), op)
+
+
+def fast_sum(large: Lanes, small: Lanes) -> tuple[Lanes, Lanes]:
+    """large + small, and what rounding it left out."""
+    total = large + small
+    return total, small - (total - large)
+
+
+def quotient(above: Lanes, above_low: Lanes, below: Lanes, below_low: Lanes) -> tuple[Lanes, Lanes]:
+    """(above + above_low) / (below + below_low) where that is finite, rounded, and what rounding it left out."""
+    inverse = 1.0 / below
+    first = above * inverse
+    left = (-first).times_plus(below, above) + (-first).times_plus(below_low, above_low)
+    low = left * inverse
+    return first + low, low - ((first + low) - first)
+
+
+EXPANSIONS: dict[type[Operation], Callable[..., Lanes]] = {
     math.ExpOp: lambda _, x: exp(x),
+    math.Exp2Op: lambda _, x: exp2(x),
     math.ExpM1Op: lambda _, x: expm1(x),
     math.LogOp: lambda _, x: log(x),
     math.Log1pOp: lambda _, x: log1p(x),
+    math.Log2Op: lambda _, x: log2(x),
+    math.Log10Op: lambda _, x: log10(x),
     math.SinOp: sin,
     math.CosOp: cos,
+    math.TanOp: tan,
     math.TanhOp: lambda _, x: tanh(x),
+    math.SinhOp: lambda _, x: sinh(x),
+    math.CoshOp: lambda _, x: hyperbolic(x, 1.0),
 }
 """What replaces a function; the op is passed on for the arguments that only the C library can do."""
