@@ -7,7 +7,7 @@ FIRST ?= 0
 COUNT ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help install test filecheck lint format types check full fuzz purity grammar first-tries endurance demo examples bench clean
+.PHONY: help install test filecheck lint format types check full fuzz coverage purity grammar first-tries endurance demo examples bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -37,6 +37,7 @@ check: lint types test ## lint, types, test
 
 full: ## every test, the long ones too; the summary goes to docs/verification/
 	mkdir -p docs/verification
+	nice $(PYTHON) -W ignore -m mlirad.testing.calls --first $(FIRST) --count $(COUNT) --log build/fuzz/calls.jsonl --page docs/verification/random-calls.md
 	MLIRAD_CI=1 MLIRAD_FULL=1 $(PYTHON) -m pytest -q -n $(JOBS) | tee docs/verification/full.log
 	tail -n 1 docs/verification/full.log > docs/verification/full.txt
 
@@ -45,6 +46,10 @@ fuzz: ## random programs against NumPy and differences; FIRST=seed COUNT=seeds; 
 	$(PYTHON) -m mlirad.testing.programs --how tensor --no-derivatives --first $(FIRST) --count $(COUNT) --log build/fuzz/tensor.jsonl
 	$(PYTHON) -m mlirad.testing.programs --how native --no-derivatives --first $(FIRST) --count $$(( $(COUNT) / 10 )) --log build/fuzz/native.jsonl
 	$(PYTHON) -m mlirad.testing.programs --how native --first $(FIRST) --count $$(( $(COUNT) / 25 )) --log build/fuzz/derivatives.jsonl
+	nice $(PYTHON) -W ignore -m mlirad.testing.calls --first $(FIRST) --count $(COUNT) --log build/fuzz/calls.jsonl --page docs/verification/random-calls.md
+
+coverage: ## run a call of every public function; writes docs/coverage.md and the table that the package has; resumed
+	nice $(PYTHON) -W ignore -m mlirad.testing.calls.measure
 
 purity: ## call every public callable in a kernel; the summary goes to docs/verification/purity.md
 	$(PYTHON) tests/support/purity_walk.py --page docs/verification/purity.md

@@ -30,6 +30,13 @@ def parser() -> argparse.ArgumentParser:
         choices=("show", "verify", "clear"),
         help="show (the default) where it is and how large; verify that it is whole, and remove what is not; clear it",
     )
+    covered = commands.add_parser("coverage", help="which functions are compiled, and which calls of a file are not")
+    covered.add_argument(
+        "subjects",
+        nargs="*",
+        metavar="FILE|FUNCTION",
+        help="Python files (exit code 1: a call in one is not compiled), or functions, as numpy.sum; a summary if none",
+    )
     return command_line
 
 
@@ -43,8 +50,28 @@ def main(argv: Sequence[str] | None = None) -> int:
             return run(arguments.dump, arguments.epochs)
         case "cache":
             return _cache(arguments.action)
+        case "coverage":
+            return _coverage(arguments.subjects)
         case other:
             raise NotImplementedError(other)
+
+
+def _coverage(subjects: Sequence[str]) -> int:
+    """Exit code 1: something is not compiled; 2: a file cannot be read."""
+    from mlirad.testing.calls import coverage_report
+
+    if not subjects:
+        print("\n".join(coverage_report.summary()))
+    code = 0
+    for subject in subjects:
+        try:
+            is_file = subject.endswith(".py")
+            lines, own = coverage_report.of_file(Path(subject)) if is_file else coverage_report.of_name(subject)
+        except (OSError, SyntaxError, UnicodeDecodeError) as error:
+            lines, own = [f"{subject}: {error}"], 2
+        print("\n".join(lines))
+        code = max(code, own)
+    return code
 
 
 def _cache(action: str) -> int:

@@ -24,7 +24,7 @@ from mlirad.frontend.join.steering import Restart
 from mlirad.frontend.join.value_names import name
 from mlirad.frontend.numpy import numpy_calls
 from mlirad.frontend.program import purity
-from mlirad.frontend.program.hints import did_you_mean
+from mlirad.frontend.program.hints import did_you_mean, of_former_name
 from mlirad.frontend.values.numpy_strides import strides_of
 from mlirad.frontend.values.traced import of_array
 from mlirad.frontend.values.values import Alternative, Bound, Entry, Owner, Ref, Static, Tuple, Value
@@ -184,6 +184,8 @@ def attribute_of_object(context: Context, owner: Static, name: str) -> Value:
 def spelled_alike(value: Any, name: str) -> str | None:
     """The hint for an attribute that is not there: one of a function that is compiled, if there is one."""
     prefix = value.__name__.replace("numpy", "np", 1) if isinstance(value, ModuleType) else ""
+    if prefix == "np" and (former := of_former_name(name)) is not None:
+        return former
     compiled = [each.rpartition(".") for each in numpy_calls.supported_names()] if prefix else []
     names = dir(value) if isinstance(value, type | ModuleType) else object.__dir__(value)
     own = [each for each in names if not each.startswith("_")]

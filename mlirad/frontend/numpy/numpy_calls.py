@@ -35,7 +35,7 @@ from mlirad.frontend.numpy import (
     view_functions,
 )
 from mlirad.frontend.numpy.declarations import Facts
-from mlirad.frontend.program import hints, purity
+from mlirad.frontend.program import coverage, hints, purity
 from mlirad.frontend.program.hidden_state import CALLABLES, hint_of
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.python_operators import Meanings, install
@@ -92,7 +92,7 @@ def method(name: str) -> Implementation:
     if made is None:
         is_there = hasattr(np.ndarray, name)
         known = [*declarations.methods(), *spells.methods()]
-        hint = None if is_there else hints.did_you_mean(name, known, ".{}()")
+        hint = coverage.hint(f"x.{name}") if is_there else hints.did_you_mean(name, known, ".{}()")
         raise UnsupportedSyntaxError(f"the method .{name}() is not supported", hint=hint)
     return made
 
@@ -190,7 +190,7 @@ def check_arguments(function: Any, made: Implementation, args: Sequence[Any], kw
 def unsupported(function: Any) -> UnsupportedSyntaxError:
     """The refusal of a function, with what to write instead."""
     name = spelling(function)
-    hint = hint_of(function) or hints.of_effect(function) or declarations.of(function).instead
+    hint = hint_of(function) or hints.of_effect(function) or declarations.of(function).instead or coverage.hint(name)
     return UnsupportedSyntaxError(f"{name} is not supported", hint=hint)
 
 

@@ -9,6 +9,10 @@ from collections.abc import Iterable, Mapping
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+_FORMER = {"trapz": "trapezoid", "in1d": "isin", "product": "prod", "cumproduct": "cumprod", "msort": "sort"}
+"""Names that NumPy has dropped without a word: the nearest spelling may be another function's."""
+
+
 _SHOWING = "return the value, or run kernel.numpy under a debugger"
 _EFFECTS: Mapping[Any, str] = {
     print: _SHOWING,
@@ -28,6 +32,11 @@ def of_effect(function: Any) -> str | None:
         own = _EFFECTS.get(function) if home in ("builtins", "io", "_io") else None
         return own or _MODULES_OF_EFFECTS.get(home.split(".")[0].lstrip("_"))
     return None
+
+
+def of_former_name(name: str) -> str | None:
+    """What NumPy calls a function now that had this name."""
+    return f"NumPy calls it np.{_FORMER[name]} now" if name in _FORMER else None
 
 
 def closest(name: str, candidates: Iterable[str]) -> str | None:

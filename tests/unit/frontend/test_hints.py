@@ -67,6 +67,16 @@ def test_a_name_that_exists_is_no_typo() -> None:
         assert hint is None or not re.fullmatch(r"(np|math)\.\w+ is", hint), name
 
 
+def test_what_numpy_has_renamed_is_no_typo() -> None:
+    def area(x):
+        return np.trapz(x)
+
+    assert refused(area, X).hint == "NumPy calls it np.trapezoid now"
+    for hint in map(hints.of_former_name, ("trapz", "in1d", "product", "cumproduct", "msort")):
+        assert hint is not None and hasattr(np, hint.split()[3][3:])
+    assert hints.of_former_name("sum") is None
+
+
 def test_every_replacement_is_of_something_that_exists_and_is_not_compiled() -> None:
     replaced = [function for function, known in declarations._functions.items() if known.instead]
     assert {numpy_calls.spelling(each) for each in replaced} <= {name for name, _ in PUBLIC} | {"complex"}

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ranks_and_axes import Case, bodies, sampled
 from run_frontend import is_same
 
 from mlirad import stages
 from mlirad.errors import CompileError
+from mlirad.testing.calls.judge_calls import public_class
+from mlirad.testing.calls.ranks_and_axes import Case, bodies, sampled
 from mlirad.testing.interpreted import Interpreted
 
 BODIES = bodies()
@@ -44,7 +45,7 @@ def verdict(case: Case) -> str:
         want = outcome(plain, numpys)
     got = outcome(Interpreted(plain, stages.TENSOR), own)
     if isinstance(want, Exception):
-        is_right = isinstance(got, (CompileError, type(want)))
+        is_right = isinstance(got, (CompileError, public_class(want)))
         return "raised" if is_right else f"{got!r}, not {want!r}"
     if isinstance(got, CompileError):
         return "refused"

@@ -6,9 +6,9 @@ and y (floats), and i (indices), with the ranks and shapes of these.
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import itertools
-import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ import numpy as np
 
 from mlirad.frontend.numpy import declarations, numpy_calls
 from mlirad.library import spells
+from mlirad.testing.calls.public_names import public_object
 
 ARRAYS: tuple[tuple[int, ...], ...] = ((), (1,), (3,), (0,), (2, 3), (3, 3), (1, 3), (2, 3, 4), (3, 1, 3), (2, 1, 3, 2))
 NUMBERS = ("Python's", "NumPy's")
@@ -117,22 +118,30 @@ VALUES: dict[str, Sequence[str]] = {
     "to_begin": ("y",),
     "discont": ("1.0",),
     "period": ("3.0",),
+    "seq": ("x", "[x, y]"),
+    "integers": ("i, 6", "4, 6"),
+    "i": ("i", "2"),
     "order": ("'C'", "'F'", "'A'", "'f'", "None", "0", "'Z'"),
 }
 """What is tried for a parameter, by its name; `x`, `y` and `i` for those that are arrays."""
 
-_FIRST = frozenset(
-    """a x arr m v A array object prototype val value x1 arys condition base a1 ary ar f p element iterable
-    seq_of_zeros""".split()
-)
-_SECOND = frozenset("b y values B other x2 exp fill_value stop a_min a_max min max other a2".split())
+_NAMES_OF_FIRST = """
+a x arr m v A array object prototype val value x1 arys condition base a1 ary ar f p element iterable
+seq_of_zeros
+"""
+_FIRST = frozenset(_NAMES_OF_FIRST.split())
+_NAMES_OF_SECOND = """
+b y values B other x2 exp fill_value stop a_min a_max min max other a2
+"""
+_SECOND = frozenset(_NAMES_OF_SECOND.split())
 # Parameters with tables of their own: dtypes, places for the result, layouts, numbers that have no rank.
-_APART = frozenset(
-    """dtype out like device subok casting where initial mean correction copy kwargs optimize mode buffer strides mod
-    prepend append retstep ndmax step signature axis_of_start overwrite_input method sorter kw return_index
-    return_inverse return_counts sorted fweights aweights wrap nan posinf neginf varargs edge_order density range
-    minlength""".split()
-)
+_NAMES_APART = """
+dtype out like device subok casting where initial mean correction copy kwargs optimize mode buffer strides mod
+prepend append retstep ndmax step signature axis_of_start overwrite_input method sorter kw return_index
+return_inverse return_counts sorted fweights aweights wrap nan posinf neginf varargs edge_order density range
+minlength
+"""
+_APART = frozenset(_NAMES_APART.split())
 _CREATED = (np.empty, np.empty_like, np.ndarray)  # their elements are whatever was in memory
 
 # What is no call of a function.
@@ -218,8 +227,11 @@ def _floats(shape: tuple[int, ...] | str, first: float) -> Any:
 
 def functions() -> dict[str, Any]:
     """The functions of the compiler's tables, as users write them, and the methods, as `x.sum`."""
-    space = {"np": np, "math": math}
-    found: dict[str, Any] = {name: eval(name, space) for name in numpy_calls.supported_names()}
+    found: dict[str, Any] = {
+        name: public_object(name)
+        for name in numpy_calls.supported_names()
+        if name.startswith(("np.", "math.")) or hasattr(builtins, name)
+    }
     for ufunc in (np.add, np.maximum, np.logical_and):
         found |= {f"np.{ufunc.__name__}.{name}": getattr(ufunc, name) for name in ("reduce", "outer")}
     return found | {f"x.{name}": getattr(np.ndarray, name) for name in (*declarations.methods(), *spells.methods())}

@@ -1,0 +1,47 @@
+"""What is compiled of the public functions of NumPy, scipy.special, math and Python: the table of coverage.json.
+
+Reads: coverage.json, which `python -m mlirad.testing.calls.measure` writes by running a sample call of each function.
+Writes: nothing. Gives: rows, and what to say of a function that is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+PLACE = Path(__file__).with_name("coverage.json")
+PAGE = "docs/coverage.md"
+_THEIR_OWN = {
+    "np.linalg": "linear algebra is not compiled yet: compute it outside, and pass the result in",
+    "np.fft": "Fourier transforms are not compiled yet: compute them outside, and pass the result in",
+    "np.random": "draw the numbers outside, and pass them in",
+}
+
+
+@cache
+def table() -> Mapping[str, Any]:
+    return json.loads(PLACE.read_text())
+
+
+@cache
+def rows() -> Mapping[str, Mapping[str, Any]]:
+    """The row of each function, by the name that users write; methods as `x.sum`, scipy.special's as `special.erf`."""
+    return {name: row for group in table()["groups"].values() for name, row in group.items()}
+
+
+def is_compiled(row: Mapping[str, Any]) -> bool:
+    """Whether the value is compiled in a class of dtypes at least."""
+    return any("v" in row.get(kind, "") for kind in ("f64", "f32", "int", "bool"))
+
+
+def hint(name: str) -> str | None:
+    """What to do in place of calling a function that is refused, for which nothing is declared."""
+    prefix = name.rpartition(".")[0]
+    if prefix in _THEIR_OWN:
+        return _THEIR_OWN[prefix]
+    if name in table()["apart"]:
+        return f"call it outside: it is no function of numbers ({table()['apart'][name]})"
+    return f"{PAGE} lists the functions that are compiled" if name in rows() else None

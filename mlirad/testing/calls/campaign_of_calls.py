@@ -1,0 +1,200 @@
+"""Campaigns of random calls, twenty to a kernel: `python -m mlirad.testing.calls`.
+
+Reads: seeds, and the log of an earlier run. Writes: one line of JSON a seed to the log. Gives: a summary. A process
+that crashes or hangs is a result of the seed that it is at; the next one goes on after it.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from mlirad import stages
+from mlirad.testing.calls import packed
+from mlirad.testing.calls.drawn_calls import VALUES, described, drawn_call, other_inputs
+from mlirad.testing.calls.judge_calls import REFUSED, SAME, WRONG, Verdict, compared, judged_derivatives, judged_values
+from mlirad.testing.calls.packed import WRAPS, Call
+from mlirad.testing.interpreted import Interpreted
+
+AT_ONCE = 20
+RAISING = 4
+"""How many calls of a seed raise an exception in NumPy; each is interpreted by itself."""
+SETS = 5
+"""How many sets of inputs a kernel is called with."""
+LIFE, PATIENCE = 50, 900.0
+"""Seeds that a process judges, and seconds after which one hangs."""
+
+
+@dataclass
+class Summary:
+    """Verdicts are counted; reasons of refusals too; what is wrong is kept."""
+
+    seeds: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, what: str, call: Call, verdict: Verdict) -> None:
+        kind, why = verdict
+        self.counts[f"{what} {kind}"] += 1
+        if kind == REFUSED:
+            self.refused[why.partition("\n")[0]] += 1
+        elif kind == WRONG:
+            self.wrong.append(f"{what}: {call.text} {json.dumps(described(call))}: {why}")
+
+    def as_line(self, seed: int) -> str:
+        return json.dumps([seed, self.counts, self.refused, self.wrong])
+
+    def add_line(self, line: str) -> int:
+        seed, counts, refused, wrong = json.loads(line)
+        self.seeds += 1
+        self.counts.update(counts)
+        self.refused.update(refused)
+        self.wrong += [f"seed {seed}: {each}" for each in wrong]
+        return seed
+
+    def calls(self) -> int:
+        """How many calls gave a value, or raised an exception, that was compared with NumPy's."""
+        return sum(count for what, count in self.counts.items() if what.split()[0] in ("value", "exception"))
+
+    def text(self) -> str:
+        lines = [f"{self.seeds} seeds, {self.calls()} calls"]
+        lines += [f"{count:8} {what}" for what, count in sorted(self.counts.items())]
+        lines += [f"{count:8} refused: {why}" for why, count in self.refused.most_common(20)]
+        return "\n".join([*lines, *(f"WRONG {each}" for each in self.wrong)])
+
+    def page(self) -> str:
+        """What is checked in: docs/verification/random-calls.md."""
+        lines = [_PAGE.format(seeds=self.seeds, calls=self.calls()), "| what | verdict | number |", "|---|---|---|"]
+        parted = [(*what.rsplit(" ", 1), count) for what, count in sorted(self.counts.items())]
+        lines += [f"| {what} | {verdict} | {count:,} |" for what, verdict, count in parted]
+        lines += ["", "The most frequent refusals:", "", "| number | reason |", "|---|---|"]
+        lines += [f"| {count:,} | {_cell(why)} |" for why, count in self.refused.most_common(25)]
+        lines += ["", f"Wrong: {len(self.wrong) or 'none'}.", *(f"* {_cell(each)}" for each in self.wrong)]
+        return "\n".join(lines) + "\n"
+
+
+_PAGE = """# Random calls: what has been run
+
+`make fuzz` writes this page (`python -m mlirad.testing.calls`). {seeds:,} seeds, {calls:,} calls: of functions that
+[the table](../coverage.md) says are compiled, drawn with arguments, keywords, axes, shapes, dtypes and layouts
+(strided, reversed, transposed, Fortran order, read-only, unaligned), twenty to a kernel, which runs on five sets of
+numbers (nan, infinities and ties among them). Class, dtype, shape and numbers of the value are compared with NumPy's,
+and the class of an exception; derivatives with differences of NumPy's values and forward with reverse mode, of the
+call bare, in a loop and in a branch. *Undecided*: differences of two step sizes do not agree, or are not finite.
+"""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def judged(seed: int, derivatives: bool = True) -> Summary:
+    """The verdicts on the calls of one seed."""
+    rng, summary = Random(seed), Summary(1)
+    good: list[tuple[Call, Any]] = []
+    raising = 0
+    for _ in range(10 * AT_ONCE):
+        call = drawn_call(rng)
+        want = packed.plain_outcome(call)
+        if isinstance(want, (MemoryError, RecursionError)) or _is_deviation(want):
+            continue
+        if not isinstance(want, Exception):
+            good.append((call, want))
+        elif raising < RAISING:
+            raising += 1
+            summary.add("exception", call, _raised(call, want))
+        if len(good) == AT_ONCE:
+            break
+    kernels: dict[tuple[str, ...], Any] = {}
+    for number in range(SETS):
+        values = VALUES[number % len(VALUES)]
+        calls = [call if number == 0 else _valid(call, values, rng) for call, _ in good]
+        verdicts = judged_values(calls, [packed.plain_outcome(call) for call in calls], kernels)
+        for call, verdict in zip(calls, verdicts, strict=True):
+            summary.add("value", call, verdict)
+        good = [each for each, (kind, _) in zip(good, verdicts, strict=True) if kind == SAME]
+    if derivatives:
+        _derivatives(good, rng, summary)
+    return summary
+
+
+def _is_deviation(want: Any) -> bool:
+    """Whether docs/deviations.md says that it differs: Python's errors of floats, for which compiled code has nan."""
+    is_of_floats = isinstance(want, ZeroDivisionError | OverflowError) or str(want).endswith("domain error")
+    return isinstance(want, Exception) and is_of_floats
+
+
+def _valid(call: Call, values: str, rng: Random) -> Call:
+    """The call on other inputs, if NumPy takes them."""
+    other = other_inputs(call, values, rng)
+    return call if isinstance(packed.plain_outcome(other), Exception) else other
+
+
+def _raised(call: Call, want: Exception) -> Verdict:
+    """A call that raises in NumPy is refused, or raises the same."""
+    function = packed.Pack([call]).space["call_0"]
+    return compared(packed.outcome_of(lambda: Interpreted(function, stages.TENSOR)(*call.inputs.values())), want)
+
+
+def _derivatives(good: Sequence[tuple[Call, Any]], rng: Random, summary: Summary) -> None:
+    losses = [packed.loss_of(call, rng.choice(WRAPS), want) for call, want in good]
+    chosen = [each for each in losses if each is not None]
+    for loss, orders in zip(chosen, judged_derivatives(chosen), strict=True):
+        for order, verdict in orders.items():
+            summary.add(f"{order} {loss.wrap}", loss.call, verdict)
+
+
+# --- processes --------------------------------------------------------------------------------------------------
+
+
+def run(seeds: Sequence[int], log: Path) -> Summary:
+    """Judge seeds in other processes, without those in the log."""
+    os.environ["MLIRAD_CACHE"] = "0"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.touch()
+    context = multiprocessing.get_context("spawn")
+    while left := [seed for seed in seeds if seed not in _done(log)][:LIFE]:
+        worker = context.Process(target=_work, args=(left, log))
+        worker.start()
+        worker.join(PATIENCE)
+        is_hanging = worker.is_alive()
+        if is_hanging:
+            worker.kill()
+            worker.join()
+        if worker.exitcode or is_hanging:
+            at = next(seed for seed in left if seed not in _done(log))
+            what = "hangs" if is_hanging else f"crashes the process ({worker.exitcode})"
+            _write(log, Summary(wrong=[what]).as_line(at))
+    summary = Summary()
+    for line in log.read_text().splitlines():
+        summary.add_line(line)
+    return summary
+
+
+def _done(log: Path) -> set[int]:
+    return {json.loads(line)[0] for line in log.read_text().splitlines()}
+
+
+def _work(seeds: Sequence[int], log: Path) -> None:
+    for seed in seeds:
+        try:
+            line = judged(seed).as_line(seed)
+        except Exception as error:  # noqa: BLE001 - whatever the compiler raises is what is looked for
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            what = f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}: {error}"
+            line = Summary(wrong=[what]).as_line(seed)
+        _write(log, line)
+
+
+def _write(log: Path, line: str) -> None:
+    with log.open("a") as file:
+        file.write(line + "\n")

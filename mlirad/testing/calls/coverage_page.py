@@ -1,0 +1,72 @@
+"""docs/coverage.md: the table of coverage.json for people to read.
+
+Reads: the table. Writes: nothing. Gives: the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mlirad.frontend.program import coverage
+from mlirad.testing.calls.inputs import CLASSES
+
+_HEAD = """# What is compiled
+
+`python -m mlirad.testing.calls.measure` (`make coverage`) writes this page: it runs the sample call of each public
+function natively in each class of dtypes, compares values with NumPy's and derivatives with differences of NumPy's
+values, and forward with reverse mode. `mlirad coverage FUNCTION` shows a row, `mlirad coverage file.py` the calls of a
+file that are not compiled.
+
+`v`: the value; `r`, `f`, `s`: the derivative in reverse mode, in forward mode, of second order (of float64). `.`:
+refused. Blank: NumPy refuses it, or there is no derivative, since no float is among the arguments and results.
+Keywords are those that NumPy takes and the compiler refuses. Inputs: `x y z u` are arrays (3, 4), `v w` (5,), `s` (3,
+3), `t` (2, 3, 2); `a b c` numbers, `n` is 2; `i` are two indices, `j` integers and `m` a mask (3, 4).
+"""
+
+
+def page(table: Mapping[str, Any]) -> str:
+    lines = [_HEAD, "| group | compiled | refused |", "|---|---|---|"]
+    for group, rows in table["groups"].items():
+        compiled = sum(coverage.is_compiled(row) for row in rows.values())
+        measured = sum(row["call"] is not None for row in rows.values())
+        lines.append(f"| {group} | {compiled} | {measured - compiled} |")
+    lines += [
+        f"| `{prefix}` (an issue of its own) | 0 | {len(names)} |" for prefix, names in table["their own"].items()
+    ]
+    for group, rows in table["groups"].items():
+        lines += [
+            "",
+            f"## {group}",
+            "",
+            f"| call | {' | '.join(CLASSES)} | refused keywords | why |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        lines += [_row(row) for row in rows.values() if row["call"] is not None]
+    lines += ["", "## Not functions of numbers", ""]
+    by_kind: dict[str, list[str]] = {}
+    for name, kind in table["apart"].items():
+        by_kind.setdefault(kind, []).append(f"`{name}`")
+    lines += [f"- {kind}: {', '.join(names)}" for kind, names in by_kind.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _row(row: Mapping[str, Any]) -> str:
+    cells = [_cell(row, kind) for kind in CLASSES]
+    keywords = ", ".join(f"`{each}`" for each in row.get("keywords", ()))
+    return f"| `{row['call'].replace('|', chr(92) + '|')}` | {' | '.join(cells)} | {keywords} | {_why(row)} |"
+
+
+def _cell(row: Mapping[str, Any], kind: str) -> str:
+    if kind not in row:
+        return "."
+    marks = {letter: letter for letter in row[kind]}
+    for key, mark in (("why", "."), ("wrong", "!")):
+        marks |= {place[-1]: mark for place in row.get(key, ()) if place.startswith(f"{kind} ")}
+    return "".join(marks.get(letter, "") for letter in "vrfs")
+
+
+def _why(row: Mapping[str, Any]) -> str:
+    """The refusals that say more than that the function is refused."""
+    reasons: Sequence[str] = list(dict.fromkeys((*row.get("wrong", {}).values(), *row.get("why", {}).values())))
+    return "; ".join(each for each in reasons if not each.endswith("is not supported")).replace("|", "\\|")
