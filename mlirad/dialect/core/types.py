@@ -136,7 +136,7 @@ def itemsize(type: Attribute) -> int:
     return to_dtype(element_type(type)).itemsize
 
 
-@cache
+@lru_cache(10_000)
 def to_location(place: SourceLocation | None) -> LocationAttr:
     """The MLIR location of a place in the source (MLIR's columns count from 1)."""
     if place is None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+
+from mlirad.frontend.program.once_per_node import once
 
 Names = frozenset[str]
 ScopeNode = ast.FunctionDef | ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp
@@ -43,7 +44,7 @@ class Liveness:
     header: dict[int, Names] = field(default_factory=dict)
 
 
-@cache
+@once
 def scope_of(node: ScopeNode) -> Scope:
     bound: set[str] = set(parameter_names(node.args)) if isinstance(node, _FUNCTIONS) else set()
     used: set[str] = set()
@@ -140,13 +141,13 @@ def nodes_in(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-@cache
+@once
 def uses(node: ast.AST) -> Names:
     """The names that evaluating an expression may read (also the names that functions in it read)."""
     return frozenset(child.id for child in nodes_in(node) if isinstance(child, ast.Name))
 
 
-@cache
+@once
 def assigned(node: ast.AST) -> Names:
     """The names that a statement may bind in its own scope, in the statements inside it too."""
     found: set[str] = set()
@@ -164,7 +165,7 @@ def assigned(node: ast.AST) -> Names:
     return frozenset(found)
 
 
-@cache
+@once
 def calls_in_a_row(node: ScopeNode) -> dict[tuple[int, int, int | None, int | None], int]:
     """How many calls of one name stand in the simple statements of one block, by the place of each of them."""
     found: dict[tuple[int, int, int | None, int | None], int] = {}
@@ -176,9 +177,7 @@ def calls_in_a_row(node: ScopeNode) -> dict[tuple[int, int, int | None, int | No
             child = work.pop()
             if isinstance(child, _SCOPES):
                 continue
-            if isinstance(child, ast.stmt) and (
-                bodies := [value for value in vars(child).values() if _is_block(value)]
-            ):
+            if bodies := [each for _, each in ast.iter_fields(child) if _is_block(each)]:
                 blocks += bodies
                 continue
             if isinstance(child, ast.Call) and isinstance(child.func, ast.Name | ast.Attribute):
@@ -206,7 +205,7 @@ def always_leaves(block: Sequence[ast.stmt]) -> bool:
     return False
 
 
-@cache
+@once
 def may_leave(loop: ast.For | ast.While) -> bool:
     """Whether a loop's body may end the loop from inside, by return or by a break of its own."""
 

@@ -13,13 +13,14 @@ import linecache
 import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 from weakref import ReferenceType, ref
 
 from mlirad.errors import FUNCTIONS, UnsupportedSyntaxError
 from mlirad.frontend.program.codes import asserts_in, codes_in, has_rewritten_asserts, meaning, meaning_outside
+from mlirad.frontend.program.once_per_node import once
 from mlirad.frontend.program.private_names import has_private_names, mangle
 from mlirad.frontend.program.scope import nodes_in, parameter_names
 from mlirad.frontend.program.texts import texts_of, why_there_is_none
@@ -29,6 +30,8 @@ FunctionNode = ast.FunctionDef | ast.Lambda
 
 _FUTURE = __future__.annotations.compiler_flag
 _NO_LINE = 1 << 30
+_TEXTS = 64
+"""Of so many texts all functions are known; of all others, those that have been compiled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,18 +48,23 @@ class Source:
     has_asserts: bool = True
 
     def location(self, node: ast.AST) -> SourceLocation:
-        return _place_of(self.filename, node if hasattr(node, "lineno") else self.node)
+        node = node if hasattr(node, "lineno") else self.node
+        places = _places_of(node)
+        if self.filename not in places:
+            places[self.filename] = SourceLocation(
+                self.filename,
+                node.lineno,  # pyright: ignore[reportAttributeAccessIssue]  # it has one
+                node.col_offset,  # pyright: ignore[reportAttributeAccessIssue]  # and this
+                getattr(node, "end_lineno", None),
+                getattr(node, "end_col_offset", None),
+            )
+        return places[self.filename]
 
 
-@cache
-def _place_of(filename: str, node: ast.AST) -> SourceLocation:
-    return SourceLocation(
-        filename,
-        node.lineno,  # pyright: ignore[reportAttributeAccessIssue]  # `location` asks nodes that have one
-        node.col_offset,  # pyright: ignore[reportAttributeAccessIssue]  # like this one
-        getattr(node, "end_lineno", None),
-        getattr(node, "end_col_offset", None),
-    )
+@once
+def _places_of(_node: ast.AST) -> dict[str, SourceLocation]:
+    """Where a node is, by the name of the file."""
+    return {}
 
 
 def source_of(function: FunctionType) -> Source:
@@ -143,7 +151,7 @@ def _found_in(text: str, code: CodeType) -> _Found | None:
 Meanings = dict[Hashable, list[CodeType]]
 
 
-@cache
+@lru_cache(_TEXTS)
 def _compiled(filename: str, text: str, flags: int, optimize: int) -> Meanings:
     """The functions in a text, by their meaning."""
     try:
@@ -159,7 +167,7 @@ def _by_meaning(module: CodeType) -> Meanings:
     return found
 
 
-@cache
+@lru_cache(_TEXTS)
 def _functions(filename: str, text: str) -> tuple[FunctionNode, ...]:
     tree = ast.parse(text, filename)
     if has_private_names(text):

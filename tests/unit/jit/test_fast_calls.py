@@ -26,7 +26,10 @@ from mlirad.jit.kernel import SLOW_CALLS, Kernel
 from mlirad.requests import copied
 from mlirad.targets.cpu.calls.cpython_objects import is_supported
 
-pytestmark = pytest.mark.skipif(not is_supported(), reason="this Python's calls all go the slow path")
+pytestmark = [
+    pytest.mark.skipif(not is_supported(), reason="this Python's calls all go the slow path"),
+    pytest.mark.usefixtures("young_heap"),
+]
 
 
 def hits(kernel: Kernel) -> int:

@@ -24,10 +24,13 @@ from mlirad import forking, requests
 from mlirad.targets.cpu import engine, llvm_lock
 from mlirad.targets.cpu.calls.abi import CpuArtifact, EntryPoint
 
-pytestmark = pytest.mark.skipif(
-    threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"),
-    reason="needs the main thread, and timers",
-)
+pytestmark = [
+    pytest.mark.skipif(
+        threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"),
+        reason="needs the main thread, and timers",
+    ),
+    pytest.mark.usefixtures("young_heap"),
+]
 
 FOREVER = 10**14
 ROUNDS = 1000 if os.environ.get("MLIRAD_FULL") else 10

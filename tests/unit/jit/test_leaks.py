@@ -100,7 +100,10 @@ def steady_growth(unit: Callable[[], Any], count: int, before: int) -> tuple[flo
     return statistics.median(heaps), statistics.median(objects)
 
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks glibc and /proc")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="asks glibc and /proc"),
+    pytest.mark.usefixtures("young_heap"),
+]
 
 
 def call() -> Callable[[], Any]:

@@ -12,6 +12,8 @@ import pytest
 
 from mlirad.contract.call_recipes import PassedValue
 
+pytestmark = pytest.mark.usefixtures("young_heap")
+
 _AXPY = """
 func.func public @axpy(%a: f64, %x: memref<?xf64>, %y: memref<?xf64> {mlirad.written = 0 : i64},
     %flag: memref<2xi1> {mlirad.result = 2 : i64}) -> i64 {

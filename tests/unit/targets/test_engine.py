@@ -13,6 +13,8 @@ import mlirad
 from mlirad.targets.cpu import CpuTarget, engine
 from mlirad.targets.cpu.emit.module import emit_llvm
 
+pytestmark = pytest.mark.usefixtures("young_heap")
+
 _SCALE = """
 func.func public @f(%x: memref<?xf64>, %y: memref<?xf64> {{mlirad.written = 0 : i64}}) {{
   %c0 = arith.constant 0 : index

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.usefixtures("young_heap")
+
 _TAPE = """
 func.func private @mlirad_grow_f64(memref<?xf64>, index) -> memref<?xf64>
 func.func public @f(%n: i64) -> (f64, memref<?xf64>, i64) {

@@ -18,7 +18,6 @@ import ast
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import NoReturn
 
 from xdsl.dialects import func
@@ -40,6 +39,7 @@ from mlirad.frontend.join.outcomes import Exit
 from mlirad.frontend.join.recursions import Recursion, Site
 from mlirad.frontend.join.steering import Bottom, Recursive
 from mlirad.frontend.join.value_names import name_variable
+from mlirad.frontend.program.once_per_node import once
 from mlirad.frontend.program.scope import always_leaves, scope_of
 from mlirad.frontend.program.source import FunctionNode
 from mlirad.frontend.values.known_facts import scope
@@ -378,7 +378,7 @@ def too_deep(context: Context, name: str, args: Sequence[Value]) -> NoReturn:
     raise context.refusal(f"{name} calls itself too often, or never returns", "write it as a loop")
 
 
-@cache
+@once
 def _ending_by_return(node: ast.FunctionDef) -> Sequence[ast.stmt]:
     """A body with a return somewhere and none at its end gets that, so that every path leaves it in one way."""
     if always_leaves(node.body) or not any(isinstance(each, ast.Return) for each in ast.walk(node)):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import TypeVar
 
 from mlirad.errors import CompileError
@@ -26,6 +26,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import visits
 from mlirad.frontend.interpreter.statements import assigning
 from mlirad.frontend.join.list_elements import NumberElement, element_of, leaves
+from mlirad.frontend.program.once_per_node import once
 from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import NeedStatic, Traced
@@ -188,7 +189,7 @@ def gone_through(context: Context, node: ast.expr) -> Value:
 # The function.
 
 
-@cache
+@once
 def as_function(node: Listing) -> ast.FunctionDef:
     """The function that a comprehension stands for."""
 
