@@ -20,8 +20,9 @@ from mlirad.errors import (
     TargetError,
     UnsupportedSyntaxError,
 )
+from mlirad.jit.check_grads import check_grads
 from mlirad.jit.transforms import grad, hessian, hvp, jacfwd, jacrev, jit, jvp, value_and_grad, vjp, vmap
-from mlirad.requests import checkpointed
+from mlirad.requests import checkpointed, stop_gradient
 from mlirad.threads import get_num_threads, set_num_threads
 
 if _TYPE_CHECKING:
@@ -44,6 +45,7 @@ __all__ = [
     "ShapeError",
     "TargetError",
     "UnsupportedSyntaxError",
+    "check_grads",
     "checkpointed",
     "get_num_threads",
     "grad",
@@ -55,6 +57,7 @@ __all__ = [
     "jvp",
     "nn",
     "set_num_threads",
+    "stop_gradient",
     "tree",
     "value_and_grad",
     "vjp",

@@ -10,6 +10,9 @@ from inspect import getattr_static
 from types import FunctionType, MethodType
 from typing import Any
 
+import numpy as np
+
+from mlirad import tree
 from mlirad.location import SourceLocation
 
 
@@ -266,6 +269,12 @@ def parameters_of(function: Any) -> tuple[str, ...]:
 
 def name_of(function: Any) -> str:
     return getattr(plain(function), "__name__", type(function).__name__)
+
+
+def stop_gradient(x: Any) -> Any:
+    """x (an array, a number or a container of them), its arrays copied. Through it no derivative flows, in either mode:
+    what is computed of it is to a transform a constant."""
+    return tree.map(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, x)
 
 
 def checkpointed(loop: Any, how: str | int) -> Any:

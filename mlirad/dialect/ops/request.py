@@ -39,7 +39,7 @@ from xdsl.utils.exceptions import VerifyException
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.ops.stacked import of_lanes
-from mlirad.dialect.ops.tape import GrowOp, TapeOp
+from mlirad.dialect.ops.tape import GrowOp, StopOp, TapeOp
 
 Numbers = Sequence[int] | DenseArrayBase
 
@@ -394,6 +394,6 @@ class TurnOp(IRDLOperation):
 
 Ad = Dialect(
     "ad",
-    [VjpOp, JvpOp, ForwardOp, PullbackOp, VmapOp, RecordOp, ReplayOp, ResidualOp, TurnOp, TapeOp, GrowOp],
+    [VjpOp, JvpOp, ForwardOp, PullbackOp, VmapOp, RecordOp, ReplayOp, ResidualOp, TurnOp, TapeOp, GrowOp, StopOp],
     [ResidualsType, TripType],
 )

@@ -15,7 +15,7 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import InertOp, LinearOp
 from mlirad.dialect.core.expr import Expr, emit, insert
-from mlirad.dialect.core.op import Upstream, op
+from mlirad.dialect.core.op import Composed, PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.errors import DTypeError
 
@@ -70,6 +70,31 @@ class TapeOp(InertOp):
     def _build(self, *sizes: SSAValue) -> Sequence[SSAValue]:
         indices = [insert(arith.IndexCastOp(size, IndexType())).result for size in sizes]
         return [insert(tensor.EmptyOp(indices, types.signless(self.result.type))).tensor]
+
+
+@op(cost=0)
+class StopOp(InertOp, PureOp):
+    """x, through which no derivative flows. `mlirad-drop-hints` removes it, when all derivatives have been taken."""
+
+    name = "ad.stop"
+    x = operand_def(_T)
+    result = result_def(_T)
+    assembly_format = "$x attr-dict `:` type($x)"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        return [operands[0]]
+
+    def reference(self, x: Any) -> Any:
+        return x.copy()
+
+    def size_source(self, axis: int, result: int = 0) -> SSAValue | tuple[SSAValue, int] | None:
+        return self.x, axis
+
+    def loops(self) -> Composed:
+        return Composed(lambda x: [x])
 
 
 @op(overwrites=0, changes=False)

@@ -1,6 +1,6 @@
-"""Removes the hints to differentiation, and its notes: how loops are checkpointed and reversed.
+"""Removes the hints to differentiation, and its notes: how loops are checkpointed and reversed, and where it stops.
 
-Reads and writes: any stage, in place. Leaves: no attribute of the dialect `ad`.
+Reads and writes: any stage, in place. Leaves: no attribute of the dialect `ad`, and no `ad.stop`.
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from mlirad.dialect.ops.request import CHECKPOINT, RECOVERED
+from mlirad.dialect.ops.tape import StopOp
+from mlirad.lowering.rewriting import replace
 from mlirad.xdsl_support.traversal import ops_inside
 
 
 @dataclass(frozen=True)
 class DropHints(ModulePass):
-    """Remove the attributes of the dialect `ad` from every loop.
+    """Remove the attributes of the dialect `ad` from every loop, and `ad.stop`.
 
     Before:
 
         func.func @f(%x: f64, %n: i64, %zero: i64, %one: i64) -> f64 {
           %y = scf.for %i = %zero to %n step %one iter_args(%s = %x) -> (f64) : i64 {
-            %v = nd.sin %s : f64
+            %u = ad.stop %s : f64
+            %v = nd.sin %u : f64
             scf.yield %v : f64
           } {ad.checkpoint = 3 : i64}
           func.return %y : f64
@@ -43,6 +46,8 @@ class DropHints(ModulePass):
     name = "mlirad-drop-hints"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for inner in ops_inside(op):
+        for inner in list(ops_inside(op)):
             for hint in (CHECKPOINT, RECOVERED):
                 inner.attributes.pop(hint, None)
+            if isinstance(inner, StopOp):
+                replace(inner, [inner.x])

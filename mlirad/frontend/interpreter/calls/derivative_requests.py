@@ -203,12 +203,18 @@ def value_and_aux(context: Context, outlined: Outlined, request: Grad, name: str
 
 
 def require_pair(context: Context, outlined: Outlined, name: str) -> tuple[Any, Any]:
-    """What a function with has_aux=True returns: (value, aux)."""
+    """What a function with has_aux=True returns: (value, aux), or the value and several, which are a tuple then."""
     result = outlined.result
-    if not isinstance(result, Tuple) or len(result.items) != 2:
+    if not isinstance(result, Tuple) or len(result.items) < 2:
         location, hint = context.returned.get(name, context.location), "return value, aux"
         raise DifferentiationError(f"{name} with has_aux=True returns no pair", location, hint)
-    return result.items[0], result.items[1]
+    return pair_of(result)
+
+
+def pair_of(result: Tuple) -> tuple[Any, Any]:
+    """The value and the aux of what a function with has_aux=True returns."""
+    value, *aux = result.items
+    return value, aux[0] if len(aux) == 1 else Tuple(tuple(aux))
 
 
 def constant_gradient(context: Context, outlined: Outlined, request: Grad, wanted: Sequence[Any]) -> Value:
@@ -216,7 +222,7 @@ def constant_gradient(context: Context, outlined: Outlined, request: Grad, wante
     outputs = outlined.callee.function_type.outputs.data
     op = insert(func.CallOp(outlined.callee.sym_name.data, outlined.operands, outputs))
     result = outline.rebuilt(context, outlined.result, outline.results_of(context, outlined, op.results))
-    out, aux = result.items if request.has_aux and isinstance(result, Tuple) else (result, None)
+    out, aux = pair_of(result) if request.has_aux and isinstance(result, Tuple) else (result, None)
 
     def zero(leaf: Ref | Traced) -> Expr:
         element = types.from_dtype(leaf.dtype)
@@ -338,7 +344,7 @@ def forward(context: Context, function: Value, request: Vjp, args: Sequence[Valu
     outs = tuple(k for k, leaf in enumerate(leaves) if leaf.dtype.kind == "f")
     results = emit_request(context, ForwardOp, outlined, [], wrt, outs)
     rebuilt = outline.rebuilt(context, outlined.result, results)
-    parts = rebuilt.items if request.has_aux and isinstance(rebuilt, Tuple) else (rebuilt,)
+    parts = pair_of(rebuilt) if request.has_aux and isinstance(rebuilt, Tuple) else (rebuilt,)
     made = tuple(leaf for leaf in outline.leaves_of(context, parts[0]) if isinstance(leaf, Ref | Traced))
     pullback = PullbackValue(next(results), PulledBack(outlined, result, made, wrt, outs, primals))
     return Tuple((parts[0], pullback, *parts[1:]))

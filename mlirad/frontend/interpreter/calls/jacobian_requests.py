@@ -77,7 +77,7 @@ def jacobian(
     if aux is not None:
         rebuilt = outline.rebuilt(context, outlined.result, results)
         assert isinstance(rebuilt, Tuple)
-        rest = rebuilt.items[1]
+        _, rest = derivative_requests.pair_of(rebuilt)
     leaves = iter(outs)
 
     def of_leaf(leaf: Ref | Traced | Static) -> Value:

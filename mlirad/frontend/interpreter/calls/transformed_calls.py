@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mlirad.dialect.core.expr import emit
+from mlirad.dialect.ops.tape import StopOp
 from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import dispatch, storage
-from mlirad.frontend.interpreter.calls import derivative_requests, jacobian_requests, vmap_requests
+from mlirad.frontend.interpreter.calls import derivative_requests, jacobian_requests, outline, vmap_requests
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.values.values import Static, Transformed, Value
-from mlirad.requests import Grad, Hessian, Hvp, Jacobian, Jvp, Vjp, Vmap
+from mlirad.frontend.numpy.declarations import interprets
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import Ref, Static, Transformed, Value
+from mlirad.requests import Grad, Hessian, Hvp, Jacobian, Jvp, Vjp, Vmap, stop_gradient
 
 _OPTIONS = ("argnums", "has_aux", "grad_position")
 """The options of `grad` and its like themselves, without the options of compilations."""
@@ -62,3 +66,17 @@ def call_transformed(context: Context, function: Transformed, args: Sequence[Val
         case Vmap() as request:
             return vmap_requests.call_of_lanes(context, inner, request, args, kwargs)
     raise context.refusal(f"the transform {type(function.request).__name__} is not compiled")
+
+
+@interprets(stop_gradient)
+def call_stop_gradient(context: Context, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+    (x,) = (*args, *kwargs.values())
+
+    def stopped(leaf: Value) -> Value:
+        leaf = context.use(leaf)
+        if not isinstance(leaf, Ref | Traced):
+            return leaf
+        contents = outline.contents(context, leaf)
+        return outline.copy_of(context, leaf, emit(StopOp, contents) if leaf.dtype.kind == "f" else contents)
+
+    return outline.mapped(context, x, stopped)
