@@ -223,6 +223,10 @@ class NdOp(TypedOp):
         """The part of an array that the op reads and gives, or changes and leaves the rest; None: it may be all."""
         return None
 
+    def hinted(self) -> SSAValue | None:
+        """The operand that the op is once all derivatives have been taken, if it is a hint to differentiation."""
+        return None
+
     def rebuild(self, *operands: Expr) -> tuple[Expr, ...]:
         """The results of the same op on other operands."""
         asked = self.results[0].type if self.results else None

@@ -93,6 +93,9 @@ class StopOp(InertOp, PureOp):
     def size_source(self, axis: int, result: int = 0) -> SSAValue | tuple[SSAValue, int] | None:
         return self.x, axis
 
+    def hinted(self) -> SSAValue:
+        return self.x
+
     def loops(self) -> Composed:
         return Composed(lambda x: [x])
 

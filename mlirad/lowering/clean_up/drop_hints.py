@@ -11,8 +11,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.request import CHECKPOINT, RECOVERED
-from mlirad.dialect.ops.tape import StopOp
 from mlirad.lowering.rewriting import replace
 from mlirad.xdsl_support.traversal import ops_inside
 
@@ -49,5 +49,5 @@ class DropHints(ModulePass):
         for inner in list(ops_inside(op)):
             for hint in (CHECKPOINT, RECOVERED):
                 inner.attributes.pop(hint, None)
-            if isinstance(inner, StopOp):
-                replace(inner, [inner.x])
+            if isinstance(inner, NdOp) and (operand := inner.hinted()) is not None:
+                replace(inner, [operand])
