@@ -48,7 +48,9 @@ class CompileError(Exception):
     Attributes: `message`, `hint`, `filename`, `lineno`, `col_offset` (None, None, None where the place is unknown);
     `callers`: where the functions that lead to the place are called, the innermost call first; `page`: the page of the
     documentation that says more, if there is one. For the compiler: `library`, the function of another library whose
-    code is refused; `is_deferred`: it is raised elsewhere than at its place, so that calls there do not lead to it.
+    code is refused; `is_deferred`: it is raised elsewhere than at its place, so that calls there do not lead to it;
+    `raised`: the class of the exception that Python itself raises there, if it does (a `try` may catch it); `block`:
+    the block of ops that was being written.
     """
 
     def __init__(
@@ -66,6 +68,8 @@ class CompileError(Exception):
         self.page = page
         self.library: LibraryCall | None = None
         self.is_deferred = False
+        self.raised: type[Exception] | None = None
+        self.block: object = None
 
     @property
     def filename(self) -> str | None:
@@ -78,6 +82,11 @@ class CompileError(Exception):
     @property
     def col_offset(self) -> int | None:
         return self.location.col_offset if self.location else None
+
+    def as_raised(self, kind: type[Exception]) -> CompileError:
+        """This error, which Python itself raises, with the same message, as an exception of a class."""
+        self.raised = kind
+        return self
 
     def at(self, location: SourceLocation | None) -> CompileError:
         """This error, placed at `location` unless it has a place already."""

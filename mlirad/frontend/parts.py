@@ -6,6 +6,6 @@ Reads: nothing. Writes: nothing. Leaves: full tables.
 from mlirad.frontend.interpreter import expressions
 from mlirad.frontend.interpreter.calls import calls
 from mlirad.frontend.interpreter.loops import comprehensions, loops
-from mlirad.frontend.interpreter.statements import matching, statements
+from mlirad.frontend.interpreter.statements import matching, statements, trying
 
-__all__ = ["calls", "comprehensions", "expressions", "loops", "matching", "statements"]
+__all__ = ["calls", "comprehensions", "expressions", "loops", "matching", "statements", "trying"]

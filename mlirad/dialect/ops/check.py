@@ -50,6 +50,19 @@ class EffectOp(InertOp):
 
     traits = traits_def(MayFail())
 
+    @property
+    def raises(self) -> str:
+        """The name of the exception that it raises."""
+        return "IndexError"
+
+    def fails(self, *operands: Number | None) -> bool:
+        """Whether the known operands (the others are None) prove that the op fails."""
+        return False
+
+    def text(self, *operands: Number | None) -> str | None:
+        """The message, if all that is in it is known."""
+        return None
+
     def passed(self, *operands: Number | None) -> Sequence[Number] | None:
         """The results, if the known operands (the others are None) prove that the op does not fail; else None."""
         return None
@@ -91,6 +104,19 @@ class CheckOp(EffectOp):
     def reference(self, ok: Any, *arguments: Any) -> Any:
         if not ok:
             raise CheckFailed(self.error.data, message_of(self.message.data, [int(a) for a in arguments]))
+
+    @property
+    def raises(self) -> str:
+        return self.error.data
+
+    def fails(self, *operands: Number | None) -> bool:
+        return operands[0] is not None and not operands[0]
+
+    def text(self, *operands: Number | None) -> str | None:
+        words = operands[1:]
+        return (
+            None if None in words else message_of(self.message.data, [int(word) for word in words if word is not None])
+        )
 
     def passed(self, *operands: Number | None) -> Sequence[Number] | None:
         return () if operands[0] else None

@@ -46,7 +46,7 @@ def attribute(context: Context, value: Value, name: str) -> Value:
                     return entry.items[entry.keys.index(name)]
                 return outside_objects.attribute_of_class(context, value, entry.kind, name)
             if not hasattr(entry.kind, name):
-                raise context.refusal(f"a {entry.kind.__name__} has no attribute {name!r}")
+                raise context.refusal(f"a {entry.kind.__name__} has no attribute {name!r}").as_raised(AttributeError)
             return Bound(value, name)
         case Tuple():
             fields = getattr(value.kind, "_fields", ())
@@ -85,7 +85,8 @@ def array_attribute(context: Context, array: Ref, name: str) -> Value:
         return viewed
     if not hasattr(np.ndarray, name):
         known = [each for each in dir(np.ndarray) if not each.startswith("_")]
-        raise context.refusal(f"an array has no attribute {name!r}", did_you_mean(name, known, ".{}"))
+        refusal = context.refusal(f"an array has no attribute {name!r}", did_you_mean(name, known, ".{}"))
+        raise refusal.as_raised(AttributeError)
     if not callable(getattr(np.ndarray, name)):
         raise context.refusal(f"the array attribute {name!r} is not compiled")
     return Bound(array, name)
@@ -97,6 +98,9 @@ def number_attribute(context: Context, number: Traced, name: str) -> Value:
             return number
         if name == "imag":
             return Static(0)
+        if not hasattr(number.kind, name):
+            message = f"{number.kind.__name__!r} object has no attribute {name!r}"
+            raise context.refusal(message).as_raised(AttributeError)
         raise context.refusal(f"attribute {name!r} of a Python number is not compiled")
     static: dict[str, Any] = {"shape": (), "ndim": 0, "size": 1, "dtype": number.dtype}
     if name in static:
@@ -105,5 +109,6 @@ def number_attribute(context: Context, number: Traced, name: str) -> Value:
         return number
     if not hasattr(np.float64, name):
         known = [each for each in dir(np.float64) if not each.startswith("_")]
-        raise context.refusal(f"a NumPy number has no attribute {name!r}", did_you_mean(name, known, ".{}"))
+        refusal = context.refusal(f"a NumPy number has no attribute {name!r}", did_you_mean(name, known, ".{}"))
+        raise refusal.as_raised(AttributeError)
     return Bound(number, name)

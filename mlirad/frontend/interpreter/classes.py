@@ -5,7 +5,10 @@ Reads: values. Writes: nothing. Leaves: bools and classes.
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from types import FunctionType
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +43,28 @@ def builtin_isinstance(context: Context, args: tuple[Value, ...], _kwargs: Keywo
         case Closure() | Lazy() | Static() if (kind := class_of(context, value)) is not None:
             return Static(issubclass(kind, kinds))
     raise context.refusal(f"isinstance of {kind_of(value)} is not compiled")
+
+
+@interprets(issubclass)
+def builtin_issubclass(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    kind, kinds = (storage.static(context, each, "a class") for each in args)
+    with numpys_refusal():
+        return Static(issubclass(kind, kinds))
+
+
+def _told_by(inspecting: Callable[[Any], Any]) -> None:
+    """What is told of the arguments of a function that is written in Python."""
+
+    @interprets(inspecting)
+    def told(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+        function = storage.static(context, args[0], "a function")
+        if len(args) != 1 or not isinstance(function, FunctionType):
+            raise context.refusal(f"inspect.{inspecting.__name__} is compiled of functions that are written in Python")
+        return outside_objects.object_value(context, inspecting(function), None)
+
+
+_told_by(inspect.signature)
+_told_by(inspect.getfullargspec)
 
 
 @interprets(type)

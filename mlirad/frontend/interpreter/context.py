@@ -62,6 +62,7 @@ class _At:
         swap_location(self.saved)
         if isinstance(error, CompileError):
             error.at(self.context.location)
+            error.block = error.block or self.context.current_block
         elif isinstance(error, Unresolved):
             error.place(self.context.location)
         self.context.location = self.before
@@ -107,6 +108,7 @@ class Context:
         self.fillings = Fillings(done=True)  # the lists that the loop under way keeps in arrays (filled_lists.py)
         self.functions: list[func.FuncOp] = []  # the module's
         self.reserved = reserved  # names that no function may have
+        self.handled: list[Callable[[], Exception]] = []  # of the handlers under way: what raises what they have caught
         self.calling = Calling(repeated=repeated or RepeatedCalls(is_allowed=False))
         # What of memory is known, and whether it matters: see separate_copies.py.
         self.memory: dict[str, frozenset[Hashable]] = {}

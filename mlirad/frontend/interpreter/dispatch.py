@@ -71,7 +71,6 @@ def call(context: Context, function: Value, args: Sequence[Value], kwargs: dict[
 
 def _spelled(node: ast.expr) -> str:
     names = {
-        "Set": "a set",
         "SetComp": "a set comprehension",
         "Await": "await",
         "Yield": "yield",

@@ -31,6 +31,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import visits
 from mlirad.frontend.interpreter.special_methods import UNARY as UNARY_METHODS
 from mlirad.frontend.program import purity
+from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.traced import DATA, is_static, origins_of, require_static
 from mlirad.frontend.values.values import Closure, Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.library.python import builtin
@@ -65,6 +66,7 @@ BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.LShift: operator.lshift,
     ast.RShift: operator.rshift,
 }
+_OF_SETS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Sub)
 UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
@@ -112,6 +114,8 @@ def binary(context: Context, op: ast.operator, left: Value, right: Value) -> Val
     if (answer := comparisons.of_containers(context, function, left, right)) is not None:
         return answer
     a, b = storage.operand(context, left), storage.operand(context, right)
+    if isinstance(a, purity.SetCopy) and isinstance(b, purity.SetCopy) and type(op) in _OF_SETS:
+        return Static(purity.SetCopy(function(a, b)))
     if any(isinstance(x, purity.SetCopy) for x in (a, b)):
         raise context.refusal("operators of sets are not compiled", "compute the set outside, or use a frozenset")
     if isinstance(op, ast.Mod) and isinstance(a, str) and is_static(b) and not purity.has_plain_operands(a, b):
@@ -250,6 +254,16 @@ def visit_list(context: Context, node: ast.List) -> Value:
     return context.new_list(items)
 
 
+@visits(ast.Set)
+def visit_set(context: Context, node: ast.Set) -> Value:
+    return set_of(context, items_of(context, node.elts))
+
+
+def set_of(context: Context, items: Sequence[Value]) -> Value:
+    """A set of constants, which nothing may be put in."""
+    return Static(purity.SetCopy(storage.static(context, item, "an item of a set") for item in items))
+
+
 @visits(ast.Dict)
 def visit_dict(context: Context, node: ast.Dict) -> Value:
     keys: list[Any] = []
@@ -324,7 +338,14 @@ def visit_slice(context: Context, node: ast.Slice) -> Value:
 
 @visits(ast.JoinedStr)
 def visit_joinedstr(context: Context, node: ast.JoinedStr) -> Value:
-    return Static(text(context, node))
+    try:
+        return Static(text(context, node))
+    except _OfTheRun as error:
+        return Poison(error.message, context.location, hint=error.hint)
+
+
+class _OfTheRun(UnsupportedSyntaxError):
+    """A text with a number in it that only the run knows: it may be bound, and never used."""
 
 
 def text(context: Context, node: ast.JoinedStr) -> str:
@@ -338,7 +359,7 @@ def _formatted(context: Context, part: ast.FormattedValue) -> str:
     operand = storage.operand(context, dispatch.expression(context, part.value))
     if DATA in origins_of(operand):
         hint = "write the f-string in the raise or the assert itself, or make the text outside"
-        raise context.refusal("a text with a number in it that only the run knows is not compiled", hint)
+        raise _OfTheRun("a text with a number in it that only the run knows is not compiled", context.location, hint)
     value = require_static(operand, "a formatted value")
     spec = text(context, part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ""
     if part.conversion > 0:

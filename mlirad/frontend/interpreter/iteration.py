@@ -133,7 +133,7 @@ def length_of(context: Context, value: Value) -> int | Traced:
             return shortest
         case Lazy():
             return length_of(context, value.parts[0])
-    raise DTypeError(f"{kind_of(value)} is not iterable, and has no length", context.location)
+    raise DTypeError(f"{kind_of(value)} is not iterable, and has no length", context.location).as_raised(TypeError)
 
 
 def smaller(x: int | Traced, y: Traced) -> Traced:
@@ -206,7 +206,7 @@ def element(context: Context, iterable: Value, index: Value) -> Value:
             return Static(iterable.value[storage.static(context, index, "the index of a sequence")])
         case Lazy():
             return lazy_element(context, iterable, index)
-    raise DTypeError(f"{kind_of(iterable)} is not iterable", context.location)
+    raise DTypeError(f"{kind_of(iterable)} is not iterable", context.location).as_raised(TypeError)
 
 
 def lazy_element(context: Context, iterable: Lazy, index: Value) -> Value:

@@ -157,6 +157,9 @@ def captured(context: Context, array: np.ndarray, path: Path) -> Ref:
 
 def attribute_of_object(context: Context, owner: Static, name: str) -> Value:
     value = owner.value
+    if isinstance(value, inspect.Signature) and name == "parameters":
+        parameters = value.parameters
+        return context.new_object(Entry(dict, tuple(parameters), tuple(map(Static, parameters.values()))))
     is_settled_value = purity.is_settled_instance(value)
     if not is_settled_value and not isinstance(value, type):
         stored = purity.class_attribute(type(value), name)
@@ -166,10 +169,13 @@ def attribute_of_object(context: Context, owner: Static, name: str) -> Value:
     try:
         found = getattr(value, name)
     except AttributeError as error:
-        raise context.refusal(str(error), spelled_alike(value, name)) from None
+        if isinstance(value, purity.SetCopy) and hasattr(set, name):
+            raise context.refusal("a set of the program cannot be changed", "use a dict") from None
+        raise context.refusal(str(error), spelled_alike(value, name)).as_raised(AttributeError) from None
     tell(context, owner, name)
     if is_settled_value and not isinstance(value, np.ufunc):
-        return Bound(owner, name) if callable(found) else object_value(context, found, None)
+        is_method = callable(found) and not isinstance(found, type)
+        return Bound(owner, name) if is_method else object_value(context, found, None)
     path = None if owner.path is None else owner.path.then("attribute", name)
     if is_settled(value):
         path = Path(value, "", (("attribute", name),))

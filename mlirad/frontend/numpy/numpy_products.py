@@ -22,15 +22,13 @@ from mlirad.dialect.ops.movement import TransposeOp, reshape
 from mlirad.dialect.ops.reduction import SumOp
 from mlirad.errors import DTypeError, ShapeError, StaticIndexError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import numpy_elementwise
-from mlirad.frontend.numpy.declarations import compiles, declare
+from mlirad.frontend.numpy.declarations import compiles
 from mlirad.frontend.numpy.view_functions import diagonal as view_of_diagonal
 from mlirad.frontend.values import nep50, sizes
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.sizes import Size
 from mlirad.frontend.values.traced import Number, Traced, as_operand, as_traced, origins_of, require_static, stand_in
 from mlirad.frontend.values.views import View, get
-
-declare(np.linalg.norm, instead="write np.sqrt(np.sum(x * x))")
 
 _BOOL = np.dtype(bool)
 

@@ -261,13 +261,17 @@ def _itself(view: View, dtype: Any = None, **options: Any) -> View | None:
     return _as_array(view, dtype)
 
 
-def _array_itself(view: View, dtype: Any = None, **options: Any) -> View | None:
-    found = _itself(view, dtype, **options)
-    if found is None and options.get("copy") is not None:
-        raise UnsupportedSyntaxError(
-            "with copy=False, an array of another dtype is a ValueError", None, "use copy=None"
+def _array_itself(view: View, dtype: Any = None, copy: Any = None, order: Any = None, ndmin: Any = 0) -> View | None:
+    """`np.array(x, copy=None)`, and `np.asarray(x, copy=None)`."""
+    found = _as_array(view, dtype, order)
+    if found is None and copy not in (None, np._CopyMode.IF_NEEDED):
+        hint = "use copy=None"
+        raise StaticValueError("Unable to avoid copy while creating an array as requested.", None, hint).as_raised(
+            ValueError
         )
-    return found
+    with numpys_refusal():
+        missing = max(operator.index(ndmin) - view.ndim, 0)
+    return found if found is None or not missing else _unit_axes(lambda x: x[(np.newaxis,) * missing])(found)
 
 
 @views(np.ascontiguousarray)

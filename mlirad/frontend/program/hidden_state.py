@@ -26,6 +26,7 @@ _HINTS: dict[Any, str] = {
     **dict.fromkeys((np.vectorize, np.frompyfunc, np.fromiter, filter), _LOOP),
     **dict.fromkeys((iter, next, np.nditer, np.ndindex, np.ndenumerate), _ITERATOR),
     **dict.fromkeys((np.seterr, np.geterr, np.errstate, np.set_printoptions, np.get_printoptions), _OUTSIDE),
+    **dict.fromkeys((np.info, np.show_config, np.show_runtime), _OUTSIDE),
 }
 _OF_MODULES = {"random": _RANDOM, "time": _CLOCK, "datetime": _CLOCK, "os": _OUTSIDE, "posix": _OUTSIDE}
 _OF_MODULES |= {"itertools": _ITERATOR, "numpy.random": _RANDOM, "secrets": _RANDOM}

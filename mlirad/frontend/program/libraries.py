@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from mlirad.errors import CompileError, LibraryCall, UnsupportedSyntaxError
 from mlirad.location import SourceLocation
 
-_LIBRARIES = ("scipy",)
+_LIBRARIES = ("numpy", "scipy", "sklearn")
 
 
 def is_of_library(value: Any) -> bool:
@@ -21,6 +21,8 @@ def is_of_library(value: Any) -> bool:
 def public_name(value: Any) -> str:
     """The name under which users import it: the path without modules that are private."""
     home = [part for part in value.__module__.split(".") if not part.startswith("_")]
+    if home[0] == "numpy":
+        home[0] = "np"
     return ".".join([*home, value.__name__])
 
 
@@ -41,7 +43,8 @@ def reported(error: CompileError) -> CompileError:
     if error.library is None:
         return error
     name, location = error.library
-    hint = f"write it with NumPy's functions (its code does what is not compiled: {error.message})"
+    cause = f"its code does what is not compiled: {error.message}"
+    hint = cause if name.startswith("np.") else f"write it with NumPy's functions ({cause})"
     refusal = UnsupportedSyntaxError(f"{name} is not supported", location, hint)
     refusal.callers = error.callers
     return refusal

@@ -37,7 +37,7 @@ from mlirad.frontend.program.pure_functions import (
 _DATA = frozenset(
     {
         *(bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented), range),
-        *(datetime.timedelta, datetime.date, fractions.Fraction, *NUMPY_SCALARS, np.finfo, np.iinfo),
+        *(datetime.timedelta, datetime.date, fractions.Fraction, *NUMPY_SCALARS, np.finfo, np.iinfo, np._CopyMode),
         *(pathlib.PurePosixPath, pathlib.PureWindowsPath, pathlib.PosixPath, pathlib.WindowsPath),
     }
 )
@@ -60,7 +60,7 @@ _SYMBOLS = (
 )
 """Classes of objects that are compared by identity, and that have no operators."""
 
-_METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
+_METACLASSES = (type, abc.ABCMeta, enum.EnumMeta, type(np.dtype))
 
 # What a derived class may define without changing an operator. The text of a value is asked about apart.
 _HARMLESS = frozenset(

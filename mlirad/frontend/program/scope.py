@@ -85,7 +85,7 @@ def bound_by(node: ast.AST) -> str | None:
     match node:
         case ast.alias():
             return (node.asname or node.name).split(".")[0]
-        case ast.MatchAs() | ast.MatchStar():
+        case ast.MatchAs() | ast.MatchStar() | ast.ExceptHandler():
             return node.name
         case ast.MatchMapping():
             return node.rest
@@ -202,6 +202,13 @@ def always_leaves(block: Sequence[ast.stmt]) -> bool:
             return True
         if isinstance(statement, ast.With) and always_leaves(statement.body):
             return True
+        if isinstance(statement, ast.Try) and (
+            always_leaves(statement.finalbody)
+            or all(
+                map(always_leaves, (statement.orelse or statement.body, *(each.body for each in statement.handlers)))
+            )
+        ):
+            return True
     return False
 
 
@@ -238,10 +245,11 @@ class _Backward:
 
     def __init__(self, found: Liveness):
         self.found = found
+        self.on_error: Names = NONE  # what is live where an exception leads
 
     def block(self, statements: Sequence[ast.stmt], after: Names, exits: _Exits) -> Names:
         for statement in reversed(statements):
-            self.found.after[id(statement)] = after
+            self.found.after[id(statement)] = after = after | self.on_error
             after = self.statement(statement, after, exits)
             self.found.before[id(statement)] = after
         return after
@@ -287,6 +295,8 @@ class _Backward:
                 return (after - {statement.name}) | uses(statement)
             case ast.With():
                 return self.block(statement.body, after, exits).union(*map(uses, statement.items))
+            case ast.Try():
+                return self.trying(statement, after, exits)
             case ast.Match():
                 bodies = [self.block(case.body, after, exits) for case in statement.cases]
                 read = [
@@ -294,6 +304,21 @@ class _Backward:
                 ]
                 return after.union(uses(statement.subject), *bodies, *read)
         return after | uses(statement)
+
+    def trying(self, statement: ast.Try, after: Names, exits: _Exits) -> Names:
+        """What is live before a try: what the handlers and the finally need is live throughout its body."""
+        outer = self.on_error
+        final = self.block(statement.finalbody, after, exits)
+        if statement.finalbody:
+            self.on_error = outer | final
+            exits = _Exits(exits.on_break | final, exits.on_continue | final)
+        types = [uses(each.type) for each in statement.handlers if each.type is not None]
+        handled = final.union(*types, *(self.block(each.body, final, exits) for each in statement.handlers))
+        orelse = self.block(statement.orelse, final, exits)
+        self.on_error |= handled
+        body = self.block(statement.body, orelse, exits)
+        self.on_error = outer
+        return body | handled
 
     def loop(self, statement: ast.For | ast.While, before: Callable[[Names], Names]) -> Names:
         header: Names = NONE

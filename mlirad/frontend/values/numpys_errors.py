@@ -35,7 +35,7 @@ class numpys_refusal:
         pass
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if error is not None and not isinstance(error, CompileError):
+        if isinstance(error, Exception) and not isinstance(error, CompileError):
             ours = next((ours for raised, ours in _REFUSALS if isinstance(error, raised)), None)
             if ours is not None:
-                raise ours(str(error)) from None
+                raise ours(str(error)).as_raised(type(error)) from None

@@ -20,7 +20,8 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
         return np.broadcast_shapes(*shapes)
     except ValueError:
         listed = " ".join(str(shape).replace(" ", "") for shape in shapes)
-        raise ShapeError(f"operands could not be broadcast together with shapes {listed}") from None
+        message = f"operands could not be broadcast together with shapes {listed}"
+        raise ShapeError(message).as_raised(ValueError) from None
 
 
 def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:

@@ -168,7 +168,7 @@ def test_print_is_named_before_its_argument() -> None:
 
 
 def norm_squared(x):
-    return np.linalg.norm(x) ** 2
+    return np.fft.fft(x) ** 2
 
 
 def scaled(x, k):
@@ -188,9 +188,7 @@ def test_calls_on_the_way_are_named() -> None:
     first = norm_squared.__code__.co_firstlineno
     assert error.lineno == first + 1
     assert [caller.lineno for caller in error.callers] == [first + 5, outer.__code__.co_firstlineno + 2]
-    assert re.search(
-        r"np\.linalg\.norm.*\n.*\^~+\n  called from .*:\d+:\d+\n +return norm_squared\(x \* k\)", str(error)
-    )
+    assert re.search(r"np\.fft\.fft.*\n.*\^~+\n  called from .*:\d+:\d+\n +return norm_squared\(x \* k\)", str(error))
 
     def data(x):
         return shape_from_data(x).sum()
@@ -199,9 +197,7 @@ def test_calls_on_the_way_are_named() -> None:
 
 
 def test_a_refusal_in_a_library_names_the_users_line(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "library_of_somebody.py").write_text(
-        "import numpy as np\n\n\ndef f(x):\n    return np.linalg.norm(x)\n"
-    )
+    (tmp_path / "library_of_somebody.py").write_text("import numpy as np\n\n\ndef f(x):\n    return np.fft.fft(x)\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     import library_of_somebody
 
@@ -216,7 +212,7 @@ def test_a_refusal_in_a_library_names_the_users_line(tmp_path: Any, monkeypatch:
 def test_long_ways_are_cut() -> None:
     def deep(x, n):
         if n == 0:
-            return np.linalg.norm(x)
+            return np.fft.fft(x)
         return deep(x, n - 1)
 
     text = str(refused(lambda x: deep(x, 9), X))

@@ -1,5 +1,9 @@
 """Objects of the user's classes that are made in the program: what Python makes of the same class."""
 
+# The programs are given objects that pyright does not know, and some are wrong.
+# pyright: reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
+# pyright: reportArgumentType=false, reportIndexIssue=false, reportPossiblyUnboundVariable=false
+
 from __future__ import annotations
 
 import functools
@@ -289,6 +293,11 @@ class Slotted:
         self.a = a
 
 
+def setattr_of(slotted):
+    slotted.b = 1.0
+    return slotted.a
+
+
 class Guarded:
     def __init__(self, a):
         self.a = a
@@ -350,7 +359,7 @@ def in_one_branch(x):
 
 
 REFUSED = [
-    (lambda x: Slotted(x[0]).a, "Slotted has __slots__"),
+    (lambda x: setattr_of(Slotted(x[0])), "'Slotted' object has no attribute 'b'"),
     (lambda x: Guarded(x[0]).a, "Guarded has a __setattr__ of its own"),
     (lambda x: Computed(x[0]).a, "Computed has a __getattr__"),
     (lambda x: New(x[0]).a, "New is made by code that is not its __init__"),

@@ -103,10 +103,10 @@ def test_the_exception_is_pythons(function: Callable[..., Any]) -> None:
 
 def test_what_has_no_place_in_a_message_is_written_as_in_the_source() -> None:
     def many(x, n, t):
-        raise ValueError(f"{x} {n} {t} {x[1]} {np.linalg.norm(x)}")
+        raise ValueError(f"{x} {n} {t} {x[1]} {np.fft.fft(x)}")
 
     text = str(raised(mlirad.jit(many), X, 3, 0.5))
-    assert "{x} 3 0.5 {x[1]} {np.linalg.norm(x)}" in text
+    assert "{x} 3 0.5 {x[1]} {np.fft.fft(x)}" in text
 
 
 def test_a_message_costs_no_specialisation() -> None:
@@ -154,7 +154,7 @@ def test_refused() -> None:
     for function, message in (
         (own, "only exceptions of Python and NumPy are raised, and Own is none"),
         (two, "an exception is raised with one message"),
-        (caused, "`raise ... from` another exception is not compiled"),
+        (caused, "`raise ... from` this is not compiled"),
         (bare, "a raise without an exception is not compiled"),
         (text, "write the f-string in the raise or the assert itself"),
     ):

@@ -18,6 +18,7 @@ from mlirad.frontend.interpreter import (
     classes,
     comparisons,
     dispatch,
+    expressions,
     grown_lists,
     iteration,
     special_methods,
@@ -51,10 +52,12 @@ def builtin_len(context: Context, args: tuple[Value, ...], _kwargs: Keywords) ->
     value = context.use(args[0])
     if (found := special_methods.special(context, value, "__len__")) is not None:
         return found
+    if isinstance(value, Static) and isinstance(value.value, frozenset):
+        return Static(len(value.value))
     if isinstance(value, Lazy) and (value.used is not None or value.kind is iter):
         raise DTypeError(f"{kind_of(value)} has no len()", context.location)
     if isinstance(value, Ref) and not value.shape:
-        raise DTypeError("len() of unsized object", context.location)
+        raise DTypeError("len() of unsized object", context.location).as_raised(TypeError)
     return storage.result(context, iteration.length_of(context, value))
 
 
@@ -104,6 +107,22 @@ def builtin_list(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -
 @interprets(tuple)
 def builtin_tuple(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     return Tuple(iteration.elements(context, args[0]) if args else ())
+
+
+@interprets(set)
+def builtin_set(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    return expressions.set_of(context, iteration.elements(context, args[0]) if args else ())
+
+
+@interprets(np.iterable)
+def builtin_iterable(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    """np.iterable(x)."""
+    value = context.use(args[0])
+    if isinstance(value, Static):
+        return Static(np.iterable(storage.static(context, value, "an argument of np.iterable")))
+    if isinstance(value, Ref):
+        return Static(value.ndim > 0)
+    return Static(isinstance(value, Tuple | Lazy | Object) and hasattr(classes.class_of(context, value), "__iter__"))
 
 
 @interprets(dict)

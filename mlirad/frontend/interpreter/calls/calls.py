@@ -14,6 +14,8 @@ from operator import attrgetter, itemgetter, methodcaller
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from mlirad.contract.captures import Path
 from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import dispatch, expressions, iteration, outside_objects, storage
@@ -31,8 +33,8 @@ from mlirad.frontend.interpreter.calls.construction import is_users
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import answers, visits
 from mlirad.frontend.numpy import numpy_calls
-from mlirad.frontend.program import hints
-from mlirad.frontend.program.hidden_state import is_of_hidden_state
+from mlirad.frontend.program import hints, purity
+from mlirad.frontend.program.hidden_state import hint_of, is_of_hidden_state
 from mlirad.frontend.values.values import (
     Bound,
     Closure,
@@ -54,6 +56,7 @@ from mlirad.requests import Request, plain, transform_of
 # What functools.cache and functools.lru_cache make.
 _CACHED = type(cache(len))
 _MADE_BY_OPERATOR = (attrgetter, itemgetter, methodcaller)
+_DISPATCHER = type(np.sum)
 # Modules whose callable objects are no functions of the user.
 _OWN = ("numpy", "mlirad", "functools")
 
@@ -150,10 +153,12 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
     made = calls_of_numpy.call_numpy(context, callee, args, kwargs)
     if made is not None:
         return made
-    if isinstance(callee, FunctionType) and (callee.__module__ or "").split(".")[0] != "numpy":
-        if is_of_hidden_state(callee):
+    if (function_ := python_function(callee)) is not None:
+        if is_of_hidden_state(function_) or hint_of(callee) is not None:
             raise numpy_calls.unsupported(callee)
-        return inlining.inline_function(context, callee, args, kwargs)
+        if purity.is_pure(callee) and library_calls.is_known(context, [*args, *kwargs.values()]):
+            return calls_of_numpy.evaluated_now(context, callee, args, kwargs)
+        return inlining.inline_function(context, function_, args, kwargs)
     special = inspect.getattr_static(type(callee), "__call__", None)
     if isinstance(special, FunctionType) and type(callee).__module__.split(".")[0] not in _OWN:
         outside_objects.guard(context, Path(type(callee), "", (("attribute", "__call__"),)), special)
@@ -165,6 +170,12 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
     if isinstance(callee, type) and is_users(callee):
         return construction.construct_plain(context, callee, args, kwargs)
     return calls_of_numpy.evaluated_now(context, callee, args, kwargs)
+
+
+def python_function(callee: Any) -> FunctionType | None:
+    """The function of Python's that is called: NumPy's dispatchers wrap theirs."""
+    wrapped = getattr(callee, "__wrapped__", None) if isinstance(callee, _DISPATCHER) else callee
+    return wrapped if isinstance(wrapped, FunctionType) else None
 
 
 def partial_of(context: Context, value: partial, path: Path | None) -> Partial:

@@ -64,8 +64,9 @@ def _where_else_zero(context: Context, made: Value, mask: Any) -> Value:
 
 
 def is_uncopied(kwargs: dict[str, Value]) -> bool:
-    """Whether a call has copy=False or copy=None."""
-    return isinstance(copy := kwargs.get("copy"), Static) and copy.value in (None, False)
+    """Whether a call has copy=False or copy=None, or what NumPy calls so."""
+    copy = kwargs.get("copy")
+    return isinstance(copy, Static) and copy.value in (None, False, np._CopyMode.IF_NEEDED, np._CopyMode.NEVER)
 
 
 def stored(

@@ -17,7 +17,6 @@ from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import dispatch, outside_objects
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.program import purity
-from mlirad.frontend.program.libraries import is_of_library
 from mlirad.frontend.values.values import Entry, Static, Tuple, Value
 
 _FIELDS = (("attribute", "__dataclass_fields__"),)
@@ -132,7 +131,7 @@ def construct_named(context: Context, kind: type, args: Sequence[Value], kwargs:
 def is_users(kind: type) -> bool:
     """Whether a class is none of Python's or of a library's that the compiler knows."""
     home = kind.__module__.split(".")[0]
-    return home not in sys.stdlib_module_names and not is_of_library(kind) and not is_in_settled(home)
+    return home not in sys.stdlib_module_names and not is_in_settled(home)
 
 
 def why_not_plain(kind: type) -> str | None:
@@ -142,8 +141,6 @@ def why_not_plain(kind: type) -> str | None:
         return "is made by code that is not its __init__"
     if type(kind).__call__ is not type.__call__:
         return "has a metaclass of its own"
-    if any("__slots__" in vars(base) for base in bases):
-        return "has __slots__"
     for name in ("__getattribute__", "__setattr__", "__delattr__"):
         if getattr(kind, name) is not getattr(object, name):
             return f"has a {name} of its own"

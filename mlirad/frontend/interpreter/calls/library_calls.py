@@ -47,7 +47,7 @@ def call_written(
     """A function by one of the library; where all is known, a pure one runs now."""
     args, kwargs = with_out_named(called, args, without_inert(called, kwargs))
     out = kwargs.pop("out", Static(None))
-    if purity.is_pure(called) and _is_known(context, [*args, *kwargs.values()]):
+    if purity.is_pure(called) and is_known(context, [*args, *kwargs.values()]):
         return calls_of_numpy.evaluated_now(context, called, args, kwargs)
     numpy_calls.check_arguments(called, function, args, kwargs)
     args = [as_array(context, arg) for arg in args]
@@ -57,7 +57,7 @@ def call_written(
     return result if is_none(out) else calls_of_numpy.stored(context, called, result, out)
 
 
-def _is_known(context: Context, values: Sequence[Value]) -> bool:
+def is_known(context: Context, values: Sequence[Value]) -> bool:
     """Whether all arguments are constants. Slices and functions, also in lists, are none."""
     try:
         operands = [storage.operand(context, value) for value in values]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 from collections.abc import Sequence
+from types import MemberDescriptorType
 
 from mlirad.errors import ShapeError
 from mlirad.frontend.interpreter import (
@@ -59,14 +60,14 @@ def unpack(context: Context, targets: Sequence[ast.expr], value: Value) -> None:
     if starred:
         position, tail = starred[0], len(targets) - starred[0] - 1
         if len(items) < len(targets) - 1:
-            raise context.refusal(
-                f"not enough values to unpack (expected at least {len(targets) - 1}, got {len(items)})"
-            )
+            message = f"not enough values to unpack (expected at least {len(targets) - 1}, got {len(items)})"
+            raise context.refusal(message).as_raised(ValueError)
         split = len(items) - tail
         items = [*items[:position], context.new_list(items[position:split]), *items[split:]]
     if len(items) != len(targets):
         few = "not enough" if len(items) < len(targets) else "too many"
-        raise ShapeError(f"{few} values to unpack (expected {len(targets)}, got {len(items)})")
+        message = f"{few} values to unpack (expected {len(targets)}, got {len(items)})"
+        raise ShapeError(message).as_raised(ValueError)
     context.push(*reversed(items))
     for target in targets:
         assign(context, target.value if isinstance(target, ast.Starred) else target, context.pop())
@@ -84,8 +85,8 @@ def set_item(context: Context, base: Value, index: Value, value: Value) -> None:
             set_object_item(context, base, index, value)
             return
         case Tuple():
-            raise context.refusal("a tuple cannot be changed", "use a list")
-    raise context.refusal(f"{storage.described(context, base)} cannot be assigned to by an index")
+            raise context.refusal("a tuple cannot be changed", "use a list").as_raised(TypeError)
+    raise context.refusal(f"{storage.described(context, base)} cannot be assigned to by an index").as_raised(TypeError)
 
 
 def set_array_item(context: Context, array: Ref, index: Value, value: Value) -> None:
@@ -152,5 +153,9 @@ def require_attribute(context: Context, kind: type, name: str) -> None:
             raise context.refusal(f"{kind.__name__} is frozen", "use dataclasses.replace")
         if name not in (field.name for field in dataclasses.fields(kind)):
             raise context.refusal(f"{kind.__name__} has no field {name!r}")
-    elif hasattr(type(purity.class_attribute(kind, name)), "__set__"):
+    elif isinstance(stored := purity.class_attribute(kind, name), MemberDescriptorType):
+        return
+    elif not kind.__dictoffset__:
+        raise context.refusal(f"{kind.__name__!r} object has no attribute {name!r}").as_raised(AttributeError)
+    elif hasattr(type(stored), "__set__"):
         raise context.refusal(f"the attribute {name!r} of {kind.__name__} has a setter, which is not compiled")

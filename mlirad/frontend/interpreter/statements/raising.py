@@ -17,7 +17,7 @@ from mlirad.dialect.core.expr import Expr, constant
 from mlirad.dialect.ops.bits import float_bits
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast
-from mlirad.errors import UnsupportedSyntaxError
+from mlirad.errors import CompileError, UnsupportedSyntaxError
 from mlirad.frontend.interpreter import attempts, branches, conditions, dispatch, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.outcomes import Exit, Outcome
@@ -57,9 +57,11 @@ class Message:
 def raise_statement(context: Context, node: ast.Raise) -> NoReturn:
     hint = 'write raise ValueError("...")'
     if node.exc is None:
-        raise context.refusal("a raise without an exception is not compiled", hint)
-    if node.cause is not None and not (isinstance(node.cause, ast.Constant) and node.cause.value is None):
-        raise context.refusal("`raise ... from` another exception is not compiled", hint)
+        if not context.handled:
+            raise context.refusal("a raise without an exception is not compiled", hint)
+        raise context.handled[-1]()
+    if node.cause is not None and not is_none_or_caught(context, node.cause):
+        raise context.refusal("`raise ... from` this is not compiled", hint)
     call = node.exc if isinstance(node.exc, ast.Call) else None
     error = dispatch.expression(context, node.exc if call is None else call.func)
     raised = error.value if isinstance(error, Static) else None
@@ -81,6 +83,14 @@ def raise_statement(context: Context, node: ast.Raise) -> NoReturn:
     for argument in made:
         compose(context, message, argument)
     raise failing(name, message)
+
+
+def is_none_or_caught(context: Context, node: ast.expr) -> bool:
+    """Whether an exception is raised from none, or from one that was caught: compiled code has no chains of them."""
+    if isinstance(node, ast.Constant):
+        return node.value is None
+    value = dispatch.expression(context, node) if isinstance(node, ast.Name) and context.handled else None
+    return isinstance(value, Static) and isinstance(value.value, Exception)
 
 
 def failing(name: str, message: Message) -> Bottom:
@@ -146,6 +156,8 @@ def compose_value(context: Context, message: Message, node: ast.expr, conversion
     value = tried(context, node)
     if isinstance(value, Ref) and not value.ndim:
         value = context.read_scalar(value)
+    if isinstance(value, Static) and isinstance(value.value, Exception):  # that a handler has caught
+        value = Static(str(value.value))
     if isinstance(value, Traced) and len(message.words) < _PLACES and not set(spec) & set("{}"):
         message.write_number(value, conversion, spec)
         return
@@ -168,6 +180,6 @@ def tried(context: Context, node: ast.expr) -> Value | None:
     attempt = attempts.begin(context)
     try:
         return context.use(dispatch.expression(context, node))
-    except (NeedStatic, PoisonUsed, UnsupportedSyntaxError):
+    except (NeedStatic, PoisonUsed, CompileError):
         attempts.begin_again(context, attempt)
         return None

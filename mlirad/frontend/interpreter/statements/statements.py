@@ -22,7 +22,6 @@ from mlirad.frontend.program.scope import Names, always_leaves
 from mlirad.frontend.values.values import Static, Value
 
 _ADVICE = {
-    ast.Try: "check the condition with an if",
     ast.Delete: "only names can be deleted; use pop, or make a new list or dict",
     ast.Global: "pass the value in and return it",
 }

@@ -1,0 +1,289 @@
+"""try: goes the way that is known while compiling; what only the run decides is refused."""
+
+# pyright: reportPossiblyUnboundVariable=false, reportCallIssue=false, reportArgumentType=false
+# (The programs are what is tested.)
+
+from __future__ import annotations
+
+import functools
+import warnings
+
+import numpy as np
+import pytest
+
+import mlirad
+from mlirad.errors import CompileError
+
+X = np.array([1.0, 2.0, 3.0])
+
+
+def no_attribute(x):
+    try:
+        n = x.units
+    except AttributeError:
+        n = 3.0
+    return x * n
+
+
+def certain_shapes(x):
+    try:
+        y = np.zeros(3) + np.zeros(4)
+    except ValueError as error:
+        y = x * 4.0 if error is not None else x
+    else:
+        y = 2 * x
+    finally:
+        z = y + 1
+    return z
+
+
+def raised_in_a_branch(x):
+    try:
+        if x.ndim != 2:
+            raise ValueError("two")
+        return x * 5
+    except (TypeError, ValueError):
+        return x * 7
+
+
+def raised_by_a_helper_that_writes(x):
+    def change(y):
+        y[0] = 100.0
+        raise KeyError("x")
+
+    try:
+        change(x)
+    except LookupError:
+        x[1] = x[1] * 7
+    return x
+
+
+def nothing_raised(x, i):
+    try:
+        y = x[0] + i
+    except IndexError:
+        return x
+    else:
+        x = x + 1
+    finally:
+        x = x * 2
+    return x * y
+
+
+def again(x):
+    try:
+        try:
+            raise ValueError("inner")
+        except ValueError:
+            raise
+    except ValueError:
+        return x + 1
+
+
+def another_class(x):
+    try:
+        try:
+            return x * int("seven")
+        except TypeError:
+            return x
+    except ValueError:
+        return x * {"a": 1.0}.get("b", 2.0)
+
+
+def in_a_loop(x):
+    total = 0.0
+    for i in range(3):
+        try:
+            v = {0: 1.0, 2: 5.0}[i]
+        except KeyError:
+            v = 10.0
+        total = total + v * x[i]
+    return total
+
+
+def not_iterable(x, t):
+    try:
+        n = len(t)
+    except TypeError:
+        n = 1
+    try:
+        a, b = x
+    except ValueError:
+        a, b = x[0], n
+    return a + b
+
+
+def number_assigned_to(x, t):
+    try:
+        t[0] = 4.0
+    except TypeError:
+        t = t + 1.0
+    return x * t
+
+
+def a_set(x, mode="b"):
+    names = {"a", mode} | {"c"}
+    return x if "d" in names else x * len(names & {"a", "b"})
+
+
+PROGRAMS = [
+    (no_attribute, ()),
+    (certain_shapes, ()),
+    (raised_in_a_branch, ()),
+    (raised_by_a_helper_that_writes, ()),
+    (nothing_raised, (0.5,)),
+    (again, ()),
+    (another_class, ()),
+    (in_a_loop, ()),
+    (not_iterable, (2.5,)),
+    (number_assigned_to, (2.5,)),
+    (a_set, ()),
+]
+
+
+@pytest.mark.parametrize(("function", "rest"), PROGRAMS)
+def test_the_way_that_is_known(function, rest):
+    ours, pythons = X.copy(), X.copy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert np.array_equal(mlirad.jit(function)(ours, *rest), function(pythons, *rest))
+    assert np.array_equal(ours, pythons)
+
+    def total(x):
+        return np.sum(function(x * 1.0, *rest))
+
+    h = 1e-6
+    slopes = [(total(X + h * e) - total(X - h * e)) / (2 * h) for e in np.eye(3)]
+    assert np.allclose(mlirad.grad(total)(X), slopes, rtol=1e-7)
+
+
+def test_what_is_not_caught_is_raised():
+    def other_class(x, i):
+        try:
+            return x[i]
+        except TypeError:
+            return 0.0
+
+    def from_another(x):
+        try:
+            return x * (1 // 0)
+        except ZeroDivisionError as error:
+            raise ValueError(f"bad: {error}") from error
+
+    assert mlirad.jit(other_class)(X, 2) == 3.0
+    with pytest.raises(IndexError):
+        mlirad.jit(other_class)(X, 7)
+    with pytest.raises(ValueError, match="bad: integer division or modulo by zero"):
+        mlirad.jit(from_another)(X)
+
+
+def decided_by_an_index(x, i):
+    try:
+        return x[i]
+    except IndexError:
+        return 0.0
+
+
+def decided_by_a_raise(x, i):
+    try:
+        if x[i % 2] > 0:
+            raise ValueError("positive")
+    except Exception:
+        return 0.0
+    return 1.0
+
+
+def decided_in_a_helper(x, i):
+    def inner(y):
+        assert y[0] > i
+        return y
+
+    try:
+        return inner(x)
+    except AssertionError:
+        return x * 0.0
+
+
+def decided_both_ways(x, i):
+    try:
+        y = x[i]
+        return y + {}["a"]
+    except LookupError:
+        return 0.0
+
+
+def cleaned_up(x, i):
+    try:
+        y = x[i]
+    finally:
+        x[0] = 0.0
+    return y
+
+
+def returned_before(x, i):
+    try:
+        return x * i
+    finally:
+        x[0] = 0.0
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (decided_by_an_index, "would catch what only the run may raise"),
+        (decided_by_a_raise, "would catch what only the run may raise"),
+        (decided_in_a_helper, "would catch what only the run may raise"),
+        (decided_both_ways, "would catch what only the run may raise"),
+        (cleaned_up, "`finally` after what may raise at run time"),
+        (returned_before, "`finally` after a return"),
+    ],
+)
+def test_what_the_run_decides_is_refused(function, message):
+    with pytest.raises(CompileError, match=message) as refusal:
+        mlirad.jit(function)(X, 1)
+    assert refusal.value.filename == __file__
+
+
+def test_a_refusal_of_the_compiler_is_not_caught():
+    """What mlirad refuses, Python may do: a handler would hide it."""
+
+    def hidden(x):
+        try:
+            return np.fft.fft(x)
+        except Exception:
+            return x
+
+    with pytest.raises(CompileError, match=r"np\.fft\.fft is not supported"):
+        mlirad.jit(hidden)(X)
+
+
+def checked(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        if len(args) > 2:
+            raise TypeError("too many")
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+@checked
+def doubled(x, factor=2.0):
+    return x * factor
+
+
+def numpys_own(x):
+    """Functions of NumPy that only Python's code defines."""
+    c = np.polynomial.chebyshev.chebval(x, np.array([1.0, 2.0, 3.0]))
+    return doubled(np.linalg.norm(x) * c + np.polynomial.polynomial.polyval(x, x), factor=3.0)
+
+
+def test_functions_of_numpy_are_interpreted():
+    assert np.allclose(mlirad.jit(numpys_own)(X), numpys_own(X), rtol=1e-14)
+
+    def total(x):
+        return np.sum(numpys_own(x))
+
+    h = 1e-6
+    slopes = [(total(X + h * e) - total(X - h * e)) / (2 * h) for e in np.eye(3)]
+    assert np.allclose(mlirad.grad(total)(X), slopes, rtol=1e-7)
