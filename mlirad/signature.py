@@ -174,7 +174,7 @@ def as_passed(value: Any) -> Any:
 def leaf_of(value: Any) -> LeafSpec:
     """What the code depends on of a leaf.
 
-    Raises TypeError for what cannot be compiled: dtypes other than bool, intN, uintN, float32 and float64, and
+    Raises TypeError for what cannot be compiled: dtypes other than bool, intN, uintN, float16, float32 and float64, and
     byte-swapped arrays, and subclasses of ndarray with operators of their own.
     """
     value = as_passed(value)
@@ -215,8 +215,8 @@ def _means_the_same(kind: type) -> bool:
 
 def _required_dtype(dtype: np.dtype) -> np.dtype:
     """NumPy's own object for a dtype: an array that was unpickled has one of its own, which is equal to it."""
-    if dtype.kind not in _KINDS or dtype.itemsize > 8 or dtype == np.float16:
-        raise TypeError(f"dtype {dtype} is not supported; use bool, int8..int64, uint8..uint64, float32 or float64")
+    if dtype.kind not in _KINDS or dtype.itemsize > 8:
+        raise TypeError(f"dtype {dtype} is not supported; use bool, int8..int64, uint8..uint64 or float16..float64")
     if not dtype.isnative:
         raise TypeError(f"dtype {dtype} is byte-swapped; convert it: x.astype(x.dtype.newbyteorder('='))")
     return np.dtype(dtype.char)

@@ -185,7 +185,7 @@ def _bytes(type: Attribute) -> int:
     if isinstance(type, IntegerType):
         return max(1, type.width.data // 8)
     if isinstance(type, AnyFloat):
-        return 8 if isinstance(type, Float64Type) else 4
+        return type.bitwidth // 8
     return 1
 
 

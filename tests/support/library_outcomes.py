@@ -22,6 +22,9 @@ def outcome_of(function: Callable[..., Any], *arguments: Any) -> Any:
             return error
 
 
+_TOLERANCES = {"e": 2e-3, "f": 1e-6}
+
+
 def require_same(found: Any, wanted: Any) -> None:
     if isinstance(wanted, Exception):
         kinds = next((kind for kind in (ValueError, TypeError) if isinstance(wanted, kind)), type(wanted))
@@ -38,4 +41,6 @@ def require_same(found: Any, wanted: Any) -> None:
         return
     assert found.dtype == wanted.dtype
     assert found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=1e-6 if found.dtype == np.float32 else 1e-13)
+    is_half = found.dtype == np.float16  # in which NumPy computes fractions of percentiles, and differences cancel
+    size = np.max(np.abs(wanted), where=np.isfinite(wanted), initial=0.5) if is_half else 0.0
+    np.testing.assert_allclose(found, wanted, rtol=_TOLERANCES.get(found.dtype.char, 1e-13), atol=5e-3 * float(size))

@@ -84,7 +84,7 @@ return np.array([x,y])
 return np.array([[1,2],[3]])
 return x.astype(complex)
 return x.astype("foo")
-return np.float16(y)
+return np.longdouble(y)
 return np.zeros(3,"c16")
 return x@x@x@x
 return np.linspace(x,y,3)

@@ -139,6 +139,10 @@ class NdOp(TypedOp):
         """Whether it is known at compile time that the result holds neither an infinity nor a nan."""
         return False
 
+    def is_rounded(self) -> bool:
+        """Whether it computes with its elements and rounds what it gives, so that f16 may be computed in f32."""
+        return False
+
     def is_simpler_if_known(self, index: int) -> bool:
         """Whether a number known at compile time, as operand `index`, makes it a simpler op."""
         return False

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
     FileLineColLoc,
+    Float16Type,
     Float32Type,
     Float64Type,
     IntAttr,
@@ -26,6 +27,7 @@ from xdsl.ir import Attribute
 from mlirad.location import SourceLocation
 from mlirad.xdsl_support.once_per_type import once
 
+F16 = Float16Type()
 F32 = Float32Type()
 F64 = Float64Type()
 I1 = IntegerType(1)
@@ -33,6 +35,7 @@ I32 = IntegerType(32)
 I64 = IntegerType(64)
 
 _ELEMENT_OF_DTYPE: dict[np.dtype, Attribute] = {
+    np.dtype(np.float16): F16,
     np.dtype(np.float32): F32,
     np.dtype(np.float64): F64,
     np.dtype(np.bool_): I1,

@@ -15,10 +15,20 @@ from mlirad.dialect.core.expr import Expr, emit
 from mlirad.dialect.core.op import op
 from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, choose, compare, floats, number, scalar_op
 
+_LAYOUTS = {
+    types.F16: (IntegerType(16), 10, 15),
+    types.F32: (types.I32, 23, 127),
+    types.F64: (types.I64, 52, 1023),
+}
+
 
 def _layout(type: Attribute) -> tuple[IntegerType, int, int]:
     """The type of the bits of a float, how many of them are its mantissa, and what its exponent is shifted by."""
-    return (types.I32, 23, 127) if type == types.F32 else (types.I64, 52, 1023)
+    return _LAYOUTS[type]
+
+
+def _smallest(type: Attribute) -> SSAValue:
+    return number(float(np.finfo(types.to_dtype(type)).smallest_subnormal), type)
 
 
 def _bits(x: SSAValue) -> SSAValue:
@@ -101,6 +111,9 @@ class NextAfterOp(BinaryOp):
 
     name = "nd.nextafter"
 
+    def is_rounded(self) -> bool:
+        return False  # what is next depends on the type
+
     @classmethod
     def accept(cls, type: Attribute) -> Attribute:
         return floats(cls.name, type)
@@ -113,7 +126,7 @@ class NextAfterOp(BinaryOp):
         is_up = compare("olt", x, y)
         grows = compare("eq", is_up, compare("ogt", x, zero))  # away from 0
         moved = scalar_op(arith.AddiOp, bits, choose(grows, number(1, bits.type), number(-1, bits.type)))
-        smallest = scalar_op(math.CopySignOp, number(5e-324 if x.type == types.F64 else 1e-45, x.type), y)
+        smallest = scalar_op(math.CopySignOp, _smallest(x.type), y)
         found = choose(compare("oeq", x, zero), smallest, scalar_op(arith.BitcastOp, moved, asked=x.type))
         found = choose(compare("oeq", x, y), y, found)
         return choose(compare("uno", x, y), scalar_op(arith.AddfOp, x, y), found)
@@ -121,16 +134,29 @@ class NextAfterOp(BinaryOp):
 
 @op(np.spacing, cost=10, partial=(0,))
 class SpacingOp(UnaryOp):
-    """The distance to the next number away from 0, with the sign of x; nan of inf and nan. Its derivative is 0."""
+    """The distance to the next number away from 0, with the sign of x; nan of inf and nan. Its derivative is 0.
+
+    Of f16 it is the distance to the next greater number, as NumPy has it."""
 
     name = "nd.spacing"
+
+    def is_rounded(self) -> bool:
+        return False  # what is next depends on the type
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> None:
         return None
 
     def scalar(self, x: SSAValue) -> SSAValue:
         bits = _bits(x)
-        following = scalar_op(arith.BitcastOp, _with(arith.AddiOp, bits, 1), asked=x.type)
+        step = number(1, bits.type)
+        if x.type == types.F16:
+            is_finite_negative = scalar_op(
+                arith.AndIOp,
+                compare("olt", x, number(0.0, x.type)),
+                compare("ogt", x, number(-np.inf, x.type)),
+            )
+            step = choose(is_finite_negative, number(-1, bits.type), step)
+        following = scalar_op(arith.BitcastOp, scalar_op(arith.AddiOp, bits, step), asked=x.type)
         distance = scalar_op(arith.SubfOp, following, x)
-        smallest = number(5e-324 if x.type == types.F64 else 1e-45, x.type)
+        smallest = _smallest(x.type)
         return choose(compare("oeq", x, number(0.0, x.type)), smallest, distance)

@@ -153,6 +153,9 @@ class SelectOp(ElementwiseOp):
     def element(self) -> Attribute:
         return types.element_type(self.operands[1].type)
 
+    def is_rounded(self) -> bool:
+        return False
+
     def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
         g, condition = only(gs), operands[0]
         return None, where(condition, g, 0.0), where(condition, 0.0, g)

@@ -224,6 +224,9 @@ class CastOp(UnaryOp):
     def is_finite(self) -> bool:
         return not types.is_float(self.x.type)
 
+    def is_rounded(self) -> bool:
+        return False
+
     def integer(self, *operands: Interval) -> Integer:
         return (
             intervals.same(*operands) if isinstance(types.element_type(self.x.type), IntegerType) else intervals.UNKNOWN
@@ -237,7 +240,8 @@ class CastOp(UnaryOp):
             return _from_float(x, source, target)
         if types.is_float(target):
             kind = arith.UIToFPOp if types.is_unsigned(source) else arith.SIToFPOp
-            return scalar_op(kind, x, asked=target)
+            wide = types.F32 if target == types.F16 else target  # rounded twice, as NumPy does
+            return _from_float(scalar_op(kind, x, asked=wide), wide, target)
         assert isinstance(source, IntegerType) and isinstance(target, IntegerType)
         signless = IntegerType(target.width.data)
         if target.width.data > source.width.data:

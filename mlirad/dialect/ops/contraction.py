@@ -67,6 +67,9 @@ class ContractOp(TwoOperandsOp, PureOp):
                     raise ShapeError(f"nd.contract: sizes of axis {label!r} differ: {sizes[label]} and {size}")
         return [types.of_shape([sizes[label] for label in result], types.element_type(x))]
 
+    def is_rounded(self) -> bool:
+        return True
+
     @property
     def labels(self) -> tuple[str, str, str]:
         return labels_of(self.spec.data)

@@ -73,6 +73,9 @@ class ElementwiseOp(PureOp):
     def element(self) -> Attribute:
         return types.element_type(self.operands[0].type)
 
+    def is_rounded(self) -> bool:
+        return True
+
     def scales(self, index: int) -> bool:
         return not self.linear
 

@@ -60,6 +60,9 @@ class ReductionOp(OneOperandOp, PureOp):
         owners = (getattr(each, "__self__", None) for each in cls.spellings)
         return next(each for each in owners if isinstance(each, np.ufunc))
 
+    def is_rounded(self) -> bool:
+        return True
+
     @property
     def kept(self) -> list[int]:
         """The axes that are not reduced."""

@@ -17,6 +17,7 @@ from mlirad.dialect.core.expr import Expr, apply, constant, emit
 from mlirad.dialect.core.registry import op_of
 from mlirad.dialect.ops.bits import IntegerPowerOp
 from mlirad.dialect.ops.check import check
+from mlirad.dialect.ops.compare import cast
 from mlirad.errors import StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import python_integers
 from mlirad.frontend.values import nep50
@@ -58,8 +59,9 @@ def power(x: Traced | Number, y: Traced | Number, of_numpy: bool = False) -> Tra
     base = in_type(x, first, shape)
     count = None if exponent is None else _small_integer(exponent)
     if count is not None:
-        chain = _multiplied(base, abs(count))
-        return result(1.0 / chain if count < 0 else chain)
+        # Of float16 too it is one operation, rounded once.
+        chain = _multiplied(cast(base, nep50.computed_in(base.element)), abs(count))
+        return result(cast(1.0 / chain if count < 0 else chain, base.element))
     if exponent == 0.5 and (shape or of_numpy):
         return result(apply(np.sqrt, base))  # as NumPy does, -inf and -0.0 included
     return result(apply(np.power, base, in_type(y, second, shape)))

@@ -28,6 +28,7 @@ from mlirad.frontend.values.traced import Number, Traced, python_kind, stand_in
 from mlirad.signature import weak_kind
 
 Operand = Traced | Number
+_NARROW_FLOATS = (np.dtype(np.float16), np.dtype(np.float32))
 
 
 def is_undecided(x: Any) -> bool:
@@ -154,12 +155,12 @@ def _values(ufunc: np.ufunc, operands: Sequence[Operand]) -> tuple[Any, ...] | N
 def _of_zeros(ufunc: np.ufunc, operands: Sequence[Operand]) -> tuple[Any, ...] | None:
     """Python's results of 0.0 times, or by, a Python number that is known at run time only; None: other operands.
 
-    They are zeros and nan in float32 too, unless that number is 0 or infinite in float32 only: OverflowError then.
+    They are zeros and nan in narrower floats too, unless that number is 0 or infinite there only: OverflowError then.
     """
     places = {np.multiply: (0, 1), np.divide: (0,)}.get(ufunc, ())
     for place in places:
         zero, other = operands[place], operands[1 - place]
-        if not isinstance(zero, Traced) or zero.either is None or zero.dtype != np.float32:
+        if not isinstance(zero, Traced) or zero.either is None or zero.dtype not in _NARROW_FLOATS:
             continue
         if zero.either.values is None or any(zero.either.values) or not isinstance(other, Traced) or not other.weak:
             continue
@@ -174,7 +175,9 @@ def _check_held(zero: Traced, other: Traced) -> None:
     held = cast_expr(cast_expr(number, zero.expr.type), types.F64)
     # Half of a number is that number where it is 0 or infinite.
     is_changed = apply(np.equal, held * 0.5, held) & apply(np.not_equal, number * 0.5, number)
-    message = "a float that is 0 or infinite in float32 meets a 0.0 that is Python's on one path and NumPy's on another"
+    message = (
+        f"a float that is 0 or infinite in {zero.dtype} meets a 0.0 that is Python's on one path and NumPy's on another"
+    )
     check(apply(np.not_equal, zero.scalar, 0.0) | ~is_changed, "OverflowError", message)
 
 
@@ -228,21 +231,21 @@ def _is_same_with_pythons(ufunc: np.ufunc, x: Traced, either: Either, other: Ope
         return True
     if isinstance(other, Traced) and other.either is not None and other.dtype != x.dtype:
         return {x.dtype, other.dtype} <= {np.dtype(np.int64), np.dtype(np.float64)} and _require_exact(x, other)
-    if x.dtype == np.float32:
-        return _is_same_in_float32(ufunc, either, other)
+    if x.dtype in _NARROW_FLOATS:
+        return _is_same_in_narrow_float(ufunc, x.dtype, either, other)
     if not isinstance(other, Traced):
         return x.dtype.itemsize < 8 or bool(abs(other) < LARGEST_EXACT) or either.kind is kind or _require_exact(x)
     return x.dtype.itemsize < 8 or _require_exact(x, other)
 
 
-def _is_same_in_float32(ufunc: np.ufunc, either: Either, other: Operand) -> bool:
+def _is_same_in_narrow_float(ufunc: np.ufunc, dtype: np.dtype, either: Either, other: Operand) -> bool:
     if isinstance(other, Traced):
         return other.either is not None
     if _are_exact([other], either.dtype):
         return True
-    number = np.float32(other)
+    number = dtype.type(other)
     return either.values is not None and all(
-        bool(ufunc(value, other)) == bool(ufunc(np.float32(value), number)) for value in either.values
+        bool(ufunc(value, other)) == bool(ufunc(dtype.type(value), number)) for value in either.values
     )
 
 

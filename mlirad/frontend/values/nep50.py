@@ -16,6 +16,7 @@ from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
+from xdsl.ir import Attribute
 
 from mlirad.dialect.core import types
 from mlirad.errors import CompileError, DTypeError
@@ -317,6 +318,11 @@ def holds(dtype: np.dtype, number: Any) -> bool:
         return math.isnan(number) or float(dtype.type(number)) == number
 
 
+def computed_in(element: Attribute) -> Attribute:
+    """The element type in which NumPy computes what is several operations on an element type: float32 for float16."""
+    return types.F32 if element == types.F16 else element
+
+
 # --- dtypes that are named --------------------------------------------------------------------------------------
 
 
@@ -330,8 +336,7 @@ def require_dtype(dtype: np.dtype, what: str) -> np.dtype:
     """`dtype`, where mlirad has it. Raises DTypeError."""
     if types.has_dtype(dtype):
         return dtype
-    hint = "cast the operands to float32 or float64 first" if dtype == np.float16 else None
-    raise DTypeError(f"{what} is {dtype} in NumPy, which mlirad does not compile", hint=hint)
+    raise DTypeError(f"{what} is {dtype} in NumPy, which mlirad does not compile")
 
 
 def _listed(operands: Sequence[np.dtype | type]) -> str:

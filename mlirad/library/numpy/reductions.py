@@ -17,8 +17,9 @@ def ptp(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 @spells("numpy.mean", method="mean")
 def mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = True) -> Any:
     x = np.asarray(a)
-    total = np.sum(x, axis, _dtype_of_mean(x, dtype), keepdims=keepdims, where=where)
-    return (total / _count(x, axis, keepdims, where)).astype(total.dtype)
+    is_half = dtype is None and x.dtype == np.float16  # whose mean is computed in float32, and rounded once
+    total = np.sum(x, axis, np.float32 if is_half else _dtype_of_mean(x, dtype), keepdims=keepdims, where=where)
+    return (total / _count(x, axis, keepdims, where)).astype(x.dtype if is_half else total.dtype)
 
 
 def _dtype_of_mean(x: Any, dtype: Any) -> Any:

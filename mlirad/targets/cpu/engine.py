@@ -75,6 +75,12 @@ def host_vector_bytes() -> int:
 
 
 @cache
+def has_halves() -> bool:
+    """Whether the host has instructions that convert float16; the functions that LLVM would call are not there."""
+    return "sse2" not in _features() or bool(_features().get("f16c"))
+
+
+@cache
 def host_fingerprint() -> str:
     """What object code depends on: LLVM, the platform, the processor and its features."""
     version = ".".join(map(str, llvm.llvm_version_info))

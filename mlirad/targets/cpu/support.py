@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import (
+    Float16Type,
     Float32Type,
     Float64Type,
     FunctionType,
@@ -20,6 +21,7 @@ from mlirad.dialect.core.native import NativeCalls
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
+from mlirad.targets.cpu import engine
 from mlirad.xdsl_support.once_per_type import once
 from mlirad.xdsl_support.traversal import ops_inside
 
@@ -53,4 +55,6 @@ def _is_supported(type: Attribute) -> bool:
         return _is_supported(type.get_element_type())  # pyright: ignore[reportAttributeAccessIssue]  # all of them have it
     if isinstance(type, IntegerType):
         return type.width.data in _WIDTHS
+    if isinstance(type, Float16Type):
+        return engine.has_halves()
     return isinstance(type, (Float32Type, Float64Type, IndexType, NoneType, FunctionType))

@@ -130,8 +130,9 @@ def _assemble(text: str) -> str:
 
 def _linalg() -> list[ModulePass]:
     from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
+    from mlirad.lowering.to_linalg.widen_halves import WidenHalves
 
-    return [NdToLinalg()]
+    return [WidenHalves(), NdToLinalg()]
 
 
 def _bufferized() -> list[ModulePass]:

@@ -86,7 +86,6 @@ def test_out(function: Callable[..., Any]) -> None:
         (lambda x: MODF(x, out=(x,)), "out= takes a tuple of arrays"),
         (lambda x: np.modf(x, where=x), "rule 'safe'"),
         (lambda x: MODF(x, x, x, x), "takes from 1 to 3|positional arguments"),
-        (lambda x: np.modf(np.int8(3) * x.astype(np.int8)), "float16"),
     ],
 )
 def test_what_is_refused(function: Callable[..., Any], said: str) -> None:

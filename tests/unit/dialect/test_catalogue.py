@@ -637,6 +637,35 @@ def test_derivatives(sample: Sample, dtype: type) -> None:
     assert abs(reverse - difference) <= max(1e-6, 1e4 * epsilon) * size
 
 
+HALVES = list({sample.op: sample for sample in reversed(SAMPLES) if F32 in sample.dtypes and sample.operands}.values())
+
+
+@pytest.mark.parametrize("sample", HALVES, ids=lambda sample: sample.op.name)
+def test_halves(sample: Sample) -> None:
+    """On float16 it is NumPy's function, and vjp is the vjp on the same numbers in float32; sums are rounded once."""
+    module, function = program(sample, np.float16)
+    arrays = sample.arrays(np.float16)
+    op = function.body.block.first_op
+    assert isinstance(op, NdOp)
+    with np.errstate(all="ignore"):
+        expected = results_of(op, arrays)
+    for actual, each in zip(native(module, "f", arrays), expected, strict=True):
+        require_numpys(sample, actual, each)
+    wrt = _differentiable(sample, np.float16)
+    if not wrt or not any(np.asarray(each).dtype.kind == "f" for each in expected):
+        return
+    cotangents = [_like(np.random.default_rng(1), each) for each in expected if np.asarray(each).dtype.kind == "f"]
+    wider = [_cast(each, F32) if np.asarray(each).dtype == np.float16 else each for each in (*arrays, *cotangents)]
+    if np.asarray(cotangents[0]).dtype != np.float16:
+        wider[len(arrays) :] = cotangents
+    found = native(with_request(sample, np.float16, VjpOp, wrt), "main", [*arrays, *cotangents])
+    wanted = native(with_request(sample, F32, VjpOp, wrt), "main", wider)
+    for half, single in zip(found, wanted, strict=True):
+        assert np.asarray(half).dtype == np.float16
+        size = np.max(np.abs(single), where=np.isfinite(single), initial=0.0)
+        np.testing.assert_allclose(half, single, rtol=0.02, atol=0.02 * size + 1e-4)
+
+
 WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]] = [
     *((op, [types.I64], {}, None) for op in (FP.ExponentOp, FP.SpacingOp)),
     *((op, [types.I64, types.I64], {}, None) for op in (FP.ScaleOp, FP.NextAfterOp)),

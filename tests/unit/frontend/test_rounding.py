@@ -55,10 +55,6 @@ def test_numpys_numbers_are_rounded_to_places(dtype: Any) -> None:
 @pytest.mark.parametrize("ufunc", [np.floor, np.ceil, np.trunc, np.rint])
 def test_integers_stay_integers_where_they_do_in_numpy(ufunc: np.ufunc) -> None:
     for x in (np.array([-3, 4]), np.array([200], np.uint8), np.array([True]), np.int64(3), 2.5):
-        if ufunc is np.rint and getattr(x, "dtype", x) in (np.uint8, np.bool_):
-            with pytest.raises(TypeError, match="float16"):
-                mlirad.jit(lambda x: ufunc(x))(x)
-            continue
         found, wanted = Interpreted(lambda x: ufunc(x), "tensor")(x), ufunc(x)
         assert found.dtype == wanted.dtype and type(found) is type(wanted)
         np.testing.assert_array_equal(found, wanted)

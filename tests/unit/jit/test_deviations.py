@@ -481,6 +481,14 @@ def test_sums_repeat_to_the_bit() -> None:
     assert kernel(x) == pytest.approx(np.sum(x), rel=1e-13)
 
 
+@row("`x.sum(axis=0)` of float16")
+def test_sums_of_halves_are_rounded_once() -> None:
+    x = np.random.default_rng(0).normal(size=(500, 3)).astype(np.float16)
+    found, wanted = mlirad.jit(lambda x: x.sum(axis=0))(x), x.astype(np.float32).sum(axis=0).astype(np.float16)
+    np.testing.assert_array_equal(found, wanted)
+    assert np.any(found != x.sum(axis=0))
+
+
 @row("`np.partition`")
 def test_partitions_are_sorted() -> None:
     x = np.random.default_rng(0).normal(size=50)

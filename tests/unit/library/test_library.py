@@ -207,6 +207,7 @@ WHOLE = RNG.normal(size=(3, 4))
 ARRAYS = {
     "f8": WHOLE,
     "f4": WHOLE.astype(np.float32),
+    "f2": WHOLE.astype(np.float16),
     "i1": (WHOLE * 50).astype(np.int8),
     "u1": np.arange(12, dtype=np.uint8).reshape(3, 4) * 20,
     "bool": WHOLE > 0,

@@ -126,8 +126,8 @@ def test_the_text_stages_follow_one_another(parse) -> None:
 
 def test_check_tells_of_all_problems_at_once(parse) -> None:
     module = parse("""
-      func.func public @f(%x: f16, %y: f64) -> f64 {
-        %a = arith.addf %x, %x : f16 loc("user.py":2:9)
+      func.func public @f(%x: f128, %y: f64) -> f64 {
+        %a = arith.addf %x, %x : f128 loc("user.py":2:9)
         %b = arith.addf %y, %y : f64 loc("user.py":3:9)
         %c = arith.constant 1 : i128 loc("user.py":4:9)
         func.return %b : f64
@@ -139,7 +139,7 @@ def test_check_tells_of_all_problems_at_once(parse) -> None:
         target.require(module)
     message = str(caught.value)
     assert caught.value.lineno == 2
-    assert "f16" in message
+    assert "f128" in message
     assert "user.py:4:9" in message
     assert "i128" in message
 

@@ -26,6 +26,7 @@ from mlirad.targets.target import Artifact
 _ALIGNMENT = 64
 
 _DTYPES = {
+    "f16": np.dtype(np.float16),
     "f32": np.dtype(np.float32),
     "f64": np.dtype(np.float64),
     "i1": np.dtype(np.bool_),
@@ -373,6 +374,8 @@ def _put_scalar(at: int, passed: PassedValue, value: Any, number: int) -> None:
     """A number's bits in the low bytes of its slot. Unsigned integers may use all bits of the signed type."""
     if passed.element == "f32":
         ctypes.c_float.from_address(at).value = float(value)
+    elif passed.element == "f16":
+        ctypes.c_uint16.from_address(at).value = int(np.float16(value).view(np.uint16))
     elif passed.element == "i1":
         ctypes.c_int64.from_address(at).value = int(bool(value))
     else:
@@ -392,6 +395,8 @@ def _read(context: CallContext, place: int, passed: PassedValue, dtype: np.dtype
         return context.floats[place]
     slots, at = context.slots, context.slots_address + 8 * place
     if passed.shape is None:
+        if passed.element == "f16":  # ctypes has none
+            return float(np.uint16(ctypes.c_uint16.from_address(at).value).view(np.float16))
         return np.ctypeslib.as_ctypes_type(dtype).from_address(at).value
     sizes = iter(slots[place + 1 : place + passed.width])
     shape = tuple(next(sizes) if size == -1 else size for size in passed.shape)

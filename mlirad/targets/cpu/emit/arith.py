@@ -8,12 +8,21 @@ give on x86-64: the smallest number of the instruction's width (32 or 64 bits), 
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import Float32Type, MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirad.targets.cpu.emit.descriptor import from_parts, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter, Rule
-from mlirad.targets.cpu.emit.llvm_types import bits_of, filled, is_float, lanes_of, literal, llvm_type, suffix
+from mlirad.targets.cpu.emit.llvm_types import (
+    bits_of,
+    filled,
+    is_float,
+    lanes_of,
+    literal,
+    llvm_type,
+    suffix,
+    with_element,
+)
 from mlirad.xdsl_support.remf import RemfOp
 
 
@@ -231,6 +240,9 @@ def emit_negf(e: FunctionEmitter, op: arith.NegfOp) -> None:
 
 def _truncated(e: FunctionEmitter, word: str, source: Attribute, bits: int) -> str:
     """A float as an integer of 32 or 64 bits, rounded towards zero; their smallest where it does not fit."""
+    if bits_of(source) == 16:  # no half is as large as the limit
+        wide = with_element(source, Float32Type())
+        word, source = e.pure(f"fpext {llvm_type(source)} {word} to {llvm_type(wide)}", word), wide
     lanes, number, limit = lanes_of(source), llvm_type(source), 2.0 ** (bits - 1)
     magnitude = e.intrinsic(f"llvm.fabs.{suffix(source)}", number, [(number, word)])
     fits = e.pure(f"fcmp olt {number} {magnitude}, {filled(limit, source)}", magnitude)
@@ -273,6 +285,30 @@ def _emit_cut(e: FunctionEmitter, op: arith.FPToSIOp | arith.FPToUIOp, wide: int
     if bits_of(target) < wide:
         word = e.pure(f"trunc {_integers(wide, lanes_of(source))} {word} to {llvm_type(target)}", word)
     e.bind(op.result, word)
+
+
+def emit_float_truncation(e: FunctionEmitter, op: arith.TruncFOp) -> None:
+    """Of f64 to f16 by way of f32, for which there are instructions: there towards zero, and to an odd last bit if that
+    is not exact, so that only the second one rounds."""
+    source, target = op.input.type, op.result.type
+    if (bits_of(source), bits_of(target)) != (64, 16):
+        e.bind(op.result, convert(e, "fptrunc", op.input, target))
+        return
+    wide, word = with_element(source, Float32Type()), e.word(op.input)
+    f64, f32, flag = llvm_type(source), llvm_type(wide), _boolean(source)
+    bits = _integers(32, lanes_of(source))
+    near = e.pure(f"fptrunc {f64} {word} to {f32}", word)
+    again = e.pure(f"fpext {f32} {near} to {f64}", near)
+    is_inexact = e.pure(f"fcmp one {f64} {again}, {word}", again, word)
+    magnitudes = [e.intrinsic(f"llvm.fabs.{suffix(source)}", f64, [(f64, each)]) for each in (again, word)]
+    is_beyond = e.pure(f"fcmp ogt {f64} {magnitudes[0]}, {magnitudes[1]}", *magnitudes)
+    number = e.pure(f"bitcast {f32} {near} to {bits}", near)
+    step = e.pure(f"zext {flag} {is_beyond} to {bits}", is_beyond)
+    below = e.pure(f"sub {bits} {number}, {step}", number, step)
+    odd = e.pure(f"zext {flag} {is_inexact} to {bits}", is_inexact)
+    rounded = e.pure(f"or {bits} {below}, {odd}", below, odd)
+    single = e.pure(f"bitcast {bits} {rounded} to {f32}", rounded)
+    e.bind(op.result, e.pure(f"fptrunc {f32} {single} to {llvm_type(target)}", single))
 
 
 def emit_index_cast(e: FunctionEmitter, op: arith.IndexCastOp) -> None:
@@ -335,7 +371,7 @@ RULES: dict[type[Operation], Rule] = {
     arith.SIToFPOp: _cast("sitofp"),
     arith.UIToFPOp: _cast("uitofp"),
     arith.ExtFOp: _cast("fpext"),
-    arith.TruncFOp: _cast("fptrunc"),
+    arith.TruncFOp: emit_float_truncation,
     arith.TruncIOp: _cast("trunc"),
     arith.ExtSIOp: _cast("sext"),
     arith.ExtUIOp: _cast("zext"),

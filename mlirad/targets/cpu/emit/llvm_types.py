@@ -10,6 +10,7 @@ import struct
 import numpy as np
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
+    Float16Type,
     Float32Type,
     Float64Type,
     FloatAttr,
@@ -24,6 +25,7 @@ from mlirad.errors import TargetError
 from mlirad.xdsl_support.once_per_type import once
 
 _FLOATS: dict[type[Attribute], tuple[str, str, int]] = {
+    Float16Type: ("half", "f16", 16),
     Float32Type: ("float", "f32", 32),
     Float64Type: ("double", "f64", 64),
 }
@@ -32,6 +34,11 @@ _FLOATS: dict[type[Attribute], tuple[str, str, int]] = {
 def element_of(type: Attribute) -> Attribute:
     """The element type of a vector; the type itself of a scalar."""
     return type.element_type if isinstance(type, VectorType) else type
+
+
+def with_element(type: Attribute, element: Attribute) -> Attribute:
+    """A type of as many lanes, of another element."""
+    return VectorType(element, type.get_shape()) if isinstance(type, VectorType) else element
 
 
 @once
@@ -106,6 +113,9 @@ def element_name(type: Attribute) -> str:
 
 def float_literal(value: float, type: Attribute) -> str:
     """LLVM's hexadecimal spelling of a float; exact, and the same digits for float and double."""
+    if isinstance(type, Float16Type):
+        with np.errstate(over="ignore"):
+            return f"0xH{int(np.float16(value).view(np.uint16)):04X}"
     if isinstance(type, Float32Type):
         value = float(np.float32(value))
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
