@@ -34,6 +34,7 @@ from mlirad.autodiff.callees import (
 )
 from mlirad.autodiff.naming import hint_cotangent
 from mlirad.autodiff.records import RECORDED, recorded_attribute
+from mlirad.autodiff.requests.batch import all_at_once
 from mlirad.autodiff.requests.halves import halved
 from mlirad.autodiff.requests.lane_loop import lane_by_lane
 from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results
@@ -185,7 +186,8 @@ def _jvp(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.Func
 
 
 def _vmap(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
-    return lane_by_lane(callees.module, callee, [operand.type for operand in request.primals], ints(request.wrt))
+    given = [operand.type for operand in request.primals], ints(request.wrt)
+    return all_at_once(callees.module, callee, *given) or lane_by_lane(callees.module, callee, *given)
 
 
 def _push(

@@ -15,8 +15,8 @@ from xdsl.ir import Attribute, Block
 
 from mlirad.autodiff.private_functions import add_function
 from mlirad.dialect.core.control import for_loop
-from mlirad.dialect.core.expr import Expr, building, dim, insert, located
-from mlirad.dialect.ops.stacked import lane_of, with_lane, zeros_of_lanes
+from mlirad.dialect.core.expr import Expr, building, insert, located
+from mlirad.dialect.ops.stacked import lane_of, number_of_lanes, with_lane, zeros_of_lanes
 
 
 def lane_by_lane(module: ModuleOp, callee: func.FuncOp, inputs: Sequence[Attribute], wrt: Sequence[int]) -> func.FuncOp:
@@ -28,14 +28,16 @@ def lane_by_lane(module: ModuleOp, callee: func.FuncOp, inputs: Sequence[Attribu
             arg.name_hint = own.name_hint
     given = [Expr(arg) for arg in body.args]
     with building(body), located(callee.location):
-        count, lanes = given[wrt[0]].shape[0], dim(given[wrt[0]], 0)
-        stacked = [zeros_of_lanes(type, count, lanes) for type in outputs]
+        lanes = number_of_lanes(given[wrt[0]])
+        stacked = [zeros_of_lanes(type, lanes) for type in outputs]
 
         def lane(number: Expr, *results: Expr) -> list[Expr]:
             operands = [lane_of(x, number) if place in wrt else x for place, x in enumerate(given)]
             call = insert(func.CallOp(callee.sym_name.data, [x.value for x in operands], outputs))
             return [with_lane(Expr(one), all, number) for one, all in zip(call.results, results, strict=True)]
 
-        ends = for_loop(lanes, stacked, lane) if count else stacked  # no slice fits in an array without lanes
+        ends = (
+            stacked if isinstance(lanes, int) and not lanes else for_loop(lanes, stacked, lane)
+        )  # no slice fits in an array without lanes
         insert(func.ReturnOp(*(end.value for end in ends)))
     return add_function(module, f"{callee.sym_name.data}.vmap", body, [end.type for end in ends], callee.location)

@@ -227,6 +227,14 @@ class NdOp(TypedOp):
         """The part of an array that the op reads and gives, or changes and leaves the rest; None: it may be all."""
         return None
 
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
+        """The results of all lanes, stacked along a first axis, where some operands (`stacked`) are of all lanes, too.
+
+        None: it computes each number of its results of the numbers at the same place, as its loops say; or there is no
+        such op, and it is computed lane by lane.
+        """
+        return None
+
     def hinted(self) -> SSAValue | None:
         """The operand that the op is once all derivatives have been taken, if it is a hint to differentiation."""
         return None

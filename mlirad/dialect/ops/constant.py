@@ -19,6 +19,7 @@ from mlirad.dialect.core.intervals import Integer, Interval
 from mlirad.dialect.core.op import Generic, NdOp, PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import empty, filled
+from mlirad.dialect.ops.movement import broadcast, of_lanes
 from mlirad.errors import DTypeError, ShapeError
 
 
@@ -97,6 +98,14 @@ class FullOp(LinearOp):
         if types.shape(result_type).count(-1) != len(operands) - 1:
             raise ShapeError(f"nd.full: {len(operands) - 1} sizes for {result_type}")
         return [result_type]
+
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
+        # An array of numbers that differ is no FullOp.
+        if any(stacked[1:]):
+            return None
+        given = [lanes] if isinstance(lanes, Expr) else []
+        shape = types.shape(of_lanes(self.result.type, lanes))
+        return [broadcast(operands[0], [0], shape, [*given, *operands[1:]])]
 
     def reference(self, value: Any, *sizes: Any) -> Any:
         given = iter(sizes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from typing import Any
 
@@ -77,6 +78,12 @@ class ContractOp(TwoOperandsOp, PureOp):
     def reference(self, x: Any, y: Any) -> Any:
         dtype = types.to_dtype(types.element_type(self.x.type))
         return np.asarray(np.einsum(self.spec.data, x, y)).astype(dtype)[()]
+
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr]:
+        lhs, rhs, result = self.labels
+        new = next(label for label in string.ascii_letters if label not in lhs + rhs + result)
+        lhs, rhs = (new * is_stacked + labels for is_stacked, labels in zip(stacked, (lhs, rhs), strict=True))
+        return [contract(f"{lhs},{rhs}->{new}{result}", *operands)]
 
     def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         lhs, rhs, result = self.labels

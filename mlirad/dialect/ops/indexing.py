@@ -28,13 +28,14 @@ from xdsl.printer import Printer
 from mlirad.dialect.core import intervals, types, upstream
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.derivative import InertOp, LinearOp, only
-from mlirad.dialect.core.expr import Expr, dim, emit, insert, insertion_point, zeros_like
+from mlirad.dialect.core.expr import Expr, constant, dim, emit, insert, insertion_point, where, zeros_like
 from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
 from mlirad.dialect.core.op import At, Composed, Cotangent, Given, PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.subset import Change, Range, Subset
+from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.elementwise import choose, compare, number, numbers
-from mlirad.dialect.ops.movement import ReshapeOp, reshape, size_along
+from mlirad.dialect.ops.movement import ReshapeOp, broadcast_like, of_lanes, repeated, reshape, size_along
 from mlirad.errors import DTypeError, ShapeError
 
 
@@ -130,6 +131,13 @@ class ExtractOp(LinearOp):
     def reference(self, t: Any, *indices: Any) -> Any:
         return t[_place(indices)]
 
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
+        if any(stacked[1:]):
+            return None
+        t, *indices = operands
+        column = extract_slice(t, [constant(0, types.I64), *indices], [lanes, *(1 for _ in indices)])
+        return [reshape(column, of_lanes(self.result.type, lanes))]
+
     def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> At:
         return At(lambda accumulator: emit(AddAtOp, g, accumulator, *places))
 
@@ -191,6 +199,27 @@ class ElementUpdateOp(UpdateOp):
         if t.element_type != operands[0]:
             raise DTypeError(f"{cls.name}: {operands[0]} into {t}")
         return [t]
+
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
+        value, t, *indices = operands
+        if any(stacked[2:]):
+            return self._batched_by_mask(operands, stacked, lanes)
+        value, t = (x if is_stacked else repeated(x, lanes) for x, is_stacked in zip((value, t), stacked, strict=False))
+        column = reshape(value, types.tensor((*value.shape, *(1 for _ in indices)), value.element))
+        update = insert_slice if self.CHANGE is Change.REPLACED else add_slice
+        return [update(column, t, [constant(0, types.I64), *indices])]
+
+    def _batched_by_mask(
+        self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr
+    ) -> Sequence[Expr] | None:
+        """Of a vector, an element elsewhere in each lane."""
+        if len(operands) != 3 or not types.is_static(self.t.type):
+            return None
+        value, t, index = (x if own else repeated(x, lanes) for x, own in zip(operands, stacked, strict=True))
+        places = repeated(counted(t.shape[1]), lanes)
+        changed = broadcast_like(value, [0], t)
+        changed = changed if self.CHANGE is Change.REPLACED else t + changed
+        return [where(places == broadcast_like(index, [0], places), changed, t)]
 
     def subset(self) -> Subset:
         return Element(self.t, 1, self.value, tuple(self.indices), self.CHANGE)
@@ -353,6 +382,16 @@ class ExtractSliceOp(LinearOp):
         known = [int(next(lengths)) if size < 0 else size for size in sizes]
         return t[_slices(t.shape, places[: len(sizes)], known, ints(self.strides))].copy()
 
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
+        if any(stacked[1:]):
+            return None
+        t, *places = operands
+        sizes = ints(self.sizes)
+        lengths = iter(places[len(sizes) :])
+        known = [next(lengths) if size < 0 else size for size in sizes]
+        starts = [constant(0, types.I64), *places[: len(sizes)]]
+        return [extract_slice(t, starts, [lanes, *known], [1, *ints(self.strides)])]
+
     def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> At:
         starts = places[: len(ints(self.sizes))]
 
@@ -411,6 +450,14 @@ class SliceUpdateOp(UpdateOp):
     strides = prop_def(DenseArrayBase)
     result = result_def(_T)
     assembly_format = "$value `,` $t `[` $starts `]` attr-dict `:` type($value) `into` type($t)"
+
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
+        value, t, *starts = operands
+        if any(stacked[2:]):
+            return None
+        value, t = (x if is_stacked else repeated(x, lanes) for x, is_stacked in zip((value, t), stacked, strict=False))
+        update = insert_slice if self.CHANGE is Change.REPLACED else add_slice
+        return [update(value, t, [constant(0, types.I64), *starts], [1, *ints(self.strides)])]
 
     @classmethod
     def infer(

@@ -67,6 +67,14 @@ class BroadcastOp(LinearOp):
             raise ShapeError(f"nd.broadcast: {len(operands) - 1} sizes for {result_type}")
         return [result_type]
 
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
+        if any(stacked[1:]):
+            return None
+        x, *sizes = operands
+        count, more = (-1, [lanes]) if isinstance(lanes, Expr) else (lanes, [])
+        dims = [0, *(axis + 1 for axis in ints(self.dims))]
+        return [broadcast(x, dims, (count, *types.shape(self.result.type)), [*more, *sizes])]
+
     def reference(self, x: Any, *sizes: Any) -> Any:
         given = iter(sizes)
         shape = [int(next(given)) if size < 0 else size for size in types.shape(self.result.type)]
@@ -92,6 +100,17 @@ def broadcast(x: Expr, dims: Sequence[int], shape: Sequence[int], sizes: Sequenc
     """
     target = types.tensor(shape, x.element)
     return x if x.type == target else emit(BroadcastOp, x, *sizes, dims=dims, result_type=target)
+
+
+def repeated(x: Expr, lanes: int | Expr) -> Expr:
+    """x for each lane, along a new first axis."""
+    count, sizes = (-1, [lanes]) if isinstance(lanes, Expr) else (lanes, [])
+    return broadcast(x, range(1, len(x.shape) + 1), (count, *x.shape), [*sizes, *unknown_dims(x)])
+
+
+def of_lanes(type: Attribute, lanes: int | Expr) -> Attribute:
+    """The type of values of all lanes (-1, or an i64: only the run knows how many), of the type of one."""
+    return types.tensor((-1 if isinstance(lanes, Expr) else lanes, *types.shape(type)), types.element_type(type))
 
 
 def broadcast_like(x: Expr, dims: Sequence[int], like: Expr) -> Expr:
@@ -124,6 +143,11 @@ class ReshapeOp(MovementOp):
         elif prod(source) != prod(target):
             raise ShapeError(f"nd.reshape: {operands[0]} has not as many elements as {result_type}")
         return [result_type]
+
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
+        target = of_lanes(self.result.type, lanes)
+        is_possible = all(map(types.is_static, (self.x.type, self.result.type))) and not isinstance(lanes, Expr)
+        return [reshape(operands[0], target)] if is_possible else None
 
     def reference(self, x: Any) -> Any:
         unknown = iter([np.shape(x)[axis] for axis, size in enumerate(types.shape(self.x.type)) if size < 0])
@@ -176,6 +200,9 @@ class TransposeOp(MovementOp):
             raise ShapeError(f"nd.transpose: {list(permutation)} does not permute the axes of {operands[0]}")
         return [types.tensor([source[axis] for axis in permutation], types.element_type(operands[0]))]
 
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr]:
+        return [emit(TransposeOp, operands[0], permutation=[0, *(axis + 1 for axis in ints(self.permutation))])]
+
     def reference(self, x: Any) -> Any:
         return np.transpose(x, ints(self.permutation)).copy()
 
@@ -207,6 +234,9 @@ class DimOp(InertOp, PureOp):
         if not 0 <= axis.value.data < len(types.shape(operands[0])):
             raise ShapeError(f"nd.dim: {operands[0]} has no axis {axis.value.data}")
         return [i64]
+
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr]:
+        return [dim(operands[0], self.axis.value.data + 1)]  # of one lane: it is the same in all
 
     def reference(self, x: Any) -> Any:
         return np.int64(np.shape(x)[self.axis.value.data])

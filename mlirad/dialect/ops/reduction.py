@@ -16,7 +16,7 @@ from xdsl.irdl import operand_def, prop_def, result_def
 from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.derivative import OneOperandOp
-from mlirad.dialect.core.expr import Expr, sum_of, where
+from mlirad.dialect.core.expr import Expr, emit, sum_of, where
 from mlirad.dialect.core.intervals import HIGHEST, Integer, Interval
 from mlirad.dialect.core.op import Generic, PureOp, op
 from mlirad.dialect.core.registry import Properties
@@ -76,6 +76,9 @@ class ReductionOp(OneOperandOp, PureOp):
         options = {"initial": self.neutral(element)} if is_open else {}
         found = self.spellings[0](x, axis=ints(self.axes), **options)
         return np.asarray(found).astype(types.to_dtype(element))[()]
+
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr]:
+        return [emit(type(self), operands[0], axes=[axis + 1 for axis in ints(self.axes)])]
 
     @abstractmethod
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:

@@ -38,7 +38,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
-from mlirad.dialect.ops.stacked import of_lanes
+from mlirad.dialect.ops.movement import of_lanes
 from mlirad.dialect.ops.tape import GrowOp, StopOp, TapeOp
 
 Numbers = Sequence[int] | DenseArrayBase

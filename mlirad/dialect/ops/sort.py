@@ -50,6 +50,9 @@ class SortingOp(PureOp):
             raise DTypeError(f"{cls.name}: the kind {kind} is none of {KINDS}")
         return operand
 
+    def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr]:
+        return self.rebuild(*operands)
+
     def size_source(self, axis: int, result: int = 0) -> tuple[SSAValue, int]:
         return self.x, axis
 

@@ -8,20 +8,21 @@ from __future__ import annotations
 from xdsl.ir import Attribute
 
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, constant, emit, full, integers
+from mlirad.dialect.core.expr import Expr, constant, dim, emit, full, integers
 from mlirad.dialect.ops.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
-from mlirad.dialect.ops.movement import reshape
+from mlirad.dialect.ops.movement import of_lanes, reshape
 
 
-def of_lanes(type: Attribute, lanes: int) -> Attribute:
-    """The type of values of all lanes (-1: of an unknown number), of the type of one."""
-    return types.tensor((lanes, *types.shape(type)), types.element_type(type))
-
-
-def zeros_of_lanes(type: Attribute, count: int, lanes: Expr) -> Expr:
+def zeros_of_lanes(type: Attribute, lanes: int | Expr) -> Expr:
     """Zeros for all lanes of what is of this type."""
-    made = of_lanes(type, count)
-    return full(constant(0, types.element_type(made)), types.shape(made), [lanes] if count < 0 else [])
+    made = of_lanes(type, lanes)
+    zero = constant(0, types.element_type(made))
+    return full(zero, types.shape(made), [lanes] if isinstance(lanes, Expr) else [])
+
+
+def number_of_lanes(x: Expr) -> int | Expr:
+    """How many lanes a value has; an i64 where only the run knows."""
+    return x.shape[0] if x.shape[0] >= 0 else dim(x, 0)
 
 
 def lane_of(stacked: Expr, number: Expr) -> Expr:

@@ -80,7 +80,16 @@ def nested(x, w):
     return mlirad.vmap(lambda row, a: row @ x + a)(w, x), mlirad.vmap(lambda a: a * x, out_axes=1)(w[0])
 
 
-PROGRAMS = (straight, branched, looped, searched, indexed, nested)
+def stepped(x, w):
+    """A loop and a branch that all lanes take alike."""
+    y, c = x, 1.0
+    for _ in range(4):
+        y = y + 0.1 * np.cos(y) @ w
+        c = c * 1.5
+    return np.modf(y * 3.0), c, y.mean() if w[0, 0] > -9.0 else y[0] * 2.0, np.cumsum(y) > 0.0, y[:, None] * y[None, 1:]
+
+
+PROGRAMS = (straight, stepped, branched, looped, searched, indexed, nested)
 
 
 @mlirad.jit

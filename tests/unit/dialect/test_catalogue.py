@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
 
+from mlirad.autodiff.requests.batch import all_at_once
 from mlirad.dialect import nd
 from mlirad.dialect.core import attributes, types
 from mlirad.dialect.core.expr import building, emit_all, insert
@@ -45,6 +46,7 @@ from mlirad.dialect.ops.product import ProdOp
 from mlirad.dialect.ops.request import Ad, JvpOp, VjpOp
 from mlirad.errors import CompileError
 from mlirad.targets.target import find_target
+from mlirad.testing.interpreter import run
 
 F32, F64 = np.float32, np.float64
 I8, I64, U8, U64, BOOL = np.int8, np.int64, np.uint8, np.uint64, np.bool_
@@ -535,6 +537,40 @@ def test_prints_and_parses(sample: Sample, dtype: type) -> None:
     parsed.verify()
     assert str(parsed) == str(module)
     assert parsed.is_structurally_equivalent(module)
+
+
+CHECKS = {"nd.check", "nd.check_index", "nd.check_indices"}
+OF_NUMBERS = {"nd.add_fits", "nd.sub_fits", "nd.mul_fits", "nd.floordiv_fits", "nd.float_bits", "nd.wrap_index"}
+AT_PLACES = {"nd.gather", "nd.scatter", "nd.scatter_add", "nd.keep_last", "nd.flatnonzero", "nd.windows", "nd.overlap"}
+ONE_BY_ONE = CHECKS | OF_NUMBERS | AT_PLACES | {"nd.constant", "nd.arange"}
+"""The ops that are computed lane by lane if all their operands have lanes, and also if only the first has. The last two
+are the same in all lanes."""
+
+
+def test_all_lanes_at_once() -> None:
+    """The op on stacked operands (all of them, or the first) gives what it gives of each lane."""
+    batched: set[str] = set()
+    for sample in SAMPLES:
+        dtype = sample.dtypes[-1]
+        count = len(sample.operands)
+        for wrt in {tuple(range(count)), (0,)} if count and not sample.unknown else ():
+            module, function = program(sample, dtype)
+            op, arrays = function.body.block.first_op, sample.arrays(dtype)
+            assert isinstance(op, NdOp)
+            lanes = [[np.roll(x, lane) if n in wrt else x for n, x in enumerate(arrays)] for lane in range(3)]
+            given = [np.stack([lane[n] for lane in lanes]) if n in wrt else x for n, x in enumerate(arrays)]
+            made = all_at_once(module, function, [type_of(x) for x in given], wrt)
+            if made is None:
+                continue
+            module.verify()
+            with np.errstate(all="ignore"):
+                expected = [results_of(op, lane) for lane in lanes]
+                found = run(module, made.sym_name.data, *given)
+            batched.add(op.name)
+            for actual, want in zip(found, zip(*expected, strict=True), strict=True):
+                assert actual.dtype == np.asarray(want).dtype
+                np.testing.assert_allclose(actual, np.stack(want), rtol=1e-12, err_msg=f"{op.name} {wrt}")
+    assert {sample.op.name for sample in SAMPLES} - batched == ONE_BY_ONE
 
 
 @pytest.mark.parametrize(("sample", "dtype"), CASES, ids=IDS)

@@ -1,0 +1,198 @@
+"""A function of all lanes of its arguments at once: each op is the op under one more leading axis.
+
+Reads: a function, and which of its arguments have lanes. Writes: a private function of the same ops on stacked values,
+if all its ops have such a form. Leaves: the function. What is the same in all lanes is computed once.
+
+A lane does not see the others, and they run in no order: so there is no check in it that lanes fail or pass for
+themselves, and no branch or trip count of their own. Loops over single elements, and large lanes, stay in one lane:
+they have less to gain from vectors than to lose from memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from mlirad.analysis.loops import terminator, yields
+from mlirad.analysis.varying import varying
+from mlirad.autodiff.private_functions import add_function
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, emit_all, insert, located
+from mlirad.dialect.core.op import Generic, NdOp, read_subset, written_subset
+from mlirad.dialect.ops.movement import of_lanes, repeated
+from mlirad.dialect.ops.stacked import number_of_lanes
+from mlirad.errors import CompileError
+from mlirad.xdsl_support.effects import has_no_effect
+from mlirad.xdsl_support.traversal import ops_inside, ops_of
+
+LARGE = 4096
+"""From so many elements on, a lane is computed by itself: its temporary arrays are as many as all lanes' would be."""
+
+
+def all_at_once(
+    module: ModuleOp, callee: func.FuncOp, inputs: Sequence[Attribute], wrt: Sequence[int]
+) -> func.FuncOp | None:
+    """A private function of `inputs`, of which those numbered `wrt` have lanes; None where it goes lane by lane."""
+    lanes = types.shape(inputs[wrt[0]])[0]
+    if callee.is_declaration or lanes == 0:
+        return None
+    own = callee.body.block
+    if lanes < 0 and not all(op.regions or has_no_effect(op) for op in ops_inside(callee)):
+        return None  # without lanes, nothing of it is done
+    batch = _Batch(varying(own, [own.args[number] for number in wrt]))
+    if not all(map(batch.is_possible, own.ops)):
+        return None
+    body = Block(arg_types=inputs)
+    with building(body), located(callee.location):
+        batch.lanes = number_of_lanes(Expr(body.args[wrt[0]]))
+        batch.map(own.args, body.args)
+        if not batch.block(own):
+            return None
+        results = [batch.stacked(value) for value in yields(own)]
+        insert(func.ReturnOp(*(result.value for result in results)))
+    return add_function(module, f"{callee.sym_name.data}.vmap", body, [r.type for r in results], callee.location)
+
+
+class _Batch:
+    """Ops of one lane, and what they are of all lanes."""
+
+    lanes: int | Expr
+
+    def __init__(self, differing: set[SSAValue]):
+        self.differing = differing
+        self._values: dict[SSAValue, SSAValue] = {}
+
+    def is_possible(self, op: Operation) -> bool:
+        """Whether there may be a form of an op, and of what it holds, for all lanes."""
+        if isinstance(op, func.ReturnOp | scf.YieldOp):
+            return True
+        if not self._differs(op):
+            return True
+        match op:
+            case NdOp():
+                values = (value for value in (*op.operands, *op.results) if value in self.differing)
+                return has_no_effect(op) and not any(_is_large(value.type) for value in values)
+            case scf.ForOp() | scf.IfOp():
+                control = op.operands[:3] if isinstance(op, scf.ForOp) else [op.cond]
+                inner = [each for region in op.regions for block in region.blocks for each in block.ops]
+                return self.differing.isdisjoint(control) and all(
+                    self.is_possible(each) and not (isinstance(op, scf.ForOp) and self._is_of_one_element(each))
+                    for each in inner
+                )
+        return False
+
+    def _differs(self, op: Operation) -> bool:
+        """Whether a value in an op differs between lanes."""
+        inside = (each for each in (op, *ops_inside(op)))
+        return any(value in self.differing for each in inside for value in (*each.operands, *each.results))
+
+    def _is_of_one_element(self, op: Operation) -> bool:
+        """Whether an op reads or writes a part of an array that differs."""
+        subset = read_subset(op) or written_subset(op)
+        return subset is not None and (subset.array in self.differing or op.results[0] in self.differing)
+
+    def map(self, values: Sequence[SSAValue], all: Sequence[SSAValue]) -> None:
+        for value, new in zip(values, all, strict=True):
+            self._values[value] = new
+            new.name_hint = value.name_hint
+
+    def of(self, value: SSAValue) -> Expr:
+        """A value of one lane (or of the code around it), of all lanes if it differs."""
+        return Expr(self._values.get(value, value))
+
+    def stacked(self, value: SSAValue) -> Expr:
+        """The same, repeated for each lane if it does not differ."""
+        return self.of(value) if value in self.differing else repeated(self.of(value), self.lanes)
+
+    def block(self, block: Block) -> bool:
+        """Emit the ops of a block; False where one has no form for all lanes."""
+        for op in ops_of(block):
+            if op is terminator(block):
+                continue
+            with located(op.location):
+                if not self._op(op):
+                    return False
+        return True
+
+    def _op(self, op: Operation) -> bool:
+        if not self._differs(op):
+            copy = insert(op.clone(dict(self._values)))
+            self.map(op.results, copy.results)
+            return True
+        if isinstance(op, NdOp):
+            results = self._nd(op)
+            if results is not None:
+                self.map(op.results, [result.value for result in results])
+            return results is not None
+        return self._regions(op)
+
+    def _nd(self, op: NdOp) -> Sequence[Expr] | None:
+        operands, stacked = [self.of(x) for x in op.operands], [x in self.differing for x in op.operands]
+        found = op.batched(operands, stacked, self.lanes)
+        if found is not None or not _is_pointwise(op):
+            return found
+        asked = of_lanes(op.results[0].type, self.lanes)
+        try:
+            return emit_all(type(op), *map(self.stacked, op.operands), result_type=asked, **op.properties)
+        except CompileError:
+            return None  # its type rule knows numbers only
+
+    def _regions(self, op: Operation) -> bool:
+        """A loop or a branch that all lanes take alike."""
+        regions: list[Region] = []
+        for region in op.regions:
+            made = (
+                Block(
+                    arg_types=[
+                        of_lanes(a.type, self.lanes) if a in self.differing else a.type for a in region.block.args
+                    ]
+                )
+                if region.blocks
+                else None
+            )
+            regions.append(Region([] if made is None else [made]))
+            if made is None:
+                continue
+            self.map(region.block.args, made.args)
+            with building(made):
+                if not self.block(region.block):
+                    return False
+                ends = zip(yields(region.block), op.results, strict=True)
+                insert(scf.YieldOp(*(self._as(value, result).value for value, result in ends)))
+        new = [of_lanes(r.type, self.lanes) if r in self.differing else r.type for r in op.results]
+        if isinstance(op, scf.ForOp):
+            inits = [self._as(init, result).value for init, result in zip(op.iter_args, op.results, strict=True)]
+            control = [self.of(x).value for x in (op.lb, op.ub, op.step)]
+            operands = [*control, *inits]
+        else:
+            operands = [self.of(x).value for x in op.operands]
+        made = insert(type(op).create(operands=operands, result_types=new, properties=op.properties, regions=regions))
+        made.attributes.update(op.attributes)
+        self.map(op.results, made.results)
+        return True
+
+    def _as(self, value: SSAValue, like: SSAValue) -> Expr:
+        return self.stacked(value) if like in self.differing else self.of(value)
+
+
+def _is_large(type: Attribute) -> bool:
+    return types.is_static(type) and prod(types.shape(type)) >= LARGE
+
+
+def _is_pointwise(op: NdOp) -> bool:
+    """Whether each number of the results is computed of the numbers at the same place."""
+    answers = op.loops()
+    generics = answers if isinstance(answers, tuple) else (answers,)
+    return all(
+        isinstance(each, Generic)
+        and not each.counters
+        and not each.sizes
+        and set(each.maps) == {each.maps[-1]}
+        and each.maps[-1] == tuple(range(len(each.maps[-1])))
+        and each.initial is None
+        for each in generics
+    )
