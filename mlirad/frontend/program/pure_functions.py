@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import chebyshev, hermite, hermite_e, laguerre, legendre
 
+from mlirad.library.nn import geometry
+
 
 def _of(module: Any, names: str) -> frozenset[Any]:
     """What a module has under these names; what this version of it lacks is left out."""
@@ -89,6 +91,7 @@ PURE: frozenset[Any] = frozenset().union(
             ("lag", laguerre),
         )
     ),
+    geometry.PURE,
     {str.maketrans, bytes.fromhex, bytes.maketrans, int.from_bytes, float.fromhex, datetime.date.fromisoformat},
 )
 

@@ -6,20 +6,19 @@ groups, ...) as in PyTorch; with the channels last, x is (batch, ..., channels) 
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from mlirad.library.nn.geometry import (
+    channels_and_results,
+    convolution_sizes,
     is_channels_last,
-    padded,
-    paddings,
-    per_axis,
-    product,
-    require_rank,
-    window_counts,
+    transposed_channels,
+    transposed_sizes,
 )
-from mlirad.library.nn.windowing import overlap, windows
+from mlirad.library.nn.windowing import overlap, padded, require_rank, windows
 
 
 def conv1d(
@@ -135,18 +134,11 @@ def _convolved(
     x, w = np.asarray(x), np.asarray(w)
     require_rank(x, rank + 2, "x")
     require_rank(w, rank + 2, "w")
-    channels, depth, results = (
-        (x.shape[-1], w.shape[-2], w.shape[-1]) if is_last else (x.shape[1], w.shape[1], w.shape[0])
-    )
-    _require_groups(groups, channels, results)
-    if depth * groups != channels:
-        raise ValueError(f"w is for {depth} * {groups} channels, x has {channels}: {w.shape} and {x.shape}")
+    channels, own, others = (x.shape[-1], w.shape[-2], w.shape[-1]) if is_last else (x.shape[1], w.shape[1], w.shape[0])
+    depth, results = channels_and_results(own, others, channels, groups)
     sizes, kernel = (x.shape[1:-1], w.shape[:-2]) if is_last else (x.shape[2:], w.shape[2:])
-    strides, dilations = per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation")
-    spans = tuple([dilations[axis] * (kernel[axis] - 1) + 1 for axis in range(rank)])
-    pads = paddings(padding, sizes, spans, strides)
-    counts = window_counts(sizes, pads, spans, strides)
-    images = padded(x, 1 if is_last else 2, pads, 0)
+    counts, strides, dilations, pads = convolution_sizes(sizes, kernel, stride, padding, dilation)
+    images = padded(x, sizes, pads, 0, is_last)
     of_images = _channels_last if is_last else _channels_first
     y = of_images(images, w, groups, depth, results, kernel, counts, strides, dilations)
     if bias is None:
@@ -167,7 +159,7 @@ def _channels_first(
     dilations: tuple[int, ...],
 ) -> Any:
     spatial = tuple(range(2, 2 + len(kernel)))
-    terms, places = depth * product(kernel), product(counts)
+    terms, places = depth * prod(kernel), prod(counts)
     weights = np.reshape(w.copy(), (groups, results // groups, terms))
     y = np.empty((x.shape[0], groups, results // groups, places), np.result_type(x, w))
     for n in range(x.shape[0]):
@@ -193,7 +185,7 @@ def _channels_last(
 ) -> Any:
     rank = len(kernel)
     spatial = tuple(range(rank))
-    terms, places = depth * product(kernel), product(counts)
+    terms, places = depth * prod(kernel), prod(counts)
     weights = np.swapaxes(np.reshape(w.copy(), (terms, groups, results // groups)), 0, 1)
     y = np.empty((x.shape[0], places, groups, results // groups), np.result_type(x, w))
     for n in range(x.shape[0]):
@@ -222,42 +214,25 @@ def _transposed(
     x, w = np.asarray(x), np.asarray(w)
     require_rank(x, rank + 2, "x")
     require_rank(w, rank + 2, "w")
-    channels, depth, results = x.shape[1], w.shape[0], w.shape[1] * groups
-    _require_groups(groups, channels, results)
-    if depth != channels:
-        raise ValueError(f"w is for {depth} channels, x has {channels}: {w.shape} and {x.shape}")
+    depth, results = transposed_channels(w.shape[0], w.shape[1], x.shape[1], groups)
     sizes, kernel = x.shape[2:], w.shape[2:]
-    strides, dilations = per_axis(stride, rank, "stride"), per_axis(dilation, rank, "dilation")
-    pads, more = per_axis(padding, rank, "padding", 0), per_axis(output_padding, rank, "output_padding", 0)
-    whole = tuple([(sizes[a] - 1) * strides[a] + dilations[a] * (kernel[a] - 1) + 1 + more[a] for a in range(rank)])
-    shape = tuple([whole[axis] - 2 * pads[axis] for axis in range(rank)])
-    if min(shape) < 1:
-        raise ValueError(f"nothing is left of results of shape {whole} without the padding {pads}")
-    for axis in range(rank):
-        if more[axis] >= max(strides[axis], dilations[axis]):
-            raise ValueError(f"output_padding {more} must be smaller than the stride or the dilation")
-    inner = (slice(None), *[slice(pads[axis], pads[axis] + shape[axis]) for axis in range(rank)])
-    spatial, terms = tuple(range(2, 2 + rank)), results // groups * product(kernel)
-    weights = np.swapaxes(np.reshape(w.copy(), (groups, channels // groups, terms)), 1, 2)
+    whole, shape, strides, dilations, inner = transposed_sizes(sizes, kernel, stride, padding, output_padding, dilation)
+    spatial, terms = tuple(range(2, 2 + rank)), results // groups * prod(kernel)
+    weights = np.swapaxes(np.reshape(w.copy(), (groups, depth, terms)), 1, 2)
     y = np.empty((x.shape[0], results, *shape), np.result_type(x, w))
     for n in range(x.shape[0]):
-        parts = weights @ np.reshape(x[n].copy(), (groups, channels // groups, product(sizes)))
+        parts = weights @ np.reshape(x[n].copy(), (groups, depth, prod(sizes)))
         image = overlap(
             np.reshape(parts, (groups, results // groups, *kernel, *sizes)),
             (0, 1, *spatial, *spatial),
             (1, 1, *dilations, *strides),
             (groups, results // groups, *whole),
         )
-        y[n] = np.reshape(image, (results, *whole))[inner]
+        y[n] = np.reshape(image, (results, *whole))[(slice(None), *inner)]
     if bias is None:
         return y
     _require_bias(bias, results)
     return y + np.reshape(bias, (results,) + (1,) * rank)
-
-
-def _require_groups(groups: Any, channels: int, results: int) -> None:
-    if not isinstance(groups, (int, np.integer)) or groups < 1 or channels % groups or results % groups:
-        raise ValueError(f"{channels} channels and {results} results are not in {groups!r} groups of equal size")
 
 
 def _require_bias(bias: Any, results: int) -> None:

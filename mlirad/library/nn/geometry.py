@@ -1,4 +1,7 @@
-"""Where windows lie: strides, padding and sizes of layers that slide over images. All of it is known when compiling."""
+"""Where windows lie: what layers that slide over images compute of numbers alone, and so while a kernel is compiled.
+
+The functions are listed in `frontend/program/pure_functions.py`: on constants, Python runs them.
+"""
 
 from __future__ import annotations
 
@@ -6,75 +9,105 @@ from typing import Any
 
 import numpy as np
 
-
-def per_axis(value: Any, rank: int, name: str, least: int = 1) -> tuple[int, ...]:
-    """An integer for each spatial axis, from one integer or a sequence of them."""
-    if not isinstance(value, (int, np.integer, tuple, list)):
-        raise TypeError(f"{name} must be an integer or {rank} of them, not {value!r}")
-    found = tuple(value) if isinstance(value, (tuple, list)) else tuple([value] * rank)
-    if len(found) != rank:
-        raise ValueError(f"{name} has {len(found)} numbers, for {rank} axes")
-    for each in found:
-        if not isinstance(each, (int, np.integer)) or isinstance(each, bool):
-            raise TypeError(f"{name} must be integers, not {value!r}")
-        if each < least:
-            raise ValueError(f"{name} must be at least {least}, not {each}")
-    return tuple([int(each) for each in found])
+Sizes = tuple[int, ...]
+Pads = tuple[tuple[int, int], ...]
+"""What is added before and behind each axis."""
 
 
-def paddings(
-    padding: Any, sizes: tuple[int, ...], spans: tuple[int, ...], strides: tuple[int, ...]
-) -> tuple[tuple[int, int], ...]:
-    """What is added before and behind each axis, for windows that span so many places."""
+def convolution_sizes(
+    sizes: Sizes, kernel: Sizes, stride: Any, padding: Any, dilation: Any
+) -> tuple[Sizes, Sizes, Sizes, Pads]:
+    """Of windows of a kernel's size: how many there are along each axis, strides, dilations and padding."""
     rank = len(sizes)
-    if isinstance(padding, str):
-        if padding == "valid":
-            return tuple([(0, 0)] * rank)
-        if padding != "same":
-            raise ValueError(f"padding must be 'same', 'valid' or numbers, not {padding!r}")
-        found = []
-        for axis in range(rank):
-            count = -(-sizes[axis] // strides[axis])
-            whole = max((count - 1) * strides[axis] + spans[axis] - sizes[axis], 0)
-            found = [*found, (whole // 2, whole - whole // 2)]
-        return tuple(found)
-    if isinstance(padding, (tuple, list)) and len(padding) == rank and isinstance(padding[0], (tuple, list)):
-        pairs = [per_axis(each, 2, "a pair of padding", 0) for each in padding]
-        return tuple([(pair[0], pair[1]) for pair in pairs])
-    return tuple([(each, each) for each in per_axis(padding, rank, "padding", 0)])
-
-
-def window_counts(
-    sizes: tuple[int, ...], pads: tuple[tuple[int, int], ...], spans: tuple[int, ...], strides: tuple[int, ...]
-) -> tuple[int, ...]:
-    """How many windows fit along each axis."""
-    counts = [
-        (sizes[axis] + pads[axis][0] + pads[axis][1] - spans[axis]) // strides[axis] + 1 for axis in range(len(sizes))
-    ]
-    if min(counts) < 1:
+    strides, dilations = _per_axis(stride, rank, "stride"), _per_axis(dilation, rank, "dilation")
+    spans = tuple(step * (size - 1) + 1 for step, size in zip(dilations, kernel, strict=True))
+    pads = _paddings(padding, sizes, spans, strides)
+    whole = [size + low + high for size, (low, high) in zip(sizes, pads, strict=True)]
+    counts = tuple((size - span) // step + 1 for size, span, step in zip(whole, spans, strides, strict=True))
+    if min(counts) < 1 or 0 in kernel:
         raise ValueError(f"windows that span {spans} do not fit in {sizes} with the padding {pads}")
-    return tuple(counts)
+    return counts, strides, dilations, pads
 
 
-def padded(x: Any, first: int, pads: tuple[tuple[int, int], ...], value: Any) -> Any:
-    """x with its axes from `first` on extended by a value; x itself if nothing is added."""
-    if sum([low + high for low, high in pads]) == 0:
-        return x
-    shape, inner = list(x.shape), [slice(None)] * x.ndim
-    for axis in range(len(pads)):
-        low, high = pads[axis]
-        inner[first + axis] = slice(low, low + shape[first + axis])
-        shape[first + axis] = low + shape[first + axis] + high
-    y = np.full(tuple(shape), value, x.dtype)
-    y[tuple(inner)] = x
-    return y
+def transposed_sizes(
+    sizes: Sizes, kernel: Sizes, stride: Any, padding: Any, output_padding: Any, dilation: Any
+) -> tuple[Sizes, Sizes, Sizes, Sizes, tuple[slice, ...]]:
+    """Of windows that are added up: the shape of the sum, what the padding leaves of it, strides, dilations, and where
+    that is in the sum."""
+    rank = len(sizes)
+    strides, dilations = _per_axis(stride, rank, "stride"), _per_axis(dilation, rank, "dilation")
+    pads, more = _per_axis(padding, rank, "padding", 0), _per_axis(output_padding, rank, "output_padding", 0)
+    whole = tuple((sizes[a] - 1) * strides[a] + dilations[a] * (kernel[a] - 1) + 1 + more[a] for a in range(rank))
+    shape = tuple(size - 2 * pad for size, pad in zip(whole, pads, strict=True))
+    if min(shape) < 1 or 0 in sizes or 0 in kernel:
+        raise ValueError(f"nothing is left of results of shape {whole} without the padding {pads}")
+    if any(more[axis] >= max(strides[axis], dilations[axis]) for axis in range(rank)):
+        raise ValueError(f"output_padding {more} must be smaller than the stride or the dilation")
+    return whole, shape, strides, dilations, tuple(slice(pad, pad + n) for pad, n in zip(pads, shape, strict=True))
 
 
-def product(sizes: Any) -> int:
-    found = 1
-    for size in sizes:
-        found = found * size
-    return found
+def pooling_sizes(
+    lengths: Sizes, size: Any, stride: Any, padding: Any, ceil_mode: bool
+) -> tuple[Sizes, Sizes, Sizes, Pads]:
+    """Of windows of a size: how many there are along each axis, their size, strides, and what they need as padding.
+
+    With ceil_mode, each begins in the image, or before it, and the last may reach beyond.
+    """
+    rank = len(lengths)
+    sizes = _per_axis(size, rank, "size")
+    strides = sizes if stride is None else _per_axis(stride, rank, "stride")
+    lows = _per_axis(padding, rank, "padding", 0)
+    if any(2 * low > each for low, each in zip(lows, sizes, strict=True)):
+        raise ValueError(f"padding must be at most half the size: {lows} for {sizes}")
+    counts: list[int] = []
+    for each, step, length, low in zip(sizes, strides, lengths, lows, strict=True):
+        room = length + 2 * low - each
+        count = (-(-room // step) if ceil_mode else room // step) + 1
+        counts.append(count - 1 if ceil_mode and (count - 1) * step >= length + low else count)
+    if min(counts) < 1:
+        raise ValueError(f"windows of size {sizes} do not fit in {lengths} with the padding {lows}")
+    ends = [(counts[axis] - 1) * strides[axis] + sizes[axis] - lengths[axis] - lows[axis] for axis in range(rank)]
+    return tuple(counts), sizes, strides, tuple((low, max(end, 0)) for low, end in zip(lows, ends, strict=True))
+
+
+def divisors(lengths: Sizes, size: Any, stride: Any, padding: Any, ceil_mode: bool, include: bool) -> tuple[int, ...]:
+    """By how many elements the sum of each window is divided, in row-major order. include: whether padding counts, not
+    what ceil_mode adds."""
+    counts, sizes, strides, pads = pooling_sizes(lengths, size, stride, padding, ceil_mode)
+    found = [1]
+    for count, each, step, length, (low, _) in zip(counts, sizes, strides, lengths, pads, strict=True):
+        margin = low if include else 0
+        starts = [place * step - low for place in range(count)]
+        along = [min(start + each, length + margin) - max(start, -margin) for start in starts]
+        found = [one * other for one in found for other in along]
+    return tuple(found)
+
+
+def padded_sizes(sizes: Sizes, pads: Pads) -> tuple[Sizes, tuple[slice, ...]]:
+    """The sizes with the padding, and where the array is in there."""
+    whole = tuple(low + size + high for size, (low, high) in zip(sizes, pads, strict=True))
+    return whole, tuple(slice(low, low + size) for size, (low, _) in zip(sizes, pads, strict=True))
+
+
+def channels_and_results(depth: int, results: int, channels: int, groups: Any) -> tuple[int, int]:
+    """How many channels each result of filters is made of, and how many results there are."""
+    _require_groups(groups, channels, results)
+    if depth * groups != channels:
+        raise ValueError(f"w is for {depth} * {groups} channels, x has {channels}")
+    return depth, results
+
+
+def transposed_channels(own: int, width: int, channels: int, groups: Any) -> tuple[int, int]:
+    """The same of filters (own, width, ...) of a transposed convolution."""
+    _require_groups(groups, channels, width * groups)
+    if own != channels:
+        raise ValueError(f"w is for {own} channels, x has {channels}")
+    return channels // groups, width * groups
+
+
+def _require_groups(groups: Any, channels: int, results: int) -> None:
+    if not isinstance(groups, int | np.integer) or groups < 1 or channels % groups or results % groups:
+        raise ValueError(f"{channels} channels and {results} results are not in {groups!r} groups of equal size")
 
 
 def is_channels_last(layout: str, rank: int) -> bool:
@@ -85,6 +118,38 @@ def is_channels_last(layout: str, rank: int) -> bool:
     return layout[1] != "C"
 
 
-def require_rank(array: Any, rank: int, name: str) -> None:
-    if array.ndim != rank:
-        raise ValueError(f"{name} must have {rank} axes, not {array.ndim}: its shape is {array.shape}")
+def _per_axis(value: Any, rank: int, name: str, least: int = 1) -> Sizes:
+    """An integer for each spatial axis, from one integer or a sequence of them."""
+    if not isinstance(value, int | np.integer | tuple | list) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer or {rank} of them, not {value!r}")
+    found = tuple(value) if isinstance(value, tuple | list) else (value,) * rank
+    if len(found) != rank:
+        raise ValueError(f"{name} has {len(found)} numbers, for {rank} axes")
+    for each in found:
+        if not isinstance(each, int | np.integer) or isinstance(each, bool):
+            raise TypeError(f"{name} must be integers, not {value!r}")
+        if each < least:
+            raise ValueError(f"{name} must be at least {least}, not {each}")
+    return tuple(int(each) for each in found)
+
+
+def _paddings(padding: Any, sizes: Sizes, spans: Sizes, strides: Sizes) -> Pads:
+    rank = len(sizes)
+    if padding == "valid":
+        return ((0, 0),) * rank
+    if padding == "same":
+        counts = [-(-size // step) for size, step in zip(sizes, strides, strict=True)]
+        whole = [max((counts[a] - 1) * strides[a] + spans[a] - sizes[a], 0) for a in range(rank)]
+        return tuple((each // 2, each - each // 2) for each in whole)
+    if isinstance(padding, str):
+        raise ValueError(f"padding must be 'same', 'valid' or numbers, not {padding!r}")
+    if isinstance(padding, tuple | list) and len(padding) == rank and isinstance(padding[0], tuple | list):
+        pairs = [_per_axis(each, 2, "a pair of padding", 0) for each in padding]
+        return tuple((low, high) for low, high in pairs)
+    return tuple((each, each) for each in _per_axis(padding, rank, "padding", 0))
+
+
+PURE = (
+    *(convolution_sizes, transposed_sizes, pooling_sizes, divisors, padded_sizes),
+    *(channels_and_results, transposed_channels, is_channels_last),
+)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.library.nn.geometry import is_channels_last, padded, per_axis, require_rank
-from mlirad.library.nn.windowing import windows
+from mlirad.library.nn.geometry import divisors, is_channels_last, pooling_sizes
+from mlirad.library.nn.windowing import padded, require_rank, windows
 
 
 def max_pool1d(
@@ -86,10 +86,9 @@ def _max_pool(x: Any, size: Any, stride: Any, padding: Any, ceil_mode: bool, is_
     x = np.asarray(x)
     require_rank(x, rank + 2, "x")
     lengths = x.shape[1:-1] if is_last else x.shape[2:]
-    sizes, strides, lows = _options(size, stride, padding, rank)
-    counts = _counts(lengths, sizes, strides, lows, ceil_mode)
+    counts, sizes, strides, pads = pooling_sizes(lengths, size, stride, padding, ceil_mode)
     least = -np.inf if x.dtype.kind == "f" else False if x.dtype.kind == "b" else np.iinfo(x.dtype).min
-    images = padded(x, 1 if is_last else 2, _pads(lengths, sizes, strides, lows, counts), least)
+    images = padded(x, lengths, pads, least, is_last)
     y = np.empty((x.shape[0], *_shape(counts, x, is_last)), x.dtype)
     for n in range(x.shape[0]):
         y[n] = np.max(_windows_of(images[n], sizes, strides, counts, is_last), axis=tuple(range(rank)))
@@ -102,17 +101,14 @@ def _avg_pool(
     x = np.asarray(x)
     require_rank(x, rank + 2, "x")
     lengths = x.shape[1:-1] if is_last else x.shape[2:]
-    sizes, strides, lows = _options(size, stride, padding, rank)
-    counts = _counts(lengths, sizes, strides, lows, ceil_mode)
-    images = padded(x, 1 if is_last else 2, _pads(lengths, sizes, strides, lows, counts), 0)
-    numbers = _numbers(lengths, sizes, strides, lows, counts, include)
-    y = np.empty(
-        (x.shape[0], *_shape(counts, x, is_last)), np.result_type(x, np.float32) if x.dtype.kind == "f" else float
-    )
-    divisors = np.reshape(np.array(numbers, y.dtype), (*counts, 1) if is_last else counts)
+    counts, sizes, strides, pads = pooling_sizes(lengths, size, stride, padding, ceil_mode)
+    images = padded(x, lengths, pads, 0, is_last)
+    y = np.empty((x.shape[0], *_shape(counts, x, is_last)), x.dtype if x.dtype.kind == "f" else np.float64)
+    numbers = np.array(divisors(lengths, size, stride, padding, ceil_mode, include), y.dtype)
+    numbers = np.reshape(numbers, (*counts, 1) if is_last else counts)
     for n in range(x.shape[0]):
         sums = np.sum(_windows_of(images[n], sizes, strides, counts, is_last), axis=tuple(range(rank)))
-        y[n] = sums / divisors
+        y[n] = sums / numbers
     return y
 
 
@@ -130,63 +126,3 @@ def _windows_of(
 
 def _shape(counts: tuple[int, ...], x: Any, is_last: bool) -> tuple[int, ...]:
     return (*counts, x.shape[-1]) if is_last else (x.shape[1], *counts)
-
-
-def _options(size: Any, stride: Any, padding: Any, rank: int) -> tuple[tuple[int, ...], ...]:
-    sizes = per_axis(size, rank, "size")
-    strides = sizes if stride is None else per_axis(stride, rank, "stride")
-    lows = per_axis(padding, rank, "padding", 0)
-    for axis in range(rank):
-        if 2 * lows[axis] > sizes[axis]:
-            raise ValueError(f"padding must be at most half the size: {lows} for {sizes}")
-    return sizes, strides, lows
-
-
-def _counts(
-    lengths: tuple[int, ...], sizes: tuple[int, ...], strides: tuple[int, ...], lows: tuple[int, ...], ceil_mode: bool
-) -> tuple[int, ...]:
-    """How many windows there are along each axis: each begins in the image, or before it."""
-    found = []
-    for axis in range(len(sizes)):
-        room, step = lengths[axis] + 2 * lows[axis] - sizes[axis], strides[axis]
-        count = (room + (step - 1 if ceil_mode else 0)) // step + 1
-        if ceil_mode and (count - 1) * step >= lengths[axis] + lows[axis]:
-            count = count - 1
-        if count < 1:
-            raise ValueError(f"windows of size {sizes} do not fit in {lengths} with the padding {lows}")
-        found = [*found, count]
-    return tuple(found)
-
-
-def _pads(
-    lengths: tuple[int, ...],
-    sizes: tuple[int, ...],
-    strides: tuple[int, ...],
-    lows: tuple[int, ...],
-    counts: tuple[int, ...],
-) -> tuple[tuple[int, int], ...]:
-    """What the windows need before and behind each axis."""
-    return tuple(
-        [(lows[a], max((counts[a] - 1) * strides[a] + sizes[a] - lengths[a] - lows[a], 0)) for a in range(len(sizes))]
-    )
-
-
-def _numbers(
-    lengths: tuple[int, ...],
-    sizes: tuple[int, ...],
-    strides: tuple[int, ...],
-    lows: tuple[int, ...],
-    counts: tuple[int, ...],
-    include: bool,
-) -> Any:
-    """By how many elements the sum of each window is divided, in row-major order."""
-    numbers = [1]
-    for axis in range(len(sizes)):
-        margin = lows[axis] if include else 0
-        along = []
-        for place in range(counts[axis]):
-            start = place * strides[axis] - lows[axis]
-            end = min(start + sizes[axis], lengths[axis] + margin)
-            along = [*along, end - max(start, -margin)]
-        numbers = [one * other for one in numbers for other in along]
-    return numbers

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from mlirad.library.nn.geometry import padded_sizes
+
 
 def windows(x: Any, axes: tuple[int, ...], steps: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     """The windows of x, an array of that shape: windows(x, (0, 0), (1, 1), (3, 4)) has x[i + j] at [i, j].
@@ -49,3 +51,18 @@ def check_windows(
 def _view(x: Any, axes: tuple[int, ...], steps: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     check_windows(x.shape, axes, steps, shape)
     return as_strided(x, shape, [x.strides[axis] * step for axis, step in zip(axes, steps, strict=True)])
+
+
+def padded(x: Any, sizes: Any, pads: Any, value: Any, is_last: bool) -> Any:
+    """Images x of these sizes in an array of `value`, which has room for the padding; x itself if there is none."""
+    whole, inner = padded_sizes(sizes, pads)
+    if whole == sizes:
+        return x
+    y = np.full((x.shape[0], *whole, x.shape[-1]) if is_last else (*x.shape[:2], *whole), value, x.dtype)
+    y[(slice(None), *inner) if is_last else (..., *inner)] = x
+    return y
+
+
+def require_rank(array: Any, rank: int, name: str) -> None:
+    if array.ndim != rank:
+        raise ValueError(f"{name} must have {rank} axes, not {array.ndim}: its shape is {array.shape}")
