@@ -23,6 +23,7 @@ from mlirad.frontend.numpy.declarations import compiles
 from mlirad.frontend.values import shapes, sizes
 from mlirad.frontend.values.index_arrays import IndexArrays, as_array
 from mlirad.frontend.values.traced import DATA, Traced, as_operand, as_traced, cast, require_static, shape_of
+from mlirad.library.nn import geometry
 from mlirad.library.nn.windowing import overlap, windows
 
 
@@ -153,3 +154,9 @@ def _compile_windows(function: Callable[..., Any], op: type[WindowsOp | OverlapO
 
 _compile_windows(windows, WindowsOp)
 _compile_windows(overlap, OverlapOp)
+
+
+@compiles(*geometry.PURE)
+def sizes_of_windows(*numbers: Any) -> Any:
+    """What is computed of sizes alone: Python runs it where they are known."""
+    return require_static(numbers, "the sizes of images and windows")
