@@ -143,6 +143,7 @@ METHODS: dict[str, str] = {
     "numpy.ndarray.searchsorted": "numpy.sorting:searchsorted",
     "numpy.ndarray.sort": "numpy.sorting:sort_in_place",
     "numpy.ndarray.std": "numpy.reductions:std",
+    "numpy.ndarray.tolist": "numpy.arranging:tolist",
     "numpy.ndarray.trace": "numpy.matrices:trace",
     "numpy.ndarray.var": "numpy.reductions:var",
     "numpy.ufunc.accumulate": "numpy.accumulations:accumulate",

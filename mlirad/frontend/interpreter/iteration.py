@@ -19,6 +19,7 @@ from mlirad.frontend.interpreter import dispatch, grown_lists, indices, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import as_value
 from mlirad.frontend.numpy.python_integers import converted, require_fit
+from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.traced import NeedStatic, Traced, in_type, origins_of, visible
 from mlirad.frontend.values.values import (
     SIMPLE,
@@ -121,7 +122,8 @@ def length_of(context: Context, value: Value) -> int | Traced:
         case Ref() if value.ndim:
             return visible(value.shape[0])
         case Static() if isinstance(value.value, _SEQUENCES):
-            return len(value.value)
+            with numpys_refusal():  # a range may be longer than any sequence
+                return len(value.value)
         case Lazy() if value.kind is range:
             return length_of_range(context, value)
         case Lazy() if value.kind in (zip, map):

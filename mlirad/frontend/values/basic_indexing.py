@@ -99,7 +99,7 @@ def _element(entry: Any, axis: int, length: Size, boundscheck: bool) -> Start:
     if isinstance(entry, Traced) and entry.dtype == np.float64:
         # It may hold what is an int on the path that is taken.
         raise UnsupportedSyntaxError("an index is a float here, or may be one on some path", hint="write x[int(i)]")
-    if isinstance(entry, Traced) or not hasattr(entry, "__index__"):
+    if isinstance(entry, Traced) or not hasattr(type(entry), "__index__"):
         raise StaticIndexError(_NOT_AN_INDEX)
     position = int(entry)
     if getattr(entry, "dtype", None) == np.uint64 and position > HIGHEST:
@@ -158,7 +158,7 @@ def _bound(bound: Any) -> int | Traced | None:
         return bound
     if isinstance(bound, np.ndarray) and bound.ndim == 0 and bound.dtype.kind in "iu":
         return int(bound)
-    if bound is None or (not isinstance(bound, Traced | np.ndarray) and hasattr(bound, "__index__")):
+    if bound is None or (not isinstance(bound, Traced | np.ndarray) and hasattr(type(bound), "__index__")):
         return None if bound is None else int(bound)
     raise DTypeError("slice indices must be integers or None or have an __index__ method")
 

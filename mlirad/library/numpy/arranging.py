@@ -311,3 +311,8 @@ def _statistic(x: Any, mode: str) -> Any:
         return np.min(x, 0, keepdims=True)
     found = np.mean(x, 0, keepdims=True) if mode == "mean" else np.median(x, 0, keepdims=True)
     return (np.rint(found) if x.dtype.kind in "iu" else found).astype(x.dtype)
+
+
+@spells(method="tolist")
+def tolist(a: Any) -> Any:
+    return a.item() if np.ndim(a) == 0 else [tolist(row) for row in a]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mlirad import jit, requests
+from mlirad import grad, jit, requests
 from mlirad.errors import CompileError
 from mlirad.testing.interpreted import Interpreted
 
@@ -220,3 +220,14 @@ def test_a_list_of_nested_loops_has_a_length_that_the_arguments_give():
         return np.array(found)
 
     np.testing.assert_array_equal(f(np.ones(2), 3, 2), [0.0, 0.0, 1.0, 1.0, 2.0, 2.0])
+
+
+def test_lists_of_the_elements_of_arrays() -> None:
+    def listed(x):
+        rows = x.tolist()
+        return rows[1][0] * x[0, 1] + sum(rows[0]), x[0, 0].tolist(), sum(x[x > 2.0].tolist())
+
+    x = np.arange(6.0).reshape(2, 3) + 1.0
+    assert jit(listed)(x) == listed(x)
+    assert [type(each) for each in jit(listed)(x)[1:]] == [float, float]
+    assert np.array_equal(grad(lambda x: listed(x)[0])(x), [[1.0, 5.0, 1.0], [2.0, 0.0, 0.0]])
