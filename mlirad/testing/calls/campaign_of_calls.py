@@ -11,7 +11,7 @@ import multiprocessing
 import os
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -20,6 +20,7 @@ from typing import Any
 from mlirad import stages
 from mlirad.testing.calls import packed
 from mlirad.testing.calls.drawn_calls import VALUES, described, drawn_call, other_inputs
+from mlirad.testing.calls.inputs import LAYOUTS
 from mlirad.testing.calls.judge_calls import REFUSED, SAME, WRONG, Verdict, compared, judged_derivatives, judged_values
 from mlirad.testing.calls.packed import WRAPS, Call
 from mlirad.testing.interpreted import Interpreted
@@ -27,8 +28,8 @@ from mlirad.testing.interpreted import Interpreted
 AT_ONCE = 20
 RAISING = 4
 """How many calls of a seed raise an exception in NumPy; each is interpreted by itself."""
-SETS = 5
-"""How many sets of inputs a kernel is called with."""
+SETS = 8
+"""How many sets of inputs a kernel is called with. All but the first share layouts, and so its code."""
 LIFE, PATIENCE = 50, 900.0
 """Seeds that a process judges, and seconds after which one hangs."""
 
@@ -86,7 +87,7 @@ _PAGE = """# Random calls: what has been run
 
 `make fuzz` writes this page (`python -m mlirad.testing.calls`). {seeds:,} seeds, {calls:,} calls: of functions that
 [the table](../coverage.md) says are compiled, drawn with arguments, keywords, axes, shapes, dtypes and layouts
-(strided, reversed, transposed, Fortran order, read-only, unaligned), twenty to a kernel, which runs on five sets of
+(strided, reversed, transposed, Fortran order, read-only, unaligned), twenty to a kernel, which runs on eight sets of
 numbers (nan, infinities and ties among them). Class, dtype, shape and numbers of the value are compared with NumPy's,
 and the class of an exception; derivatives with differences of NumPy's values and forward with reverse mode, of the
 call bare, in a loop and in a branch. *Undecided*: differences of two step sizes do not agree, or are not finite.
@@ -101,6 +102,7 @@ def judged(seed: int, derivatives: bool = True) -> Summary:
     """The verdicts on the calls of one seed."""
     rng, summary = Random(seed), Summary(1)
     good: list[tuple[Call, Any]] = []
+    layouts: dict[Call, Mapping[str, str]] = {}
     raising = 0
     for _ in range(10 * AT_ONCE):
         call = drawn_call(rng)
@@ -109,6 +111,7 @@ def judged(seed: int, derivatives: bool = True) -> Summary:
             continue
         if not isinstance(want, Exception):
             good.append((call, want))
+            layouts[call] = {name: rng.choice(LAYOUTS) for name in call.inputs}
         elif raising < RAISING:
             raising += 1
             summary.add("exception", call, _raised(call, want))
@@ -117,7 +120,7 @@ def judged(seed: int, derivatives: bool = True) -> Summary:
     kernels: dict[tuple[str, ...], Any] = {}
     for number in range(SETS):
         values = VALUES[number % len(VALUES)]
-        calls = [call if number == 0 else _valid(call, values, rng) for call, _ in good]
+        calls = [call if number == 0 else _valid(call, values, layouts[call], rng) for call, _ in good]
         verdicts = judged_values(calls, [packed.plain_outcome(call) for call in calls], kernels)
         for call, verdict in zip(calls, verdicts, strict=True):
             summary.add("value", call, verdict)
@@ -133,9 +136,9 @@ def _is_deviation(want: Any) -> bool:
     return isinstance(want, Exception) and is_of_floats
 
 
-def _valid(call: Call, values: str, rng: Random) -> Call:
+def _valid(call: Call, values: str, layouts: Mapping[str, str], rng: Random) -> Call:
     """The call on other inputs, if NumPy takes them."""
-    other = other_inputs(call, values, rng)
+    other = other_inputs(call, values, layouts, rng)
     return call if isinstance(packed.plain_outcome(other), Exception) else other
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from mlirad.frontend.program import coverage
 from mlirad.testing.calls import ranks_and_axes
-from mlirad.testing.calls.inputs import LAYOUTS, laid_out, used
+from mlirad.testing.calls.inputs import laid_out, used
 from mlirad.testing.calls.keywords import KEYWORDS, optional, with_keyword
 from mlirad.testing.calls.packed import Call
 from mlirad.testing.calls.samples import sample_call
@@ -131,15 +131,15 @@ def _array(shape: Sequence[int], dtype: str, rng: Random, values: str = VALUES[0
     return np.asarray(made).astype(dtype).reshape(shape)
 
 
-def other_inputs(call: Call, values: str, rng: Random) -> Call:
-    """The same call of arrays of the same shapes and dtypes with other elements, laid out in other ways."""
+def other_inputs(call: Call, values: str, layouts: Mapping[str, str], rng: Random) -> Call:
+    """The same call of arrays of the same shapes and dtypes with other elements, in these layouts."""
     changed: dict[str, Any] = {}
     for name, value in call.inputs.items():
         changed[name] = value
         if isinstance(value, np.ndarray):
             is_index = name in "ijm"
             array = value if is_index else _array(value.shape, value.dtype.str, rng, values)
-            changed[name] = laid_out(array, rng.choice(LAYOUTS))
+            changed[name] = laid_out(array, layouts[name])
     return Call(call.text, changed)
 
 
