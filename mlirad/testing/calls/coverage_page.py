@@ -1,10 +1,11 @@
-"""docs/coverage.md: the table of coverage.json for people to read.
+"""docs/coverage.md: the table of coverage.json for people to read; and the sentence of the README that counts it.
 
-Reads: the table. Writes: nothing. Gives: the page.
+Reads: the table. Writes: nothing. Gives: the pages.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,31 @@ refused. Blank: NumPy refuses it, or there is no derivative, since no float is a
 Keywords are those that NumPy takes and the compiler refuses. Inputs: `x y z u` are arrays (3, 4), `v w` (5,), `s` (3,
 3), `t` (2, 3, 2); `a b c` numbers, `n` is 2; `i` are two indices, `j` integers and `m` a mask (3, 4).
 """
+
+
+_MARK = "<!-- counted -->"
+
+
+def counted(readme: str, table: Mapping[str, Any]) -> str:
+    """The README with how many functions are compiled, between two marks."""
+    before, _, after = readme.split(_MARK)
+    rows = table["groups"]
+    said = [
+        f"{_count(rows[group])} {what}"
+        for group, what in (
+            ("NumPy's functions", "public functions of NumPy"),
+            ("Methods and attributes of arrays", "methods and attributes of arrays"),
+            ("Methods of ufuncs", "methods of ufuncs (`np.add.reduce`)"),
+            ("math", "functions of `math`"),
+            ("scipy.special", "functions of `scipy.special`"),
+        )
+    ]
+    text = textwrap.fill(f"{', '.join(said)}.", 116, initial_indent="  ", subsequent_indent="  ")
+    return f"{before}{_MARK}\n{text}\n  {_MARK}{after}"
+
+
+def _count(rows: Mapping[str, Any]) -> str:
+    return f"{sum(map(coverage.is_compiled, rows.values()))} of {len(rows)}"
 
 
 def page(table: Mapping[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """Measures what the compiler does with each public function, and writes the table of it.
 
 `python -m mlirad.testing.calls.measure` runs the sample call of each function in each class of dtypes, natively, and
-writes coverage.json, which the package reads, and docs/coverage.md. Reads: samples.py. Writes: these two files. Leaves:
-exit code 1 where a call has given what NumPy does not.
+writes coverage.json, which the package reads, docs/coverage.md, and the counts in README.md. Reads: samples.py. Writes:
+these three files. Leaves: exit code 1 where a call has given what NumPy does not.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from mlirad.frontend.program import coverage
 from mlirad.testing.calls import packed
-from mlirad.testing.calls.coverage_page import page
+from mlirad.testing.calls.coverage_page import counted, page
 from mlirad.testing.calls.inputs import CLASSES, of_class
 from mlirad.testing.calls.judge_calls import ORDERS, REFUSED, SAME, WRONG, judged_derivatives, judged_values
 from mlirad.testing.calls.keywords import optional, with_keyword
@@ -154,6 +154,8 @@ def main() -> int:
     found = table(given.log)
     coverage.PLACE.write_text(as_json(found))
     given.page.write_text(page(found))
+    readme = Path("README.md")
+    readme.write_text(counted(readme.read_text(), found))
     given.log.unlink()
     rows = {name: row for group in found["groups"].values() for name, row in group.items()}
     wrong = [f"{name}: {row['wrong']}" for name, row in rows.items() if "wrong" in row]

@@ -48,7 +48,9 @@ def test_the_table_is_that_of_the_public_names_and_nothing_in_it_is_wrong() -> N
         group: set(names) for group, names in groups().items()
     }
     assert {name: row["wrong"] for name, row in ROWS.items() if "wrong" in row} == {}
-    assert Path("docs/coverage.md").read_text() == coverage_page.page(coverage.table())
+    root = Path(__file__).parents[3]
+    assert (root / "docs/coverage.md").read_text() == coverage_page.page(coverage.table())
+    assert (readme := (root / "README.md").read_text()) == coverage_page.counted(readme, coverage.table())
 
 
 def test_a_drawn_sample_of_the_table_is_current() -> None:
