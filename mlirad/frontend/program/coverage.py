@@ -39,9 +39,13 @@ def is_compiled(row: Mapping[str, Any]) -> bool:
 
 def hint(name: str) -> str | None:
     """What to do in place of calling a function that is refused, for which nothing is declared."""
+    return hint_of_kind(name) or (f"{PAGE} lists the functions that are compiled" if name in rows() else None)
+
+
+def hint_of_kind(name: str) -> str | None:
+    """What to do in place of calling a function of a kind that is not compiled as a whole, as random numbers."""
     prefix = name.rpartition(".")[0]
     if prefix in _THEIR_OWN:
         return _THEIR_OWN[prefix]
-    if name in table()["apart"]:
-        return f"call it outside: it is no function of numbers ({table()['apart'][name]})"
-    return f"{PAGE} lists the functions that are compiled" if name in rows() else None
+    kind = table()["apart"].get(name)
+    return None if kind is None else f"call it outside: it is no function of numbers ({kind})"

@@ -5,9 +5,13 @@ Reads: functions and classes. Writes: nothing. Leaves: refusals by the name that
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Protocol
 
+import numpy as np
+
 from mlirad.errors import CompileError, LibraryCall, UnsupportedSyntaxError
+from mlirad.frontend.program import coverage
 from mlirad.location import SourceLocation
 
 _LIBRARIES = ("numpy", "scipy", "sklearn")
@@ -19,7 +23,10 @@ def is_of_library(value: Any) -> bool:
 
 
 def public_name(value: Any) -> str:
-    """The name under which users import it: the path without modules that are private."""
+    """The name under which users import it: the path without modules that are private; NumPy's is np."""
+    of_numpy = getattr(np, value.__name__, None)
+    if callable(of_numpy) and inspect.unwrap(of_numpy) is inspect.unwrap(value):
+        return f"np.{value.__name__}"
     home = [part for part in value.__module__.split(".") if not part.startswith("_")]
     if home[0] == "numpy":
         home[0] = "np"
@@ -44,7 +51,8 @@ def reported(error: CompileError) -> CompileError:
         return error
     name, location = error.library
     cause = f"its code does what is not compiled: {error.message}"
-    hint = cause if name.startswith("np.") else f"write it with NumPy's functions ({cause})"
+    known = coverage.hint_of_kind(name)
+    hint = known or (cause if name.startswith("np.") else f"write it with NumPy's functions ({cause})")
     refusal = UnsupportedSyntaxError(f"{name} is not supported", location, hint)
     refusal.callers = error.callers
     return refusal

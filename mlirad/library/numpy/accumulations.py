@@ -32,6 +32,8 @@ def accumulate(ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None) -> Any:
         dtype = ufunc(x[:0], x[:0]).dtype
         if dtype.kind == "b" and x.dtype.kind != "b":
             raise NotImplementedError("accumulate of a ufunc that gives bools is not compiled", "write it as a loop")
+    elif dtype is not None and ufunc(x[:0].astype(dtype), x[:0].astype(dtype)).dtype != dtype:
+        raise TypeError(f"No loop matching the specified signature and casting was found for ufunc {ufunc.__name__}")
     return _accumulated(ufunc, x, axis, dtype)
 
 

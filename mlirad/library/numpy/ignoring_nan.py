@@ -75,6 +75,8 @@ def nanvar(
     else:
         center = mean
     off = np.where(held, x - center, np.zeros((), x.dtype)).astype(x.dtype)
+    if mean is None:  # a constant, as in np.var
+        off = np.where(count == 1, np.trunc(off), off)
     total = np.sum(off * off, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
     left = np.reshape(count, np.shape(total)) - freedom
     # Python's number 1.0 keeps the dtype.

@@ -104,6 +104,26 @@ def test_random_calls() -> None:
         assert summary.calls() > 60 and summary.counts["value same"] > 50, summary.text()
 
 
+X, ONE = np.array([[0.25, 0.5, 0.75]]), np.array([0.4])
+FOUND = [
+    Call("np.nextafter.accumulate(x, dtype=np.int32)", {"x": X}),
+    Call("np.logical_and.accumulate(x, dtype=np.int32)", {"x": X > 0.3}),
+    Call("np.logaddexp.accumulate(x, dtype=np.int32)", {"x": X[:0]}),
+    Call("np.maximum.accumulate(x, dtype='f4')", {"x": X}),
+    Call("np.nanstd(x)", {"x": ONE}),
+    Call("np.nanstd(x, 0)", {"x": np.array([[np.nan, 1.5], [0.5, 0.25]])}),
+]
+
+
+@pytest.mark.parametrize("call", FOUND, ids=lambda call: call.text)
+def test_what_random_calls_have_found(call: Call) -> None:
+    want = packed.plain_outcome(call)
+    assert compared(packed.values([call])[0], want) == (SAME, "")
+    loss = None if isinstance(want, Exception) else packed.loss_of(call, "bare", want)
+    if loss is not None and not loss.is_coarse:
+        assert {verdict for verdict, _ in judged_derivatives([loss])[0].values()} == {SAME}
+
+
 def test_a_campaign_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "calls.jsonl"
     asked: list[int] = []
