@@ -216,11 +216,13 @@ class Kernel(NativelyCallable):
         if plan is None:
             return
         if self._plans is None:
+            from mlirad.jit.collect_rarely import collect_rarely
             from mlirad.jit.disk_cache import disk_cache
             from mlirad.targets.target import find_target
 
             kept = disk_cache(self.options, find_target(self.options.target, **self.options.for_target))
-            self._plans = plan.new_table(Kernel, "_fast", None if kept is None else kept.code)
+            with collect_rarely():  # it may compile
+                self._plans = plan.new_table(Kernel, "_fast", None if kept is None else kept.code)
             if self._plans is None:
                 return
             self._plans.serve(self)
