@@ -50,7 +50,7 @@ def {name}(x, a):
         k += 1
     return y * a * 0.3
 """,
-    # It writes in its argument: it is inlined.
+    # It writes in its argument.
     """
 def {name}(x, a):
     for i in range(1, x.shape[0]):

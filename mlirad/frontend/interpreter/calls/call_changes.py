@@ -304,30 +304,33 @@ def _made_inside(state: State, values: Sequence[Value], contents: Sequence[Expr]
     return tuple(found)
 
 
-def is_unchanged(before: State, after: State) -> bool:
-    """Whether what the names of a state stand for, contents included, is in another one what it was."""
-    return _Comparison(
-        State(before.frames, before.heap, before.store), State(after.frames, after.heap, after.store)
-    ).is_pure
+def only_arrays_change(before: State, after: State) -> bool:
+    """Whether what the names of a state stand for, but for the contents of arrays, is in another one what it was."""
+    names = State(before.frames, before.heap, before.store), State(after.frames, after.heap, after.store)
+    return _Comparison(*names, with_contents=False).is_pure
 
 
 class _Comparison:
     """A comparison of the state that a call began in with the state that it ended in."""
 
-    def __init__(self, before: State, after: State):
+    def __init__(self, before: State, after: State, *, with_contents: bool = True):
         self._before, self._after = before, after
+        self._with_contents = with_contents
         self._cells: dict[int, int] = {}  # cells of one state, by cells of the other
         self._objects: dict[int, int] = {}
 
     @property
     def is_pure(self) -> bool:
-        """Whether all that was there is as it was, contents included."""
+        """Whether all that was there is as it was, contents included if they are compared."""
         pairs = list(zip(self._before.temps, self._after.temps, strict=True))
         for number, names in self._before.frames.items():
             frame = self._after.frames.get(number, {})
             # A name that is gone has been found dead.
             pairs += [(value, frame[name]) for name, value in names.items() if name in frame]
         return all(self._is_unchanged(value, now) for value, now in pairs)
+
+    def _has_same_contents(self, a: int, b: int) -> bool:
+        return not self._with_contents or self._before.store[a].value is self._after.store[b].value
 
     def _is_unchanged(self, a: Value, b: Value) -> bool:
         if isinstance(a, Ref) and isinstance(b, Ref):
@@ -337,7 +340,7 @@ class _Comparison:
                 x.view.steps == y.view.steps
                 and [_value(p) for p in x.view.params] == [_value(p) for p in y.view.params]
                 and self._cells.setdefault(x.cell, y.cell) == y.cell
-                and self._before.store[x.cell].value is self._after.store[y.cell].value
+                and self._has_same_contents(x.cell, y.cell)
                 for x, y in zip(a.alternatives, b.alternatives, strict=True)
             )
         if isinstance(a, Object) and isinstance(b, Object):

@@ -7,14 +7,15 @@ A call is interpreted in place at first. When a function has been called from en
 again, and each call of the function that sees the same (the same kinds of values, the same static numbers, the same
 aliasing) is a call of one func.func. Where the text says that enough calls follow in a row, the first call is one
 already. Static floats that differ from call to call are arguments of the function, unless it needs to know them, or
-would be slower if it did not. A function is inlined after all if it writes what its caller has, or if anything in it is
-refused or has to be known when it is compiled: in place, more is known.
+would be slower if it did not. A function is inlined after all if it changes lists, dicts or names of its caller, or few
+elements of an array, or if anything in it is refused or has to be known when it is compiled: in place, more is known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import prod
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import UnitAttr
@@ -22,14 +23,16 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from mlirad.analysis.call_graph import SHARED
 from mlirad.analysis.cost import CALL
+from mlirad.analysis.overwriting import elements_written
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr
 from mlirad.dialect.core.op import NdOp
 from mlirad.errors import CompileError
 from mlirad.frontend.interpreter import attempts
 from mlirad.frontend.interpreter.calls import recursion
-from mlirad.frontend.interpreter.calls.call_changes import is_unchanged
+from mlirad.frontend.interpreter.calls.call_changes import only_arrays_change
 from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.join.call_state import Ended, Seen
 from mlirad.frontend.join.recursions import Recursion, Site
 from mlirad.frontend.join.repeated_calls import RepeatedCalls, Repeats
 from mlirad.frontend.join.steering import Bottom, Recursive, Restart
@@ -167,7 +170,8 @@ def _shared(context: Context, site: Site, traced: frozenset[str]) -> Value:
     try:
         made.ended = recursion.pass_over(context, site, seen, block)
         made.writes_copies = context.writes_copies
-        if not (is_unchanged(seen.entered(block.args), context.state) and _may_stand_alone(site, block)):
+        is_unchanged = only_arrays_change(seen.entered(block.args), context.state)
+        if not (is_unchanged and _overwrites_enough(seen, made.ended) and _may_stand_alone(site, block)):
             raise _NotShared
         if traced and _is_slower(block, {arg for arg in block.args if not types.is_tensor(arg.type)}):
             raise _NotShared
@@ -183,6 +187,22 @@ def _shared(context: Context, site: Site, traced: frozenset[str]) -> Value:
     context.functions.append(function)
     context.calling.known = [*context.calling.known, made]
     return recursion.emitted_call(context, made, seen)
+
+
+def _overwrites_enough(seen: Seen, ended: Ended) -> bool:
+    """Whether the arrays of the caller that a function writes are overwritten by half, at least.
+
+    The pullback may need them as they were or as they are then, and the caller keeps these as a whole. That takes as
+    much memory as undoing the writes would, unless they are few.
+    """
+    arguments = list(ended.parameters)
+    for index, contents in ended.contents.items():
+        start = arguments[seen.parameters.index(seen.state.store[seen.numbers[index]].value)]
+        if contents.value is start:
+            continue
+        if 2 * elements_written(contents.value, start) < prod(types.shape(contents.type)):
+            return False
+    return True
 
 
 def _may_stand_alone(site: Site, block: Block) -> bool:

@@ -1,0 +1,41 @@
+"""How much of an array is overwritten: what undoing it stores, at least.
+
+Reads: nd ops and scf. Writes: nothing. Leaves: a number of elements.
+"""
+
+from __future__ import annotations
+
+from math import inf, prod
+
+from xdsl.dialects import scf
+from xdsl.ir import OpResult, SSAValue
+
+from mlirad.analysis.loops import Loop, branches, trip_count, yields
+from mlirad.dialect.core import types
+from mlirad.dialect.core.op import written_subset
+from mlirad.dialect.ops.elementwise import ElementwiseOp
+
+
+def elements_written(value: SSAValue, start: SSAValue) -> float:
+    """How many elements are certainly written from the array `start` to `value`, which is what has become of it.
+
+    What is written twice counts twice. Infinity where each element is computed anew; 0 of what is not known.
+    """
+    count = 0.0
+    while value is not start:
+        op = value.owner
+        if (subset := written_subset(op)) is not None:
+            size = prod(types.shape(subset.part.type)) if types.is_tensor(subset.part.type) else 1
+            count += max(0, size)
+            value = subset.array
+        elif isinstance(op, scf.ForOp) and isinstance(value, OpResult):
+            loop = Loop(op)
+            trips = trip_count(op)
+            each = elements_written(loop.yielded[0][value.index], loop.region_args[0][value.index]) if trips else 0.0
+            count += each * (trips or 0)
+            value = loop.inits[value.index]
+        elif isinstance(op, scf.IfOp) and isinstance(value, OpResult):
+            return count + min(elements_written(yields(branch)[value.index], start) for branch in branches(op))
+        else:
+            return inf if isinstance(op, ElementwiseOp) else count
+    return count
