@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import building
 from mlirad.dialect.core.op import NdOp
+from mlirad.dialect.functions.formulas import FormulaOp
 from mlirad.dialect.nd import Nd
 from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp
 from mlirad.errors import CompileError
@@ -83,7 +84,7 @@ def _of_upstream() -> dict[type[Operation], int]:
     """What upstream ops cost that are an op of mlirad by themselves, and the remainder, which none is."""
     found: dict[type[Operation], int] = {RemfOp: 30}
     for kind in Nd.operations:
-        if issubclass(kind, UnaryOp | BinaryOp) and kind.memory.cost > 1:
+        if issubclass(kind, UnaryOp | BinaryOp) and kind.memory.cost > 1 and not issubclass(kind, FormulaOp):
             body = _body(kind, 1 if issubclass(kind, UnaryOp) else 2)
             if body is not None and isinstance(op := body.first_op, Operation) and op is body.last_op:
                 found[op.__class__] = kind.memory.cost

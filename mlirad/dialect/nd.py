@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from mlirad.dialect.functions import exponentials, float_parts, rounding, trigonometry  # noqa: F401  (as the families below)
-from mlirad.dialect.layers import windows  # noqa: F401
+from mlirad.dialect.functions import (  # noqa: F401  (as the families below)
+    error_functions,
+    exponentials,
+    float_parts,
+    gammas,
+    rounding,
+    trigonometry,
+)
+from mlirad.dialect.layers import windows  # noqa: F401  (as the families below)
 from mlirad.dialect.op import op_classes
 from mlirad.dialect.ops import (  # noqa: F401  (a family's ops are defined by importing it)
     bits,

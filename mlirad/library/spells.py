@@ -76,9 +76,14 @@ def _by_object(modules: tuple[str, ...]) -> dict[int, tuple[Any, str]]:
         home = _CLASSES.get(owner) or (sys.modules[owner] if owner in modules else None)
         called = getattr(home, short, None)
         # Not what somebody has put in its place. (In a class that is written in C nobody can.)
-        if owner in _CLASSES or (getattr(called, "__name__", short) == short and _root(called) == _root(home)):
+        if owner in _CLASSES or (getattr(called, "__name__", short) == short and _is_of(called, home)):
             found[id(called)] = called, place
     return found
+
+
+def _is_of(called: Any, home: Any) -> bool:
+    """Whether an object is a module's own, or a ufunc: those do not know their module."""
+    return called is not None and (isinstance(called, np.ufunc) or _root(called) == _root(home))
 
 
 def _root(value: Any) -> str:

@@ -5,8 +5,9 @@ Reads: Traced values and numbers. Writes: nd ops. Leaves: Traced values, scalars
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,14 @@ from mlirad.dialect import nd
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, emit, emit_all, where
 from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.core.registry import spelled
+from mlirad.dialect.core.registry import TypedOp, spelled
 from mlirad.dialect.functions.float_parts import ExponentOp, ScaleOp
+from mlirad.dialect.functions.gammas import PolygammaOp
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.elementwise import ElementwiseOp
 from mlirad.errors import DTypeError, StaticOverflowError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import declarations
-from mlirad.frontend.numpy.declarations import declare, operates
+from mlirad.frontend.numpy.declarations import compiles, declare, operates
 from mlirad.frontend.numpy.numpy_power import power
 from mlirad.frontend.numpy.undecided_numbers import settled
 from mlirad.frontend.values import nep50
@@ -36,6 +38,7 @@ from mlirad.frontend.values.traced import (
     shape_of,
     stand_in,
 )
+from mlirad.library import primitives
 
 assert nd.Nd.name == "nd"  # all the families' ops are spelled now
 
@@ -101,6 +104,17 @@ def _by_op(ufunc: np.ufunc, *values: Traced | Number) -> Traced | tuple[Traced, 
         return result(apply(OF_BOOLS[ufunc], *exprs), *values)
     found = tuple([result(expr, *values) for expr in emit_all(op_class, *exprs)])
     return found if ufunc.nout > 1 else found[0]
+
+
+def of_floats(op_class: type[TypedOp], x: Traced | Number, **attributes: Any) -> Traced:
+    """A function of floats that NumPy does not have, in the dtype that np.exp would compute in."""
+    (expr,), _ = in_loop(np.exp, x)
+    return result(emit(op_class, expr, **attributes), x)
+
+
+@compiles(primitives.polygamma)
+def polygamma(order: int, x: Any) -> Traced:
+    return of_floats(PolygammaOp, x, order=operator.index(order))
 
 
 def result(expr: Expr, *values: Any) -> Traced:
@@ -310,6 +324,9 @@ def _magnitude(x: Expr) -> Expr:
     return apply(np.absolute, x)
 
 
+for _function, _class in spelled().items():
+    if getattr(_function, "__module__", None) == primitives.__name__:
+        declare(_function, of_values=partial(of_floats, _class))
 for _ufunc in (np.positive, np.conjugate):
     declare(_ufunc, of_operands=_unchanged(_ufunc))
 for _ufunc in (np.floor, np.ceil, np.trunc):

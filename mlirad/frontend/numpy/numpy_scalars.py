@@ -126,10 +126,12 @@ def math_function(function: Callable[..., Any]) -> Callable[..., Any] | None:
     made = declarations.of(function).of_operands
     if made is None:
         op_class = spelled().get(function)
-        ufunc = next((each for each in op_class.spellings if isinstance(each, np.ufunc)), None) if op_class else None
-        if ufunc is None:
+        if op_class is None:
             return None
-        made = partial(numpy_elementwise.call, ufunc)
+        ufunc = next((each for each in op_class.spellings if isinstance(each, np.ufunc)), None)
+        made = (
+            partial(numpy_elementwise.of_floats, op_class) if ufunc is None else partial(numpy_elementwise.call, ufunc)
+        )
 
     def of_numbers(*xs: Any) -> Any:
         found = made(*(to_float(x) for x in xs))

@@ -23,7 +23,7 @@ from mlirad.dialect import nd
 from mlirad.dialect.core import attributes, types
 from mlirad.dialect.core.expr import building, emit_all, insert
 from mlirad.dialect.core.op import NdOp, op_classes
-from mlirad.dialect.functions import exponentials, float_parts, rounding, trigonometry
+from mlirad.dialect.functions import error_functions, exponentials, float_parts, gammas, rounding, trigonometry
 from mlirad.dialect.layers.windows import OverlapOp, WindowsOp
 from mlirad.dialect.ops import bits as Bits
 from mlirad.dialect.ops import (
@@ -128,7 +128,7 @@ ROUNDINGS = (rounding.FloorOp, rounding.CeilOp, rounding.TruncOp, rounding.RintO
 HALVES = np.concatenate([SPECIAL, np.arange(-4.5, 5), [0.49999999999999994, -0.2, 2.0**52 + 1, -1e300]])
 E, D, H, C, M, R, I = elementwise, division, choice, compare, movement, reduction, indexing
 A, B = _x(6), _x(6)[::-1].copy()
-X, N, FP = exponentials, trigonometry, float_parts
+X, N, FP, EF, GF = exponentials, trigonometry, float_parts, error_functions, gammas
 SMALL = A / 8  # in (-1, 1)
 OF_ALL = (X.Exp2Op, X.Expm1Op, X.CbrtOp, N.TanOp, N.SinhOp, N.CoshOp, N.ArcsinhOp)
 OF_POSITIVE = (X.Log2Op, X.Log10Op, X.Log1pOp)
@@ -299,6 +299,11 @@ SAMPLES: list[Sample] = [
     *unary(rounding.ModfOp, A * 3),
     Sample(rounding.ModfOp, (np.array([*SPECIAL, -2.0, 1e300, -0.3]),), smooth=False),
     Sample(rounding.ModfOp, (T,), unknown=(0,)),
+    *(sample for op in (EF.ErfOp, EF.ErfcOp, EF.ErfcxOp) for sample in unary(op, A, differs=16)),
+    *unary(EF.ErfinvOp, SMALL, differs=16),
+    *unary(EF.ErfcinvOp, SMALL + 1, differs=16),
+    *(sample for op in (GF.GammaOp, GF.LgammaOp) for sample in unary(op, _positive(6), differs=64)),
+    *(Sample(GF.PolygammaOp, (x,), attributes={"order": n}, differs=128) for n in (0, 1, 4) for x in (_positive(6), A)),
     *unary(FP.ExponentOp, A),
     *unary(FP.SpacingOp, A, smooth=False),
     *(Sample(op, (SPECIAL,), smooth=False) for op in (FP.ExponentOp, FP.SpacingOp)),
@@ -703,6 +708,11 @@ def test_halves(sample: Sample) -> None:
 
 
 WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]] = [
+    *(
+        (op, [types.I64], {}, None)
+        for op in (EF.ErfOp, EF.ErfcOp, EF.ErfcxOp, EF.ErfinvOp, EF.ErfcinvOp, GF.GammaOp, GF.LgammaOp)
+    ),
+    (GF.PolygammaOp, [types.I64], {"order": 1}, None),
     *((op, [types.I64], {}, None) for op in (FP.ExponentOp, FP.SpacingOp)),
     *((op, [types.I64, types.I64], {}, None) for op in (FP.ScaleOp, FP.NextAfterOp)),
     (Bits.BitCountOp, [types.F64], {}, None),

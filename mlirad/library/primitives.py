@@ -1,0 +1,124 @@
+"""Functions that NumPy does not have and the compiler computes itself: what the library's functions are written with.
+
+Reads: arrays of floats. Writes: nothing. Leaves: arrays of the same dtype. Compiled code calls none of them: each is
+what an op is compared with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def _each(function: Callable[[float], float], x: Any, at_errors: float = math.nan) -> Any:
+    """A function of Python's floats on each element, in the dtype of x."""
+
+    def of_one(number: float) -> float:
+        try:
+            return function(number)
+        except (ValueError, OverflowError):
+            return at_errors
+
+    array = np.asarray(x)
+    found = [of_one(float(each)) for each in array.ravel()]
+    return np.array(found, np.float64).reshape(array.shape).astype(array.dtype)[()]
+
+
+def erf(x: Any) -> Any:
+    """The error function."""
+    return _each(math.erf, x)
+
+
+def erfc(x: Any) -> Any:
+    """1 - erf(x), accurate where erf(x) is near 1."""
+    return _each(math.erfc, x)
+
+
+def erfcx(x: Any) -> Any:
+    """e^(x^2) erfc(x)."""
+    return _each(_scaled_erfc, x)
+
+
+def _scaled_erfc(x: float) -> float:
+    if x < 25:
+        return math.exp(min(x * x, 709.0)) * math.erfc(x) if x > -26.6 else math.inf
+    total = 0.0
+    for k in range(40, 0, -1):  # a continued fraction
+        total = k / 2 / (x + total)
+    return 1 / ((x + total) * math.sqrt(math.pi))
+
+
+def erfinv(x: Any) -> Any:
+    """y with erf(y) = x."""
+    return _each(lambda x: math.copysign(_inverse(1 - abs(x)), x) if abs(x) > 0.5 else _inverse_near(x), x)
+
+
+def erfcinv(x: Any) -> Any:
+    """y with erfc(y) = x."""
+    return _each(lambda x: erfinv(1 - x) if 0.5 < x < 1.5 else _inverse(x) if x < 1 else -_inverse(2 - x), x)
+
+
+def _inverse_near(x: float) -> float:
+    y = x * math.sqrt(math.pi) / 2
+    for _ in range(60):
+        y -= (math.erf(y) - x) * math.sqrt(math.pi) / 2 * math.exp(y * y)
+    return y
+
+
+def _inverse(q: float) -> float:
+    """y > 0 with erfc(y) = q < 1, by Newton's steps for the logarithm."""
+    if not 0 < q < 1:
+        return math.inf if q == 0 else math.nan
+    y = math.sqrt(-math.log(q))
+    for _ in range(60):
+        scaled = _scaled_erfc(y)
+        y += (math.log(scaled) - y * y - math.log(q)) * scaled * math.sqrt(math.pi) / 2
+    return y
+
+
+def gamma(x: Any) -> Any:
+    """The gamma function; an infinity with the sign of a zero, nan of negative integers."""
+    return _each(_gamma, x)
+
+
+def _gamma(x: float) -> float:
+    if x == 0:
+        return math.copysign(math.inf, x)
+    return math.inf if x > 171 and math.lgamma(x) > 709.78 else math.gamma(x)
+
+
+def lgamma(x: Any) -> Any:
+    """The logarithm of the absolute value of the gamma function."""
+    return _each(math.lgamma, x, math.inf)
+
+
+def polygamma(order: int, x: Any) -> Any:
+    """The derivative of that order of the logarithmic derivative of the gamma function."""
+    return _each(lambda x: _polygamma(order, x), x)
+
+
+def _polygamma(order: int, x: float) -> float:
+    if math.isinf(x) and x > 0:
+        return math.inf if order == 0 else 0.0
+    if x <= 0 and x == math.floor(x):
+        if order > 0:
+            return (-1.0) ** (order + 1) * math.inf
+        return math.copysign(math.inf, -x) if x == 0 else math.nan
+    total, sign = 0.0, (-1.0) ** (order + 1) * math.factorial(order)
+    while x < 25:
+        total += sign * x ** -(order + 1)
+        x += 1
+    if order == 0:
+        total += math.log(x) - 0.5 / x
+        return total - sum(b / (2 * j * x ** (2 * j)) for j, b in enumerate(_BERNOULLI, 1))
+    tail = x**-order / order + 0.5 * x ** -(order + 1)
+    for j, b in enumerate(_BERNOULLI, 1):
+        rising = math.prod(range(order + 1, order + 2 * j))
+        tail += b / math.factorial(2 * j) * rising * x ** -(order + 2 * j)
+    return total + sign * tail
+
+
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)

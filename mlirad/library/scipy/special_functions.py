@@ -1,0 +1,144 @@
+"""scipy.special: error functions, gamma functions and what is made of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mlirad.library import primitives
+from mlirad.library.spells import spells
+
+_ROOT_HALF = math.sqrt(0.5)
+
+
+def floats(*values: Any) -> Any:
+    """The arguments in the dtype that SciPy computes in: float32 if all are, else float64."""
+    dtype = np.result_type(*[np.asarray(value).dtype for value in values], 0.5)
+    found = [np.asarray(value, dtype=dtype) for value in values]
+    return found[0] if len(values) == 1 else found
+
+
+def wide(x: Any) -> Any:
+    return x.astype(np.float64)
+
+
+@spells("scipy.special.erf")
+def erf(z: Any, /) -> Any:
+    return primitives.erf(floats(z))
+
+
+@spells("scipy.special.erfc")
+def erfc(x: Any, /) -> Any:
+    return primitives.erfc(floats(x))
+
+
+@spells("scipy.special.erfcx")
+def erfcx(x: Any, /) -> Any:
+    return primitives.erfcx(floats(x))
+
+
+@spells("scipy.special.erfinv")
+def erfinv(y: Any, /) -> Any:
+    return primitives.erfinv(floats(y))
+
+
+@spells("scipy.special.erfcinv")
+def erfcinv(y: Any, /) -> Any:
+    return primitives.erfcinv(floats(y))
+
+
+@spells("scipy.special.ndtr")
+def ndtr(x: Any, /) -> Any:
+    x = floats(x)
+    return (0.5 * primitives.erfc(-_ROOT_HALF * wide(x))).astype(x.dtype)
+
+
+@spells("scipy.special.log_ndtr")
+def log_ndtr(x: Any, /) -> Any:
+    """log(erfc(t) / 2) for t = -x / sqrt(2): in the left tail by the scaled function, -t^2 + log(erfcx(t) / 2)."""
+    x = floats(x)
+    t = -_ROOT_HALF * wide(x)
+    is_left = t > 0.7
+    left, right = np.where(is_left, t, 1.0), np.where(is_left, 0.0, t)
+    tail = np.log(0.5 * primitives.erfcx(left)) - left * left
+    return np.where(is_left, tail, np.log1p(-0.5 * primitives.erfc(-right))).astype(x.dtype)[()]
+
+
+@spells("scipy.special.ndtri")
+def ndtri(y: Any, /) -> Any:
+    y = floats(y)
+    return (-math.sqrt(2.0) * primitives.erfcinv(2.0 * wide(y))).astype(y.dtype)
+
+
+@spells("scipy.special.gamma")
+def gamma(z: Any, /) -> Any:
+    return primitives.gamma(floats(z))
+
+
+@spells("scipy.special.gammaln")
+def gammaln(x: Any, /) -> Any:
+    x = floats(x)
+    return np.where(x == -np.inf, x, primitives.lgamma(x))[()]
+
+
+@spells("scipy.special.loggamma")
+def loggamma(z: Any, /) -> Any:
+    """Of real numbers: nan where the gamma function is negative or has a pole, but at 0."""
+    z = floats(z)
+    return np.where(z >= 0.0, primitives.lgamma(z), np.nan)[()]
+
+
+@spells("scipy.special.rgamma")
+def rgamma(z: Any, /) -> Any:
+    z = floats(z)
+    is_pole = (z <= 0.0) & (z == np.floor(z))
+    return np.where(is_pole, np.where(z == 0.0, z, 0.0), 1.0 / primitives.gamma(np.where(is_pole, 1.0, z)))[()]
+
+
+@spells("scipy.special.psi")
+def psi(z: Any, /) -> Any:
+    return primitives.polygamma(0, floats(z))
+
+
+@spells("scipy.special.polygamma")
+def polygamma(n: int, x: Any) -> Any:
+    return primitives.polygamma(n, wide(floats(x)))
+
+
+@spells("scipy.special.beta")
+def beta(a: Any, b: Any, /) -> Any:
+    """gamma(a) gamma(b) / gamma(a + b); where they might overflow, e to the power of its logarithm."""
+    x, y = floats(a, b)
+    a, b = wide(x), wide(y)
+    is_large = np.maximum(a, b) > 50.0
+    near = [np.where(is_large, 1.0, each) for each in (a, b)]
+    ratio = primitives.gamma(near[0]) * (primitives.gamma(near[1]) / primitives.gamma(near[0] + near[1]))
+    far = np.exp(_log_beta(*[np.where(is_large, each, 60.0) for each in (a, b)]))
+    return np.where((a == 0.0) | (b == 0.0), np.inf, np.where(is_large, far, ratio)).astype(x.dtype)[()]
+
+
+@spells("scipy.special.betaln")
+def betaln(a: Any, b: Any, /) -> Any:
+    x, y = floats(a, b)
+    is_zero = (x == 0.0) | (y == 0.0)
+    found = _log_beta(*[np.where(is_zero, 1.0, wide(each)) for each in (x, y)])
+    return np.where(is_zero, np.inf, found).astype(x.dtype)[()]
+
+
+def _log_beta(x: Any, y: Any) -> Any:
+    """Where the larger argument is large, what cancels in log(gamma(b) / gamma(a + b)) is left out."""
+    a, b = np.minimum(x, y), np.maximum(x, y)
+    is_large = (b > 20.0) & (a > 0.0)
+    near, below, above = np.where(is_large, 1.0, b), np.where(is_large, a, 1.0), np.where(is_large, b, 30.0)
+    plain = primitives.lgamma(a) + (primitives.lgamma(near) - primitives.lgamma(a + near))
+    total = below + above
+    ratio = below - (above - 0.5) * np.log1p(below / above) - below * np.log(total)
+    return np.where(is_large, primitives.lgamma(below) + (ratio + (_rest(above) - _rest(total))), plain)
+
+
+def _rest(x: Any) -> Any:
+    """log gamma(x) - (x - 1/2) log x + x - log(2 pi) / 2 for x > 20, Stirling's series."""
+    z = 1.0 / (x * x)
+    return (1 / 12 + z * (-1 / 360 + z * (1 / 1260 + z * (-1 / 1680 + z / 1188)))) / x
