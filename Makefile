@@ -7,7 +7,7 @@ FIRST ?= 0
 COUNT ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help install test filecheck lint format types check full fuzz coverage purity grammar first-tries endurance demo examples bench clean
+.PHONY: help install test filecheck lint format types check full fuzz coverage purity grammar first-tries accuracy endurance demo examples bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -59,6 +59,9 @@ grammar: ## programs drawn from Python's grammar and NumPy's signatures; FIRST=s
 
 first-tries: ## the verdicts on programs written without the compiler in mind; writes docs/verification/first-tries.md
 	PYTHONPATH=tests/support $(PYTHON) -m first_tries.verdicts
+
+accuracy: ## the largest errors of elementwise functions, and their times beside NumPy's; writes docs/verification/accuracy.md
+	$(PYTHON) tests/support/accuracy_walk.py --count $$(( $(COUNT) * 1000 )) --page docs/verification/accuracy.md
 
 endurance: ## threads, forks and processes, COUNT rounds of each scenario
 	$(PYTHON) benchmarks/endurance.py $(COUNT)
