@@ -4,8 +4,8 @@ Reads: a function, and which of its arguments have lanes. Writes: a private func
 if all its ops have such a form. Leaves: the function. What is the same in all lanes is computed once.
 
 A lane does not see the others, and they run in no order: so there is no check in it that lanes fail or pass for
-themselves, and no branch or trip count of their own. Loops over single elements, and large lanes, stay in one lane:
-they have less to gain from vectors than to lose from memory.
+themselves. Of a branch that each lane takes for itself both sides are computed, if they are straight. Loops over single
+elements, and large lanes, stay in one lane: they have less to gain from vectors than to lose from memory.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from mlirad.analysis.loops import terminator, yields
+from mlirad.analysis.loops import is_structured, terminator, yields
 from mlirad.analysis.varying import varying
 from mlirad.autodiff.private_functions import add_function
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, building, emit_all, insert, located
+from mlirad.dialect.core.expr import Expr, building, emit, emit_all, insert, located, where
 from mlirad.dialect.core.op import Generic, NdOp, read_subset, written_subset
 from mlirad.dialect.ops.movement import of_lanes, repeated
+from mlirad.dialect.ops.reduction import MaxOp
 from mlirad.dialect.ops.stacked import number_of_lanes
 from mlirad.errors import CompileError
 from mlirad.xdsl_support.effects import has_no_effect
@@ -34,16 +35,23 @@ LARGE = 4096
 
 
 def all_at_once(
-    module: ModuleOp, callee: func.FuncOp, inputs: Sequence[Attribute], wrt: Sequence[int]
+    module: ModuleOp,
+    callee: func.FuncOp,
+    inputs: Sequence[Attribute],
+    wrt: Sequence[int],
+    has_own_trips: bool = False,
 ) -> func.FuncOp | None:
-    """A private function of `inputs`, of which those numbered `wrt` have lanes; None where it goes lane by lane."""
+    """A private function of `inputs`, of which those numbered `wrt` have lanes; None where it goes lane by lane.
+
+    has_own_trips: a `while` may make other trips in each lane: it runs until the last one is done.
+    """
     lanes = types.shape(inputs[wrt[0]])[0]
     if callee.is_declaration or lanes == 0:
         return None
     own = callee.body.block
     if lanes < 0 and not all(op.regions or has_no_effect(op) for op in ops_inside(callee)):
         return None  # without lanes, nothing of it is done
-    batch = _Batch(varying(own, [own.args[number] for number in wrt]))
+    batch = _Batch(varying(own, [own.args[number] for number in wrt]), has_own_trips)
     if not all(map(batch.is_possible, own.ops)):
         return None
     body = Block(arg_types=inputs)
@@ -62,8 +70,8 @@ class _Batch:
 
     lanes: int | Expr
 
-    def __init__(self, differing: set[SSAValue]):
-        self.differing = differing
+    def __init__(self, differing: set[SSAValue], has_own_trips: bool):
+        self.differing, self.has_own_trips = differing, has_own_trips
         self._values: dict[SSAValue, SSAValue] = {}
 
     def is_possible(self, op: Operation) -> bool:
@@ -76,14 +84,28 @@ class _Batch:
             case NdOp():
                 values = (value for value in (*op.operands, *op.results) if value in self.differing)
                 return has_no_effect(op) and not any(_is_large(value.type) for value in values)
-            case scf.ForOp() | scf.IfOp():
-                control = op.operands[:3] if isinstance(op, scf.ForOp) else [op.cond]
+            case scf.ForOp() | scf.IfOp() | scf.WhileOp():
                 inner = [each for region in op.regions for block in region.blocks for each in block.ops]
-                return self.differing.isdisjoint(control) and all(
-                    self.is_possible(each) and not (isinstance(op, scf.ForOp) and self._is_of_one_element(each))
-                    for each in inner
+                is_loop = not isinstance(op, scf.IfOp)
+                return self._may_differ(op) and all(
+                    self.is_possible(each) and not (is_loop and self._is_of_one_element(each)) for each in inner
                 )
+            case scf.ConditionOp():
+                return True
         return False
+
+    def _may_differ(self, op: scf.ForOp | scf.IfOp | scf.WhileOp) -> bool:
+        """Whether lanes may take an op as they do: alike, or each in its own way if that chooses among numbers."""
+        are_numbers = not any(types.is_tensor(result.type) for result in op.results)
+        match op:
+            case scf.ForOp():
+                return self.differing.isdisjoint((op.lb, op.ub, op.step))
+            case scf.IfOp():
+                # The side that a lane does not take is computed, too: it must come to an end.
+                is_straight = not any(each.regions for each in ops_inside(op))
+                return op.cond not in self.differing or (are_numbers and is_straight)
+            case scf.WhileOp():
+                return self.has_own_trips and are_numbers and is_structured(op)
 
     def _differs(self, op: Operation) -> bool:
         """Whether a value in an op differs between lanes."""
@@ -128,6 +150,10 @@ class _Batch:
             if results is not None:
                 self.map(op.results, [result.value for result in results])
             return results is not None
+        if isinstance(op, scf.WhileOp):
+            return self._while(op)
+        if isinstance(op, scf.IfOp) and op.cond in self.differing:
+            return self._both_sides(op)
         return self._regions(op)
 
     def _nd(self, op: NdOp) -> Sequence[Expr] | None:
@@ -171,6 +197,47 @@ class _Batch:
         else:
             operands = [self.of(x).value for x in op.operands]
         made = insert(type(op).create(operands=operands, result_types=new, properties=op.properties, regions=regions))
+        made.attributes.update(op.attributes)
+        self.map(op.results, made.results)
+        return True
+
+    def _both_sides(self, op: scf.IfOp) -> bool:
+        """A branch that each lane takes for itself: both sides, of which it takes one."""
+        sides: list[list[Expr]] = []
+        for region in op.regions:
+            if region.blocks:
+                if not self.block(region.block):
+                    return False
+                sides.append([self.stacked(value) for value in yields(region.block)])
+        chosen = [where(self.of(op.cond), *pair).value for pair in zip(*sides, strict=True)]
+        self.map(op.results, chosen)
+        return True
+
+    def _while(self, op: scf.WhileOp) -> bool:
+        """A loop until the last lane is done. A lane that is done keeps what it carries, so that it stays done."""
+        before, after = op.before_region.block, op.after_region.block
+        inits = [self._as(init, result) for init, result in zip(op.arguments, op.results, strict=True)]
+        carried = [init.type for init in inits]
+        first, second = Block(arg_types=carried), Block(arg_types=carried)
+        condition = yields(before)[0]
+        is_own = condition in self.differing
+        with building(first):
+            self.map(before.args, first.args)
+            if not self.block(before):
+                return False
+            go = self.of(condition)
+            insert(scf.ConditionOp((emit(MaxOp, go, axes=[0]) if is_own else go).value, *first.args))
+        with building(second):
+            self.map(before.args, second.args)
+            self.block(before)
+            go = self.of(condition)
+            self.map(after.args, second.args)
+            if not self.block(after):
+                return False
+            ends = [self._as(value, result) for value, result in zip(yields(after), op.results, strict=True)]
+            kept = [where(go, end, Expr(arg)) for end, arg in zip(ends, second.args, strict=True)] if is_own else ends
+            insert(scf.YieldOp(*(end.value for end in kept)))
+        made = insert(scf.WhileOp([init.value for init in inits], carried, Region(first), Region(second)))
         made.attributes.update(op.attributes)
         self.map(op.results, made.results)
         return True

@@ -36,6 +36,7 @@ from mlirad.autodiff.naming import hint_cotangent
 from mlirad.autodiff.records import RECORDED, recorded_attribute
 from mlirad.autodiff.requests.batch import all_at_once
 from mlirad.autodiff.requests.halves import halved
+from mlirad.autodiff.requests.lane_blocks import block_by_block
 from mlirad.autodiff.requests.lane_loop import lane_by_lane
 from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results
 from mlirad.autodiff.tangent import Tangent
@@ -187,7 +188,8 @@ def _jvp(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.Func
 
 def _vmap(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
     given = [operand.type for operand in request.primals], ints(request.wrt)
-    return all_at_once(callees.module, callee, *given) or lane_by_lane(callees.module, callee, *given)
+    ways = (all_at_once, block_by_block, lane_by_lane)
+    return next(made for way in ways if (made := way(callees.module, callee, *given)) is not None)
 
 
 def _push(

@@ -227,6 +227,41 @@ def test_derivatives_of_lanes_and_lanes_of_derivatives() -> None:
     np.testing.assert_allclose(total_second, second.sum(), rtol=1e-12)
 
 
+def settled(a, b):
+    """A loop that each lane leaves for itself, some at once, with a branch in it and behind it."""
+    x, y = a, 1.0
+    while abs(x * x - a) > 1e-13 * a:
+        y = y * b + x
+        x = 0.5 * (x + a / x) if x < 1e3 * b else x * 0.25
+    return np.sin(y) / x if x == 1.0 or y > 3.0 else 2.0 * y / (x - 1.0), y
+
+
+def test_blocks_of_lanes() -> None:
+    """Lanes with trip counts of their own go in blocks, the last ones (22 of them) one by one."""
+    a = np.exp(RNG.uniform(-7.0, 7.0, 150))
+    a[::7] = 1.0  # no trip, and the other side of the branch would divide by 0
+
+    @mlirad.jit
+    def all_orders(a, b):
+        first = lambda a, b: settled(a, b)[0]
+        lanes = mlirad.vmap(settled, in_axes=(0, None))
+        slopes = mlirad.vmap(mlirad.grad(first, argnums=(0, 1)), in_axes=(0, None))
+        return (
+            lanes(a, b),
+            slopes(a, b),
+            mlirad.grad(lambda a, b: lanes(a, b)[0].sum(), argnums=(0, 1))(a, b),
+        )
+
+    values, (by_a, by_b), (total_by_a, total_by_b) = all_orders(a, 0.3)
+    assert_same(values, stacked(lambda a: settled(a, 0.3), a))
+    assert not np.isnan(total_by_a).any()
+    np.testing.assert_allclose(total_by_a, by_a, rtol=1e-11)
+    assert total_by_b == pytest.approx(by_b.sum(), rel=1e-11)
+    h = 1e-6
+    f = lambda b: np.array([settled(x, b)[0] for x in a])
+    np.testing.assert_allclose(by_b, (f(0.3 + h) - f(0.3 - h)) / (2 * h), rtol=1e-5, atol=1e-7)
+
+
 def factorials(n, x):
     return x if n < 1 else n * factorials(n - 1, x) * x
 
