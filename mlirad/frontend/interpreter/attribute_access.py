@@ -6,6 +6,7 @@ Reads: values. Writes: ops. Leaves: values.
 from __future__ import annotations
 
 import builtins
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from mlirad.frontend.interpreter import indices, outside_objects, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import declarations
 from mlirad.frontend.program.hints import did_you_mean
+from mlirad.frontend.values.numpy_strides import is_unknown
+from mlirad.frontend.values.sizes import is_static
 from mlirad.frontend.values.traced import Traced, visible, visible_shape
 from mlirad.frontend.values.values import (
     Bound,
     Closure,
+    Entry,
     Lazy,
     Object,
     PullbackValue,
@@ -28,6 +32,7 @@ from mlirad.frontend.values.values import (
     Value,
     kind_of,
 )
+from mlirad.frontend.values.views import shadow
 
 
 def attribute(context: Context, value: Value, name: str) -> Value:
@@ -74,6 +79,8 @@ def array_attribute(context: Context, array: Ref, name: str) -> Value:
             return storage.result(context, visible(array.alternatives[0].view.size))
         case "dtype":
             return Static(array.dtype)
+        case "flags":
+            return flags(context, array)
         case "itemsize":
             return Static(array.dtype.itemsize)
         case "nbytes":
@@ -90,6 +97,35 @@ def array_attribute(context: Context, array: Ref, name: str) -> Value:
     if not callable(getattr(np.ndarray, name)):
         raise context.refusal(f"the array attribute {name!r} is not compiled")
     return Bound(array, name)
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What `x.flags` tells of an array."""
+
+    writeable: bool
+    c_contiguous: bool
+    f_contiguous: bool
+    contiguous: bool
+    fortran: bool
+
+
+def flags(context: Context, array: Ref) -> Value:
+    """`x.flags`, of an array whose layout is known."""
+    views = [alternative.view for alternative in array.alternatives]
+    if any(is_unknown(view) or not is_static(view.shape) for view in views):
+        raise context.refusal(
+            "how this array lies in memory is not known while compiling", "use a copy of it: x.copy()"
+        )
+    found = set()
+    for view in views:
+        asked = shadow(view.shape, view.strides).flags
+        found.add(Flags(not view.readonly, asked.c_contiguous, asked.f_contiguous, asked.contiguous, asked.fortran))
+    if len(found) > 1:
+        raise context.refusal("the flags of the arrays that this may be differ", "use a copy of it: x.copy()")
+    (known,) = found
+    names = tuple(field.name for field in fields(Flags))
+    return context.new_object(Entry(Flags, names, tuple(Static(getattr(known, each)) for each in names)))
 
 
 def number_attribute(context: Context, number: Traced, name: str) -> Value:

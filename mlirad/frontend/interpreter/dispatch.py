@@ -69,6 +69,11 @@ def call(context: Context, function: Value, args: Sequence[Value], kwargs: dict[
     return _OTHERS["call"](context, function, args, kwargs)
 
 
+def quantified(context: Context, node: ast.GeneratorExp, is_any: bool) -> Value:
+    """What any() or all() gives of a generator."""
+    return _OTHERS["quantified"](context, node, is_any)
+
+
 def _spelled(node: ast.expr) -> str:
     names = {
         "SetComp": "a set comprehension",

@@ -287,3 +287,36 @@ def test_functions_of_numpy_are_interpreted():
     h = 1e-6
     slopes = [(total(X + h * e) - total(X - h * e)) / (2 * h) for e in np.eye(3)]
     assert np.allclose(mlirad.grad(total)(X), slopes, rtol=1e-7)
+
+
+def searched(x):
+    """any() and all() of a generator stop at the element that decides: x[27] is not read."""
+    some = any(v > 2.5 and w > 0.5 for v in x if v > 0 for w in x)
+    early = any(i == 1 or x[i * i * i] > 5 for i in range(4))
+    return (
+        x * some,
+        x * all(v > 1.5 for v in x),
+        x * early,
+        all(a.shape == (3,) for a in (x, x[:2])),
+        all(v for v in ()),
+    )
+
+
+def laid(x):
+    y = np.broadcast_to(x, (2, 3))
+    return x * (x.flags.writeable + 2 * y.flags.writeable + 4 * x[::2].flags.c_contiguous + 8 * x.flags.fortran)
+
+
+def test_generators_that_are_searched_and_flags():
+    for ours, theirs in zip(mlirad.jit(searched)(X), searched(X), strict=True):
+        assert np.array_equal(ours, theirs)
+    assert np.array_equal(mlirad.jit(laid)(X), laid(X))
+    slopes = mlirad.grad(lambda x: np.sum(searched(x)[0]))(X)
+    assert np.array_equal(slopes, np.ones(3))
+
+    def locked(x):
+        x.flags.writeable = False
+        return x
+
+    with pytest.raises(CompileError, match="Flags is frozen"):
+        mlirad.jit(locked)(X)

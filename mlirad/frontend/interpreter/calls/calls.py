@@ -65,6 +65,9 @@ _OWN = ("numpy", "mlirad", "functools")
 def visit_call(context: Context, node: ast.Call) -> Value:
     context.push(dispatch.expression(context, node.func))
     require_value(context, context.top())
+    if (generator := _searched(context.top(), node)) is not None:
+        function = context.pop()
+        return dispatch.quantified(context, generator, isinstance(function, Static) and function.value is any)
     positional = expressions.items_of(context, node.args)
     context.push(*positional)
     keywords: list[str] = []
@@ -79,6 +82,15 @@ def visit_call(context: Context, node: ast.Call) -> Value:
     named = dict(zip(keywords, context.pop_many(len(keywords)), strict=True))
     positional = context.pop_many(len(positional))
     return dispatch.call(context, context.pop(), positional, named)
+
+
+def _searched(function: Value, node: ast.Call) -> ast.GeneratorExp | None:
+    """The generator that a call of any() or all() goes through."""
+    is_search = isinstance(function, Static) and (function.value is any or function.value is all)
+    generator = node.args[0] if is_search and len(node.args) == 1 and not node.keywords else None
+    if not isinstance(generator, ast.GeneratorExp):
+        return None
+    return None if any(isinstance(each, ast.NamedExpr) for each in ast.walk(generator)) else generator
 
 
 def require_value(context: Context, function: Value) -> None:

@@ -23,7 +23,7 @@ from mlirad.errors import CompileError
 from mlirad.frontend.interpreter import attempts, conditions, dispatch, iteration, storage, variables
 from mlirad.frontend.interpreter.calls import inlining
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.interpreter.dispatch import visits
+from mlirad.frontend.interpreter.dispatch import answers, visits
 from mlirad.frontend.interpreter.statements import assigning
 from mlirad.frontend.join.list_elements import NumberElement, element_of, leaves
 from mlirad.frontend.program.once_per_node import once
@@ -186,27 +186,62 @@ def gone_through(context: Context, node: ast.expr) -> Value:
         return iteration.consumed(context, iterable)
 
 
-# The function.
+@answers(dispatch.quantified)
+def quantified(context: Context, node: ast.GeneratorExp, is_any: bool) -> Value:
+    first = node.generators[0].iter
+    iterable = dispatch.expression(context, first)
+    with context.at(first):
+        iteration.require_no_generator(context, iterable)
+    return inlining.run_comprehension(context, as_any(node) if is_any else as_all(node), iterable)
+
+
+# The functions.
 
 
 @once
 def as_function(node: Listing) -> ast.FunctionDef:
     """The function that a comprehension stands for."""
+    append = _placed(ast.Attribute(_name(_FILLED, ast.Load(), node.elt), "append", ast.Load()), node.elt)
+    body = _loops(node, _placed(ast.Expr(_placed(ast.Call(append, [node.elt], []), node.elt)), node.elt))
+    begin = _placed(ast.Assign([_name(_FILLED, ast.Store(), node.elt)], _placed(ast.List([], ast.Load()), node)), node)
+    end = _placed(ast.Return(_name(_FILLED, ast.Load(), node.elt)), node)
+    return _placed(ast.FunctionDef("listcomp", _ITEMS_ONLY, [begin, body, end], []), node)
 
-    def placed(made: NodeT, at: ast.AST = node) -> NodeT:
-        return ast.copy_location(made, at)
 
-    def name(text: str, context: ast.expr_context) -> ast.expr:
-        return placed(ast.Name(text, context), node.elt)
+@once
+def as_any(node: ast.GeneratorExp) -> ast.FunctionDef:
+    """The function that any() of a generator stands for: it stops at the first element that decides."""
+    return _searching(node, node.elt, True)
 
-    append = placed(ast.Attribute(name(_FILLED, ast.Load()), "append", ast.Load()), node.elt)
-    body: ast.stmt = placed(ast.Expr(placed(ast.Call(append, [node.elt], []), node.elt)), node.elt)
+
+@once
+def as_all(node: ast.GeneratorExp) -> ast.FunctionDef:
+    """The same of all()."""
+    return _searching(node, _placed(ast.UnaryOp(ast.Not(), node.elt), node.elt), False)
+
+
+def _searching(node: ast.GeneratorExp, test: ast.expr, found: bool) -> ast.FunctionDef:
+    stop, end = (_placed(ast.Return(_placed(ast.Constant(value), node)), node) for value in (found, not found))
+    body = _loops(node, _placed(ast.If(test, [stop], []), node.elt))
+    return _placed(ast.FunctionDef("genexpr", _ITEMS_ONLY, [body, end], []), node)
+
+
+_ITEMS_ONLY = ast.arguments(posonlyargs=[], args=[ast.arg(_ITEMS)], kwonlyargs=[], kw_defaults=[], defaults=[])
+
+
+def _placed(made: NodeT, at: ast.AST) -> NodeT:
+    return ast.copy_location(made, at)
+
+
+def _name(text: str, use: ast.expr_context, at: ast.AST) -> ast.expr:
+    return _placed(ast.Name(text, use), at)
+
+
+def _loops(node: Listing, body: ast.stmt) -> ast.stmt:
+    """The loops and conditions of a comprehension around what is done for each element."""
     for number, generator in reversed(list(enumerate(node.generators))):
         for condition in reversed(generator.ifs):
-            body = placed(ast.If(condition, [body], []), condition)
-        items = generator.iter if number else name(_ITEMS, ast.Load())
-        body = placed(ast.For(generator.target, items, [body], []), generator.iter)
-    begin = placed(ast.Assign([name(_FILLED, ast.Store())], placed(ast.List([], ast.Load()))))
-    end = placed(ast.Return(name(_FILLED, ast.Load())))
-    parameters = ast.arguments(posonlyargs=[], args=[ast.arg(_ITEMS)], kwonlyargs=[], kw_defaults=[], defaults=[])
-    return placed(ast.FunctionDef("listcomp", parameters, [begin, body, end], []))
+            body = _placed(ast.If(condition, [body], []), condition)
+        items = generator.iter if number else _name(_ITEMS, ast.Load(), node.elt)
+        body = _placed(ast.For(generator.target, items, [body], []), generator.iter)
+    return body
