@@ -24,12 +24,12 @@ from mlirad.frontend.numpy import (
     numpy_choice,
     numpy_creation,
     numpy_elementwise,
-    numpy_gather,
     numpy_products,
     numpy_reductions,
     numpy_scalars,
     numpy_shapes,
     numpy_types,
+    numpy_windows,
     operators,
     ufunc_methods,
     view_functions,
@@ -45,7 +45,7 @@ from mlirad.library import spells
 Implementation = Callable[..., Any]
 
 DECLARING = (
-    *(numpy_choice, numpy_creation, numpy_gather, numpy_products, numpy_reductions, numpy_shapes, numpy_types),
+    *(numpy_choice, numpy_creation, numpy_products, numpy_reductions, numpy_shapes, numpy_types, numpy_windows),
     view_functions,
 )
 """The files beside those used below that declare what `call` finds."""

@@ -5,7 +5,6 @@ Reads: values; static shapes, axes and counts. Writes: nd ops. Leaves: Traced va
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
@@ -17,12 +16,11 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.ops import sort as sort_ops
 from mlirad.dialect.ops.check import check
-from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
+from mlirad.dialect.ops.movement import TransposeOp, reshape
 from mlirad.errors import StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy.declarations import compiles, declare
 from mlirad.frontend.numpy.numpy_creation import filled
 from mlirad.frontend.numpy.view_functions import ViewFunction, flattened, flipped
-from mlirad.frontend.numpy.view_functions import diag as diag_of_view
 from mlirad.frontend.values import affine, nep50, shapes, sizes
 from mlirad.frontend.values.basic_indexing import compose
 from mlirad.frontend.values.numpys_errors import numpys_refusal
@@ -63,26 +61,6 @@ declare(method="flatten", of_values=of_view_function(flattened), is_row_major=Tr
 def part(x: Traced, index: Any) -> Expr:
     """x[index], of static ints and slices."""
     return get(compose(View.of(x.shape, x.dtype), index), x.contents)
-
-
-@compiles(np.diag)
-def diag(v: Any, k: int = 0) -> Traced:
-    x = as_traced(v)
-    require_static(k, "the diagonal of np.diag")
-    with numpys_refusal():
-        k = operator.index(k)
-    if x.ndim != 1:
-        return of_view_function(diag_of_view)(x, k)
-    (length,) = x.static_shape("np.diag")
-    size = length + abs(k)
-    zeros = filled(constant(0, x.expr.element), (size, size)).expr
-    if not length:
-        return Traced(zeros)
-    flat = View.of((size * size,), x.dtype)
-    start = -k * size if k < 0 else k
-    stop = start + (length - 1) * (size + 1) + 1
-    filled_in = put(compose(flat, slice(start, stop, size + 1)), reshape(zeros, _vector(x, size * size)), x.expr)
-    return Traced(reshape(filled_in, types.tensor((size, size), x.expr.element)))
 
 
 @compiles(np.flip)
@@ -228,41 +206,6 @@ def stack(arrays: Any, axis: Any = 0) -> Traced:
         np.stack([np.broadcast_to(np.ones(()), x.static_shape("np.stack")) for x in values], axis)
     place = shapes.normalize_axis(axis, values[0].ndim + 1)
     return _joined([_with_axis(x, place) for x in values], place, None, np.concatenate)
-
-
-# --- repeated, rolled, subtracted -------------------------------------------------------------------------------
-
-
-@compiles(np.repeat, method="repeat", is_row_major=True)
-def repeat(a: Any, repeats: Any, axis: Any = None) -> Traced:
-    x = as_traced(a)
-    require_static((repeats, axis), "the count of np.repeat")
-    if not isinstance(repeats, int | np.integer):
-        raise UnsupportedSyntaxError("np.repeat is supported with one count for all elements")
-    if axis is None:
-        x, axis = flat(x), 0
-    place = shapes.normalize_axis(axis, x.ndim)
-    count = int(repeats)
-    own = x.static_shape("np.repeat")
-    shape = (*own[: place + 1], count, *own[place + 1 :])
-    kept = [i for i in range(len(shape)) if i != place + 1]
-    wide = broadcast(x.expr, kept, shape)
-    final = (*own[:place], own[place] * count, *own[place + 1 :])
-    return Traced(reshape(wide, types.of_shape(final, x.expr.element)), zero_d=not final)
-
-
-@compiles(np.tile)
-def tile(A: Any, reps: Any) -> Traced:
-    x = as_traced(A)
-    require_static(reps, "the counts of np.tile")
-    counts = (int(reps),) if isinstance(reps, int | np.integer) else tuple(reps)
-    rank = max(x.ndim, len(counts))
-    own = (1,) * (rank - x.ndim) + x.static_shape("np.tile")
-    counts = (1,) * (rank - len(counts)) + counts
-    paired = [size for pair in zip(counts, own, strict=True) for size in pair]
-    wide = broadcast(reshape(x.expr, types.of_shape(own, x.expr.element)), range(1, 2 * rank, 2), paired)
-    final = [count * size for count, size in zip(counts, own, strict=True)]
-    return Traced(reshape(wide, types.of_shape(final, x.expr.element)), zero_d=not final)
 
 
 # --- sorted ------------------------------------------------------------------------------------------------------

@@ -229,13 +229,6 @@ def diagonal(view: View, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Vie
     return dataclasses.replace(diagonals, strides=strides, readonly=True)
 
 
-@views(np.diag)
-def diag(view: View, k: int = 0) -> View | None:
-    if view.ndim not in (1, 2):
-        raise StaticValueError("Input must be 1- or 2-d.")
-    return diagonal(view, k) if view.ndim == 2 else None
-
-
 def _same(view: View) -> View:
     return view
 

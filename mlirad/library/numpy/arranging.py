@@ -1,4 +1,4 @@
-"""Arrays taken apart, padded, repeated to a size, with parts put in or left out."""
+"""Arrays taken apart, padded, with parts put in or left out."""
 
 from __future__ import annotations
 
@@ -59,20 +59,6 @@ def unstack(x: Any, /, *, axis: int = 0) -> Any:
     if x.ndim == 0:
         raise ValueError("Input array must be at least 1-d.")
     return tuple(np.moveaxis(x, axis, 0))
-
-
-@spells("numpy.resize")
-def resize(a: Any, new_shape: Any) -> Any:
-    x = np.ravel(a)
-    shape = (new_shape,) if np.ndim(new_shape) == 0 else new_shape
-    total = 1
-    for size in shape:
-        total *= size
-        if size < 0:
-            raise ValueError("all elements of `new_shape` must be non-negative")
-    if len(x) == 0 or total == 0:
-        return np.zeros(shape, x.dtype)
-    return np.reshape(np.tile(x, -(-total // len(x)))[:total], shape)
 
 
 @spells("numpy.insert")

@@ -26,6 +26,20 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return np.sum(np.diagonal(a, offset, axis1, axis2), -1)
 
 
+@spells("numpy.diag")
+def diag(v: Any, k: Any = 0) -> Any:
+    x = np.asarray(v)
+    if x.ndim == 2:
+        return np.diagonal(x, k)
+    if x.ndim != 1:
+        raise ValueError("Input must be 1- or 2-d.")
+    size = len(x) + abs(k)
+    made = np.zeros((size, size), x.dtype)
+    start = k if k >= 0 else -k * size
+    made.reshape(-1)[start : start + len(x) * (size + 1) : size + 1] = x
+    return made
+
+
 @spells("numpy.diagflat")
 def diagflat(v: Any, k: int = 0) -> Any:
     return np.diag(np.ravel(v), k)

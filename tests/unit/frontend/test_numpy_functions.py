@@ -365,12 +365,6 @@ def test_arrays_put_together(function):
         (np.fliplr, ()),
         (np.rot90, ()),
         (np.diagonal, (1,)),
-        (np.diag, ()),
-        (np.diag, (-1,)),
-        (np.repeat, (2,)),
-        (np.repeat, (3, 1)),
-        (np.tile, (2,)),
-        (np.tile, ((2, 1, 3),)),
         (np.atleast_3d, ()),
         (np.real, ()),
         (np.ascontiguousarray, ()),
@@ -394,12 +388,6 @@ def test_elements_moved_of_other_ranks():
         (np.atleast_1d, np.float64(3.0)),
         (np.expand_dims, 3.0, 0),
         (np.broadcast_to, 3.0, (2, 2)),
-        (np.diag, X),
-        (np.diag, X, 2),
-        (np.diag, X, -1),
-        (np.diag, np.zeros(0), 1),
-        (np.tile, X, (2, 2)),
-        (np.repeat, X, 0),
         (np.shape, M),
         (np.ndim, 2.0),
         (np.size, M),
@@ -462,7 +450,6 @@ def test_methods_with_arguments():
         ("item", M, 1, 2),
         ("item", M),
         ("conj", M),
-        ("repeat", X, 2),
         ("diagonal", M),
     ):
         agrees(calls(name, *args), x, rtol=1e-12)
@@ -484,7 +471,7 @@ def test_static_arguments_run_in_numpy_now():
     ("function", "name", "hint"),
     [
         (np.random.rand, "np.random.rand", "pass them in"),
-        (np.busday_count, "np.busday_count", None),
+        (np.busday_count, "np.busday_count", "outside"),
     ],
 )
 def test_unsupported_functions_say_what_to_write(function, name, hint):
