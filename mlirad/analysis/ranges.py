@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
+from mlirad.analysis.constants import constant_int
 from mlirad.analysis.integers import constant_interval, has_64_bits, interval_of_type
 from mlirad.dialect.core.intervals import HIGHEST, LOWEST, Integer, Interval, LinearForm, Sum, Values
 from mlirad.dialect.core.op import NdOp
@@ -108,7 +109,11 @@ class Ranges:
 
     def sum_of(self, value: SSAValue) -> Values:
         if value not in self.sums:
-            self.add_atom(value, interval_of_type(value.type))
+            number = constant_int(value) if has_64_bits(value.type) else None
+            if number is None:
+                self.add_atom(value, interval_of_type(value.type))
+            else:
+                self.sums[value] = LinearForm(number)
         return self.sums[value]
 
     def interval(self, value: SSAValue) -> Interval:

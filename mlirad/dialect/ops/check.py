@@ -63,10 +63,6 @@ class EffectOp(InertOp):
         """The message, if all that is in it is known."""
         return None
 
-    def passed(self, *operands: Number | None) -> Sequence[Number] | None:
-        """The results, if the known operands (the others are None) prove that the op does not fail; else None."""
-        return None
-
 
 def call_check(ok: SSAValue, arguments: Sequence[SSAValue], error: str, message: str) -> None:
     """Emit the upstream call that a check is: `@mlirad_check(ok, a, b)`, its message in attributes of the call."""
@@ -117,9 +113,6 @@ class CheckOp(EffectOp):
         return (
             None if None in words else message_of(self.message.data, [int(word) for word in words if word is not None])
         )
-
-    def passed(self, *operands: Number | None) -> Sequence[Number] | None:
-        return () if operands[0] else None
 
     def loops(self) -> Upstream:
         return Upstream(self._build)
@@ -173,12 +166,6 @@ class CheckIndexOp(EffectOp):
 
     def recomputed(self, *operands: SSAValue) -> tuple[Expr, ...]:
         return (emit(WrapIndexOp, *operands),)
-
-    def passed(self, *operands: Number | None) -> Sequence[Number] | None:
-        index, size = operands
-        if index is None or size is None or not -size <= index < size:
-            return None
-        return (index + size if index < 0 else index,)
 
     def loops(self) -> Upstream:
         return Upstream(self._build)

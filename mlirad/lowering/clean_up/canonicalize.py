@@ -22,6 +22,7 @@ from xdsl.passes import ModulePass
 from mlirad.analysis.constants import is_number, known_number
 from mlirad.analysis.integers import increment
 from mlirad.analysis.loops import Carries, is_structured, terminator, trip_count
+from mlirad.analysis.ranges import Ranges
 from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import is_removable
 from mlirad.dialect.core.expr import Expr, constant, emit
@@ -103,7 +104,7 @@ class _Worklist:
             rewrite(self, op)
         elif identities := _identities(kind):
             assert isinstance(op, NdOp)
-            self._simplify(op, identities)
+            self.simplify(op, lambda: simpler(op, identities))
 
     def _erase_if_dead(self, op: Operation) -> bool:
         for result in op.results:
@@ -161,10 +162,11 @@ class _Worklist:
             self.add(new)
             new = new.next_op
 
-    def _simplify(self, op: NdOp, identities: Sequence[Rule]) -> None:
+    def simplify(self, op: NdOp, answer: Callable[[], Sequence[SSAValue] | None]) -> None:
+        """Replace op by what stands for it, if anything does; what that takes is emitted in place of op."""
         before = op.prev_op
         with in_place_of(op):
-            values = simpler(op, identities)
+            values = answer()
         if values is not None:
             self._add_new(before, op)
             self.replace(op, values)
@@ -289,11 +291,8 @@ def _is_local(value: SSAValue, op: scf.IfOp) -> bool:
 
 
 def _check(work: _Worklist, op: EffectOp) -> None:
-    """Replace a check that is known to hold by its results."""
-    numbers = op.passed(*map(known_number, op.operands))
-    if numbers is not None:
-        made = zip(numbers, [result.type for result in op.results], strict=True)
-        work.replace(op, [work.emit_before(op, lambda x=x, t=t: constant(x, t).value) for x, t in made])
+    """Replace a check that constants decide by its results."""
+    work.simplify(op, lambda: op.simplified(Ranges()))
 
 
 _REWRITES: dict[type[Operation], Callable[[_Worklist, Any], None]] = {
