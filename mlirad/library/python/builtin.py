@@ -41,6 +41,12 @@ def _first(comes_before: Any, items: Any) -> Any:
     return found
 
 
+def sorted_(items: Any, reverse: Any) -> Any:
+    """The elements of an array in order, equal ones in the order that they had."""
+    ordered = np.sort(items[::-1], kind="stable")[::-1] if reverse else np.sort(items, kind="stable")
+    return [item for item in ordered]  # noqa: C416  # a loop fills it: list() would need the length
+
+
 def max_by(items: Any, key: Any) -> Any:
     return _first_by(operator.gt, items, key)
 

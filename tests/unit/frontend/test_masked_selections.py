@@ -116,6 +116,13 @@ def masked_axes(a, i):
     return r, b[:, m].sum(axis=1), b[:, m].sum(axis=0).sum(), b[:, m].mean(axis=-1), b[0, :, m[0]].sum(axis=0)
 
 
+def in_order(x):
+    up, down, total = sorted(x), sorted(x[x > 0], reverse=True), 0.0
+    for k in range(len(down)):
+        total += down[k] * (k + 1)
+    return up[0], up[-1], len(down), down[0], total, len(sorted(x[x > 100]))
+
+
 def products(x):
     m = x > 0
     return (
@@ -177,6 +184,8 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (mask_written_meanwhile, (X,)),
     (masked_axes, (A, 1)),
     (products, (X,)),
+    (in_order, (X,)),
+    (in_order, (np.array([3, -1, 3, 200], np.int16),)),
     (in_loops_and_branches, (X, 3)),
     (in_helper, (X,)),
     (on_views, (A,)),

@@ -29,6 +29,13 @@ def test_python_gets_ints(function: Callable[[Any], int]) -> None:
             compiled(infinity)
 
 
+def test_numpys_numbers_have_no_trunc_but_a_float64() -> None:
+    assert mlirad.jit(lambda x: math.trunc(x))(np.float64(-2.5)) == -2
+    for number in (np.float32(2.5), np.int8(-3)):
+        with pytest.raises(TypeError, match=rf"type numpy.{number.dtype} doesn't define __trunc__ method"):
+            mlirad.jit(lambda x: math.trunc(x))(number)
+
+
 def test_rounded_numbers_are_indices_and_trip_counts() -> None:
     def f(x):
         total = 0.0

@@ -497,6 +497,13 @@ def test_partitions_are_sorted() -> None:
     assert found[20] == np.partition(x, 20)[20]
 
 
+@row("`sorted(x)`")
+def test_nan_comes_last() -> None:
+    x = np.array([2.0, np.nan, 1.0])
+    np.testing.assert_array_equal(mlirad.jit(lambda x: sorted(x))(x), np.sort(x))
+    assert not np.array_equal(sorted(x), np.sort(x), equal_nan=True)
+
+
 @row("`sort` of equal elements")
 def test_tied_elements_are_sorted_by_their_places() -> None:
     x, w = np.array([1.0, 0.0, 1.0, 0.0]), np.array([1.0, 2.0, 3.0, 4.0])

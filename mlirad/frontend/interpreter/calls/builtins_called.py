@@ -213,6 +213,15 @@ def builtin_min(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> 
     return _extremum(context, args, kwargs, builtin.min_, builtin.min_by)
 
 
+@interprets(sorted)
+def builtin_sorted(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value | None:
+    """Of an array of numbers; anything else is sorted while compiling, if it is known then."""
+    array = context.use(args[0]) if len(args) == 1 else None
+    if not isinstance(array, Ref) or array.ndim != 1 or not kwargs.keys() <= {"reverse"}:
+        return None
+    return dispatch.call(context, Static(builtin.sorted_), (array, kwargs.get("reverse", Static(False))), {})
+
+
 @interprets(any)
 def builtin_any(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
     return _quantified(context, args[0], builtin.any_)
