@@ -131,7 +131,7 @@ def implementation(function: Any) -> Implementation | None:
         return _ufunc(function) if numpy_elementwise.is_supported(function) else None
     if function in map(_of_values, declarations.methods().values()):
         return function
-    return ufunc_methods.method(function) or numpy_scalars.math_function(function) or _of_values(known)
+    return ufunc_methods.method(function) or _of_values(known) or numpy_scalars.math_function(function)
 
 
 @cache
