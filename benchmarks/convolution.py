@@ -1,4 +1,5 @@
-"""Reads: images and filters at random. Writes: times of convolutions and pooling, and of their gradients. Leaves: 0.
+"""Reads: images and filters at random. Writes: times of convolutions, and of sums of their squares with both gradients.
+Leaves: 0.
 
 The peer is PyTorch on one thread of the same processor, if it is installed.
 """
@@ -32,10 +33,11 @@ def compiled(stride: int, padding: int, groups: int) -> tuple[Any, Any]:
     """The value and both gradients by mlirad."""
 
     def loss(x, w, r):
-        return np.sum(nn.conv2d(x, w, stride, padding, groups=groups) * r)
+        y = nn.conv2d(x, w, stride, padding, groups=groups)
+        return np.sum(y * y * r)
 
     value = mlirad.jit(lambda x, w: nn.conv2d(x, w, stride, padding, groups=groups))
-    return value, mlirad.grad(loss, argnums=(0, 1))
+    return value, mlirad.value_and_grad(loss, argnums=(0, 1))
 
 
 def torch_contenders(x: np.ndarray, w: np.ndarray, r: np.ndarray, options: Any) -> tuple[Any, Any]:
@@ -53,7 +55,8 @@ def torch_contenders(x: np.ndarray, w: np.ndarray, r: np.ndarray, options: Any) 
 
     def gradient() -> Any:
         y = torch.nn.functional.conv2d(gx, gw, None, stride, padding, 1, groups)
-        return torch.autograd.grad((y * tr).sum(), (gx, gw))
+        loss = (y * y * tr).sum()
+        return loss, torch.autograd.grad(loss, (gx, gw))
 
     return value, gradient
 

@@ -46,7 +46,9 @@ def schedule_of(nest: Nest, body: Body, vector_bytes: int) -> Schedule:
     accumulated = tuple(i for i, out in enumerate(nest.outputs) if not out.dimensions >= live)
     missing = {live - nest.outputs[i].dimensions for i in accumulated}
     order = order_of(nest)
-    if len(missing) > 1 or not all(_has_plain_subscripts(out) for out in nest.outputs):
+    if not all(_has_plain_subscripts(out) for out in nest.outputs):
+        return Schedule(nest.live) if accumulated else _of_overlap(nest, body, vector_bytes)
+    if len(missing) > 1:
         return Schedule(nest.live)
     reduced_set = missing.pop() if missing else frozenset()
     reduced = tuple(d for d in nest.live if d in reduced_set)
@@ -69,6 +71,22 @@ def schedule_of(nest: Nest, body: Body, vector_bytes: int) -> Schedule:
     is_heavy = unroll == 1 and body.cost >= _HEAVY and all(_has_masks(op.element) for op in nest.operands)
     is_fused = bool(accumulated) and len(nest.inputs) == 2 and body.is_multiply_add
     return Schedule(order, reduced, accumulated, combiners, vector, lanes, unroll, is_heavy and not fits, is_fused)
+
+
+def _of_overlap(nest: Nest, body: Body, vector_bytes: int) -> Schedule:
+    """Where several points write one element: vectors along a dimension on which each writes another one, if any."""
+    along = [
+        d
+        for d in nest.live
+        if all(out.is_unit(d) for out in nest.outputs)
+        and all(operand.is_unit(d) or d not in operand.dimensions for operand in nest.inputs)
+    ]
+    if not along or not body.is_vectorizable:
+        return Schedule(nest.live)
+    lanes, size = min(_MAX_LANES, vector_bytes // body.bytes), nest.sizes[along[-1]]
+    while isinstance(size, int) and lanes >= 2 * size:
+        lanes //= 2
+    return Schedule(nest.live, vector=along[-1], lanes=lanes)
 
 
 def order_of(nest: Nest) -> tuple[int, ...]:
