@@ -64,7 +64,8 @@ def global_value(context: Context, name: str) -> Value:
     except NameError as error:
         alike = did_you_mean(name, [*context.frame.scope.local, *function.__globals__, *dir(builtins)])
         raise context.refusal(str(error), alike or "define it before the function is compiled") from None
-    return object_value(context, value, context.findings.root(function, name))
+    is_settled_too = is_in_settled(function.__module__) and name not in function.__code__.co_freevars
+    return object_value(context, value, None if is_settled_too else context.findings.root(function, name))
 
 
 def object_value(context: Context, value: Any, path: Path | None) -> Value:

@@ -502,6 +502,20 @@ def test_closures_and_defaults() -> None:
 # specialisations
 
 
+def test_calls_look_at_nothing_that_the_library_is_made_of() -> None:
+    """Neither at its globals nor at the defaults of its functions: a call runs no Python of ours."""
+    kernel = mlirad.jit(lambda x: np.std(x) + np.median(x) + np.ptp(x, axis=0)[0])
+    x, called = np.ones((3, 4)), []
+    for _ in range(SLOW_CALLS + 3):
+        kernel(x)
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code) if event == "call" else None)
+    try:
+        kernel(x)
+    finally:
+        sys.setprofile(None)
+    assert called == []
+
+
 def test_many_specialisations() -> None:
     kernel = mlirad.jit(lambda x: x + 1.0)
     sizes = list(range(1, 12))

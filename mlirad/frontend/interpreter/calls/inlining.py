@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable, Sequence
 from types import FunctionType
 
-from mlirad.contract.captures import Path
+from mlirad.contract.captures import Path, default_of, is_in_settled
 from mlirad.errors import CompileError, DTypeError
 from mlirad.frontend.interpreter import iteration, outside_objects
 from mlirad.frontend.interpreter.calls import recursion, sharing
@@ -29,13 +29,11 @@ def inline_function(context: Context, function: FunctionType, args: Sequence[Val
 
 
 def default(context: Context, function: FunctionType, name: str) -> Value | None:
-    from mlirad.contract.captures import default_of
-
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
     split = len(names) - len(function.__defaults__ or ())
     if name in names[split:] or name in (function.__kwdefaults__ or {}):
-        path = Path(function, "", (("default", name),))
+        path = None if is_in_settled(function.__module__) else Path(function, "", (("default", name),))
         return outside_objects.object_value(context, default_of(function, name), path)
     return None
 
