@@ -22,6 +22,7 @@ from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import (
     declarations,
     numpy_choice,
+    numpy_counted,
     numpy_creation,
     numpy_elementwise,
     numpy_products,
@@ -45,7 +46,8 @@ from mlirad.library import spells
 Implementation = Callable[..., Any]
 
 DECLARING = (
-    *(numpy_choice, numpy_creation, numpy_products, numpy_reductions, numpy_shapes, numpy_types, numpy_windows),
+    *(numpy_choice, numpy_counted, numpy_creation, numpy_products, numpy_reductions, numpy_shapes, numpy_types),
+    numpy_windows,
     view_functions,
 )
 """The files beside those used below that declare what `call` finds."""
@@ -159,7 +161,10 @@ _signature = lru_cache(256)(inspect.signature)
 @lru_cache(256)
 def _signature_of_numpys(function: Any) -> inspect.Signature | None:
     """The signature of the NumPy function that a program calls, if it has one: it tells which arguments are positional
-    only, and which are required. A method has the signature of our implementation."""
+    only, and which are required. A method has the signature of our implementation. That of np.arange does not tell that
+    `stop` may be given by name alone."""
+    if function is np.arange:
+        return None
     try:
         return inspect.signature(function)
     except ValueError:

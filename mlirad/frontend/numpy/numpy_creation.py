@@ -5,18 +5,15 @@ Reads: static shapes and dtypes, and values. Writes: nd ops. Leaves: Traced valu
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, apply, constant, where
+from mlirad.dialect.core.expr import Expr, constant
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast as cast_expr
-from mlirad.dialect.ops.constant import STORED, counted
-from mlirad.dialect.ops.movement import broadcast
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend.numpy.declarations import compiles, declare
 from mlirad.frontend.values import nep50
@@ -35,7 +32,6 @@ from mlirad.frontend.values.traced import (
     as_operand,
     as_traced,
     cast,
-    in_type,
     is_static,
     of_array,
     origins_of,
@@ -45,10 +41,6 @@ from mlirad.frontend.values.traced import (
 )
 from mlirad.frontend.values.views import View, put
 
-# NumPy runs these while a function is compiled: the sizes become known.
-declare(np.tril_indices, np.triu_indices, np.diag_indices, np.indices, is_of_sizes=True)
-declare(np.bartlett, np.blackman, np.hamming, np.hanning, np.kaiser, is_of_sizes=True)
-
 
 def shape_from(shape: Any, what: str) -> Shape:
     """The shape that users write: an int or a sequence of ints. Raises NeedStatic, and what NumPy raises.
@@ -57,13 +49,13 @@ def shape_from(shape: Any, what: str) -> Shape:
     """
     entries = shape if isinstance(shape, tuple | list) else (shape,)
     if any(DATA in origins_of(entry) for entry in entries):
-        return tuple(_run_size(entry, what) for entry in entries)
+        return tuple(run_size(entry, what) for entry in entries)
     require_static(shape, f"the shape of {what}")
     with numpys_refusal():
         return np.broadcast_to(np.empty(()), shape).shape if not _is_negative(shape) else np.empty(shape).shape
 
 
-def _run_size(entry: Any, what: str) -> Size:
+def run_size(entry: Any, what: str) -> Size:
     if not isinstance(entry, Traced):
         return shape_from(entry, what)[0]
     if DATA not in entry.origins:
@@ -85,7 +77,7 @@ def _check_order(order: Any) -> None:
         raise UnsupportedSyntaxError(f"order={order!r} is not supported", hint="leave it out")
 
 
-def _check_order_of_new(order: Any) -> None:
+def check_order_of_new(order: Any) -> None:
     asked: Any = order_of(order, "C")
     with numpys_refusal():
         np.empty(0, order=asked)
@@ -101,7 +93,7 @@ def _filled_with(number: int) -> tuple[Callable[..., Traced], Callable[..., Trac
     """np.zeros, np.ones and np.empty (which is zeros); and their *_like."""
 
     def of_shape(shape: Any, dtype: Any = float, order: Any = "C") -> Traced:
-        _check_order_of_new(order)
+        check_order_of_new(order)
         element = types.from_dtype(dtype_of(dtype))
         return filled(constant(number, element), shape_from(shape, "an array"))
 
@@ -126,7 +118,7 @@ declare(np.ones_like, of_values=ones_like, is_made=True)
 
 @compiles(np.full, is_made=True, is_row_major=True)
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C") -> Traced:
-    _check_order_of_new(order)
+    check_order_of_new(order)
     return _full(shape_from(shape, "np.full"), fill_value, dtype)
 
 
@@ -148,95 +140,12 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", *, s
     return _full(sizes, fill_value, dtype)
 
 
-@compiles(np.eye, is_made=True)
-def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: Any = "C") -> Traced:
-    _check_order_of_new(order)
-    return _by_place(np.eye, np.equal, N, M, k, dtype)
-
-
-@compiles(np.identity, is_made=True)
-def identity(n: Any, dtype: Any = None) -> Traced:
-    return _by_place(np.eye, np.equal, n, None, 0, float if dtype is None else dtype)
-
-
-@compiles(np.tri, is_made=True)
-def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Traced:
-    return _by_place(np.tri, np.greater_equal, N, M, k, dtype)
-
-
-def _by_place(function: Callable[..., Any], relation: np.ufunc, N: Any, M: Any, k: Any, dtype: Any) -> Traced:
-    """Ones where `row + k` stands in this relation to the column."""
-    require_static((N, M, dtype), f"the shape of np.{function.__name__}")
-    name = dtype_of(dtype)
-    with numpys_refusal():
-        rows, columns = operator.index(N), operator.index(N if M is None else M)
-        shape = np.broadcast_to(np.empty(()), (max(rows, 0), max(columns, 0))).shape
-        if function is np.eye and any(isinstance(each, bool | np.bool_) for each in (N, M)):
-            raise DTypeError("an integer is required")
-        if is_static(k) and (rows < 0 or columns < 0 or rows * columns <= STORED**2):
-            return of_array(function(rows, columns, k, dtype=name))
-    down = broadcast(counted(rows), [0], shape)
-    along = broadcast(counted(columns), [1], shape)
-    offset = in_type(as_operand(k), np.dtype(np.int64), ())
-    return Traced(cast_expr(apply(relation, down + stretched(offset, shape), along), types.from_dtype(name)))
-
-
 @compiles(np.ndarray, is_made=True)
 def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: Any = 0, strides: Any = None) -> Traced:
     """`np.ndarray(shape)`: as np.empty."""
     if buffer is not None or strides is not None or not is_static(offset) or offset != 0:
         raise UnsupportedSyntaxError("np.ndarray is supported with a shape and a dtype only", hint="use np.empty")
     return zeros(shape, dtype)
-
-
-@compiles(np.arange, is_made=True, is_row_major=True)
-def arange(*args: Any, dtype: Any = None) -> Traced:
-    if len(args) == 1 and isinstance(args[0], Traced) and DATA in args[0].origins and args[0].kind is int:
-        return _counted_by_data(args[0], dtype)
-    require_static((args, dtype), "the length of np.arange")
-    with numpys_refusal():
-        numbers = np.arange(*args, dtype=dtype)
-    if numbers.size <= STORED:
-        return of_array(numbers)
-    element = types.from_dtype(nep50.require_dtype(numbers.dtype, "a counted array"))
-    # As NumPy computes it; its integers wrap here as they do there.
-    first, step = (constant(number, element) for number in (numbers[0], (numbers[1:] - numbers[:-1])[0]))
-    shape = numbers.shape
-    return Traced(stretched(first, shape) + cast_expr(counted(numbers.size), element) * stretched(step, shape))
-
-
-def _counted_by_data(stop: Traced, dtype: Any) -> Traced:
-    asked = np.arange(nep50.sample(stop.kind if stop.weak else stop.dtype)).dtype if dtype is None else dtype_of(dtype)
-    length = cast_expr(stop.scalar, types.I64)
-    return Traced(cast_expr(counted(where(length > 0, length, 0)), types.from_dtype(asked)))
-
-
-@compiles(np.linspace, is_made=True, is_row_major=True)
-def linspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, *, dtype: Any = None) -> Traced:
-    """As NumPy computes it: start + step * (0, 1, ...), and the last one is `stop` exactly."""
-    if dtype is not None:
-        asked, spread = dtype_of(dtype), linspace(start, stop, num, endpoint)
-        return cast(spread // 1.0 if asked.kind in "iu" else spread, asked)
-    require_static((num, endpoint), "the length of np.linspace")
-    if is_static((start, stop)):
-        with numpys_refusal():
-            numbers = np.linspace(start, stop, num, endpoint=endpoint)
-        if numbers.size <= STORED:
-            return of_array(numbers)
-    first, last = as_operand(start), as_operand(stop)
-    if shape_of(first) or shape_of(last):
-        raise UnsupportedSyntaxError("np.linspace between arrays is not supported")
-    dtype = nep50.common_dtype([stand_in(first), stand_in(last), float])
-    with numpys_refusal():
-        count = np.empty(operator.index(num)).size
-    parts = num - 1 if endpoint else num
-    low, high = in_type(first, dtype, ()), in_type(last, dtype, ())
-    places, shape = counted(count), (count,)
-    step = (high - low) / float(parts) if parts > 0 else high - low
-    spread = stretched(low, shape) + cast_expr(places, types.from_dtype(dtype)) * stretched(step, shape)
-    if endpoint and num > 1:
-        spread = where(places == constant(count - 1, places.type), stretched(high, shape), spread)
-    return Traced(spread)
 
 
 # --- of lists ---------------------------------------------------------------------------------------------------

@@ -221,7 +221,8 @@ _KINDS = {
 @compiles(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, *, stable: Any = None) -> Traced:
     x = as_traced(a)
-    order = _kind("np.sort", kind, stable)
+    # The values in order are the same, whichever way they came there.
+    order = _kind("np.sort", None if kind == "heapsort" else kind, stable)
     x = flat(x) if axis is None and x.ndim != 1 else x
     return _along(x, axis, lambda rows: emit(sort_ops.SortOp, rows, kind=order))
 

@@ -112,10 +112,51 @@ def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any
     return function(*np.indices(shape, dtype), **kwargs)
 
 
+@spells("numpy.indices")
+def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
+    shape = tuple(dimensions)
+    rank = len(shape)
+    lines = [
+        np.reshape(np.arange(shape[axis], dtype=dtype), (1,) * axis + (-1,) + (1,) * (rank - 1 - axis))
+        for axis in range(rank)
+    ]
+    if sparse:
+        return tuple(lines)
+    made = np.zeros((rank, *shape), dtype)
+    for axis in range(rank):
+        made[axis] = lines[axis]
+    return made
+
+
 @spells("numpy.logspace")
-def logspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None) -> Any:
-    found = np.power(base, np.linspace(start, stop, num, endpoint))
+def logspace(
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Any:
+    if np.ndim(base) > 0:
+        # The base is broadcast with both ends, and stands along the same axes as they do.
+        shape = np.broadcast_shapes(np.shape(start), np.shape(stop), np.shape(base))
+        start, stop = np.broadcast_to(start, shape), np.broadcast_to(stop, shape)
+        base = np.expand_dims(np.broadcast_to(base, shape), axis)
+    found = np.power(base, np.linspace(start, stop, num, endpoint, axis=axis))
     return found if dtype is None else found.astype(dtype)
+
+
+@spells("numpy.geomspace")
+def geomspace(start: Any, stop: Any, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+    first, last = np.asarray(start), np.asarray(stop)
+    asked = np.result_type(first, last, 1.0) if dtype is None else dtype
+    common = np.result_type(first, last, 1.0, np.zeros((), asked))
+    first, last = first.astype(common), last.astype(common)
+    if np.any((first == 0) | (last == 0)):
+        raise ValueError("Geometric sequence cannot include zero")
+    sign = np.where((first < 0) & (last < 0), -1.0, 1.0).astype(common)
+    logs = np.log10(first * sign), np.log10(last * sign)
+    found = np.moveaxis(logspace(logs[0], logs[1], num, endpoint, dtype=common, axis=axis), axis, 0)
+    if num > 0:
+        found[0] = first * sign
+    if num > 1 and endpoint:
+        found[-1] = last * sign
+    return np.moveaxis(found * sign, 0, axis).astype(asked)
 
 
 @spells("numpy.asarray_chkfinite")

@@ -83,3 +83,23 @@ def triu_indices_from(arr: Any, k: int = 0) -> Any:
     if arr.ndim != 2:
         raise ValueError("input array must be 2-d")
     return np.triu_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+@spells("numpy.tril_indices")
+def tril_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
+    return np.nonzero(np.tri(n, m, k, bool))
+
+
+@spells("numpy.triu_indices")
+def triu_indices(n: Any, k: Any = 0, m: Any = None) -> Any:
+    return np.nonzero(~np.tri(n, m, k - 1, bool))
+
+
+@spells("numpy.diag_indices")
+def diag_indices(n: Any, ndim: int = 2) -> Any:
+    return (np.arange(n),) * ndim
+
+
+@spells("numpy.mask_indices")
+def mask_indices(n: Any, mask_func: Any, k: Any = 0) -> Any:
+    return np.nonzero(mask_func(np.ones((n, n), int), k) != 0)

@@ -1,12 +1,17 @@
-"""What follows from sorting: medians, quantiles, partitions, distinct elements."""
+"""What follows from sorting: partitions, places of numbers among others that are in order."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
+from mlirad.library.numpy.axes import require_axis
 from mlirad.library.spells import spells
+
+_MANY = 5000
+"""From so many elements on, one of them is selected without sorting the others."""
 
 
 @spells(method="sort")
@@ -17,81 +22,111 @@ def sort_in_place(a: Any, axis: Any = -1, kind: Any = None, *, stable: Any = Non
 
 
 @spells("numpy.partition")
-def partition(a: Any, kth: int, axis: Any = -1) -> Any:
-    """Sorted altogether: element kth is where it belongs, and the others are on their sides of it."""
-    ordered = np.sort(a, axis)
-    length = ordered.shape[-1 if axis is None else axis]
-    if ordered.size and (kth < -length or kth >= length):
-        raise ValueError(f"kth(={kth + length if kth < 0 else kth}) out of bounds ({length})")
-    return ordered
-
-
-@spells("numpy.median")
-def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect") -> Any:
+    """The elements on the sides of element kth are in order too, if they are few, or several are asked for."""
     x = np.asarray(a)
-    along = _lines(x, axis)
-    if len(along) == 0:
-        middle = np.mean(along, 0)
-    else:
-        half = len(along) // 2
-        middle = np.mean(along[half : half + 1] if len(along) % 2 else along[half - 1 : half + 1], 0)
-        if x.dtype.kind == "f":
-            middle = np.where(np.isnan(along[-1]), along[-1], middle)[()]
-    return _kept(middle, x, axis) if keepdims else middle
+    place = _kth(x, kth, axis, kind)
+    if x.ndim != 1 or np.ndim(place) > 0 or len(x) < _MANY:
+        return np.sort(x, axis)
+    middle, _, _ = neighbours(x, place, place)
+    if middle != middle:
+        return np.concatenate((x[~np.isnan(x)], x[np.isnan(x)]))
+    return np.concatenate((x[x < middle], x[x == middle], x[~(x <= middle)]))
 
 
-@spells("numpy.quantile")
-def quantile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return _quantiles(a, q, axis, keepdims, "Quantiles must be in the range [0, 1]")
-
-
-@spells("numpy.percentile")
-def percentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    hundred = np.asarray(a).dtype.type(100) if np.asarray(a).dtype.kind == "f" else 100
-    return _quantiles(a, np.true_divide(q, hundred), axis, keepdims, "Percentiles must be in the range [0, 100]")
-
-
-def _quantiles(a: Any, q: Any, axis: Any, keepdims: bool, message: str) -> Any:
+@spells("numpy.argpartition", method="argpartition")
+def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect") -> Any:
     x = np.asarray(a)
-    along = _lines(x, axis)
-    is_weak = isinstance(q, (int, float)) and x.dtype.kind == "f"
-    shares = np.asarray(q, x.dtype if is_weak else None)
-    if not np.all((shares >= 0) & (shares <= 1)):
-        raise ValueError(message)
-    if len(along) == 0:
-        raise IndexError("index -1 is out of bounds for axis 0 with size 0")
-    if shares.ndim == 0:
-        found = _quantile(along, shares[()])
-        return _kept(found, x, axis) if keepdims else found
-    rows = [_quantile(along, share) for share in shares]
-    return np.stack([_kept(row, x, axis) if keepdims else row for row in rows], 0)
+    place = _kth(x, kth, axis, kind)
+    if x.ndim != 1 or np.ndim(place) > 0 or len(x) < _MANY:
+        return np.argsort(x, axis)
+    middle, _, _ = neighbours(x, place, place)
+    if middle != middle:
+        return np.concatenate((np.flatnonzero(~np.isnan(x)), np.flatnonzero(np.isnan(x))))
+    parts = np.flatnonzero(x < middle), np.flatnonzero(x == middle), np.flatnonzero(~(x <= middle))
+    return np.concatenate(parts)
 
 
-def _quantile(along: Any, share: Any) -> Any:
-    """Between two neighbours, from the nearer one, as NumPy computes it."""
-    place = share * (len(along) - 1)
-    first = min(int(place), len(along) - 1)
-    low, high = along[first], along[min(first + 1, len(along) - 1)]
-    part = place - first
-    step = np.subtract(high, low)
-    found = high - step * (1 - part) if part >= 0.5 else low + step * part
-    return np.where(np.isnan(along[-1]), along[-1], found)[()] if along.dtype.kind == "f" else found
+@spells(method="partition")
+def partition_in_place(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect") -> None:
+    if axis is None:
+        raise TypeError("'NoneType' object cannot be interpreted as an integer")
+    a[...] = partition(a, kth, axis, kind)
 
 
-def _lines(x: Any, axis: Any) -> Any:
-    """The elements in order along the first axis."""
-    if not isinstance(axis, tuple):
-        return np.sort(x, None) if axis is None else np.sort(np.moveaxis(x, axis, 0), 0)
-    moved = np.moveaxis(x, axis, range(len(axis)))
-    return np.sort(np.reshape(moved, (-1, *moved.shape[len(axis) :])), 0)
+def _kth(x: Any, kth: Any, axis: Any, kind: str) -> Any:
+    """The places that are asked for, from the front. Raises what NumPy raises."""
+    if not isinstance(axis, bool):
+        require_axis(axis)
+    if not isinstance(kind, str):
+        raise TypeError(f"select kind must be str, not {type(kind).__name__}")
+    if kind != "introselect":
+        raise ValueError(f"partition kind must be 'introselect' (got {kind!r})")
+    if axis is not None:
+        normalize_axis_index(axis, x.ndim)
+    place = np.asarray(kth)
+    if place.dtype.kind not in "iu":
+        raise TypeError("Partition index must be integer")
+    if place.ndim > 1:
+        raise ValueError("object too deep for desired array")
+    length = x.size if axis is None else x.shape[axis]
+    if x.size > 0 and np.any((place < -length) | (place >= length)):
+        worst = np.ravel(place)[np.argmax((place < -length) | (place >= length))]
+        raise ValueError(f"kth(={worst + length if worst < 0 else worst}) out of bounds ({length})")
+    return np.where(place < 0, place + length, place)[()]
 
 
-def _kept(found: Any, x: Any, axis: Any) -> Any:
-    return np.reshape(found, (1,) * x.ndim) if axis is None else np.expand_dims(found, axis)
+def neighbours(lines: Any, first: Any, second: Any) -> Any:
+    """Which elements are in the places `first` and `second` (the same, or the next one) in order along the first axis,
+    and the last one, if it is nan.
+
+    Of many numbers, a sample in order tells two of them between which those that are looked for are likely to be. Only
+    what is between these two is sorted; if that was wrong, all are.
+    """
+    if lines.ndim != 1 or len(lines) < _MANY or lines.dtype.kind == "b":
+        ordered = np.sort(lines, 0)
+        return ordered[first], ordered[second], ordered[-1]
+    length = len(lines)
+    stride = max(length // 4096, 1)
+    sample = np.sort(lines[::stride])
+    place = first * len(sample) // length
+    low, high = sample[max(place - 160, 0)], sample[min(place + 160, len(sample) - 1)]
+    below = np.count_nonzero(lines < low)
+    above = np.count_nonzero(lines > high)
+    last = np.max(lines)
+    if below <= first and second < length - above and last == last:
+        between = np.sort(lines[(lines >= low) & (lines <= high)])
+        return between[first - below], between[second - below], last
+    ordered = np.sort(lines)
+    return ordered[first], ordered[second], ordered[-1]
+
+
+@spells("numpy.lexsort")
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    if axis is None:
+        raise TypeError("'NoneType' object cannot be interpreted as an integer")
+    require_axis(axis)
+    if len(keys) == 0:
+        raise TypeError("need sequence of keys with len > 0 in lexsort")
+    arrays = [np.asarray(key) for key in keys]
+    for each in arrays:
+        if each.shape != arrays[0].shape:
+            raise ValueError("all keys need to be the same shape")
+    if arrays[0].ndim == 0 and axis in (0, -1):
+        return np.int64(0)
+    normalize_axis_index(axis, arrays[0].ndim)
+    order = np.argsort(arrays[0], axis, stable=True)
+    for key in arrays[1:]:
+        if order.ndim == 1:
+            order = order[np.argsort(key[order], stable=True)]
+        else:
+            moved = np.argsort(np.take_along_axis(key, order, axis), axis, stable=True)
+            order = np.take_along_axis(order, moved, axis)
+    return order
 
 
 @spells("numpy.searchsorted", method="searchsorted")
-def searchsorted(a: Any, v: Any, side: str = "left") -> Any:
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     if side not in ("left", "right"):
         raise ValueError(f"search side must be 'left' or 'right' (got {side!r})")
     x, wanted = np.asarray(a), np.asarray(v)
@@ -99,6 +134,13 @@ def searchsorted(a: Any, v: Any, side: str = "left") -> Any:
         raise ValueError(
             "object too deep for desired array" if x.ndim else "object of too small depth for desired array"
         )
+    if sorter is not None:
+        order = np.asarray(sorter)
+        if order.dtype.kind not in "iu":
+            raise TypeError("sorter must only contain integers")
+        if order.shape != x.shape:
+            raise ValueError("sorter.size must equal a.size")
+        x = x[order]
     values = np.ravel(wanted)
     places = np.empty(values.shape, np.int64)
     for k in range(len(values)):
@@ -114,15 +156,3 @@ def searchsorted(a: Any, v: Any, side: str = "left") -> Any:
                 high = middle
         places[k] = low
     return np.reshape(places, wanted.shape)[()]
-
-
-@spells("numpy.unique")
-def unique(ar: Any) -> Any:
-    x = np.sort(ar, None)
-    if len(x) == 0:
-        return x
-    is_new = np.ones(x.shape, bool)
-    is_new[1:] = x[1:] != x[:-1]
-    if x.dtype.kind == "f":
-        is_new[1:] &= ~np.isnan(x[:-1])
-    return x[is_new]

@@ -20,7 +20,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         if returned:
             total = np.asarray(x.size / np.size(found), found.dtype)[()]
     else:
-        factors = _weights(np.asarray(weights), x, axes)
+        factors = weights_of(np.asarray(weights), x, axes)
         dtype = np.result_type(x, factors) if x.dtype.kind == "f" else np.result_type(x, factors, np.float64)
         total = np.sum(factors, axis=axes, dtype=dtype, keepdims=keepdims)
         if np.any(total == 0.0):
@@ -31,7 +31,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     return found, total if np.shape(total) == np.shape(found) else np.broadcast_to(total, np.shape(found)).copy()
 
 
-def _weights(weights: Any, x: Any, axes: Any) -> Any:
+def weights_of(weights: Any, x: Any, axes: Any) -> Any:
     """The weights, in a shape that broadcasts with x."""
     if weights.shape == x.shape:
         return weights

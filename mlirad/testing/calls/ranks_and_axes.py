@@ -112,6 +112,13 @@ VALUES: dict[str, Sequence[str]] = {
     "rel_tol": ("0.1", "-0.1"),
     "abs_tol": ("0.1", "-0.1"),
     "equal_nan": ("True",),
+    "assume_unique": ("True",),
+    "invert": ("True",),
+    "ndim": ("1", "3", "0"),
+    "beta": ("2.0", "0"),
+    "dimensions": _SHAPES,
+    "mask_func": ("np.triu",),
+    "keys": ("x", "(x, y)", "[x]", "()"),
     "new_shape": _SHAPES,
     "pad_width": ("0", "1", "(1, 2)", "((1, 0), (0, 2))", "-1", "1.0"),
     "to_end": ("y",),
@@ -126,20 +133,20 @@ VALUES: dict[str, Sequence[str]] = {
 """What is tried for a parameter, by its name; `x`, `y` and `i` for those that are arrays."""
 
 _NAMES_OF_FIRST = """
-a x arr m v A array object prototype val value x1 arys condition base a1 ary ar f p element iterable
+a x arr m v A array object prototype val value x1 arys condition base a1 ary ar ar1 f p element iterable
 seq_of_zeros
 """
 _FIRST = frozenset(_NAMES_OF_FIRST.split())
 _NAMES_OF_SECOND = """
-b y values B other x2 exp fill_value stop a_min a_max min max other a2
+b y values B other x2 exp fill_value stop a_min a_max min max other a2 ar2 test_elements
 """
 _SECOND = frozenset(_NAMES_OF_SECOND.split())
 # Parameters with tables of their own: dtypes, places for the result, layouts, numbers that have no rank.
 _NAMES_APART = """
 dtype out like device subok casting where initial mean correction copy kwargs optimize mode buffer strides mod
 prepend append retstep ndmax step signature axis_of_start overwrite_input method sorter kw return_index
-return_inverse return_counts sorted fweights aweights wrap nan posinf neginf varargs edge_order density range
-minlength
+return_inverse return_counts return_indices sorted fweights aweights wrap nan posinf neginf varargs edge_order density
+range minlength
 """
 _APART = frozenset(_NAMES_APART.split())
 _CREATED = (np.empty, np.empty_like, np.ndarray)  # their elements are whatever was in memory
@@ -298,7 +305,7 @@ _ANY_NUMBER = "arguments before named ones: no text is made for it here"
 _BY_REASON = {
     _LATER_ERROR: """math.isclose np.cumulative_prod np.cumulative_sum np.place np.putmask np.array_split np.split
         np.choose np.put_along_axis""",
-    _WRONG_KIND: """math.trunc np.apply_over_axes np.pad np.partition np.poly np.ravel_multi_index np.unravel_index
+    _WRONG_KIND: """math.trunc np.apply_over_axes np.pad np.poly np.ravel_multi_index np.unravel_index
         np.trapezoid np.can_cast""",
     _ANY_NUMBER: "np.result_type np.meshgrid np.gradient x.choose np.fromfunction",
 }

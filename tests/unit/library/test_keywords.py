@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
+import numpy
 import pytest
+from library_calls_of_sizes import size
 from library_outcomes import outcome_of, require_same
 
 import mlirad
 from mlirad.testing.interpreted import Interpreted
+
+np: Any = numpy  # whose types would refuse the calls that raise an exception
 
 WHOLE = np.random.default_rng(5).normal(size=(3, 4))
 ARRAYS = (
@@ -72,6 +75,30 @@ BY_KIND: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: np.std(a, axis=1, dtype=np.float32 if a.dtype == np.float32 else np.float64, ddof=1),
         lambda a: a.std(0, float, keepdims=True, mean=np.mean(a, 0, float, keepdims=True)),
         lambda a: a.var(axis=(0, 1), where=(a > 0) | (a < 0), keepdims=True),
+    ],
+    "sizes": [
+        lambda a: np.arange(stop=3) + a.size,
+        lambda a: np.arange(start=1, stop=size(a), step=2),
+        lambda a: np.arange(size(a), dtype=np.float32),
+        lambda a: np.arange(size(a), 0, -1),
+        lambda a: np.arange(1, size(a), 0 * size(a)),
+        lambda a: np.arange(np.sum(a) / 1000, 4.0, 0.5),
+        lambda a: np.arange(np.sum(a / 1), None),
+        lambda a: np.arange(a) if a.size != 1 else a,
+        lambda a: np.linspace(0.0, 1.0, size(a)),
+        lambda a: np.linspace(np.sum(a) / 1000, 1.0, size(a), endpoint=False, retstep=True),
+        lambda a: np.linspace(0, np.sum(a) / 1000, 5, dtype=int),
+        lambda a: np.linspace(a, 2.0, 4, axis=1),
+        lambda a: np.linspace(a[0], [1.0], size(a), axis=-1),
+        lambda a: np.linspace(0.0, 1.0, 1 if a.size else 0, retstep=True),
+        lambda a: np.linspace(0.0, a.size, -1),
+        lambda a: np.linspace(np.sum(a), 1.0, 1, retstep=True),
+        lambda a: np.eye(size(a)),
+        lambda a: np.eye(size(a), 3, k=1, dtype=int),
+        lambda a: np.identity(size(a) + 1, dtype=bool),
+        lambda a: np.tri(3, size(a), -1),
+        lambda a: np.tril(np.ones((size(a), 3)), 1),
+        lambda a: np.eye(size(a) - 100),
     ],
     "inert": [
         lambda a: np.zeros_like(a, dtype=int, order="K", subok=False, shape=(3,), device=None),

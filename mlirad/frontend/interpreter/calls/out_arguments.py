@@ -40,7 +40,7 @@ def with_out_named(
 
 def without_inert(function: Any, kwargs: Mapping[str, Value]) -> dict[str, Value]:
     """The keywords of a call of NumPy's, without those that say what is so anyway: all arrays are on the CPU and of
-    NumPy's own class."""
+    NumPy's own class. `overwrite_input=True` leaves it open what is in the array afterwards."""
     return {name: value for name, value in kwargs.items() if not (_is_inert(name, value) and _takes(function, name))}
 
 
@@ -51,7 +51,7 @@ def _is_inert(name: str, value: Value) -> bool:
             return isinstance(value, Static) and known in (None, _DEVICE)
         case "like":
             return isinstance(value, Ref | Traced) or is_none(value)
-        case "subok":
+        case "subok" | "overwrite_input":
             return isinstance(known, bool)
     return False
 
