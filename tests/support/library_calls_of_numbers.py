@@ -320,4 +320,23 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: np.logspace(a[0, 0] * 0.01, 2, 5, base=2, endpoint=False),
         lambda a: np.logspace(0, a[0, 1] * 0.01, num=3, dtype=np.float32),
     ],
+    "numpy.histogram2d": [
+        lambda a: np.histogram2d(a[0], a[-1], 3, weights=a[0] / 1)[0] if len(a) else a / 1,
+        lambda a: np.histogram2d(a[0], a[0] / 2, [2, 3], [[-1, 1], [-2, 90]], density=True),
+        lambda a: np.histogram2d(a[0] / 1, a[0] / 2, [0.0, 1.0, 50.0]),
+        lambda a: np.histogram2d(a[0], a[0, 1:]),
+    ],
+    "numpy.histogramdd": [
+        lambda a: np.histogramdd(a / 1, 2, weights=np.abs(a[:, 0] / 1))[0],
+        lambda a: np.histogramdd([a[0] / 1, a[0] / 3], (2, [0.0, 0.5, 9.0]))[1],
+        lambda a: np.histogramdd(a / 1, (2, 3)),
+        lambda a: np.histogramdd(a[:1].T / 1, 0),
+    ],
+    "numpy.vecdot": [
+        lambda a: np.vecdot(a, a),
+        lambda a: np.vecdot(a, a[:1], axis=0) if len(a) > 1 else a,
+        lambda a: np.vecdot(a[0], a[0]),
+    ],
+    "numpy.matvec": [lambda a: np.matvec(a, a[0]), lambda a: np.matvec(a, a[:, :2]), lambda a: np.matvec(a[None], a)],
+    "numpy.vecmat": [lambda a: np.vecmat(a[:, 0], a), lambda a: np.vecmat(a, a), lambda a: np.vecmat(a.T, a[None])],
 }

@@ -32,7 +32,6 @@ from mlirad.frontend.numpy import (
     numpy_types,
     numpy_windows,
     operators,
-    ufunc_methods,
     view_functions,
 )
 from mlirad.frontend.numpy.declarations import Facts
@@ -133,7 +132,7 @@ def implementation(function: Any) -> Implementation | None:
         return _ufunc(function) if numpy_elementwise.is_supported(function) else None
     if function in map(_of_values, declarations.methods().values()):
         return function
-    return ufunc_methods.method(function) or _of_values(known) or numpy_scalars.math_function(function)
+    return _of_values(known) or numpy_scalars.math_function(function)
 
 
 @cache

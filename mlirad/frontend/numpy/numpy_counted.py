@@ -17,7 +17,7 @@ from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.constant import STORED, counted
 from mlirad.dialect.ops.movement import TransposeOp, broadcast
-from mlirad.errors import DTypeError, StaticValueError
+from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy.declarations import compiles
 from mlirad.frontend.numpy.numpy_creation import check_order_of_new, run_size
 from mlirad.frontend.values import nep50, shapes
@@ -103,8 +103,10 @@ def _by_place(function: Callable[..., Any], relation: np.ufunc, N: Any, M: Any, 
         )
     if shape_of(moved):
         raise DTypeError("only integer scalar arrays can be converted to a scalar index")
-    if function is np.eye and dtype.kind == "f":
-        raise DTypeError("'float' object cannot be interpreted as an integer")
+    if dtype.kind == "f":
+        if function is np.eye:
+            raise DTypeError("'float' object cannot be interpreted as an integer")
+        raise UnsupportedSyntaxError(f"a diagonal of {what} that is no integer is not compiled", hint="use int(k)")
     down, along = (cast_expr(_places(shape[axis], shape, axis), types.from_dtype(dtype)) for axis in range(2))
     holds = apply(relation, down + stretched(in_type(moved, dtype, ()), shape), along)
     return Traced(cast_expr(holds, types.from_dtype(name)))

@@ -17,7 +17,7 @@ from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.ops import sort as sort_ops
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.movement import TransposeOp, reshape
-from mlirad.errors import StaticValueError, UnsupportedSyntaxError
+from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy.declarations import compiles, declare
 from mlirad.frontend.numpy.numpy_creation import filled
 from mlirad.frontend.numpy.view_functions import ViewFunction, flattened, flipped
@@ -117,11 +117,21 @@ def _is_rows(arrays: Any, rank: int) -> bool:
 
 
 @compiles(np.concatenate, positional=("arrays", "axis", "out"))
-def concatenate(arrays: Any, axis: Any = 0, dtype: Any = None) -> Traced:
+def concatenate(arrays: Any, axis: Any = 0, dtype: Any = None, casting: str = "same_kind") -> Traced:
     if _is_rows(arrays, 2) and is_static(axis) and axis == 0 and dtype is None and sizes.is_static(arrays.shape):
         count, length, *rest = arrays.shape
         return Traced(reshape(arrays.expr, types.tensor((count * length, *rest), arrays.expr.element)))
-    return _joined(_as_arrays(arrays), axis, dtype, np.concatenate)
+    values = _as_arrays(arrays)
+    _require_casts(values, dtype, casting)
+    return _joined(values, axis, dtype, np.concatenate)
+
+
+def _require_casts(values: Sequence[Traced], dtype: Any, casting: str) -> None:
+    """TypeError unless all arrays may be cast to the dtype that is asked for."""
+    target = None if dtype is None else nep50.dtype_of(dtype)
+    for x in values:
+        if target is not None and not nep50.may_cast(x.dtype, target, casting):
+            raise DTypeError(f"Cannot cast array data from {x.dtype!r} to {target!r} according to the rule {casting!r}")
 
 
 def _joined(values: Sequence[Traced], axis: Any, dtype: Any, function: Callable[..., Any]) -> Traced:
@@ -193,8 +203,8 @@ def _with_axis(x: Traced, axis: int) -> Traced:
 
 
 @compiles(np.stack)
-def stack(arrays: Any, axis: Any = 0) -> Traced:
-    if _is_rows(arrays, 1) and is_static(axis):
+def stack(arrays: Any, axis: Any = 0, *, dtype: Any = None, casting: str = "same_kind") -> Traced:
+    if dtype is None and _is_rows(arrays, 1) and is_static(axis):
         _require_rows(arrays.shape[0])
         place = shapes.normalize_axis(axis, arrays.ndim)
         order = [*range(1, place + 1), 0, *range(place + 1, arrays.ndim)]
@@ -205,7 +215,8 @@ def stack(arrays: Any, axis: Any = 0) -> Traced:
     with numpys_refusal():
         np.stack([np.broadcast_to(np.ones(()), x.static_shape("np.stack")) for x in values], axis)
     place = shapes.normalize_axis(axis, values[0].ndim + 1)
-    return _joined([_with_axis(x, place) for x in values], place, None, np.concatenate)
+    _require_casts(values, dtype, casting)
+    return _joined([_with_axis(x, place) for x in values], place, dtype, np.concatenate)
 
 
 # --- sorted ------------------------------------------------------------------------------------------------------

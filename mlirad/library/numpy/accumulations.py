@@ -1,10 +1,11 @@
-"""Sums and products of all elements up to each."""
+"""Sums and products of all elements up to each; methods of ufuncs that combine the elements along an axis."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from mlirad.library.numpy.axes import require_axis
 from mlirad.library.spells import spells
@@ -74,3 +75,116 @@ def _with_initial(found: Any, axis: int, number: int, is_wanted: bool) -> Any:
         return found
     lines = np.moveaxis(found, axis, 0)
     return np.moveaxis(np.concatenate((np.full((1, *lines.shape[1:]), number, found.dtype), lines)), 0, axis)
+
+
+_OF_ARRAYS = {
+    np.add: np.sum,
+    np.multiply: np.prod,
+    np.maximum: np.max,
+    np.minimum: np.min,
+    np.logical_and: np.all,
+    np.logical_or: np.any,
+}
+
+
+@spells(ufunc_method="reduce")
+def reduce(
+    ufunc: Any,
+    array: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    *,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Any:
+    """`np.maximum.reduce` and its like: in a loop over the elements, if no function of arrays computes it."""
+    if ufunc in _OF_ARRAYS and (dtype is None or ufunc is np.add or ufunc is np.multiply):
+        named = {"keepdims": keepdims, "where": where}
+        if initial is not None:
+            named["initial"] = initial
+        if dtype is not None:
+            named["dtype"] = dtype
+        return _OF_ARRAYS[ufunc](array, axis, **named)
+    _require_two_operands(ufunc, "reduce")
+    x = np.asarray(array)
+    axes = tuple(range(x.ndim)) if axis is None else normalize_axis_tuple(axis, x.ndim) if x.ndim > 0 else ()
+    if len(axes) > 1 and ufunc.identity is None and ufunc not in (np.fmax, np.fmin, np.lcm, np.hypot):
+        raise ValueError(
+            f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may be specified"
+        )
+    x = x.astype(_dtype_of(ufunc, x, dtype))
+    lines = np.moveaxis(x, axes, range(len(axes)))
+    count = 1
+    for k in axes:
+        count *= x.shape[k]
+    lines = np.reshape(lines, (count, *lines.shape[len(axes) :]))
+    held = np.broadcast_to(where, x.shape)
+    held = np.reshape(np.moveaxis(held, axes, range(len(axes))), lines.shape)
+    start = ufunc.identity if initial is None else initial
+    if start is None and where is not True:
+        raise ValueError(
+            f"reduction operation '{ufunc.__name__}' does not have an identity, so to use a where mask one has to "
+            "specify 'initial'"
+        )
+    if start is None and len(lines) == 0:
+        raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
+    has_start = initial is not None or where is not True or len(lines) == 0
+    found = np.full(lines.shape[1:], start, x.dtype) if has_start else np.array(lines[0])[()]
+    for k in range(0 if has_start else 1, len(lines)):
+        combined = ufunc(found, lines[k])
+        found = combined if where is True else np.where(held[k], combined, found)
+    shape = [1 if k in axes else x.shape[k] for k in range(x.ndim)]
+    return np.reshape(found, shape) if keepdims else np.asarray(found)[()]
+
+
+@spells(ufunc_method="reduceat")
+def reduceat(ufunc: Any, array: Any, indices: Any, axis: Any = 0, dtype: Any = None) -> Any:
+    """What is combined from each index to the next one; the element itself, if the next one is not larger."""
+    _require_two_operands(ufunc, "reduceat")
+    x, starts = np.asarray(array), np.asarray(indices).astype(np.int64)
+    if x.ndim == 0:
+        raise TypeError("cannot reduceat on a scalar")
+    if starts.ndim != 1:
+        raise ValueError(f"object {'too deep' if starts.ndim else 'of too small depth'} for desired array")
+    place = normalize_axis_index(axis, x.ndim)
+    if dtype is None and (ufunc is np.add or ufunc is np.multiply):
+        dtype = np.sum(np.zeros(0, x.dtype)).dtype
+    lines = np.moveaxis(x.astype(_dtype_of(ufunc, x, dtype)), place, 0)
+    count = len(starts)
+    for k in range(count):
+        if starts[k] < 0 or starts[k] >= len(lines):
+            raise IndexError(f"index {starts[k]} out-of-bounds in {ufunc.__name__}.reduceat [0, {len(lines)})")
+    if len(lines) == 0 and count > 0:
+        raise IndexError(f"index 0 out-of-bounds in {ufunc.__name__}.reduceat [0, 0)")
+    made = np.empty((count, *lines.shape[1:]), lines.dtype)
+    for k in range(count):
+        made[k] = lines[starts[k]]
+        for each in range(starts[k] + 1, len(lines) if k == count - 1 else starts[min(k + 1, count - 1)]):
+            made[k] = ufunc(made[k], lines[each])
+    return np.moveaxis(made, 0, place)
+
+
+@spells(ufunc_method="outer")
+def outer(ufunc: Any, A: Any, B: Any, /, **options: Any) -> Any:
+    """Of each two elements."""
+    _require_two_operands(ufunc, "outer")
+    x, y = np.asarray(A), np.asarray(B)
+    return ufunc(np.reshape(x, x.shape + (1,) * y.ndim), y, **options)
+
+
+def _require_two_operands(ufunc: Any, name: str) -> None:
+    if ufunc.nin != 2:
+        raise ValueError(f"{name} only supported for binary functions")
+    if ufunc.nout != 1:
+        raise ValueError(f"{name} only supported for functions returning a single value")
+
+
+def _dtype_of(ufunc: Any, x: Any, dtype: Any) -> Any:
+    """The dtype in which the elements are combined."""
+    if dtype is not None:
+        return np.dtype(dtype)
+    found = ufunc(x.astype(x.dtype), x.astype(x.dtype)).dtype
+    if found.kind == "b" and x.dtype.kind != "b" and ufunc is not np.logical_xor:
+        raise NotImplementedError("a reduction by a ufunc that gives bools is not compiled", "write it as a loop")
+    return found

@@ -11,7 +11,7 @@ from mlirad.library.spells import spells
 
 
 @spells("numpy.diff")
-def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     if n == 0:
         return a
     if n < 0:
@@ -19,10 +19,21 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
     x = np.asarray(a)
     if x.ndim == 0:
         raise ValueError("diff requires input that is at least one dimensional")
+    before, after = _line(prepend, x, axis), _line(append, x, axis)
+    if prepend is not None or append is not None:
+        x = np.concatenate([each for each in (before, x, after) if each is not None], axis)
     for _ in range(n):
         high, low = np.rollaxis(x, axis)[1:], np.rollaxis(x, axis)[:-1]
         x = np.moveaxis(high != low if x.dtype == bool else high - low, 0, axis)
     return x
+
+
+def _line(given: Any, x: Any, axis: int) -> Any:
+    """A number as a line along an axis, an array as it is."""
+    if given is None or np.ndim(given) > 0:
+        return None if given is None else np.asarray(given)
+    shape = [1 if k == axis % x.ndim else x.shape[k] for k in range(x.ndim)]
+    return np.broadcast_to(given, shape)
 
 
 @spells("numpy.roll")

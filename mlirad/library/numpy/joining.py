@@ -15,20 +15,22 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
 
 
 @spells("numpy.vstack")
-def vstack(tup: Any) -> Any:
+def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     if isinstance(tup, np.ndarray):
         _require_rows(tup)
-        return np.concatenate(tup if tup.ndim > 2 else np.reshape(tup, (len(tup), 1, -1)), 0)
-    return np.concatenate([np.atleast_2d(each) for each in tup], 0)
+        rows: Any = tup if tup.ndim > 2 else np.reshape(tup, (len(tup), 1, -1))
+        return np.concatenate(rows, 0, dtype=dtype, casting=casting)
+    return np.concatenate([np.atleast_2d(each) for each in tup], 0, dtype=dtype, casting=casting)
 
 
 @spells("numpy.hstack")
-def hstack(tup: Any) -> Any:
+def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
     if isinstance(tup, np.ndarray):
         _require_rows(tup)
-        return np.concatenate(tup if tup.ndim > 1 else np.reshape(tup, (-1, 1)), 1 if tup.ndim > 2 else 0)
+        rows: Any = tup if tup.ndim > 1 else np.reshape(tup, (-1, 1))
+        return np.concatenate(rows, 1 if tup.ndim > 2 else 0, dtype=dtype, casting=casting)
     arrays = [np.atleast_1d(each) for each in tup]
-    return np.concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1)
+    return np.concatenate(arrays, 0 if arrays and arrays[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
 @spells("numpy.column_stack")

@@ -22,8 +22,8 @@ def triu(m: Any, k: int = 0) -> Any:
 
 
 @spells("numpy.trace", method="trace")
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
-    return np.sum(np.diagonal(a, offset, axis1, axis2), -1)
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    return np.sum(np.diagonal(a, offset, axis1, axis2), -1, dtype)
 
 
 @spells("numpy.diag")

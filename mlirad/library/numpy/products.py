@@ -88,3 +88,28 @@ def _convolved(x: Any, y: Any, mode: str) -> Any:
     for k in range(short):
         made[k : k + long] += y[k] * x
     return made if mode == "full" else made[(short - 1) // 2 : (short - 1) // 2 + long].copy()
+
+
+@spells("numpy.vecdot")
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    a, b = np.moveaxis(np.asarray(x1), axis, -1), np.moveaxis(np.asarray(x2), axis, -1)
+    return np.matmul(a[..., None, :], b[..., :, None])[..., 0, 0][()]
+
+
+@spells("numpy.matvec")
+def matvec(x1: Any, x2: Any, /) -> Any:
+    _require_rank("matvec", 0, x1, 2)
+    _require_rank("matvec", 1, x2, 1)
+    return np.matmul(x1, np.asarray(x2)[..., :, None])[..., 0]
+
+
+@spells("numpy.vecmat")
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    _require_rank("vecmat", 0, x1, 1)
+    _require_rank("vecmat", 1, x2, 2)
+    return np.matmul(np.asarray(x1)[..., None, :], x2)[..., 0, :]
+
+
+def _require_rank(name: str, number: int, x: Any, least: int) -> None:
+    if np.ndim(x) < least:
+        raise ValueError(f"{name}: Input operand {number} does not have enough dimensions ({np.ndim(x)}, not {least})")

@@ -146,9 +146,14 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 
 
 @spells("numpy.put_along_axis")
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: int) -> None:
-    place = normalize_axis_index(axis, arr.ndim)
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
     index = np.asarray(indices)
+    if axis is None:
+        if index.ndim != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension.")
+        arr[np.unravel_index(np.where(index < 0, index + arr.size, index), arr.shape)] = values
+        return
+    place = normalize_axis_index(axis, arr.ndim)
     if index.ndim != arr.ndim:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
     at = []
@@ -158,3 +163,57 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int) -> None:
         else:
             at.append(np.reshape(np.arange(arr.shape[k]), [-1 if each == k else 1 for each in range(arr.ndim)]))
     arr[tuple(at)] = values
+
+
+@spells(method="compress")
+def compress_array(a: Any, condition: Any, axis: Any = None) -> Any:
+    return compress(condition, a, axis)
+
+
+@spells("numpy.put", method="put")
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+    index, values = np.ravel(ind), np.ravel(v)
+    if index.dtype.kind == "f":
+        if isinstance(ind, np.ndarray) and ind.ndim > 0:
+            raise TypeError(
+                "Cannot cast array data from dtype('float64') to dtype('int64') according to the rule 'safe'"
+            )
+        index = index.astype(np.int64)
+    if index.size == 0:
+        return
+    if a.size == 0:
+        raise IndexError("cannot replace elements of an empty array")
+    if values.size == 0:
+        return
+    if mode == "wrap":
+        index = index % a.size
+    elif mode == "clip":
+        index = np.clip(index, 0, a.size - 1)
+    elif np.any((index < -a.size) | (index >= a.size)):
+        wrong = index[np.argmax((index < -a.size) | (index >= a.size))]
+        raise IndexError(f"index {wrong} is out of bounds for axis 0 with size {a.size}")
+    else:
+        index = np.where(index < 0, index + a.size, index)
+    given = values[0] if values.size == 1 else np.resize(values, index.size)
+    if a.ndim == 1:
+        a[index] = given
+    else:
+        a[np.unravel_index(index, a.shape)] = given
+
+
+@spells("numpy.trim_zeros")
+def trim_zeros(filt: Any, trim: str = "fb") -> Any:
+    x = np.asarray(filt)
+    if x.ndim != 1:
+        raise NotImplementedError("np.trim_zeros of an array with several axes is not compiled", "slice the array")
+    sides = trim.lower()
+    if sides not in ("fb", "bf", "f", "b"):
+        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
+    if len(x) == 0:
+        return x
+    is_kept = x != 0
+    first = np.argmax(is_kept) if "f" in sides else 0
+    end = len(x) - np.argmax(is_kept[::-1]) if "b" in sides else len(x)
+    return x[first : end if np.any(is_kept) else 0]

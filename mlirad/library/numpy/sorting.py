@@ -105,7 +105,8 @@ def neighbours(lines: Any, first: Any, second: Any) -> Any:
 def lexsort(keys: Any, axis: int = -1) -> Any:
     if axis is None:
         raise TypeError("'NoneType' object cannot be interpreted as an integer")
-    require_axis(axis)
+    if not isinstance(axis, bool):
+        require_axis(axis)
     if len(keys) == 0:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
     arrays = [np.asarray(key) for key in keys]

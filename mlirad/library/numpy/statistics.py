@@ -204,7 +204,8 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool = False, 
 
 
 @spells("numpy.histogram_bin_edges")
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None) -> Any:
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    del weights  # which the rules for the number of bins refuse
     x = np.ravel(a)
     x = x.astype(np.uint8) if x.dtype == bool else x
     if np.ndim(bins) > 1:
@@ -244,6 +245,75 @@ def _ends(x: Any, given: Any) -> Any:
     if first == last:
         return first - 0.5, last + 0.5
     return first, last
+
+
+@spells("numpy.histogram2d")
+def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    if len(x) != len(y):
+        raise ValueError("x and y must have the same length.")
+    both = bins if _is_number(bins) or len(bins) == 2 else (bins, bins)
+    counts, edges = histogramdd([x, y], both, range, density, weights)
+    return counts, edges[0], edges[1]
+
+
+@spells("numpy.histogramdd")
+def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    if isinstance(sample, np.ndarray):
+        columns = [np.ravel(sample)] if sample.ndim < 2 else list(np.moveaxis(sample, -1, 0))
+    else:
+        columns = [np.asarray(each) for each in sample]
+        if columns and columns[0].ndim == 0:
+            columns = [np.stack(columns)]
+    return _counted_in_cells(columns, bins, range, density, weights)
+
+
+def _counted_in_cells(columns: Any, bins: Any, ends: Any, density: Any, weights: Any) -> Any:
+    for each in columns:
+        if each.ndim > 1:
+            raise ValueError("too many values to unpack (expected 2)")
+    rank = len(columns)
+    if not _is_number(bins) and len(bins) != rank:
+        raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
+    if ends is not None and len(ends) != rank:
+        raise ValueError("range argument must have one entry per dimension")
+    each_bins = (bins,) * rank if _is_number(bins) else bins
+    each_ends = (None,) * rank if ends is None else ends
+    edges = [_edges(column, each, own) for column, each, own in zip(columns, each_bins, each_ends, strict=True)]
+    shape = tuple([len(each) - 1 for each in edges])
+    held: Any = np.ones(columns[0].shape) if weights is None else np.asarray(weights, np.float64)
+    places = []
+    for column, each in zip(columns, edges, strict=True):
+        numbers = column.astype(np.result_type(column, each))
+        held = np.where((numbers >= each[0]) & (numbers <= each[-1]), held, 0.0)
+        places.append(np.clip(_places(each, numbers, True) - 1, 0, len(each) - 2))
+    counts = np.zeros(shape)
+    np.add.at(counts, tuple(places), held)
+    if density:
+        total = np.sum(counts)
+        for axis in range(rank):
+            widths = np.diff(edges[axis])
+            counts = counts / np.reshape(widths, [-1 if k == axis else 1 for k in range(rank)])
+        counts = counts / total
+    return counts, edges
+
+
+def _is_number(bins: Any) -> bool:
+    return not isinstance(bins, (tuple, list)) and np.ndim(bins) == 0
+
+
+def _edges(column: Any, bins: Any, ends: Any) -> Any:
+    """The edges along one axis."""
+    if np.ndim(bins) == 1:
+        edges = np.asarray(bins)
+        if np.any(edges[:-1] > edges[1:]):
+            raise ValueError("`bins[0]` must be monotonically increasing, when an array")
+        return edges
+    if np.ndim(bins) > 1:
+        raise ValueError("`bins[0]` must be a scalar or 1d array")
+    if bins < 1:
+        raise ValueError("`bins[0]` must be positive, when an integer")
+    first, last = _ends(column if column.dtype.kind == "f" else column.astype(np.float64), ends)
+    return np.linspace(first, last, bins + 1)
 
 
 @spells("numpy.interp")

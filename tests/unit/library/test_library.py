@@ -236,7 +236,7 @@ def test_native_values_and_derivatives(name: str) -> None:
 def test_each_function_has_calls_here_and_the_index_is_that_of_the_decorators() -> None:
     assert set(CALLS) == {name for name in index.FUNCTIONS if not name.startswith("scipy.")}
     assert make_index.index() == (make_index.FOLDER / "index.py").read_text()
-    for name in {*spells.methods()} & {*dir(np)} - {"sort", "partition"}:  # which write in x
+    for name in {*spells.methods()} & {*dir(np)} - {"sort", "partition", "compress"}:  # x.compress(condition)
         assert spells.function_of(getattr(np.ndarray, name)) is spells.function_of(getattr(np, name))
 
 
@@ -312,11 +312,46 @@ ACCUMULATIONS: list[Callable[[Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(ACCUMULATIONS)))
-def test_accumulate_of_ufuncs(number: int) -> None:
-    call = ACCUMULATIONS[number]
-    for array in some_arrays(number):
-        require_same(outcome(Interpreted(call, "tensor"), array), outcome(call, array))
+REDUCTIONS: list[Callable[[Any], Any]] = [
+    lambda a: np.add.reduce(a),
+    lambda a: np.maximum.reduce(a, axis=None, initial=0, where=a > 0),
+    lambda a: np.subtract.reduce(a / 1, axis=1),
+    lambda a: np.subtract.reduce(a / 1, axis=None),
+    lambda a: np.subtract.reduce(a / 1, 1, initial=3.0),
+    lambda a: np.divide.reduce(np.abs(a) + 1.0, axis=1, keepdims=True),
+    lambda a: np.logaddexp.reduce(a / 100, axis=None),
+    lambda a: np.logaddexp.reduce(a / 100, 0, where=a > 0),
+    lambda a: np.hypot.reduce(a / 100, axis=(0, 1), keepdims=True),
+    lambda a: np.logical_xor.reduce(a, axis=1),
+    lambda a: np.bitwise_or.reduce(a.astype(int), axis=-1),
+    lambda a: np.bitwise_and.reduce(a.astype(int), axis=0, initial=7, where=(a > 0)[:, :1]),
+    lambda a: np.fmax.reduce(a, where=a > 0),
+    lambda a: np.fmin.reduce(a, 5),
+    lambda a: np.gcd.reduce(a.astype(int), axis=None),
+    lambda a: np.negative.reduce(a),
+    lambda a: np.add.reduceat(a, [0, 1, 1, 0]),
+    lambda a: np.add.reduceat(a, [0, 2], 1, np.float32),
+    lambda a: np.maximum.reduceat(a[0], np.array([1, 0]), dtype=float),
+    lambda a: np.add.reduceat(a, [9]),
+    lambda a: np.add.reduceat(a, [0.5]),
+]
+
+
+@pytest.mark.parametrize("calls", [ACCUMULATIONS, REDUCTIONS], ids=["accumulate", "reduce"])
+def test_methods_of_ufuncs(calls: list[Callable[[Any], Any]]) -> None:
+    for number, call in enumerate(calls):
+        for array in some_arrays(number):
+            require_same(outcome(Interpreted(call, "tensor"), array), outcome(call, array))
+
+
+def test_derivatives_of_reductions_that_are_loops() -> None:
+    def loss(x):
+        parts = np.multiply.reduceat(x, [0, 2])
+        return np.logaddexp.reduce(x) + np.subtract.reduce(x * x) + np.sum(parts) + np.hypot.reduce(x)
+
+    x = np.array([1.0, 3.0, 2.0, 5.0])
+    wanted = [(loss(x + step) - loss(x - step)) / 2e-6 for step in 1e-6 * np.eye(4)]
+    np.testing.assert_allclose(mlirad.grad(loss)(x), wanted, rtol=1e-7)
 
 
 def test_the_derivative_of_a_running_maximum() -> None:

@@ -23,17 +23,17 @@ from mlirad.dialect.ops.movement import broadcast, reshape
 from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import indices, items_by_arrays, storage
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
-from mlirad.frontend.numpy import declarations, numpy_elementwise
+from mlirad.frontend.numpy import numpy_elementwise
 from mlirad.frontend.numpy.declarations import declare
 from mlirad.frontend.values import nep50, sizes
 from mlirad.frontend.values.assignment import as_array_of, assignable
 from mlirad.frontend.values.basic_indexing import is_basic
 from mlirad.frontend.values.index_arrays import IndexArrays
 from mlirad.frontend.values.sizes import Shape
-from mlirad.frontend.values.traced import DATA, Traced, as_operand, in_type, shape_of, stand_in
+from mlirad.frontend.values.traced import DATA, Traced, as_operand, in_type, stand_in
 from mlirad.frontend.values.values import Ref, Static, Value, kind_of
 
-_SAME_KIND, _TRUE, _RAISE = Static("same_kind"), Static(True), Static("raise")
+_SAME_KIND, _TRUE = Static("same_kind"), Static(True)
 
 
 def written_array(context: Context, value: Value, what: str) -> Ref:
@@ -95,31 +95,6 @@ def copyto(context: Context, dst: Value, src: Value, casting: Value = _SAME_KIND
     return Static(None)
 
 
-def put_items(context: Context, a: Value, ind: Value, v: Value, mode: Value = _RAISE) -> Value:
-    """`np.put` of one value, or of as many as there are indices."""
-    array = written_array(context, a, "np.put")
-    if storage.static(context, mode, "mode=") != "raise":
-        raise context.refusal("np.put is compiled with mode='raise' only")
-    reshaped = declarations.of(np.reshape).of_view
-    assert reshaped is not None
-    flat = indices.viewed(context, array, reshaped, -1)
-    index, operand = as_operand(storage.operand(context, ind)), as_operand(storage.operand(context, v))
-    if flat is None:
-        raise context.refusal("np.put into an array that is not contiguous is not compiled", "index it: x[i, j] = v")
-    count, given = (
-        prod(sizes.require_static(shape_of(x), "the shape of an operand of np.put")) for x in (index, operand)
-    )
-    if given not in (count, 1):
-        raise context.refusal(f"np.put of {given} values at {count} places is not compiled")
-    if isinstance(operand, Traced) and operand.ndim:
-        operand = Traced(reshape(operand.expr, types.tensor((given,), operand.expr.element)))
-    position: Any = [index]
-    if isinstance(index, Traced):
-        position = Traced(reshape(index.expr, types.tensor((count,), index.expr.element)))
-    items_by_arrays.set_item_by_arrays(context, flat, position, operand)
-    return Static(None)
-
-
 def _places(arrays: IndexArrays, operands: Sequence[Expr], shape: tuple[int, ...]) -> list[Expr]:
     """For each axis of an array of that shape, where the elements stand that the index arrays say, in order."""
     whole = sizes.require_static(arrays.result_shape(shape), "the shape of index arrays")
@@ -157,7 +132,6 @@ def _one_by_one(ufunc: np.ufunc, contents: Expr, places: Sequence[Expr], values:
 
 
 declare(np.copyto, of_context=lambda context, args, kwargs: copyto(context, *args, **kwargs))
-declare(np.put, of_context=lambda context, args, kwargs: put_items(context, *args, **kwargs))
 
 
 def call_ufunc_at(context: Context, function: Any, args: Arguments, kwargs: Keywords) -> Value | None:
