@@ -20,14 +20,23 @@ from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.contraction import contract
 from mlirad.dialect.ops.movement import TransposeOp, reshape
 from mlirad.dialect.ops.reduction import SumOp
-from mlirad.errors import DTypeError, ShapeError, StaticIndexError, StaticValueError, UnsupportedSyntaxError
+from mlirad.errors import DTypeError, ShapeError, StaticIndexError, StaticValueError
 from mlirad.frontend.numpy import numpy_elementwise
 from mlirad.frontend.numpy.declarations import compiles
 from mlirad.frontend.numpy.view_functions import diagonal as view_of_diagonal
 from mlirad.frontend.values import nep50, sizes
 from mlirad.frontend.values.numpys_errors import numpys_refusal
 from mlirad.frontend.values.sizes import Size
-from mlirad.frontend.values.traced import Number, Traced, as_operand, as_traced, origins_of, require_static, stand_in
+from mlirad.frontend.values.traced import (
+    Number,
+    Traced,
+    as_operand,
+    as_traced,
+    origins_of,
+    require_static,
+    shape_of,
+    stand_in,
+)
 from mlirad.frontend.values.views import View, get
 
 _BOOL = np.dtype(bool)
@@ -262,13 +271,10 @@ def _as_array(x: Traced) -> Traced:
 
 
 @compiles(np.einsum, view_of=1, has_own_layout=True)
-def einsum(subscripts: Any, *operands: Any) -> Traced:
-    if not isinstance(subscripts, str):
-        raise UnsupportedSyntaxError("np.einsum is supported with a string of subscripts only")
-    if "." in subscripts:
-        raise UnsupportedSyntaxError("an ellipsis in np.einsum is not supported", hint="name all axes")
-    values = [as_operand(x) for x in operands]
-    text = subscripts.replace(" ", "")
+def einsum(*operands: Any, optimize: Any = False) -> Traced:
+    del optimize  # the order of the products: the compiler chooses it
+    subscripts, values = _with_subscripts(operands)
+    text = _without_ellipsis(subscripts.replace(" ", ""), values)
     given, arrow, result = text.partition("->")
     labels = given.split(",")
     if not arrow:  # the labels that stand once, in the order of the alphabet
@@ -287,6 +293,46 @@ def einsum(subscripts: Any, *operands: Any) -> Traced:
             elif size not in (1, known_sizes[label]):
                 raise _refusal_of_einsum(text, traced)
     return _sum_of_products(traced, labels, result)
+
+
+def _with_subscripts(operands: Sequence[Any]) -> tuple[str, list[Any]]:
+    """The string of subscripts and the operands, of either form: `einsum(x, [0, 1], y, [1, 2], [0, 2])` too."""
+    if operands and isinstance(operands[0], str):
+        return operands[0], [as_operand(x) for x in operands[1:]]
+    require_static(operands[1::2], "the subscripts of np.einsum")
+    has_result = len(operands) % 2 == 1
+    if len(operands) < 2 or (has_result and not isinstance(operands[-1], list | tuple)):
+        raise StaticValueError("must specify the einstein sum subscripts string and at least one operand")
+    lists = [*operands[1::2], *([operands[-1]] if has_result else [])]
+    for each in lists:
+        for label in each:
+            if label is not Ellipsis and not (isinstance(label, int | np.integer) and 0 <= label < len(ascii_letters)):
+                raise StaticValueError("each subscript must be either an integer or an ellipsis")
+    letters = sorted(ascii_letters)
+    spelled = ["".join("..." if label is Ellipsis else letters[label] for label in each) for each in lists]
+    count = len(operands) // 2
+    text = ",".join(spelled[:count]) + (f"->{spelled[-1]}" if has_result else "")
+    return text, [as_operand(x) for x in operands[: 2 * count : 2]]
+
+
+def _without_ellipsis(text: str, values: Sequence[Any]) -> str:
+    """The subscripts with letters for the axes that `...` stands for: the last ones of the longest."""
+    if "." not in text:
+        return text
+    given, arrow, result = text.partition("->")
+    labels = given.split(",")
+    if len(labels) != len(values) or any(each.replace("...", "", 1).count(".") for each in (*labels, result)):
+        raise StaticValueError("einstein sum subscripts string contains a '.' that is not part of an ellipsis ('...')")
+    counts = [len(shape_of(x)) - len(own) + 3 if "..." in own else 0 for own, x in zip(labels, values, strict=True)]
+    longest = max(counts)
+    free = "".join(letter for letter in ascii_letters if letter not in text)[:longest]
+    if min(counts) < 0 or len(free) < longest:
+        raise StaticValueError("einstein sum subscripts string contains too many subscripts for an operand")
+    named = [own.replace("...", free[longest - count :]) for own, count in zip(labels, counts, strict=True)]
+    if arrow and "..." not in result and longest:
+        raise StaticValueError("output has fewer dimensions than the ellipsis of the operands")
+    once = "".join(sorted(letter for letter in set(given) - set(",.") if given.count(letter) == 1))
+    return f"{','.join(named)}->{result.replace('...', free) if arrow else free + once}"
 
 
 def _refusal_of_einsum(text: str, operands: Sequence[Traced]) -> Exception:

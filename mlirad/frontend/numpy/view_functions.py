@@ -149,9 +149,14 @@ def flattened(view: View, order: Any = None) -> View | None:
 
 
 @views(np.einsum)
-def _einsum(view: View, subscripts: Any, *others: Any) -> View | None:
+def _einsum(view: View, subscripts: Any, *others: Any, **options: Any) -> View | None:
     """`np.einsum("ij->ji", x)`: a view where nothing is summed, diagonals too, which may be written."""
-    if others or not isinstance(subscripts, str) or not set(subscripts) <= set(ascii_letters + "-> "):
+    if (
+        others
+        or set(options) - {"optimize"}
+        or not isinstance(subscripts, str)
+        or not set(subscripts) <= set(ascii_letters + "-> ")
+    ):
         return None
     given, arrow, result = subscripts.replace(" ", "").partition("->")
     labels = list(given)

@@ -6,9 +6,38 @@ Reads: nothing. Writes: nothing. Leaves: functions that mean what the builtins m
 from __future__ import annotations
 
 import operator
+from functools import partial
 from typing import Any
 
 import numpy as np
+
+
+def places_in(*shape: Any) -> Any:
+    """np.ndindex: the places of an array of a shape, in row-major order."""
+    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+    total = 1
+    for size in sizes:
+        total *= size
+    return map(partial(place_in, sizes), range(total))
+
+
+def place_in(sizes: Any, number: Any) -> Any:
+    """The place of an element of an array that has its number in row-major order."""
+    found = []
+    for size in sizes[::-1]:
+        found.append(number % size)
+        number = number // size
+    return tuple(found[::-1])
+
+
+def places_and_elements(arr: Any) -> Any:
+    """np.ndenumerate."""
+    x = np.asarray(arr)
+    return map(partial(_with_element, x), places_in(x.shape))
+
+
+def _with_element(x: Any, place: Any) -> Any:
+    return place, x[place]
 
 
 def sum_(items: Any, start: Any) -> Any:

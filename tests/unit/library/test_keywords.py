@@ -114,6 +114,25 @@ BY_KIND: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: np.trace(a, 1, dtype=np.float32),
         lambda a: a.compress([True, False], axis=1),
     ],
+    "einsum": [
+        lambda a: np.einsum("...j,kj->...k", a, a, optimize=True),
+        lambda a: np.einsum("...ij,jk", a[None], a.T, optimize="greedy"),
+        lambda a: np.einsum("i...", a),
+        lambda a: np.einsum("i...->...", a),
+        lambda a: np.einsum("ij...,...->i...", a, a[0, :1]),
+        lambda a: np.einsum(a, [0, 1], a, [2, 1], [2, 0]),
+        lambda a: np.einsum(a, [5, 1], a, [2, 1]),
+        lambda a: np.einsum(a, [0, Ellipsis], [Ellipsis, 0]),
+        lambda a: np.einsum("i..->i", a),
+        lambda a: np.einsum("ijk...", a),
+        lambda a: np.einsum(a, [0, -1]),
+    ],
+    "places": [
+        lambda a: [a[place] * 2 for place in np.ndindex(a.shape)],
+        lambda a: [i + 2 * j for i, j in np.ndindex(2, 3)],
+        lambda a: [a.size for _ in np.ndindex()],
+        lambda a: sum([value * (i - j) for (i, j), value in np.ndenumerate(a / 1)]),
+    ],
     "inert": [
         lambda a: np.zeros_like(a, dtype=int, order="K", subok=False, shape=(3,), device=None),
         lambda a: np.full_like(a, 2, subok=True, device="cpu"),
@@ -159,3 +178,20 @@ def test_derivatives_where_a_mask_holds() -> None:
     np.testing.assert_allclose(found[0][[0, 1, 3]], np.array(wanted)[[0, 1, 3]], rtol=1e-7)
     np.testing.assert_allclose(found[1], np.where(y != 0, -2.0 * x**2 / np.where(y == 0, 1.0, y) ** 3, 0.0))
     assert found[0][2] == 1 / 3
+
+
+def test_loops_over_places_are_loops() -> None:
+    def weighted(x):
+        total = 0.0
+        for (i, j), value in np.ndenumerate(x):
+            total += np.sin(value) * (i + 2 * j)
+        for i, j in np.ndindex(x.shape):
+            x[i, j] *= total
+        return np.sum(x * x)
+
+    x = WHOLE.copy()
+    assert mlirad.jit(weighted)(x.copy()) == pytest.approx(weighted(x.copy()), rel=1e-13)
+    gradient, tangent = mlirad.grad(weighted)(x.copy()), np.cos(x)
+    wanted = (weighted(x + 1e-6 * tangent) - weighted(x - 1e-6 * tangent)) / 2e-6
+    assert np.sum(gradient * tangent) == pytest.approx(wanted, rel=1e-7)
+    assert len(mlirad.jit(weighted).lower(np.ones((30, 40))).as_text("tensor")) < 10_000

@@ -148,6 +148,16 @@ def builtin_map(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> 
     return iteration.iterator(context, map, args)
 
 
+@interprets(np.ndindex)
+def ndindex(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+    return dispatch.call(context, Static(builtin.places_in), args, kwargs)
+
+
+@interprets(np.ndenumerate)
+def ndenumerate(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+    return dispatch.call(context, Static(builtin.places_and_elements), args, kwargs)
+
+
 @interprets(sum)
 def builtin_sum(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     iterable, *rest = iteration.spent(context, args[0]), *args[1:]
