@@ -152,24 +152,22 @@ def _arguments_of_arange(args: tuple[Any, ...], start: Any, stop: Any, step: Any
 
 def _arange_of_data(start: Any, stop: Any, step: Any = 1, *, dtype: Any) -> Traced:
     """As many steps as there are below `stop`."""
-    operands = [as_operand(each) for each in (start, stop, step)]
-    for each in operands:
-        if shape_of(each):
-            raise DTypeError("only 0-dimensional arrays can be converted to Python scalars")
+    operands: list[Any] = [as_operand(each) for each in (start, stop, step)]
+    if any(map(shape_of, operands)):
+        raise StaticValueError("The truth value of an array with more than one element is ambiguous.")
     stand_ins = [stand_in(each) for each in operands]
     common = nep50.agreed(stand_ins, lambda chosen: np.arange(*map(nep50.sample, chosen)).dtype)
     asked = common if dtype is None else dtype_of(dtype)
-    first, last, by = (in_type(each, common, ()) for each in operands)
-    if not any(isinstance(each, np.dtype) for each in stand_ins):
-        check(by != 0, "ZeroDivisionError", "division by zero")
-    count = apply(np.ceil, cast_expr(last - first, types.F64) / cast_expr(by, types.F64))
+    # The numbers themselves are subtracted, divided and added, in the dtypes that they have.
+    begin, end, by = operands
+    count = apply(np.ceil, in_type(as_operand((end - begin) / by), np.dtype(np.float64), ()))
     check(count == count, "ValueError", "arange: cannot compute length")
     check(apply(np.absolute, count) < 2.0**62, "ValueError", "Maximum allowed size exceeded")
     length = cast_expr(apply(np.maximum, count, 0.0), types.I64)
     shape = (Dim(length, origins_of(operands)),)
     element = types.from_dtype(asked)
     # NumPy casts the first two numbers, and goes on with their difference.
-    low, second = cast_expr(first, element), cast_expr(first + by, element)
+    low, second = (cast_expr(in_type(as_operand(each), common, ()), element) for each in (begin, begin + by))
     return Traced(stretched(low, shape) + cast_expr(counted(length), element) * stretched(second - low, shape))
 
 

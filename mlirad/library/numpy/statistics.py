@@ -205,7 +205,8 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool = False, 
 
 @spells("numpy.histogram_bin_edges")
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
-    del weights  # which the rules for the number of bins refuse
+    if weights is not None and np.shape(weights) != np.shape(a):
+        raise ValueError("weights should have the same shape as a.")
     x = np.ravel(a)
     x = x.astype(np.uint8) if x.dtype == bool else x
     if np.ndim(bins) > 1:
@@ -281,6 +282,8 @@ def _counted_in_cells(columns: Any, bins: Any, ends: Any, density: Any, weights:
     edges = [_edges(column, each, own) for column, each, own in zip(columns, each_bins, each_ends, strict=True)]
     shape = tuple([len(each) - 1 for each in edges])
     held: Any = np.ones(columns[0].shape) if weights is None else np.asarray(weights, np.float64)
+    if held.shape != columns[0].shape:
+        raise ValueError("The weights and list don't have the same length.")
     places = []
     for column, each in zip(columns, edges, strict=True):
         numbers = column.astype(np.result_type(column, each))

@@ -196,7 +196,11 @@ def test_derivatives_of_programs(f: Callable[..., Any]) -> None:
         (lambda x: x.sort(1), ValueError, "axis 1 is out of bounds"),
         (lambda x: x.sort(None), TypeError, "'NoneType' object cannot be interpreted as an integer"),
         (lambda x: np.sort(x, kind="stable", stable=True), ValueError, "can't be provided at the same time"),
-        (lambda x: np.argsort(x, kind="heapsort"), mlirad.CompileError, r"np.argsort\(kind='heapsort'\) is not compiled"),
+        (
+            lambda x: np.argsort(x, kind="heapsort"),
+            mlirad.CompileError,
+            r"np.argsort\(kind='heapsort'\) is not compiled",
+        ),
         (lambda x: np.sort(x, order="f"), mlirad.CompileError, r"np.sort\(order=\) is not supported"),
         (lambda x: x.sort(order="f"), mlirad.CompileError, r"ndarray.sort\(order=\) is not supported"),
         (lambda x: np.sort(x, kind=3), mlirad.CompileError, r"np.sort\(kind=3\) is not compiled"),
