@@ -1,4 +1,4 @@
-"""Elements at places that arrays of integers name: taken, along an axis, on a mesh."""
+"""Elements at places that arrays of integers name: taken, along an axis, on a mesh; elements repeated."""
 
 from __future__ import annotations
 
@@ -63,3 +63,67 @@ def ix_(*args: Any) -> Any:
             along = np.nonzero(along)[0]
         meshed.append(along.reshape((1,) * k + (along.size,) + (1,) * (len(args) - k - 1)))
     return tuple(meshed)
+
+
+@spells("numpy.repeat", method="repeat")
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    require_axis(axis)
+    x = np.ravel(a) if axis is None else np.atleast_1d(a)
+    place = 0 if axis is None else normalize_axis_index(axis, x.ndim)
+    size = x.shape[place]
+    if np.ndim(repeats) > 0:
+        return x[(slice(None),) * place + (_places(np.asarray(repeats), size),)].copy()
+    count = int(repeats) if isinstance(repeats, (bool, float)) else repeats
+    if size == 0:
+        count = 0
+    elif count < 0:
+        raise ValueError("repeats may not contain negative values.")
+    wide = np.broadcast_to(np.expand_dims(x, place + 1), (*x.shape[: place + 1], count, *x.shape[place + 1 :]))
+    return np.reshape(wide, (*x.shape[:place], size * count, *x.shape[place + 1 :])).copy()
+
+
+def _places(counts: Any, size: int) -> Any:
+    """Which element stands at each place, if each stands there so many times."""
+    if counts.dtype.kind not in "biu":
+        raise TypeError(f"Cannot cast array data from {counts.dtype!r} to dtype('int64') according to the rule 'safe'")
+    if counts.ndim > 1:
+        raise ValueError("object too deep for desired array")
+    if np.any(counts < 0):
+        raise ValueError("repeats may not contain negative values.")
+    if counts.size != size and counts.size != 1:
+        raise ValueError(f"operands could not be broadcast together with shape ({size},) ({counts.size},)")
+    each = np.broadcast_to(counts, (size,))
+    places, end = np.empty(np.sum(each), np.int64), 0
+    for k in range(size):
+        places[end : end + each[k]] = k
+        end += each[k]
+    return places
+
+
+@spells("numpy.tile")
+def tile(A: Any, reps: Any) -> Any:
+    x = np.asarray(A)
+    counts = (reps,) if np.ndim(reps) == 0 else tuple(reps)
+    rank = max(x.ndim, len(counts))
+    counts = (1,) * (rank - len(counts)) + counts
+    if not [count for count in counts if count != 1]:
+        return np.array(x, ndmin=rank)
+    own = (1,) * (rank - x.ndim) + x.shape
+    pairs = range(rank)
+    apart = np.reshape(x, [size for k in pairs for size in (1, own[k])])
+    wide = np.broadcast_to(apart, [size for k in pairs for size in (counts[k], own[k])])
+    return np.reshape(wide, [counts[k] * own[k] for k in pairs]).copy()
+
+
+@spells("numpy.resize")
+def resize(a: Any, new_shape: Any) -> Any:
+    x = np.ravel(a)
+    shape = (new_shape,) if np.ndim(new_shape) == 0 else new_shape
+    total = 1
+    for size in shape:
+        total *= size
+        if size < 0:
+            raise ValueError("all elements of `new_shape` must be non-negative")
+    if len(x) == 0 or total == 0:
+        return np.zeros(shape, x.dtype)
+    return np.reshape(np.tile(x, -(-total // len(x)))[:total], shape)

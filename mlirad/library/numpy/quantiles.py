@@ -178,6 +178,8 @@ def _weighted(x: Any, lines: Any, shares: Any, axis: Any, method: str, weights: 
     factors = np.broadcast_to(weights_of(np.asarray(weights), x, axes), x.shape)
     if np.any(factors < 0):
         raise ValueError("Weights must be non-negative.")
+    if len(lines) == 0:
+        raise IndexError("index -1 is out of bounds for axis 0 with size 0")
     numbers = np.reshape(lines, (len(lines), -1))
     order = np.argsort(numbers, 0, stable=True)
     ordered = np.take_along_axis(numbers, order, 0)

@@ -25,8 +25,9 @@ from mlirad.testing.interpreted import Interpreted
 REFUSED = {
     r"^np\.(s_|index_exp)": "slices as results",
     r"np\.r_\['": "strings that say how to concatenate",
-    r"overwrite_input": "arrays whose contents do not matter afterwards",
-    r"np\.unique\(a, axis=0\)": "rows in order",
+    r"np\.isin\(element, (test_set|list\(test_set)": "sets as arrays",
+    r"np\.testing": "tests",
+    r"np\.trim_zeros\(b": "zeros at the ends of several axes",
     r"bins='auto'": "rules for the number of bins, which depends on data",
     r"pad_with": "a function as the mode of np.pad",
     r"np\.random": "random numbers",
@@ -35,7 +36,6 @@ REFUSED = {
     r"np\.polyder\(p, |np\.poly1d": "np.poly1d",
     r"\.view\(": "arrays read in another dtype",
     r"np\.linalg\.det": "linear algebra",
-    r"np\.(gcd|lcm)\.reduce": "reductions by divisors",
 }
 
 
@@ -120,6 +120,9 @@ def test_examples(name: str, source: str, functions: str, space: dict[str, Any],
         assert reason is not None, f"{source}: {found}"
         pytest.skip(reason)
     assert reason is None, "it is compiled: take it out of REFUSED"
+    if name == "numpy.unique_values":  # in no certain order
+        found, wanted = np.sort(found), np.sort(wanted)
     require_same(found, wanted)
-    for one, other in zip(ours, own, strict=True):
-        require_same(one, other)
+    if "overwrite_input" not in source:  # which leaves it open what is in the array afterwards
+        for one, other in zip(ours, own, strict=True):
+            require_same(one, other)

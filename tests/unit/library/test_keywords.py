@@ -106,7 +106,7 @@ BY_KIND: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: np.stack([a, a], -1, dtype=np.float32),
         lambda a: np.stack([a, a], dtype=np.int8, casting="equiv"),
         lambda a: np.concatenate((a, a), axis=None, dtype=np.int16),
-        lambda a: np.repeat(a, range(a.shape[1]), axis=1),
+        lambda a: np.repeat(a, np.arange(a.shape[1]), axis=1),
         lambda a: np.repeat(a, [1, 2]),
         lambda a: np.diff(a, prepend=0),
         lambda a: np.diff(a, axis=0, prepend=a[:1], append=[[1]]),
