@@ -167,6 +167,11 @@ def array(x: Any, dtype: Any = None, copy: Any = None, order: Any = "K", ndmin: 
     return made
 
 
+@compiles(np.ascontiguousarray, is_row_major=True)
+def contiguous(a: Any, dtype: Any = None) -> Traced:
+    return array(a, dtype, ndmin=1)
+
+
 def as_array(x: Any, dtype: Any = None) -> Traced:
     """A value as an array: 0-d, if it was a number."""
     value = as_operand(x)

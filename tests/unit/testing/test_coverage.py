@@ -110,6 +110,10 @@ FOUND = [
     Call("np.logical_and.accumulate(x, dtype=np.int32)", {"x": X > 0.3}),
     Call("np.logaddexp.accumulate(x, dtype=np.int32)", {"x": X[:0]}),
     Call("np.maximum.accumulate(x, dtype='f4')", {"x": X}),
+    Call("np.ascontiguousarray(x.T, dtype=np.float32)", {"x": X}),
+    Call("np.quantile(x, 1, axis=0)", {"x": np.array([[3, 1], [2, 4]], np.int8)}),
+    Call("np.quantile(x, [0, 1], axis=0)", {"x": X}),
+    Call("np.percentile(x, 100, axis=0)", {"x": np.array([[3, 1], [2, 4]], np.int8)}),
     Call("np.nanstd(x)", {"x": ONE}),
     Call("np.nanstd(x, 0)", {"x": np.array([[np.nan, 1.5], [0.5, 0.25]])}),
 ]
