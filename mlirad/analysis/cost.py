@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache
 from math import inf, prod
 
-from xdsl.dialects import arith, func, memref
+from xdsl.dialects import arith, func, math, memref
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, MemRefType
 from xdsl.dialects.linalg.ops import FillOp, IndexOp, YieldOp
 from xdsl.ir import Block, Operation
@@ -81,8 +81,8 @@ def is_bounded(op: func.CallOp) -> bool:
 
 @cache
 def _of_upstream() -> dict[type[Operation], int]:
-    """What upstream ops cost that are an op of mlirad by themselves, and the remainder, which none is."""
-    found: dict[type[Operation], int] = {RemfOp: 30}
+    """What upstream ops cost that are an op of mlirad by themselves; remainders and powers of integers are none."""
+    found: dict[type[Operation], int] = {RemfOp: 30, math.IPowIOp: 30}
     for kind in Nd.operations:
         if issubclass(kind, UnaryOp | BinaryOp) and kind.memory.cost > 1 and not issubclass(kind, FormulaOp):
             body = _body(kind, 1 if issubclass(kind, UnaryOp) else 2)

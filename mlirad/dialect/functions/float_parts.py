@@ -67,7 +67,7 @@ class ExponentOp(UnaryOp):
         return choose(is_number, exponent, number(0.0, x.type))
 
 
-@op(cost=10)
+@op(cost=30)
 class ScaleOp(BinaryOp):
     """x * 2**n for an integer n, a float. Only the last of three multiplications is rounded.
 

@@ -157,7 +157,7 @@ def polygamma_formula(x: Real, order: int) -> Real:
     return positive.where(x < 0.0, reflected).where(x.equals(0.0), -1.0 / x if order == 0 else at_poles)
 
 
-@op(primitives.gamma, pymath.gamma, cost=150)
+@op(primitives.gamma, pymath.gamma, cost=300)
 class GammaOp(FormulaOp):
     """The gamma function; its derivative is gamma(x) psi(x)."""
 
@@ -170,7 +170,7 @@ class GammaOp(FormulaOp):
         return gamma_formula(x)
 
 
-@op(primitives.lgamma, pymath.lgamma, cost=120, singular=True)
+@op(primitives.lgamma, pymath.lgamma, cost=350, singular=True)
 class LgammaOp(FormulaOp):
     """log |gamma(x)|; its derivative is psi(x)."""
 

@@ -143,7 +143,7 @@ class IntegerPowerOp(BitsOp):
         return choose(is_odd, scalar_op(arith.MuliOp, square, x), square)
 
 
-@op(np.bitwise_count, cost=2)
+@op(np.bitwise_count, cost=4)
 class BitCountOp(UnaryOp):
     """How many bits of |x| are 1, a uint8. It has no derivative."""
 

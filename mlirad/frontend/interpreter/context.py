@@ -33,7 +33,7 @@ from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, Traced
 from mlirad.frontend.values.values import Alternative, Closure, Entry, Object, Ref, Value
 from mlirad.frontend.values.views import View
-from mlirad.library.spells import is_in_library
+from mlirad.library.spells import is_hidden
 from mlirad.location import SourceLocation
 
 Arguments = Sequence[Value]
@@ -53,8 +53,7 @@ class _At:
         context = self.context
         self.before = context.location
         source = context.active[-1].source
-        # What a builtin does in builtin.py happens, for the user, where it is called.
-        if self.before is None or not is_in_library(source.filename):
+        if self.before is None or not is_hidden(source.filename):
             context.location = source.location(self.node)
         self.saved = swap_location(context.location)
 

@@ -61,7 +61,7 @@ def test_the_recipe_for_an_op() -> None:
 def test_the_recipe_for_a_numpy_function() -> None:
     """It shows a function of the library, as it is there."""
     (code,) = code_blocks("NumPy function")
-    assert any(code in path.read_text() for path in (ROOT / "mlirad" / "library").glob("*.py"))
+    assert any(code in path.read_text() for path in (ROOT / "mlirad" / "library").rglob("*.py"))
 
 
 def test_the_recipe_for_a_pass(copy: Path) -> None:

@@ -304,10 +304,10 @@ def _made_inside(state: State, values: Sequence[Value], contents: Sequence[Expr]
     return tuple(found)
 
 
-def only_arrays_change(before: State, after: State) -> bool:
-    """Whether what the names of a state stand for, but for the contents of arrays, is in another one what it was."""
+def is_unchanged(before: State, after: State, *, with_contents: bool = True) -> bool:
+    """Whether what the names of a state stand for is in another one what it was; arrays with or without contents."""
     names = State(before.frames, before.heap, before.store), State(after.frames, after.heap, after.store)
-    return _Comparison(*names, with_contents=False).is_pure
+    return _Comparison(*names, with_contents=with_contents).is_pure
 
 
 class _Comparison:

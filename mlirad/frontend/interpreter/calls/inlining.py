@@ -19,7 +19,7 @@ from mlirad.frontend.program import libraries
 from mlirad.frontend.program.source import FunctionNode, Source, source_of
 from mlirad.frontend.values.poison import Unresolved
 from mlirad.frontend.values.values import Closure, Entry, Tuple, Value
-from mlirad.library.spells import is_in_library
+from mlirad.library.spells import is_hidden, is_in_library
 
 
 def inline_function(context: Context, function: FunctionType, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
@@ -62,7 +62,7 @@ def inline(
             iteration.require_no_generator(context, value)
     bound = dict(sorted(bound_arguments(context, node.args, name, args, kwargs, default).items()))
     state, block = context.state.fork(), context.current_block
-    caller = context.location if context.active and not is_in_library(source.filename) else None
+    caller = context.location if context.active and not is_hidden(source.filename) else None
     is_users = not libraries.is_of_library(source.function)
     is_asked_by_user = not context.active or not libraries.is_of_library(context.frame.source.function)
     try:

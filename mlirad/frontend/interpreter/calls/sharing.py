@@ -30,7 +30,7 @@ from mlirad.dialect.core.op import NdOp
 from mlirad.errors import CompileError
 from mlirad.frontend.interpreter import attempts
 from mlirad.frontend.interpreter.calls import recursion
-from mlirad.frontend.interpreter.calls.call_changes import only_arrays_change
+from mlirad.frontend.interpreter.calls.call_changes import is_unchanged
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.call_state import Ended, Seen
 from mlirad.frontend.join.recursions import Recursion, Site
@@ -170,8 +170,8 @@ def _shared(context: Context, site: Site, traced: frozenset[str]) -> Value:
     try:
         made.ended = recursion.pass_over(context, site, seen, block)
         made.writes_copies = context.writes_copies
-        is_unchanged = only_arrays_change(seen.entered(block.args), context.state)
-        if not (is_unchanged and _overwrites_enough(seen, made.ended) and _may_stand_alone(site, block)):
+        is_same = is_unchanged(seen.entered(block.args), context.state, with_contents=False)
+        if not (is_same and _overwrites_enough(seen, made.ended) and _may_stand_alone(site, block)):
             raise _NotShared
         if traced and _is_slower(block, {arg for arg in block.args if not types.is_tensor(arg.type)}):
             raise _NotShared
