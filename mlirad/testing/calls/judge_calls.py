@@ -171,7 +171,15 @@ def _differences(loss: Loss, direction: Mapping[str, Any]) -> tuple[tuple[float,
     seconds = [(float(at(h)) - 2 * float(here) + float(at(-h))) / h**2 for h in steps]
     if is_rounded:
         seconds = [np.nan, np.nan]
+    if _has_halves(packed.plain_outcome(loss.call)):  # whose steps are larger than those of the differences
+        firsts = seconds = [np.nan, np.nan]
     return (firsts[0], abs(firsts[0] - firsts[1]) + bend), (seconds[0], abs(seconds[0] - seconds[1]))
+
+
+def _has_halves(value: Any) -> bool:
+    if isinstance(value, tuple | list):
+        return any(map(_has_halves, value))
+    return getattr(value, "dtype", None) == np.float16
 
 
 def _like(moved: Any, value: Any) -> Any:
