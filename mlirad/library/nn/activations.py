@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.library.primitives import erfc
+
 
 def relu(x: Any) -> Any:
     """max(x, 0); its derivative at 0 is 0."""
@@ -37,9 +39,13 @@ def softplus(x: Any) -> Any:
     return np.logaddexp(x, 0)
 
 
-def gelu(x: Any) -> Any:
-    """x times the probability that a normal variable is less, by its approximation with tanh (Hendrycks, Gimpel)."""
+def gelu(x: Any, approximate: str = "none") -> Any:
+    """x times the probability that a normal variable is less. approximate: "none", or "tanh" (Hendrycks and Gimpel)."""
+    if approximate not in ("none", "tanh"):
+        raise ValueError(f'approximate is "none" or "tanh", not {approximate!r}')
     x = np.asarray(x)
+    if approximate == "none":
+        return 0.5 * x * erfc(x * -0.7071067811865476)
     return 0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
 
 
