@@ -88,7 +88,6 @@ FUNCTIONS: dict[str, str] = {
     "numpy.kron": "numpy.products:kron",
     "numpy.lcm": "numpy.divisors:lcm",
     "numpy.lexsort": "numpy.sorting:lexsort",
-    "numpy.lib.stride_tricks.sliding_window_view": "numpy.grids:sliding_window_view",
     "numpy.logspace": "numpy.grids:logspace",
     "numpy.mask_indices": "numpy.matrices:mask_indices",
     "numpy.matvec": "numpy.products:matvec",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+from numpy.lib.array_utils import normalize_axis_index
 
 from mlirad.library.spells import spells
 
@@ -225,39 +225,6 @@ def _line(part: Any) -> Any:
     if isinstance(step, complex):
         return np.linspace(start, part.stop, int(abs(step)))
     return np.arange(start, part.stop, step)
-
-
-@spells("numpy.lib.stride_tricks.sliding_window_view")
-def sliding_window_view(x: Any, window_shape: Any, axis: Any = None, *, writeable: bool = False) -> Any:
-    """Not a view, but a copy that cannot be written."""
-    if writeable:
-        raise NotImplementedError("windows that may be written are not compiled", "write in the array itself")
-    found = np.asarray(x)
-    sizes = tuple(window_shape) if np.ndim(window_shape) > 0 else (window_shape,)
-    for size in sizes:
-        if size < 0:
-            raise ValueError("`window_shape` cannot contain negative values")
-    if axis is None:
-        axes = tuple(range(found.ndim))
-        if len(sizes) != len(axes):
-            raise ValueError(
-                f"Since axis is None, must provide window_shape for all dimensions of `x`; got {len(sizes)} "
-                f"window_shape elements and `x.ndim` is {found.ndim}."
-            )
-    else:
-        axes = normalize_axis_tuple(axis, found.ndim, allow_duplicate=True)
-        if len(sizes) != len(axes):
-            raise ValueError(
-                f"Must provide matching length window_shape and axis; got {len(sizes)} window_shape elements and "
-                f"{len(axes)} axes elements."
-            )
-    for place, size in zip(axes, sizes, strict=True):
-        count = found.shape[place] - size + 1
-        if count <= 0:
-            raise ValueError("window shape cannot be larger than input array shape")
-        index = np.arange(count)[:, None] + np.arange(size)
-        found = np.moveaxis(np.take(found, index, place), place + 1, -1)
-    return np.broadcast_to(found, found.shape)
 
 
 # --- windows: weights that fall towards both ends ---
