@@ -541,7 +541,7 @@ def with_statement(x):
 
 def try_statement(x):
     try:
-        return x[0]
+        return x[int(x[0])]
     except IndexError:
         return 0.0
 

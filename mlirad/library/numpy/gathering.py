@@ -72,7 +72,13 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     place = 0 if axis is None else normalize_axis_index(axis, x.ndim)
     size = x.shape[place]
     if np.ndim(repeats) > 0:
-        return x[(slice(None),) * place + (_places(np.asarray(repeats), size),)].copy()
+        counts = np.asarray(repeats)
+        is_safe = counts.dtype.kind in "bi" or (counts.dtype.kind == "u" and counts.dtype.itemsize < 8)
+        if isinstance(repeats, np.ndarray) and not is_safe:
+            raise TypeError(
+                f"Cannot cast array data from {counts.dtype!r} to dtype('int64') according to the rule 'safe'"
+            )
+        return x[(slice(None),) * place + (_places(counts.astype(np.int64), size),)].copy()
     count = int(repeats) if isinstance(repeats, (bool, float)) else repeats
     if size == 0:
         count = 0
@@ -84,8 +90,6 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
 
 def _places(counts: Any, size: int) -> Any:
     """Which element stands at each place, if each stands there so many times."""
-    if counts.dtype.kind not in "biu":
-        raise TypeError(f"Cannot cast array data from {counts.dtype!r} to dtype('int64') according to the rule 'safe'")
     if counts.ndim > 1:
         raise ValueError("object too deep for desired array")
     if np.any(counts < 0):

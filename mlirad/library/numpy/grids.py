@@ -62,6 +62,8 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
         index = np.asarray(multi_index[axis])
         if index.dtype.kind not in "iu":
             raise TypeError("only int indices permitted")
+        if how not in ("raise", "wrap", "clip"):
+            raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {how!r})")
         if how == "wrap":
             index = index % size
         elif how == "clip":

@@ -165,7 +165,8 @@ def _of_numbers(x: Any, shares: Any, is_weak: bool, axis: Any, method: str) -> A
         part = _part(place, before, method)
         low = np.take_along_axis(ordered, np.maximum(before, 0), 0)
         high = np.take_along_axis(ordered, np.maximum(after, 0), 0)
-        found = _between(low, high, part.astype(x.dtype) if is_weak else part)
+        dtype = shares.dtype if shares.dtype.kind == "f" else part.dtype
+        found = _between(low, high, part.astype(x.dtype if is_weak else dtype))
     found = np.where(count == 0, np.asarray(np.nan, found.dtype), found)
     return np.reshape(found, shares.shape + lines.shape[1:])[()]
 

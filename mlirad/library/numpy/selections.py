@@ -196,7 +196,7 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
         raise IndexError(f"index {wrong} is out of bounds for axis 0 with size {a.size}")
     else:
         index = np.where(index < 0, index + a.size, index)
-    given = values[0] if values.size == 1 else np.resize(values, index.size)
+    given = v if np.ndim(v) == 0 else values[0] if values.size == 1 else np.resize(values, index.size)
     if a.ndim == 1:
         a[index] = given
     else:

@@ -79,7 +79,7 @@ def xlog1py(x: Any, y: Any, /) -> Any:
 @spells("scipy.special.entr")
 def entr(x: Any, /) -> Any:
     """-x log x; 0 of 0, and -inf below it."""
-    x = floats(x)
+    x = floats(x, narrow=True)
     inside = np.where(x > 0.0, x, 1.0)
     return np.where(x > 0.0, -inside * np.log(inside), np.where(x < 0.0, -np.inf, x))[()]
 

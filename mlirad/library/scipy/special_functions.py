@@ -13,11 +13,23 @@ from mlirad.library.spells import spells
 _ROOT_HALF = math.sqrt(0.5)
 
 
-def floats(*values: Any) -> Any:
-    """The arguments in the dtype that SciPy computes in: float32 if all are, else float64."""
-    dtype = np.result_type(*[np.asarray(value).dtype for value in values], 0.5)
-    found = [np.asarray(value, dtype=dtype) for value in values]
+def floats(*values: Any, narrow: bool = False) -> Any:
+    """The arguments in the dtype that SciPy computes in: float32 if all are, else float64. Python's numbers follow.
+
+    narrow: float32 also if float32 holds them all, which is what functions do whose loop of float32 is the first.
+    """
+    dtypes = [np.asarray(value).dtype for value in values if not _is_weak(value)]
+    is_narrow = len(dtypes) > 0 and all(each == np.float32 or (narrow and _is_small(each)) for each in dtypes)
+    found = [np.asarray(value, dtype=np.float32 if is_narrow else np.float64) for value in values]
     return found[0] if len(values) == 1 else found
+
+
+def _is_weak(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, (bool, np.generic))
+
+
+def _is_small(dtype: Any) -> bool:
+    return dtype.kind == "b" or dtype.itemsize <= 2
 
 
 def wide(x: Any) -> Any:
@@ -41,12 +53,12 @@ def erfcx(x: Any, /) -> Any:
 
 @spells("scipy.special.erfinv")
 def erfinv(y: Any, /) -> Any:
-    return primitives.erfinv(floats(y))
+    return primitives.erfinv(floats(y, narrow=True))
 
 
 @spells("scipy.special.erfcinv")
 def erfcinv(y: Any, /) -> Any:
-    return primitives.erfcinv(floats(y))
+    return primitives.erfcinv(floats(y, narrow=True))
 
 
 @spells("scipy.special.ndtr")
@@ -68,7 +80,7 @@ def log_ndtr(x: Any, /) -> Any:
 
 @spells("scipy.special.ndtri")
 def ndtri(y: Any, /) -> Any:
-    y = floats(y)
+    y = floats(y, narrow=True)
     return (-math.sqrt(2.0) * primitives.erfcinv(2.0 * wide(y))).astype(y.dtype)
 
 

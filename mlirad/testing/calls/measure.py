@@ -144,10 +144,12 @@ def main() -> int:
     arguments.add_argument(
         "--log", type=Path, default=Path("build/coverage.jsonl"), help="where it goes on after a break"
     )
-    arguments.add_argument("--refused", action="store_true", help="only what is not compiled in the table as it is")
+    arguments.add_argument("--refused", action="store_true", help="only what is refused or wrong in the table as it is")
     given = arguments.parse_args()
     if given.refused:
-        known = [(name, row) for name, row in coverage.rows().items() if coverage.is_compiled(row)]
+        known = [
+            (name, row) for name, row in coverage.rows().items() if coverage.is_compiled(row) and "wrong" not in row
+        ]
         _write(given.log, known)
     if not coverage.PLACE.exists():  # refusals ask it for hints
         coverage.PLACE.write_text(as_json({"apart": {}, "their own": {}, "groups": {}}))

@@ -45,7 +45,8 @@ np.hsplit(x, 2) | np.vsplit(s, 3) | np.dsplit(t, 2) | np.unpackbits(np.packbits(
 np.require(x) | np.iterable(x) | np.arccosh(x + 1) | np.acosh(x + 1) | np.ldexp(x, j) | np.matmul(s, s)
 np.dot(x, v[:4]) | np.vecdot(x, y) | np.matvec(s, v[:3]) | np.vecmat(v[:3], s) | np.outer(v, w) | np.inner(x, y)
 np.vdot(x, y) | np.convolve(v, w) | np.correlate(v, w) | np.gradient(v) | np.trapezoid(v) | np.unwrap(v * 9)
-np.cov(x) | np.ediff1d(v) | np.partition(v, 2)[2] | np.argpartition(v, 2) | np.diag(v) | np.diagflat(v) | np.diagonal(s)
+np.cov(x) | np.ediff1d(v) | np.partition(v, 2)[2] | v[np.argpartition(v, 2)[2]] | np.diag(v) | np.diagflat(v)
+np.diagonal(s) | np.sort(np.unique_values(x))
 np.trace(s) | np.logical_and(x > 0.5, m) | np.logical_or(x > 0.5, m) | np.logical_xor(x > 0.5, m) | np.logical_not(m)
 np.cumulative_sum(v) | np.cumulative_prod(v) | np.bitwise_and(j, 3) | np.bitwise_or(j, 3) | np.bitwise_xor(j, 3)
 np.bitwise_count(j) | np.invert(j) | np.bitwise_not(j) | np.bitwise_invert(j) | np.gcd(j, 4) | np.lcm(j, 4)
@@ -62,7 +63,7 @@ np.min(x, 1) | np.mean(x, 0) | np.sum(x, 0) | np.prod(x, 0) | np.std(x, 0) | np.
 np.c_[x, y] | np.r_[v, a, w] | np.s_[1:3] | np.index_exp[1:3] | np.mgrid[0:2, 0:3] | np.ogrid[0:2, 0:3]
 np.broadcast(x, y[0]).shape | np.finfo(x.dtype).eps | np.iinfo(np.int8).max | [k for k, e in np.ndenumerate(x)]
 [k for k in np.ndindex(2, 3)] | [e * 1 for e in np.nditer(x)] | np.poly1d(v)(x) | np.vectorize(lambda e: e + 1)(x)
-x.argpartition(2) | x.astype(np.float32) | x.byteswap() | (j % 2).choose((x, y)) | x.clip(0.3, 0.6)
+v[v.argpartition(2)[2]] | x.astype(np.float32) | x.byteswap() | (j % 2).choose((x, y)) | x.clip(0.3, 0.6)
 x.compress(m[0], 1) | x.dot(v[:4]) | (q := x * 2).fill(0.5), q | x.item(2) | (q := x * 2).partition(2), q
 (q := x * 2).put(i, [1, 2]), q | x.repeat(2) | x.reshape(4, 3) | (q := x * 2).resize((4, 3)), q
 v.cumsum().searchsorted(x) | (q := x * 2).sort(), q | x.swapaxes(0, 1) | x.take(i) | s.trace() | s.diagonal()
@@ -169,6 +170,9 @@ _NAMED = {
     "[k for k in np.ndindex": "np.ndindex",
     "[e * 1 for e in np.nditer": "np.nditer",
     "[e for e in x.flat": "x.flat",
+    "v[np.argpartition": "np.argpartition",
+    "v[v.argpartition": "x.argpartition",
+    "np.sort(np.unique_values": "np.unique_values",
     "(j % 2).choose": "x.choose",
     "(q := x * 2).fill": "x.fill",
     "(q := x * 2).partition": "x.partition",

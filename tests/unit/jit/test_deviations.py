@@ -473,6 +473,22 @@ def test_no_warnings() -> None:
         np.testing.assert_array_equal(mlirad.jit(lambda x: 1 / x)(np.zeros(2)), [np.inf, np.inf])
 
 
+@row("`raise ... from error`")
+def test_errors_have_no_cause() -> None:
+    def f(x):
+        try:
+            raise ValueError("a")
+        except ValueError as error:
+            raise KeyError("b") from error
+
+    with pytest.raises(KeyError) as plain:
+        f(1.0)
+    with pytest.raises(KeyError) as compiled:
+        mlirad.jit(f)(1.0)
+    assert isinstance(plain.value.__cause__, ValueError) and isinstance(plain.value.__context__, ValueError)
+    assert compiled.value.__cause__ is None and compiled.value.__context__ is None
+
+
 @row("sums")
 def test_sums_repeat_to_the_bit() -> None:
     x = np.random.default_rng(0).normal(size=1003)
