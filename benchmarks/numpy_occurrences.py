@@ -1,9 +1,9 @@
 """Reads: five corpora of programs. Writes: how many of the NumPy calls that occur in them are compiled. Leaves: 0.
 
 The calls are found in the ast: functions of NumPy under the names that a file imports them by (`autograd.numpy` and
-`jax.numpy` are taken for NumPy), and methods that only arrays have. Whether a function is compiled is decided by
-running its sample: by the table of `mlirad coverage`, and anew where that says no. Of SciPy and scikit-learn, which are
-read where they are installed, those functions count that use NumPy and Python's own modules, and nothing else.
+`jax.numpy` are taken for NumPy), and methods that only arrays have. The table of `mlirad coverage` decides whether a
+function is compiled; where the table says no, its sample is run again. SciPy and scikit-learn are read where they are
+installed: only functions that use nothing but NumPy and Python's own modules count.
 
     python benchmarks/numpy_occurrences.py npbench=DIR autograd=DIR/tests gradbench=DIR
 """

@@ -57,8 +57,8 @@ def main():
     wide = [fixed, gap, moving, gap, 0.5 + 4 * (moving - fixed), gap, 0.5 + 4 * (back - fixed)]
     save("image_registration.png", np.concatenate(wide, axis=1), scale=3)
 
-    # Self-check: the gradient is the difference quotient, and the shift is the one with which the images were made,
-    # but for the error of linear interpolation.
+    # Self-check: the gradient is the difference quotient, and the shift is the one that the images were made with, to
+    # the accuracy of linear interpolation.
     way, at = np.array([0.6, -0.8]), np.array([1.3, -0.4])
     slope = (loss(at + 1e-6 * way, fixed, moving) - loss(at - 1e-6 * way, fixed, moving)) / 2e-6
     exact = np.sum(mlirad.grad(loss)(at, fixed, moving) * way)

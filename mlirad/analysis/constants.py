@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.op import NdOp
-from mlirad.xdsl_support.once_per_type import once
+from mlirad.xdsl_support.once_per_object import once
 
 
 def number_of(attribute: Attribute, type: Attribute) -> Any:

@@ -17,7 +17,7 @@ from mlirad.analysis.constants import constant_int
 from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.intervals import HIGHEST, LOWEST, UNKNOWN, Integer, Interval, LinearForm, Values
 from mlirad.dialect.core.op import NdOp
-from mlirad.xdsl_support.once_per_type import once
+from mlirad.xdsl_support.once_per_object import once
 
 _OF_ARITH: dict[type[Operation], Callable[..., Integer]] = {
     arith.AddiOp: intervals.total,

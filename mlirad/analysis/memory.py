@@ -18,7 +18,7 @@ from xdsl.dialects.linalg.ops import GenericOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue, Use
 
 from mlirad.dialect.core.op import NdOp
-from mlirad.xdsl_support.once_per_type import once
+from mlirad.xdsl_support.once_per_object import once
 from mlirad.xdsl_support.traversal import ops_of
 
 # Results that look at their first operand's memory, unless they are made a copy.

@@ -17,9 +17,9 @@ from mlirad.dialect.ops.elementwise import ElementwiseOp
 
 
 def elements_written(value: SSAValue, start: SSAValue) -> float:
-    """How many elements are certainly written from the array `start` to `value`, which is what has become of it.
+    """How many elements are certainly written between the array `start` and its later version `value`.
 
-    What is written twice counts twice. Infinity where each element is computed anew; 0 of what is not known.
+    An element that is written twice counts twice. Infinity if every element is computed again; 0 if nothing is known.
     """
     count = 0.0
     while value is not start:

@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from mlirad.analysis import cost
 from mlirad.lowering.loop_builder import INDEX, NO_OVERFLOW_FLAGS, LoopBuilder, vector_of
-from mlirad.xdsl_support.once_per_type import once
+from mlirad.xdsl_support.once_per_object import once
 
 TRAPPING = (
     arith.DivSIOp,

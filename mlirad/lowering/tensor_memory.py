@@ -16,7 +16,7 @@ from mlirad.analysis.memory import NATIVE
 from mlirad.dialect.core import types
 from mlirad.dialect.core.upstream import is_thin
 from mlirad.errors import CompileError
-from mlirad.xdsl_support.once_per_type import once
+from mlirad.xdsl_support.once_per_object import once
 
 Slice = tensor.ExtractSliceOp | tensor.InsertSliceOp
 

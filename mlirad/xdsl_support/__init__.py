@@ -11,7 +11,7 @@ What xDSL 0.74 lacks, by file; with the thread of xdslproject/xdsl where one is 
 * `traversal.py`: walks of the IR that are fast, and safe while a pass changes what it walks over.
 * `fast_accessors.py`: fast reading of operands and results by name; verification once for all ops that are alike.
 * `plain_instance_checks.py`: `isinstance` of values, attributes and ops without the search for virtual subclasses.
-* `once_per_type.py`: a place on an immutable attribute for what has been computed of it.
+* `once_per_object.py`: a place on an object that no longer changes for what has been computed of it.
 * `verify.py`: a check of dominance (#1033 and #4023, both open), and of the regions of `scf.if` and `scf.while`.
 * `parser.py`: the place in the text of each op without `loc(...)` (#815, open), errors with a place, and strings in
   linear time.

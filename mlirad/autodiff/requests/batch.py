@@ -3,9 +3,9 @@
 Reads: a function, and which of its arguments have lanes. Writes: a private function of the same ops on stacked values,
 if all its ops have such a form. Leaves: the function. What is the same in all lanes is computed once.
 
-A lane does not see the others, and they run in no order: so there is no check in it that lanes fail or pass for
-themselves. Of a branch that each lane takes for itself both sides are computed, if they are straight. Loops over single
-elements, and large lanes, stay in one lane: they have less to gain from vectors than to lose from memory.
+Lanes do not see one another and run in no order, so a function with a check that may fail in one lane only has no such
+form. Where lanes take a branch differently, both sides are computed, if they are straight. Loops over single elements
+and large lanes run one lane after the other: they would lose more in memory than they gain from vectors.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def all_at_once(
     wrt: Sequence[int],
     has_own_trips: bool = False,
 ) -> func.FuncOp | None:
-    """A private function of `inputs`, of which those numbered `wrt` have lanes; None where it goes lane by lane.
+    """A private function of `inputs`; those numbered `wrt` have lanes. None if the lanes must run one by one.
 
     has_own_trips: a `while` may make other trips in each lane: it runs until the last one is done.
     """
@@ -202,7 +202,7 @@ class _Batch:
         return True
 
     def _both_sides(self, op: scf.IfOp) -> bool:
-        """A branch that each lane takes for itself: both sides, of which it takes one."""
+        """A branch that lanes take differently: both sides are computed, and each lane selects its own."""
         sides: list[list[Expr]] = []
         for region in op.regions:
             if region.blocks:

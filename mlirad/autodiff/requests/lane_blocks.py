@@ -29,7 +29,7 @@ BLOCK = 128
 def block_by_block(
     module: ModuleOp, callee: func.FuncOp, inputs: Sequence[Attribute], wrt: Sequence[int]
 ) -> func.FuncOp | None:
-    """A private function of `inputs`, of which those numbered `wrt` have lanes; None where it goes lane by lane."""
+    """A private function of `inputs`; those numbered `wrt` have lanes. None if the lanes must run one by one."""
     if types.shape(inputs[wrt[0]])[0] < BLOCK:  # an unknown number, too
         return None
     own = callee.function_type.inputs.data

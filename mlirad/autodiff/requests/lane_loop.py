@@ -20,7 +20,7 @@ from mlirad.dialect.ops.stacked import lane_of, number_of_lanes, with_lane, zero
 
 
 def lane_by_lane(module: ModuleOp, callee: func.FuncOp, inputs: Sequence[Attribute], wrt: Sequence[int]) -> func.FuncOp:
-    """A private function of `inputs`, of which those numbered `wrt` have lanes, that calls `callee` for each lane."""
+    """A private function of `inputs` that calls `callee` for each lane. The inputs numbered `wrt` have lanes."""
     outputs = callee.function_type.outputs.data
     body = Block(arg_types=inputs)
     if not callee.is_declaration:

@@ -125,7 +125,7 @@ class NdOp(TypedOp):
 
     @abstractmethod
     def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
-        """The cotangents of the operands, given those of the results, of which at least one is not None."""
+        """The cotangents of the operands, for cotangents of the results; at least one is not None."""
 
     @abstractmethod
     def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:

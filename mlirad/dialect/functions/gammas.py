@@ -65,7 +65,7 @@ def _lgamma_of_positive(x: Real) -> Real:
 
 
 def _reflected(x: Real) -> tuple[Real, Real]:
-    """1 - x where x < 0, else x; and log gamma of the exact 1 - x less that of the rounded one."""
+    """1 - x where x < 0, else x; and log gamma of the exact 1 - x minus log gamma of the rounded 1 - x."""
     rounded = 1.0 - x
     lost = (1.0 - rounded) - x
     slope = rounded.log() - 0.5 / rounded

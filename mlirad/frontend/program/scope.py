@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from mlirad.frontend.program.once_per_node import once
+from mlirad.xdsl_support.once_per_object import once
 
 Names = frozenset[str]
 ScopeNode = ast.FunctionDef | ast.Lambda | ast.ListComp | ast.GeneratorExp | ast.DictComp | ast.SetComp

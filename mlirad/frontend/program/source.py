@@ -20,11 +20,11 @@ from weakref import ReferenceType, ref
 
 from mlirad.errors import FUNCTIONS, UnsupportedSyntaxError
 from mlirad.frontend.program.codes import asserts_in, codes_in, has_rewritten_asserts, meaning, meaning_outside
-from mlirad.frontend.program.once_per_node import once
 from mlirad.frontend.program.private_names import has_private_names, mangle
 from mlirad.frontend.program.scope import nodes_in, parameter_names
 from mlirad.frontend.program.texts import texts_of, why_there_is_none
 from mlirad.location import SourceLocation, remember
+from mlirad.xdsl_support.once_per_object import once
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 

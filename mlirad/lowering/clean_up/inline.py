@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 
 from mlirad.analysis.call_graph import SHARED, calls_in, functions_of, recursive
 from mlirad.lowering.rewriting import erase, replace, splice
-from mlirad.xdsl_support.once_per_type import once
+from mlirad.xdsl_support.once_per_object import once
 from mlirad.xdsl_support.traversal import ops_inside
 
 

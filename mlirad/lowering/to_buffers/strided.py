@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from mlirad.lowering.tensor_memory import Slice
-from mlirad.xdsl_support.once_per_type import once
+from mlirad.xdsl_support.once_per_object import once
 
 Strides = list[int | None]
 Integers = DenseArrayBase[IntegerType]

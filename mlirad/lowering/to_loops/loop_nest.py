@@ -30,7 +30,7 @@ from mlirad.dialect.core.intervals import LinearForm
 from mlirad.dialect.core.types import from_location
 from mlirad.errors import CompileError
 from mlirad.lowering.loop_builder import Index, LoopBuilder
-from mlirad.xdsl_support.once_per_type import once
+from mlirad.xdsl_support.once_per_object import once
 
 Subscript = LinearForm[int]
 """The sum of coefficient * dimension, plus a constant."""

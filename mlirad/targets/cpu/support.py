@@ -22,7 +22,7 @@ from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.types import from_location
 from mlirad.errors import TargetError
 from mlirad.targets.cpu import engine
-from mlirad.xdsl_support.once_per_type import once
+from mlirad.xdsl_support.once_per_object import once
 from mlirad.xdsl_support.traversal import ops_inside
 
 _WIDTHS = (1, 8, 16, 32, 64)

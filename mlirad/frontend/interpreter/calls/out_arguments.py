@@ -57,7 +57,7 @@ def _is_inert(name: str, value: Value) -> bool:
 
 
 def _takes(function: Any, name: str) -> bool:
-    """Whether NumPy's function takes a keyword, as far as its signature tells."""
+    """Whether NumPy's function takes a keyword; one without a signature may take any."""
     if isinstance(function, np.ufunc):
         return name == "subok"
     known = _keywords(function)

@@ -39,7 +39,6 @@ from mlirad.frontend.join.outcomes import Exit
 from mlirad.frontend.join.recursions import Recursion, Site
 from mlirad.frontend.join.steering import Bottom, Recursive
 from mlirad.frontend.join.value_names import name_variable
-from mlirad.frontend.program.once_per_node import once
 from mlirad.frontend.program.scope import always_leaves, scope_of
 from mlirad.frontend.program.source import FunctionNode
 from mlirad.frontend.values.known_facts import scope
@@ -47,6 +46,7 @@ from mlirad.frontend.values.state import State, trim
 from mlirad.frontend.values.traced import NeedStatic, Traced
 from mlirad.frontend.values.values import Closure, Static, Value
 from mlirad.signature import NUMBERS, is_same_static
+from mlirad.xdsl_support.once_per_object import once
 
 # How deep a function is inlined in itself; how deep, and how often, before its static numbers are traced.
 DEPTH, CHAIN, COPIES = 60, 12, 40

@@ -26,11 +26,11 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import answers, visits
 from mlirad.frontend.interpreter.statements import assigning
 from mlirad.frontend.join.list_elements import NumberElement, element_of, leaves
-from mlirad.frontend.program.once_per_node import once
 from mlirad.frontend.values import known_facts
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import NeedStatic, Traced
 from mlirad.frontend.values.values import Entry, Lazy, Object, Static, Tuple, Value, inside
+from mlirad.xdsl_support.once_per_object import once
 
 # Longer lists of numbers are filled by loops.
 MANY = 200

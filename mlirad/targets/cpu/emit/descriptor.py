@@ -15,7 +15,7 @@ from xdsl.ir.affine import AffineMap
 from mlirad.errors import TargetError
 from mlirad.targets.cpu.emit.lines import Lines
 from mlirad.targets.cpu.emit.llvm_types import llvm_type, memory_type
-from mlirad.xdsl_support.once_per_type import once
+from mlirad.xdsl_support.once_per_object import once
 
 INDEX = IndexType()
 

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from mlirad.errors import TargetError
-from mlirad.xdsl_support.once_per_type import once
+from mlirad.xdsl_support.once_per_object import once
 
 _FLOATS: dict[type[Attribute], tuple[str, str, int]] = {
     Float16Type: ("half", "f16", 16),

@@ -10,8 +10,8 @@ import weakref
 import numpy as np
 
 import mlirad
-from mlirad.frontend.program.once_per_node import once
 from mlirad.frontend.program.source import _compiled, _functions, source_of
+from mlirad.xdsl_support.once_per_object import once
 
 TEXT = """
 def program(x):
