@@ -103,11 +103,24 @@ class ReshapeStep:
 
 
 @dataclass(frozen=True)
+class WindowsStep:
+    """The windows of an array: axis r walks along axis `axes[r]` of the base, in steps of `steps[r]`."""
+
+    rank: int
+    axes: tuple[int, ...]
+    steps: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    def numbers(self) -> tuple[int | RunTime, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
 class ViewResult:
     """A view of another array: the steps to it, one after the other."""
 
     base: ArrayResult | ArgumentAlias | CaptureAlias
-    steps: tuple[SliceStep | ReshapeStep, ...]
+    steps: tuple[SliceStep | ReshapeStep | WindowsStep, ...]
     readonly: bool
 
 

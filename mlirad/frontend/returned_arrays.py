@@ -20,6 +20,7 @@ from mlirad.contract.results import (
     SameResult,
     SliceStep,
     ViewResult,
+    WindowsStep,
 )
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, where
@@ -27,7 +28,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.selectors import renumbered
 from mlirad.frontend.values.sizes import Dim, Size, require_known
 from mlirad.frontend.values.values import Alternative, Ref, Value
-from mlirad.frontend.values.views import Affine, New, View
+from mlirad.frontend.values.views import Affine, New, View, Windows
 
 SHAPE_OF_RESULT = "the shape of a result"
 
@@ -123,9 +124,9 @@ class ReturnedArrays:
         return ArrayResult(self._result(self._context.read(array).contents), shape, array.dtype)
 
     def _view_of(self, base: ArrayResult | Caller, view: View) -> Array:
-        if view.is_whole:
+        if view.is_whole and not view.readonly:
             return base
-        steps: list[SliceStep | ReshapeStep] = []
+        steps: list[SliceStep | ReshapeStep | WindowsStep] = []
         below = self._numbers(view.base_shape)
         for step, params, shape in view.chain():
             sizes = self._numbers(shape)
@@ -135,6 +136,9 @@ class ReturnedArrays:
                 repeats = tuple(axis.size if isinstance(axis, New) else sizes[axis] for axis in step.axes)
                 steps.append(SliceStep(starts, sizes, step.strides, axes, repeats))
                 below = repeats
+            elif isinstance(step, Windows):
+                steps.append(WindowsStep(len(step.base), step.axes, step.steps, step.pattern))
+                below = step.pattern
             else:
                 steps.append(ReshapeStep(below, sizes))
                 below = sizes

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.contract.results import ReshapeStep, RunTime, SliceStep, ViewResult
+from mlirad.contract.results import ReshapeStep, RunTime, SliceStep, ViewResult, WindowsStep
 
 
 def view_of(array: np.ndarray, leaf: ViewResult, results: Sequence[Any]) -> np.ndarray:
@@ -20,7 +20,7 @@ def view_of(array: np.ndarray, leaf: ViewResult, results: Sequence[Any]) -> np.n
     view = array
     try:
         for step in steps:
-            view = view.reshape(step.shape, copy=False) if isinstance(step, _Reshape) else _slice(view, step)
+            view = _seen_by(view, step)
     except ValueError:
         # Not each step need be a view, if all of them together are: a diagonal is a slice of all elements in a line.
         view = _by_strides(array, steps)
@@ -28,6 +28,15 @@ def view_of(array: np.ndarray, leaf: ViewResult, results: Sequence[Any]) -> np.n
         view = view.view()
         view.flags.writeable = False
     return view
+
+
+def _seen_by(array: np.ndarray, step: _Step) -> np.ndarray:
+    if isinstance(step, _Slice):
+        return _slice(array, step)
+    if isinstance(step, _Reshape):
+        return array.reshape(step.shape, copy=False)
+    strides = [array.strides[axis] * by for axis, by in zip(step.axes, step.steps, strict=True)]
+    return np.lib.stride_tricks.as_strided(array, step.shape, strides)
 
 
 @dataclass(frozen=True)
@@ -49,10 +58,15 @@ class _Reshape:
     shape: tuple[int, ...]
 
 
-def _with_numbers(step: SliceStep | ReshapeStep, results: Sequence[Any]) -> _Slice | _Reshape:
+_Step = _Slice | _Reshape | WindowsStep
+
+
+def _with_numbers(step: SliceStep | ReshapeStep | WindowsStep, results: Sequence[Any]) -> _Step:
     def known(numbers: Sequence[int | RunTime]) -> tuple[int, ...]:
         return tuple(int(results[number.index]) if isinstance(number, RunTime) else number for number in numbers)
 
+    if isinstance(step, WindowsStep):
+        return step
     if isinstance(step, ReshapeStep):
         return _Reshape(known(step.base), known(step.shape))
     return _Slice(known(step.starts), known(step.sizes), step.strides, step.axes, known(step.repeats))
@@ -78,10 +92,10 @@ def _slice(array: np.ndarray, step: _Slice) -> np.ndarray:
     return part
 
 
-def _by_strides(array: np.ndarray, steps: Sequence[_Slice | _Reshape]) -> np.ndarray:
+def _by_strides(array: np.ndarray, steps: Sequence[_Step]) -> np.ndarray:
     """The view, its strides being the distances of neighbours in memory."""
     last = steps[-1]
-    shape = last.shape if isinstance(last, _Reshape) else last.repeats
+    shape = last.repeats if isinstance(last, _Slice) else last.shape
 
     def place(*index: int) -> tuple[int, ...]:
         for step in reversed(steps):
@@ -98,10 +112,13 @@ def _by_strides(array: np.ndarray, steps: Sequence[_Slice | _Reshape]) -> np.nda
     return np.lib.stride_tricks.as_strided(first, shape, strides)
 
 
-def _below(step: _Slice | _Reshape, index: Sequence[int]) -> tuple[int, ...]:
+def _below(step: _Step, index: Sequence[int]) -> tuple[int, ...]:
     """The index in the base of the element that has `index` in the step's result."""
     if isinstance(step, _Reshape):
         return tuple(map(int, np.unravel_index(np.ravel_multi_index(tuple(index), step.shape), step.base)))
+    if isinstance(step, WindowsStep):
+        walks = list(zip(step.axes, step.steps, index, strict=True))
+        return tuple(sum(by * at for other, by, at in walks if other == axis) for axis in range(step.rank))
     along = dict(zip(step.axes, index, strict=True))
     return tuple(
         start + stride * along.get(axis, 0)

@@ -14,6 +14,7 @@ import numpy as np
 from mlirad.frontend.interpreter import indices, outside_objects, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import declarations
+from mlirad.frontend.program.hidden_state import STRIDES
 from mlirad.frontend.program.hints import did_you_mean
 from mlirad.frontend.values.numpy_strides import is_unknown
 from mlirad.frontend.values.sizes import is_static
@@ -95,7 +96,7 @@ def array_attribute(context: Context, array: Ref, name: str) -> Value:
         refusal = context.refusal(f"an array has no attribute {name!r}", did_you_mean(name, known, ".{}"))
         raise refusal.as_raised(AttributeError)
     if not callable(getattr(np.ndarray, name)):
-        raise context.refusal(f"the array attribute {name!r} is not compiled")
+        raise context.refusal(f"the array attribute {name!r} is not compiled", STRIDES if name == "strides" else None)
     return Bound(array, name)
 
 

@@ -116,7 +116,7 @@ def distinct(array: Ref) -> Ref:
     """The array, with alternatives that have become one view of one cell, at several starts, made one."""
     groups: dict[tuple[int, Any], list[int]] = {}
     for position, alternative in enumerate(array.alternatives):
-        groups.setdefault((alternative.cell, alternative.view.steps), []).append(position)
+        groups.setdefault((alternative.cell, alternative.view.lens), []).append(position)
     if array.selector is None or len(groups) == len(array.alternatives):
         return array
     made: list[Alternative] = []
@@ -131,8 +131,7 @@ def distinct(array: Ref) -> Ref:
         )
         known = all(view.strides == chosen[0].strides for view in chosen)
         strides = chosen[0].strides if known else numpy_strides.unknown_strides(chosen[0].shape)
-        readonly = any(view.readonly for view in chosen)
-        view = dataclasses.replace(chosen[0], params=params, strides=strides, readonly=readonly)
+        view = dataclasses.replace(chosen[0], params=params, strides=strides)
         made.append(Alternative(array.alternatives[positions[0]].cell, view))
     return Ref(tuple(made), None if len(made) == 1 else renumbered(array.selector, numbers))
 

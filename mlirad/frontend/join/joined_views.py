@@ -14,7 +14,7 @@ from mlirad.dialect.core.expr import Expr
 from mlirad.frontend.values import numpy_strides, sizes
 from mlirad.frontend.values.sizes import TRACED
 from mlirad.frontend.values.values import Alternative, Ref, Value, parts_of
-from mlirad.frontend.values.views import WHOLE, Affine, Reshape, Start, View, safe_params
+from mlirad.frontend.values.views import WHOLE, Affine, Start, View, safe_params
 
 
 def one_kind(a: Ref, b: Ref, left: Mapping[int, int], right: Mapping[int, int], in_loop: bool) -> tuple[Ref, Ref]:
@@ -38,7 +38,7 @@ def _alike(x: View, y: View) -> tuple[View, View] | None:
     more than where they start and their sizes."""
     if x.steps == y.steps:
         return x, y
-    if max(len(x.steps), len(y.steps)) > 1 or any(isinstance(step, Reshape) for step in (*x.steps, *y.steps)):
+    if max(len(x.steps), len(y.steps)) > 1 or not all(isinstance(step, Affine) for step in (*x.steps, *y.steps)):
         return None
     first, second = _step(x), _step(y)
     own, others = (list(zip(step.sizes, step.strides, strict=True)) for step in (first, second))

@@ -302,8 +302,8 @@ class Merge:
 
     def array(self, place: Place, a: Ref, b: Ref) -> Ref | Poison:
         """One reference for two: the union of their alternatives."""
-        left = {(self.paired.cells.left[x.cell], x.view.steps): x.view for x in a.alternatives}
-        right = {(self.paired.cells.right[x.cell], x.view.steps): x.view for x in b.alternatives}
+        left = {(self.paired.cells.left[x.cell], x.view.lens): x.view for x in a.alternatives}
+        right = {(self.paired.cells.right[x.cell], x.view.lens): x.view for x in b.alternatives}
         if len(left) < len(a.alternatives) or len(right) < len(b.alternatives):
             # Two arrays have become one, and these are different views of it: no selector distinguishes them.
             return self.why.poison(place, "may be either of two views of one array here", hint="give each a .copy()")
@@ -367,7 +367,7 @@ class Merge:
         return self.selectors[key]
 
     def view(self, key: Hashable, a: View | None, b: View | None) -> View:
-        """One view for two of the same steps; where it is not taken its starts must still be in range."""
+        """One view for two of the same lens; where it is not taken its starts must still be in range."""
         present = a if a is not None else b
         assert present is not None
         params: list[int | Expr] = []

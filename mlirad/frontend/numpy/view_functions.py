@@ -14,6 +14,8 @@ from string import ascii_letters
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.lib.stride_tricks import sliding_window_view
 
 from mlirad.errors import DTypeError, StaticValueError, UnsupportedSyntaxError
 from mlirad.frontend.numpy.declarations import declare, views
@@ -212,6 +214,20 @@ def _broadcast_to(view: View, shape: Any) -> View:
         axes.append(axis if target[offset + axis] == size else New(target[offset + axis]))
     wide = view.affine(axes)
     return dataclasses.replace(wide, readonly=True)
+
+
+@views(sliding_window_view)
+def _in_windows(view: View, window_shape: Any, axis: Any = None, *, subok: Any = False, writeable: Any = False) -> View:
+    del subok  # arrays have no subclasses here
+    require_static((window_shape, axis, writeable), "the shape of the windows of sliding_window_view")
+    if writeable:
+        raise UnsupportedSyntaxError("windows that may be written are not compiled", hint="write in the array itself")
+    own = require_static_shape(view.shape, "the shape of an array that is seen in windows")
+    with numpys_refusal():
+        answer = sliding_window_view(shadow(own, view.strides), window_shape, axis)
+        axes = range(view.ndim) if axis is None else normalize_axis_tuple(axis, view.ndim, allow_duplicate=True)
+    strides = [stride // 8 for stride in answer.strides]
+    return view.windowed((*range(view.ndim), *axes), [1] * answer.ndim, answer.shape, strides)
 
 
 @views(np.diagonal, method="diagonal")

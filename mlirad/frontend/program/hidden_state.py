@@ -20,12 +20,14 @@ _FILE = "read the file outside, and pass the array in"
 _LOOP = "write a loop that calls the function"
 _OUTSIDE = "do it outside, and pass what is needed in"
 _ITERATOR = "write a for loop, or a list"
+STRIDES = "write sliding_window_view(x, size), a slice, or an index array"
 
 _HINTS: dict[Any, str] = {
     **dict.fromkeys((np.load, np.loadtxt, np.genfromtxt, np.fromfile, np.memmap), _FILE),
     **dict.fromkeys((np.vectorize, np.frompyfunc, np.fromiter, filter), _LOOP),
     **dict.fromkeys((iter, next, np.nditer, np.ndindex, np.ndenumerate), _ITERATOR),
     **dict.fromkeys((np.seterr, np.geterr, np.errstate, np.set_printoptions, np.get_printoptions), _OUTSIDE),
+    np.lib.stride_tricks.as_strided: STRIDES,
     **dict.fromkeys((np.info, np.show_config, np.show_runtime), _OUTSIDE),
 }
 _OF_MODULES = {"random": _RANDOM, "time": _CLOCK, "datetime": _CLOCK, "os": _OUTSIDE, "posix": _OUTSIDE}

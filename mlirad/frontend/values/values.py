@@ -61,7 +61,7 @@ class Snapshot:
 class Ref:
     """An array: one of `alternatives`, all of one shape and dtype; the i64 `selector` says which, of several.
 
-    No two alternatives are views of one cell by the same steps: such are one, whose starts are selected. snapshot: its
+    No two alternatives are views of one cell by the same lens: such are one, whose starts are selected. snapshot: its
     elements without the selection, where they are known.
     """
 

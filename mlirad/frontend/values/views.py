@@ -3,8 +3,8 @@
 Reads: shapes, steps, starts. Writes: nd ops. Leaves: Views; the contents of a base, or new contents of it.
 
 A View is a normalised chain: Affine after Affine is one Affine, Reshape after Reshape one Reshape, and the identity is
-no step at all. What is static is in the steps (which are hashable); where the slices start, and the sizes that only
-the run knows, are in the params.
+no step at all. A slice of Windows is one of their base, as far as it can be. What is static is in the steps (which are
+hashable); where the slices start, and the sizes that only the run knows, are in the params.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, emit
+from mlirad.dialect.layers.windows import WindowsOp
 from mlirad.dialect.ops.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.ops.movement import TransposeOp, broadcast, reshape
 from mlirad.errors import StaticValueError
@@ -154,7 +155,32 @@ class Reshape:
         return reshape(new, contents.type)
 
 
-ViewStep = Affine | Reshape
+@dataclass(frozen=True)
+class Windows:
+    """Result axis r walks along axis `axes[r]` of the base, in steps of `steps[r]`. All sizes are static.
+
+    Its elements overlap where several axes walk along one. They are only read.
+    """
+
+    base: Pattern
+    axes: tuple[int, ...]
+    steps: tuple[int, ...]
+    pattern: Pattern
+
+    @property
+    def is_relabelling(self) -> bool:
+        return False
+
+    @property
+    def param_count(self) -> int:
+        return 0
+
+    def get(self, contents: Expr) -> Expr:
+        result_type = types.tensor(self.pattern, contents.element)
+        return emit(WindowsOp, contents, axes=self.axes, steps=self.steps, result_type=result_type)
+
+
+ViewStep = Affine | Reshape | Windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +211,11 @@ class View:
     def pattern(self) -> Pattern:
         """The shape, with TRACED for what only the run knows."""
         return self.steps[-1].pattern if self.steps else self.base
+
+    @property
+    def lens(self) -> tuple[tuple[ViewStep, ...], bool]:
+        """What two views of one array have in common that are one, whose starts are selected."""
+        return self.steps, self.readonly
 
     @property
     def is_static(self) -> bool:
@@ -251,6 +282,12 @@ class View:
         if self.steps and isinstance(self.steps[-1], Affine):
             below = self._without_last()
             part = self._last_slice(below).then(part).canonical()
+        if below.steps and isinstance(windows := below.steps[-1], Windows):
+            below = dataclasses.replace(below._without_last(), strides=(0,) * len(windows.base))
+            below, part = below._windows_of_slice(windows, part)
+            if not below.steps or not isinstance(below.steps[-1], Windows):
+                found = below.affine(part.axes, part.starts, part.shape, part.strides)
+                return dataclasses.replace(found, strides=own, readonly=self.readonly or stretched)
         step, params = part.encoded()
         steps, params = ((), ()) if step.is_identity else ((step,), params)
         return View(
@@ -260,8 +297,49 @@ class View:
             (*below.params, *params),
             own,
             readonly=self.readonly or stretched,
-            origins=self.origins | sizes.origins_of(part.shape),
+            origins=below.origins | sizes.origins_of(part.shape),
         )
+
+    def windowed(self, axes: Sequence[int], steps: Sequence[int], shape: Sequence[int], strides: Sequence[int]) -> View:
+        """The windows of this view, which cannot be written. `strides`: what NumPy's array has then."""
+        if sorted(axes) == list(range(self.ndim)):
+            order = [list(axes).index(axis) for axis in range(self.ndim)]
+            found = self.affine(axes, None, [shape[r] for r in order], [steps[r] for r in order])
+        else:
+            base = sizes.require_static(self.shape, "the shape of an array that is seen in windows")
+            step = Windows(base, tuple(axes), tuple(steps), tuple(shape))
+            found = dataclasses.replace(self, steps=(*self.steps, step))
+        return dataclasses.replace(found, strides=tuple(strides), readonly=True)
+
+    def _windows_of_slice(self, windows: Windows, part: _Slice) -> tuple[View, _Slice]:
+        """`part`, a slice of the windows of this view, as windows of a slice of it, and what is left of the slice:
+        directions, sizes that only the run knows, and the order of the axes."""
+        starts: list[Start] = [0] * self.ndim
+        sides = [1] * self.ndim
+        steps, shape = list(windows.steps), list(windows.pattern)
+        rest: list[tuple[Start, Size, int]] = []
+        for r, (start, size, stride) in enumerate(zip(part.starts, part.shape, part.strides, strict=True)):
+            axis = windows.axes[r]
+            if isinstance(size, Dim):
+                rest.append((start, size, stride))
+            else:
+                rest.append((0, size, 1) if stride > 0 else (size - 1, size, -1))
+                first = start if stride > 0 else affine.add(start, (size - 1) * stride)
+                starts[axis] = affine.add(starts[axis], affine.multiply(first, steps[r]))
+                steps[r], shape[r] = steps[r] * abs(stride), size
+            sides[axis] += steps[r] * max(shape[r] - 1, 0)
+        sides = [min(side, whole) for side, whole in zip(sides, windows.base, strict=True)]  # shorter if empty
+        long = {windows.axes[r] for r, size in enumerate(shape) if size != 1}
+        first_of = {windows.axes.index(axis) for axis in range(self.ndim) if axis not in long}
+        kept = [r for r, size in enumerate(shape) if size != 1 or r in first_of]
+        below = self.affine(range(self.ndim), starts, sides).windowed(
+            [windows.axes[r] for r in kept], [steps[r] for r in kept], [shape[r] for r in kept], [0] * len(kept)
+        )
+        axes = (
+            place if isinstance(place, New) else kept.index(place) if place in kept else New(1) for place in part.axes
+        )
+        left = (tuple(rest[r][field] for r in kept) for field in range(3))
+        return below, _Slice(tuple(shape[r] for r in kept), *left, tuple(axes))
 
     def then(self, inner: View) -> View:
         """`inner`, a view of a copy of this array in the same layout, as a view of this array."""
@@ -269,6 +347,8 @@ class View:
         for step, params, shape in inner.chain():
             if isinstance(step, Affine):
                 found = found.affine(step.axes, params[: len(step.base)], shape, step.strides)
+            elif isinstance(step, Windows):
+                found = found.windowed(step.axes, step.steps, step.pattern, inner.strides)
             else:
                 found = found.reshaped(step.pattern, inner.strides)
         return dataclasses.replace(found, strides=inner.strides, readonly=inner.readonly)
@@ -382,6 +462,7 @@ def put(view: View, contents: Expr, new: Expr) -> Expr:
         level = levels[-1]
         levels.append(step.get(level, params, shape) if isinstance(step, Affine) else step.get(level))
     for (step, params, shape), level in zip(reversed(chain), reversed(levels), strict=True):
+        assert not isinstance(step, Windows), "windows are read-only"
         new = step.put(level, params, new, shape) if isinstance(step, Affine) else step.put(level, new)
     return new
 

@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 from as_numpy import refusal
+from numpy.lib.stride_tricks import sliding_window_view
 from straight_line import evaluate
 
 from mlirad.dialect.ops.check import CheckFailed
@@ -13,7 +14,7 @@ from mlirad.errors import CompileError, DTypeError, StaticIndexError, StaticValu
 from mlirad.frontend.numpy import declarations
 from mlirad.frontend.values.basic_indexing import compose, is_basic
 from mlirad.frontend.values.traced import NeedStatic, Traced
-from mlirad.frontend.values.views import Affine, Reshape, View, get, put, safe_params
+from mlirad.frontend.values.views import Affine, Reshape, View, Windows, get, put, safe_params
 
 I8 = np.dtype(np.int64)
 
@@ -59,8 +60,9 @@ def factors(rng, size):
 class Chain:
     """One random chain, applied to a View and to NumPy's array alike."""
 
-    def __init__(self, rng):
+    def __init__(self, rng, kinds=("index", "transpose", "flip", "reshape", "squeeze", "ravel", "diagonal")):
         self.rng = rng
+        self.kinds = ["index", *kinds]
         self.numbers = []
 
     def traced(self, number):
@@ -71,7 +73,7 @@ class Chain:
         """Steps (kind, argument), each valid on what NumPy has after those before it."""
         steps = []
         for _ in range(self.rng.randrange(1, 6)):
-            kind = self.rng.choice(["index", "index", "transpose", "flip", "reshape", "squeeze", "ravel", "diagonal"])
+            kind = self.rng.choice(self.kinds)
             step = self.step(kind, array)
             if step is None:
                 continue
@@ -95,6 +97,10 @@ class Chain:
             return ("flip", rng.randrange(array.ndim))
         if kind == "reshape" and array.size:
             return ("reshape", factors(rng, array.size))
+        if kind == "windows" and array.ndim:
+            axes = tuple(rng.choices(range(array.ndim), k=rng.randrange(1, 3)))
+            room = [array.shape[axis] // axes.count(axis) + 1 for axis in axes]
+            return ("windows", (tuple(rng.randrange(min(size, 4)) for size in room), axes))
         if kind in ("squeeze", "ravel"):
             return (kind, None)
         return None
@@ -117,6 +123,8 @@ def step_numpy(step, array, numbers):
             return array.reshape(argument)
         case "squeeze":
             return array.squeeze()
+        case "windows":
+            return sliding_window_view(array, *argument)
         case "ravel":
             return array.ravel()
 
@@ -134,6 +142,8 @@ def step_view(step, view, scalars):
             return declarations.of_method("reshape").of_view(view, argument)
         case "squeeze":
             return declarations.of_method("squeeze").of_view(view)
+        case "windows":
+            return declarations.of(sliding_window_view).of_view(view, *argument)
         case "ravel":
             return declarations.of_method("ravel").of_view(view)
 
@@ -185,6 +195,33 @@ def test_random_chains_read_and_write_as_numpys_views(seed):
     assert len(safe_params(view)) == len(view.params)
 
 
+@pytest.mark.parametrize("seed", range(150))
+def test_random_chains_with_windows_read_as_numpys_views(seed):
+    rng = random.Random(seed)
+    shape = rng.choice([shape for shape in SHAPES if shape])
+    base = np.array(np.arange(np.prod(shape, dtype=int)).reshape(shape), order=rng.choice(["C", "F"]))
+    chain = Chain(rng, ("windows", "windows", "transpose", "flip", "reshape", "squeeze"))
+    plan = [step for step in chain.plan(base) if step[0] != "copies"]
+    expected = base
+    for step in plan:
+        expected = step_numpy(step, expected, chain.numbers)
+
+    def build(contents, *numbers):
+        view = View.of(base.shape, I8, [s // 8 for s in base.strides])
+        for step in plan:
+            view = step_view(step, view, [Traced(n) for n in numbers])
+        assert view.readonly == (not expected.flags.writeable)
+        if view.size:
+            assert [s * 8 for n, s in zip(view.shape, view.strides) if n > 1] == [
+                s for n, s in zip(expected.shape, expected.strides) if n > 1
+            ]
+        return (get(view, contents),)
+
+    (read,) = evaluate(build, base, *[np.int64(n) for n in chain.numbers])
+    assert np.shape(read) == expected.shape
+    assert np.array_equal(read, expected)
+
+
 def whole(*shape, dtype=I8):
     return View.of(shape, dtype)
 
@@ -200,6 +237,10 @@ def test_chains_are_normalised():
     assert reshape(reshape(reshape(view, 6, 1), 2, 3), -1).steps == ()
     assert [type(step) for step in reshape(view, 2, 3).steps] == [Reshape]
     assert [type(step) for step in reshape(view, 6, 1).steps] == [Affine]
+    windows = declarations.of(sliding_window_view).of_view(view, 3)
+    assert [type(step) for step in windows.steps] == [Windows]
+    for index in (2, (2, 1), (slice(None), 1), (slice(1, 2), slice(0, 3, 2)), (slice(4, None, -2), 0)):  # slices of x
+        assert [type(step) for step in compose(windows, index).steps] == [Affine]
     assert len({compose(view, 2).steps, compose(view, 3).steps}) == 1  # where it starts is no part of the steps
 
 

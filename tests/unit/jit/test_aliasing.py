@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view as sliding
 from random_pairs import require_same
 
 import mlirad
@@ -143,6 +144,8 @@ RESULTS: dict[str, Callable[..., Any]] = {
     "traced starts": lambda x, i: (x[i : i + 3], x[i : i + 3][::-1]),
     "a matrix": lambda x, i: (x.reshape(3, 4).T[1:], x.reshape(3, 4)[:, None, i : i + 1]),
     "a diagonal": lambda x, i: np.diagonal(x[:9].reshape(3, 3), 1),
+    "windows": lambda x, i: (sliding(x, 3), sliding(x[::-1], 3)[i:, ::2], sliding(x.reshape(3, 4), (2, 2))[i - 1].T),
+    "whole, read-only": lambda x, i: np.broadcast_to(x, (12,)),
     "read-only": lambda x, i: np.broadcast_to(x, (2, 12)),
     "nothing": lambda x, i: (x[3:3], x),
     "of rank 0": lambda x, i: x[i, ...],

@@ -281,7 +281,7 @@ class _Outwards:
         ]
         return (
             array
-            if len({(each.cell, each.view.steps) for each in made}) < len(made)
+            if len({(each.cell, each.view.lens) for each in made}) < len(made)
             else Ref(tuple(made), array.selector)
         )
 
@@ -337,7 +337,7 @@ class _Comparison:
             if len(a.alternatives) != len(b.alternatives) or _value(a.selector) is not _value(b.selector):
                 return False
             return all(
-                x.view.steps == y.view.steps
+                x.view.lens == y.view.lens
                 and [_value(p) for p in x.view.params] == [_value(p) for p in y.view.params]
                 and self._cells.setdefault(x.cell, y.cell) == y.cell
                 and self._has_same_contents(x.cell, y.cell)
