@@ -338,8 +338,8 @@ class View:
         axes = (
             place if isinstance(place, New) else kept.index(place) if place in kept else New(1) for place in part.axes
         )
-        left = (tuple(rest[r][field] for r in kept) for field in range(3))
-        return below, _Slice(tuple(shape[r] for r in kept), *left, tuple(axes))
+        firsts, counts, strides = zip(*(rest[r] for r in kept), strict=True)
+        return below, _Slice(tuple(shape[r] for r in kept), firsts, counts, strides, tuple(axes))
 
     def then(self, inner: View) -> View:
         """`inner`, a view of a copy of this array in the same layout, as a view of this array."""
