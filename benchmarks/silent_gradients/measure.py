@@ -23,9 +23,9 @@ error. `tests/support/silent_gradients.py` has them in NumPy; `tests/unit/deriva
 compares mlirad's gradients with differences, in both modes. `benchmarks/silent_gradients/measure.py` writes this page.
 
 PyTorch, Warp and Taichi run the programs as their users would write them. JAX, HIPS autograd and MindSpore (op by op)
-run them as they stand, with their own `numpy` instead of NumPy. An exception is a refusal; "-": not written for that
-system. *Another value*: in these libraries `view *= x` makes a new array, so the program computes something else, without
-an error. Some of the faults have been mended since they were reported.
+run them as they stand, with their own `numpy` instead of NumPy. An exception is a refusal; "-": not written for the
+system. *Another value*: in these libraries `view *= x` makes a new array, so the program computes something else,
+without an error. Some of the faults have been mended since they were reported.
 
 """
 
