@@ -1,4 +1,4 @@
-"""The exceptions of compiled code: classes by name, and messages with numbers of the run in them.
+"""The exceptions of compiled code: classes by name, and texts with values of the run in them.
 
 Reads: names, message templates and 64-bit words. Gives: exception classes and texts. Imports nothing of the compiler.
 """
@@ -8,12 +8,13 @@ from __future__ import annotations
 import builtins
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-_PLACE = re.compile(r"\{([01])(?:\.(\w+))?(?:!([rsa]))?(?::([^{}]*))?\}|\{\{|\}\}")
-_PYTHON = {"int": int, "float": float, "bool": bool}
+PLACE = re.compile(r"\{(\d+)(?:\.(\w+))?(?:!([rsa%]))?(?::([^{}]*))?\}|\{\{|\}\}")
+"""A place in a template: the number of its value, its kind, conversion and format; or a brace."""
+PYTHON = {"int": int, "float": float, "bool": bool}
 _CONVERSIONS = {"r": repr, "s": str, "a": ascii, None: lambda value: value}
 
 
@@ -24,19 +25,28 @@ def message_of(message: str, words: Sequence[int]) -> str:
     a NumPy number of that dtype: `{1.float64!r:>8}`.
     """
 
-    def text(found: re.Match[str]) -> str:
-        number, kind, conversion, spec = found.groups()
-        if number is None:
-            return found[0][0]
-        return format(_CONVERSIONS[conversion](_number(words[int(number)], kind or "int")), spec or "")
-
-    return _PLACE.sub(text, message)
+    return filled(message, lambda number, kind: _number(words[number], kind))
 
 
 def _number(word: int, kind: str) -> object:
     """The number of a kind that a word stands for; the word of a float has the bits of a float64."""
     value = struct.unpack("d", struct.pack("q", word))[0] if kind.startswith("float") else word
-    return _PYTHON[kind](value) if kind in _PYTHON else np.array(value).astype(kind)[()]
+    return PYTHON[kind](value) if kind in PYTHON else np.array(value).astype(kind)[()]
+
+
+def filled(template: str, value: Callable[[int, str], object]) -> str:
+    """A template with the text of `value(number, kind)` in each of its places. `!%` formats as the operator % does."""
+
+    def text(found: re.Match[str]) -> str:
+        number, kind, conversion, spec = found.groups()
+        if number is None:
+            return found[0][0]
+        shown = value(int(number), kind or "int")
+        if conversion == "%":
+            return f"%{spec}" % (shown,)
+        return format(_CONVERSIONS[conversion](shown), spec or "")
+
+    return PLACE.sub(text, template)
 
 
 def exception_class(name: str) -> type[Exception]:

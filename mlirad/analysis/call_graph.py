@@ -14,7 +14,8 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, i64
 from xdsl.ir import Operation
 from xdsl.traits import SymbolTable
 
-from mlirad.dialect.core.effect_table import is_removable
+from mlirad.dialect.core.effect_table import Effect, effect_of, is_removable
+from mlirad.dialect.core.op import NdOp
 from mlirad.xdsl_support.effects import is_terminator, only_computes
 from mlirad.xdsl_support.traversal import find, ops_inside
 
@@ -105,6 +106,19 @@ def removable(functions: Mapping[str, func.FuncOp]) -> set[str]:
         if kept == known:
             return known
         known = kept
+
+
+def has_ordered_effect(module: Operation, function: func.FuncOp) -> bool:
+    """Whether an op in a function, or in one that it calls, has an ordered effect, such as a print."""
+    functions, seen, pending = functions_of(module), {function.sym_name.data}, [function]
+    while pending:
+        for op in ops_inside(pending.pop()):
+            if isinstance(op, NdOp) and effect_of(op) is Effect.ORDERED:
+                return True
+            if isinstance(op, func.CallOp) and (name := op.callee.string_value()) in functions and name not in seen:
+                seen.add(name)
+                pending.append(functions[name])
+    return False
 
 
 def _is_removable(op: Operation, known: set[str]) -> bool:

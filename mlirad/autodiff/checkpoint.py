@@ -73,19 +73,22 @@ def reverse_checkpointed(
     return ends
 
 
-def _require_repeatable(op: Operation, seen: set[Operation]) -> None:
-    """Refuse an op, inside of `op` or in a function called there, that must not run again with its trip."""
+def _require_repeatable(op: Operation, seen: set[Operation], is_in_loop: bool = True) -> None:
+    """Refuse an op, inside of `op` or in a function called there, that must not run again with its trip.
+
+    In the loop itself, those that give nothing are left out of the trips that run again.
+    """
     for inner in op.walk():
         if isinstance(inner, func.CallOp):
             callee = SymbolTable.lookup_symbol(inner, inner.callee)
             if callee is not None and callee not in seen:
                 seen.add(callee)
-                _require_repeatable(callee, seen)
-        elif isinstance(inner, NdOp) and not may(inner, Verb.CHECKPOINT):
+                _require_repeatable(callee, seen, False)
+        elif isinstance(inner, NdOp) and not may(inner, Verb.CHECKPOINT) and (inner.results or not is_in_loop):
             raise DifferentiationError(
                 "this would be done again: the derivative of a checkpointed loop runs the trips of the loop again",
                 types.from_location(inner.location),
-                "do it outside of the loop, or do not checkpoint the loop",
+                "do it in the loop itself and not in a function that it calls, or do not checkpoint the loop",
             )
 
 
@@ -164,6 +167,10 @@ def _function(op: LoopOp, outside: Sequence[SSAValue], captured: int, is_one: bo
             state = list(for_loop(values[1], state, lambda j, *now: _body(op, j, now, mapped)))
         results = [*state, *given[:captured]]
         insert(func.ReturnOp(*(result.value for result in results)))
+    for inner in list(block.walk()):
+        if isinstance(inner, NdOp) and not inner.results and not may(inner, Verb.CHECKPOINT):
+            inner.detach()
+            inner.erase()
     module = op.parent_op()
     while not isinstance(module, ModuleOp):
         assert module is not None

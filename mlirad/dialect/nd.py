@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
+from mlirad.dialect.effects import print_op  # noqa: F401  (as the families below)
 from mlirad.dialect.functions import (  # noqa: F401  (as the families below)
     error_functions,
     exponentials,

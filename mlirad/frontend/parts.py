@@ -7,5 +7,16 @@ from mlirad.frontend.interpreter import expressions
 from mlirad.frontend.interpreter.calls import calls
 from mlirad.frontend.interpreter.loops import comprehensions, loops
 from mlirad.frontend.interpreter.statements import matching, statements, trying
+from mlirad.frontend.interpreter.text import formatting, printing_calls
 
-__all__ = ["calls", "comprehensions", "expressions", "loops", "matching", "statements", "trying"]
+__all__ = [
+    "calls",
+    "comprehensions",
+    "expressions",
+    "formatting",
+    "loops",
+    "matching",
+    "printing_calls",
+    "statements",
+    "trying",
+]

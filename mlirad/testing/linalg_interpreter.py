@@ -24,6 +24,7 @@ from mlirad.analysis.memory import NATIVE, ties
 from mlirad.contract.native_functions import address_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import value_of
+from mlirad.dialect.effects.print_op import printed_by
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.dialect.ops.compare import as_dtype
 from mlirad.raised_exceptions import message_of
@@ -236,6 +237,10 @@ class _Run:
         name = op.callee.string_value()
         if NATIVE in op.attributes:
             return _native(op, operands)
+        if (printed := printed_by(op)) is not None:
+            dtypes = printed.dtypes()
+            printed.write([np.asarray(x).view(dtypes[i])[() if np.ndim(x) else ...] for i, x in enumerate(operands)])
+            return []
         if name == "mlirad_check":
             ok, *arguments = operands
             if not ok:

@@ -194,10 +194,10 @@ def circles(edges: Mapping[str, set[str]]) -> set[frozenset[str]]:
 
 # Inside a room: its folders from the bottom up ("" is the room's own files). Each imports those before it only.
 FOLDERS: dict[str, tuple[str, ...]] = {
-    "dialect": ("core", "ops", "functions", "layers", ""),
+    "dialect": ("core", "ops", "functions", "layers", "effects", ""),
     "frontend": ("program", "values", "numpy", "join", "interpreter", ""),
     "frontend/join": ("", "carried"),
-    "frontend/interpreter": ("", "statements", "calls", "loops"),
+    "frontend/interpreter": ("", "text", "statements", "calls", "loops"),
     "autodiff": ("", "tape", "requests"),
     "autodiff/tape": ("decision", ""),
     "lowering": ("", "clean_up", "to_linalg", "to_buffers", "to_loops"),

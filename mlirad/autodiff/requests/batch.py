@@ -4,8 +4,9 @@ Reads: a function, and which of its arguments have lanes. Writes: a private func
 if all its ops have such a form. Leaves: the function. What is the same in all lanes is computed once.
 
 Lanes do not see one another and run in no order, so a function with a check that may fail in one lane only has no such
-form. Where lanes take a branch differently, both sides are computed, if they are straight. Loops over single elements
-and large lanes run one lane after the other: they would lose more in memory than they gain from vectors.
+form, nor has one that prints. Where lanes take a branch differently, both sides are computed, if they are straight.
+Loops over single elements and large lanes run one lane after the other: they would lose more in memory than they gain
+from vectors.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from mlirad.analysis.call_graph import has_ordered_effect
 from mlirad.analysis.loops import is_structured, terminator, yields
 from mlirad.analysis.varying import varying
 from mlirad.autodiff.private_functions import add_function
@@ -46,7 +48,7 @@ def all_at_once(
     has_own_trips: a `while` may make other trips in each lane: it runs until the last one is done.
     """
     lanes = types.shape(inputs[wrt[0]])[0]
-    if callee.is_declaration or lanes == 0:
+    if callee.is_declaration or lanes == 0 or has_ordered_effect(module, callee):
         return None
     own = callee.body.block
     if lanes < 0 and not all(op.regions or has_no_effect(op) for op in ops_inside(callee)):

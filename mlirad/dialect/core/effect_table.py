@@ -69,7 +69,8 @@ TABLE: Mapping[Effect, Mapping[Verb, Rule]] = MappingProxyType(
     }
 )
 """A check may be cached: values never change, so what has been checked once holds. It may run again with a trip of a
-checkpointed loop, where it passes again; an op with an ordered effect would have it twice."""
+checkpointed loop, where it passes again; an op with an ordered effect would have it twice. (One that gives nothing, as
+a print, is left out of the trips that run again.)"""
 
 
 @cache

@@ -69,6 +69,11 @@ def call(context: Context, function: Value, args: Sequence[Value], kwargs: dict[
     return _OTHERS["call"](context, function, args, kwargs)
 
 
+def text_operator(context: Context, op: ast.operator, left: Value, right: Value) -> Value | None:
+    """`left + right` or `left % right` of texts; None of other values."""
+    return _OTHERS["text_operator"](context, op, left, right)
+
+
 def quantified(context: Context, node: ast.GeneratorExp, is_any: bool) -> Value:
     """What any() or all() gives of a generator."""
     return _OTHERS["quantified"](context, node, is_any)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.errors import UnsupportedSyntaxError
 from mlirad.frontend.interpreter import (
     attribute_access,
     branches,
@@ -31,8 +30,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import visits
 from mlirad.frontend.interpreter.special_methods import UNARY as UNARY_METHODS
 from mlirad.frontend.program import purity
-from mlirad.frontend.values.poison import Poison
-from mlirad.frontend.values.traced import DATA, is_static, origins_of, require_static
+from mlirad.frontend.values.traced import is_static
 from mlirad.frontend.values.values import Closure, Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.library.python import builtin
 
@@ -106,6 +104,8 @@ def binary(context: Context, op: ast.operator, left: Value, right: Value) -> Val
     left, right = context.use(left), context.use(right)
     if (found := special_methods.operated(context, op, left, right)) is not None:
         return found
+    if isinstance(op, ast.Add | ast.Mod) and (text := dispatch.text_operator(context, op, left, right)) is not None:
+        return text
     if isinstance(left, Tuple | Object) or isinstance(right, Tuple | Object):
         combined = sequences(context, op, left, right)
         if combined is not None:
@@ -119,7 +119,8 @@ def binary(context: Context, op: ast.operator, left: Value, right: Value) -> Val
     if any(isinstance(x, purity.SetCopy) for x in (a, b)):
         raise context.refusal("operators of sets are not compiled", "compute the set outside, or use a frozenset")
     if isinstance(op, ast.Mod) and isinstance(a, str) and is_static(b) and not purity.has_plain_operands(a, b):
-        raise no_constant_text(context, b)
+        kind = type(b).__name__
+        raise context.refusal(f"the text of an object of class {kind} is not the same at any time", "make it outside")
     if isinstance(op, ast.MatMult) or isinstance(left, Tuple | Object) or isinstance(right, Tuple | Object):
         result = indices.computed(context, lambda: function(a, b))
         return indices.laid_out(context, result, UFUNCS[type(op)], (left, right), {})
@@ -331,51 +332,3 @@ def visit_slice(context: Context, node: ast.Slice) -> Value:
         [(lambda p=p: dispatch.expression(context, p)) if p is not None else (lambda: Static(None)) for p in parts]
     )
     return Lazy(slice, values)
-
-
-# Text: static only, as in messages of exceptions.
-
-
-@visits(ast.JoinedStr)
-def visit_joinedstr(context: Context, node: ast.JoinedStr) -> Value:
-    try:
-        return Static(text(context, node))
-    except _OfTheRun as error:
-        return Poison(error.message, context.location, hint=error.hint)
-
-
-class _OfTheRun(UnsupportedSyntaxError):
-    """A text with a number in it that only the run knows: it may be bound, and never used."""
-
-
-def text(context: Context, node: ast.JoinedStr) -> str:
-    return "".join(
-        _formatted(context, part) if isinstance(part, ast.FormattedValue) else str(ast.literal_eval(part))
-        for part in node.values
-    )
-
-
-def _formatted(context: Context, part: ast.FormattedValue) -> str:
-    operand = storage.operand(context, dispatch.expression(context, part.value))
-    if DATA in origins_of(operand):
-        hint = "write the f-string in the raise or the assert itself, or make the text outside"
-        raise _OfTheRun("a text with a number in it that only the run knows is not compiled", context.location, hint)
-    value = require_static(operand, "a formatted value")
-    spec = text(context, part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ""
-    if part.conversion > 0:
-        value = text_of(context, value, {"s": str, "r": repr, "a": ascii}[chr(part.conversion)])
-    return text_of(context, value, format, spec)
-
-
-def text_of(context: Context, value: Any, function: Callable[..., str], *rest: str) -> str:
-    """str(), repr() or format() of a constant."""
-    text = purity.text_of(value, function, *rest)
-    if text is None:
-        raise no_constant_text(context, value)
-    return text
-
-
-def no_constant_text(context: Context, value: Any) -> UnsupportedSyntaxError:
-    """The refusal of a text that depends on more than the value."""
-    kind = type(value).__name__
-    return context.refusal(f"the text of an object of class {kind} is not the same at any time", "make it outside")

@@ -133,7 +133,7 @@ def length_of(context: Context, value: Value) -> int | Traced:
                 shortest = traced if shortest is None else smaller(shortest, traced)
             assert shortest is not None
             return shortest
-        case Lazy():
+        case Lazy() if value.kind is not str:
             return length_of(context, value.parts[0])
     raise DTypeError(f"{kind_of(value)} is not iterable, and has no length", context.location).as_raised(TypeError)
 

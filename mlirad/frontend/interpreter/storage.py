@@ -26,7 +26,7 @@ from mlirad.frontend.values.assignment import assignable
 from mlirad.frontend.values.descriptions import is_same
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import Traced, as_operand, of_array, require_static
-from mlirad.frontend.values.values import Entry, Object, Ref, Static, Tuple, Value, inside, kind_of
+from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, inside, kind_of
 
 
 def entry_of(context: Context, value: Object) -> Entry:
@@ -145,6 +145,9 @@ def operand(context: Context, value: Value) -> Any:
                 return dict(zip(entry.keys, items, strict=True))
             if entry.kind is list:
                 return items
+        case Lazy() if value.kind is str:
+            what = "a text with a number in it that only the run knows is compiled in print, raise and assert only"
+            raise context.refusal(what, "print it, or make it outside")
     raise context.refusal(f"{described(context, value)} cannot be an operand here")
 
 

@@ -13,10 +13,8 @@ _FORMER = {"trapz": "trapezoid", "in1d": "isin", "product": "prod", "cumproduct"
 """Names that NumPy has dropped without a word: the nearest spelling may be another function's."""
 
 
-_SHOWING = "return the value, or run kernel.numpy under a debugger"
 _EFFECTS: Mapping[Any, str] = {
-    print: _SHOWING,
-    breakpoint: _SHOWING,
+    breakpoint: "print the value, or run kernel.numpy under a debugger",
     input: "read it before the call, outside",
     open: "read and write files outside",
     exec: "write the code out",

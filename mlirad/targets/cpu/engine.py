@@ -22,6 +22,7 @@ from llvmlite.binding.newpassmanagers import NewPassManager
 from mlirad import forking
 from mlirad.targets.cpu import llvm_lock
 from mlirad.targets.cpu.pass_builder import pass_builder
+from mlirad.targets.cpu.print_callback import PRINT, print_address
 from mlirad.targets.cpu.runtime import MAIN_THREAD
 
 _OPTIMISATION = 2
@@ -109,7 +110,7 @@ def _symbols() -> dict[str, int]:
     libraries = [ctypes.CDLL(None)]
     if name := _LIBRARIES.get(sys.platform):
         libraries.append(ctypes.CDLL(name))
-    found: dict[str, int] = {MAIN_THREAD: ctypes.addressof(_main_thread)}
+    found: dict[str, int] = {MAIN_THREAD: ctypes.addressof(_main_thread), PRINT: print_address()}
     for symbol in _PYTHON:
         found[symbol] = ctypes.cast(getattr(ctypes.pythonapi, symbol), ctypes.c_void_p).value or 0
     for symbol in (*_LIBC, *_MATH.split(), *[f"{name}f" for name in _MATH.split()]):

@@ -23,6 +23,7 @@ from mlirad.dialect import nd
 from mlirad.dialect.core import attributes, types
 from mlirad.dialect.core.expr import building, emit_all, insert
 from mlirad.dialect.core.op import NdOp, op_classes
+from mlirad.dialect.effects.print_op import PrintOp
 from mlirad.dialect.functions import error_functions, exponentials, float_parts, gammas, rounding, trigonometry
 from mlirad.dialect.layers.windows import OverlapOp, WindowsOp
 from mlirad.dialect.ops import bits as Bits
@@ -461,6 +462,13 @@ SAMPLES: list[Sample] = [
     ),
     *(Sample(Bits.FloatBitsOp, (np.float64(x),), (F64,), smooth=False) for x in (0.0, -0.0, 0.1, -1e300, np.inf)),
     Sample(
+        PrintOp,
+        (np.float64(2.5), A),
+        (F64,),
+        attributes={"template": "{0.float64:.3f} {{of}} {1.float64!r}\n", "file": "stderr"},
+        smooth=False,
+    ),
+    Sample(
         check.CheckOp,
         (np.True_, i1),
         (I64,),
@@ -843,6 +851,8 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     (P.FlatNonzeroOp, [types.tensor((2,), types.I64), types.I64], {}, None),
     (P.FlatNonzeroOp, [types.I1, types.I64], {}, None),
     (Bits.FloatBitsOp, [types.I64], {}, None),
+    (PrintOp, [types.I64], {"template": "{0.float64}", "file": "stdout"}, None),
+    (PrintOp, [], {"template": "", "file": "stdin"}, None),
     (check.CheckOp, [types.I1, types.I64, types.I64, types.I64], {"error": "E", "message": ""}, None),
 ]
 TYPED_BY_XDSL = (I.WrapIndexOp, check.CheckIndexOp)  # their operands are i64 by declaration; see below

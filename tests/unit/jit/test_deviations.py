@@ -47,6 +47,17 @@ def test_python_floats_divide_by_zero_as_numpys() -> None:
     assert mlirad.jit(lambda a, b: a // b)(-1.0, 0.0) == -math.inf
 
 
+@row("`print(a, b)`")
+def test_a_print_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Writes(list[str]):
+        write = list.append
+
+    for function, count in ((lambda x: print(x, "and", x), 6), (mlirad.jit(lambda x: print(x, "and", x)), 1)):
+        monkeypatch.setattr(sys, "stdout", writes := Writes())
+        function(1.5)
+        assert "".join(writes) == "1.5 and 1.5\n" and len(writes) == count
+
+
 @row("`math.sqrt(-1.0)`")
 def test_math_gives_nan_and_inf_as_numpy() -> None:
     assert math.isnan(mlirad.jit(lambda x: math.sqrt(x))(-1.0))

@@ -1,6 +1,6 @@
 """What README.md says is so: its Python runs and prints what it says, and CI runs its commands.
 
-The Python of docs/running.md and docs/transforms.md runs as well.
+The Python of docs/running.md, docs/transforms.md and docs/debugging.md runs as well.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ README = (ROOT / "README.md").read_text()
 
 
 def expected_output(code: str) -> list[str]:
-    """The comments after a print, or on the line below it."""
+    """The comments after a print, or on the line below it; and what is behind `# |`, which a line above prints."""
     found: list[str] = []
     for line, following in zip(code.splitlines(), [*code.splitlines()[1:], ""], strict=True):
         if line.startswith("print("):
             comment = re.search(r"\)\s+# (.*)$", line) or re.match(r"# (.*)$", following)
             assert comment, f"README does not say what this prints: {line}"
             found.append(comment[1])
+        elif line.startswith("# | "):
+            found.append(line[4:])
     return found
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/running.md", "docs/transforms.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/running.md", "docs/transforms.md", "docs/debugging.md"])
 def test_python_blocks_run_and_print_what_they_say(page: str, tmp_path: Path) -> None:
     code = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL))
     script = tmp_path / "readme.py"

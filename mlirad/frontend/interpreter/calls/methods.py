@@ -14,6 +14,7 @@ from mlirad.frontend.interpreter.calls import calls_of_numpy, library_calls
 from mlirad.frontend.interpreter.calls.out_arguments import method_with_out_named, without_inert
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
 from mlirad.frontend.interpreter.iteration import DICT_ITEMS, DICT_KEYS, DICT_VALUES
+from mlirad.frontend.interpreter.text import formatting
 from mlirad.frontend.numpy import declarations, numpy_calls, view_functions
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value, is_none, kind_of
@@ -51,9 +52,9 @@ def call_method(context: Context, bound: Bound, args: Arguments, kwargs: Keyword
             operands = [storage.static(context, arg, "what is looked for") for arg in args]
             return indices.computed(context, lambda: getattr(items, name)(*operands))
         case Static():
-            return calls_of_numpy.evaluated_now(
-                context, getattr(receiver.value, name), args, kwargs
-            )  # see attribute_of_object
+            method = getattr(receiver.value, name)  # see attribute_of_object
+            text = formatting.method_of_text(context, method, args, kwargs)
+            return calls_of_numpy.evaluated_now(context, method, args, kwargs) if text is None else text
     raise context.refusal(f"the method {name!r} of {kind_of(receiver)} is not compiled")
 
 

@@ -17,6 +17,7 @@ from mlirad.analysis.call_graph import WRITTEN
 from mlirad.analysis.memory import NATIVE
 from mlirad.contract.call_recipes import PassedValue
 from mlirad.dialect.core.types import from_location
+from mlirad.dialect.effects.print_op import printed_by
 from mlirad.errors import TargetError
 from mlirad.lowering.to_buffers.plan_arena import needed_bytes
 from mlirad.targets.cpu.emit import polling
@@ -27,6 +28,7 @@ from mlirad.targets.cpu.emit.leaf_function import call_leaf
 from mlirad.targets.cpu.emit.llvm_types import byte_size, element_name, memory_type
 from mlirad.targets.cpu.emit.memref import ALIGNMENT, from_memory
 from mlirad.targets.cpu.emit.native_call import call_native
+from mlirad.targets.cpu.emit.print_call import emit_print
 from mlirad.targets.cpu.emit.scf import may_release
 from mlirad.targets.cpu.emit.vectorized_loops import find_vectorized_loops
 from mlirad.targets.cpu.manifest import EntrySignature, ErrorEntry
@@ -262,6 +264,9 @@ def emit_call(e: FunctionEmitter, op: func.CallOp) -> None:
     name = op.callee.string_value()
     if NATIVE in op.attributes:
         call_native(e, op)
+        return
+    if (printed := printed_by(op)) is not None:
+        emit_print(e, op, printed)
         return
     if name in e.module.functions:
         _call_defined(e, op, e.module.functions[name])

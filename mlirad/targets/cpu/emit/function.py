@@ -57,6 +57,11 @@ def quoted(name: str) -> str:
     return f'@"{escaped}"'
 
 
+def escaped(data: bytes) -> str:
+    """Bytes as LLVM writes them between quotes."""
+    return "".join([chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data])
+
+
 @dataclass
 class ModuleEmitter:
     """What the functions of one module share."""
@@ -82,6 +87,12 @@ class ModuleEmitter:
         """A reference to an external function or intrinsic, declared once."""
         self.declarations.setdefault(symbol, text)
         return f"@{symbol}"
+
+    def constant_bytes(self, kind: str, data: bytes) -> str:
+        """A reference to new constant bytes."""
+        name = quoted(symbol(kind, str(len(self.chunks))))
+        self.chunks.append(f'{name} = private constant [{len(data)} x i8] c"{escaped(data)}"')
+        return name
 
     def use_runtime(self, name: str) -> str:
         """A reference to one of the functions of runtime.py, which comes along with what it needs."""

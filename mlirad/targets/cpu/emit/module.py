@@ -14,7 +14,7 @@ from mlirad.lowering.to_loops.leaf_functions import LEAF
 from mlirad.targets.cpu.emit import arith, copying, math, parallel, scf, vector
 from mlirad.targets.cpu.emit import func as func_rules
 from mlirad.targets.cpu.emit import memref as memref_rules
-from mlirad.targets.cpu.emit.function import ModuleEmitter, Rule, ops_in, quoted
+from mlirad.targets.cpu.emit.function import ModuleEmitter, Rule, escaped, ops_in, quoted
 from mlirad.targets.cpu.emit.leaf_function import emit_leaf
 from mlirad.targets.cpu.engine import FINISHED
 from mlirad.targets.cpu.manifest import ENTRIES, MANIFEST, Manifest
@@ -63,9 +63,8 @@ def emit_llvm(module: ModuleOp, *, vector_bits: int = 256) -> str:
     definitions, declarations = runtime_text(emitter.runtime)
     declarations = {**emitter.declarations, **declarations}
     manifest = Manifest(dict(emitter.entries), tuple(emitter.errors)).to_bytes()
-    escaped = "".join([chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in manifest])
     addresses = ", ".join(f"ptr {quoted(entry.symbol)}" for entry in emitter.entries.values())
-    data = f'@{MANIFEST} = constant [{len(manifest)} x i8] c"{escaped}"'
+    data = f'@{MANIFEST} = constant [{len(manifest)} x i8] c"{escaped(manifest)}"'
     table = f"@{ENTRIES} = constant [{len(emitter.entries)} x ptr] [{addresses}]"
     weights = '!0 = !{!"branch_weights", i32 1000000, i32 1}'
     first_line = [FINISHED] if emitter.is_finished else []

@@ -1,0 +1,63 @@
+"""What a `print` in a compiled function writes: a template with values of the run in its places.
+
+Reads: the values. Writes: `sys.stdout` or `sys.stderr`, as they are at the time. Gives: `Printed`, which is text where
+compiled code carries it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from mlirad.errors import format_located
+from mlirad.location import SourceLocation
+from mlirad.raised_exceptions import PLACE, PYTHON, filled
+
+FILES = ("stdout", "stderr")
+"""What may be printed to, by its name in the module `sys`."""
+
+
+@dataclass(frozen=True)
+class Printed:
+    """template: as `raised_exceptions.filled` reads it. A place's kind is the value's dtype, or int, float or bool."""
+
+    template: str
+    file: str = "stdout"
+    flush: bool = False
+    location: SourceLocation | None = None
+
+    def write(self, values: Sequence[Any]) -> None:
+        """Print NumPy numbers and arrays. An error of the file, or of a format, names the line of the print."""
+        try:
+            file = getattr(sys, self.file)
+            if file is not None:  # as in a process without a console
+                file.write(filled(self.template, lambda number, kind: PYTHON.get(kind, _same)(values[number])))
+                if self.flush:
+                    file.flush()
+        except Exception as error:
+            if self.location is not None:
+                error.add_note(format_located("raised by this print", self.location))
+                error.location = self.location  # pyright: ignore[reportAttributeAccessIssue]  # exceptions take any
+            raise
+
+    def dtypes(self) -> dict[int, np.dtype]:
+        """The dtype of each value."""
+        return {int(place[1]): np.dtype(place[2]) for place in PLACE.finditer(self.template) if place[1]}
+
+    def to_bytes(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Printed:
+        read = json.loads(data)
+        location = read.pop("location")
+        return Printed(location=None if location is None else SourceLocation(**location), **read)
+
+
+def _same(value: Any) -> Any:
+    return value

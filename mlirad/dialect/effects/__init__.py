@@ -1,0 +1,1 @@
+"""Ops that act on what is outside of the program, in its order."""

@@ -1,0 +1,83 @@
+"""`print`: an ordered effect. It is had once, where it is in the program: derivatives and recomputing add none.
+
+Where lanes run one after the other (`vmap`), each prints in its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import StringAttr, UnitAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import opt_prop_def, prop_def, traits_def, var_operand_def
+from xdsl.traits import MemoryWriteEffect
+
+from mlirad.contract.printing import FILES, Printed
+from mlirad.dialect.core import types
+from mlirad.dialect.core.derivative import InertOp
+from mlirad.dialect.core.expr import Expr, insert
+from mlirad.dialect.core.op import Upstream, op
+from mlirad.dialect.core.registry import Properties
+from mlirad.errors import DTypeError
+
+TEMPLATE, FILE, FLUSH = "mlirad.print", "mlirad.file", "mlirad.flush"
+"""Attributes of the call that a print is upstream."""
+
+
+@op()
+class PrintOp(InertOp):
+    """Write a template with values in its places, `contract.printing` says how, to `sys.stdout` or `sys.stderr`."""
+
+    name = "nd.print"
+    values = var_operand_def()
+    template = prop_def(StringAttr)
+    file = prop_def(StringAttr)
+    flush = opt_prop_def(UnitAttr)
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$template (`(` $values^ `:` type($values) `)`)? attr-dict"
+
+    @classmethod
+    def infer(
+        cls, operands: Sequence[Attribute], properties: Properties, result_type: Attribute | None = None
+    ) -> list[Attribute]:
+        template, file = properties["template"], properties["file"]
+        assert isinstance(template, StringAttr) and isinstance(file, StringAttr)
+        if file.data not in FILES:
+            raise DTypeError(f"nd.print: no file {file.data!r}")
+        wanted = Printed(template.data).dtypes()
+        found = {index: types.to_dtype(types.element_type(type)) for index, type in enumerate(operands)}
+        if wanted != found:
+            raise DTypeError(f"nd.print: the template {template.data!r} is not of {list(map(str, found.values()))}")
+        return []
+
+    @property
+    def printed(self) -> Printed:
+        return Printed(self.template.data, self.file.data, self.flush is not None, types.from_location(self.location))
+
+    def reference(self, *values: Any) -> Any:
+        self.printed.write(values)
+        return ()
+
+    def recomputed(self, *operands: SSAValue) -> tuple[Expr, ...]:
+        return ()
+
+    def loops(self) -> Upstream:
+        return Upstream(self._build)
+
+    def _build(self, *values: SSAValue) -> Sequence[SSAValue]:
+        # MLIR has one type for a function: the types are a part of the name.
+        call = insert(func.CallOp(f"mlirad_print({', '.join(str(value.type) for value in values)})", values, []))
+        call.attributes |= {TEMPLATE: self.template, FILE: self.file}
+        if self.flush is not None:
+            call.attributes[FLUSH] = self.flush
+        return []
+
+
+def printed_by(call: func.CallOp) -> Printed | None:
+    """What a call prints, if it is what a print is upstream."""
+    template, file = call.attributes.get(TEMPLATE), call.attributes.get(FILE)
+    if not isinstance(template, StringAttr) or not isinstance(file, StringAttr):
+        return None
+    return Printed(template.data, file.data, FLUSH in call.attributes, types.from_location(call.location))

@@ -1,0 +1,1 @@
+"""Text with values of the run in it."""
