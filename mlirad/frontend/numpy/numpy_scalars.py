@@ -74,8 +74,8 @@ def ceil(x: Any) -> Traced:
 
 @compiles(math.trunc)
 def trunc(x: Any) -> Traced:
-    if isinstance(x, Traced) and not x.weak and x.dtype != np.float64:
-        raise DTypeError(f"type numpy.{x.dtype} doesn't define __trunc__ method")
+    if isinstance(x, Traced) and not x.weak and (x.is_array or x.dtype != np.float64):
+        raise DTypeError(f"type numpy.{'ndarray' if x.is_array else x.dtype} doesn't define __trunc__ method")
     return _integer_near(np.trunc, x)
 
 

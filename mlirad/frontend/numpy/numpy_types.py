@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.errors import DTypeError
 from mlirad.frontend.numpy.declarations import compiles
 from mlirad.frontend.values import nep50
-from mlirad.frontend.values.traced import Traced, as_operand, stand_in
+from mlirad.frontend.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.traced import Traced, as_operand, require_static, stand_in
 
 
 @compiles(np.result_type)
@@ -28,7 +30,11 @@ def _dtype_or_stand_in(x: Any) -> Any:
 @compiles(np.can_cast)
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     """Of the dtype of an array, too."""
-    return np.can_cast(from_.dtype if isinstance(from_, Traced) and not from_.weak else from_, to, casting)
+    if isinstance(from_, Traced) and from_.weak:
+        raise DTypeError(f"can_cast() does not support Python numbers, and this is one of class {from_.kind.__name__}")
+    require_static((to, casting), "what np.can_cast casts to")
+    with numpys_refusal():
+        return np.can_cast(from_.dtype if isinstance(from_, Traced) else from_, to, casting)
 
 
 @compiles(np.isscalar)

@@ -25,17 +25,31 @@ def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Any:
 def accumulate(ufunc: Any, array: Any, axis: Any = 0, dtype: Any = None) -> Any:
     """`np.maximum.accumulate` and its like."""
     x = np.asarray(array)
-    if x.ndim == 0:
-        raise TypeError("cannot accumulate on a scalar")
-    if axis is None and x.ndim > 1:
-        raise ValueError("accumulate does not allow multiple axes")
-    if dtype is None and ufunc is not np.add and ufunc is not np.multiply:
-        dtype = ufunc(x[:0], x[:0]).dtype
-        if dtype.kind == "b" and x.dtype.kind != "b":
-            raise NotImplementedError("accumulate of a ufunc that gives bools is not compiled", "write it as a loop")
-    elif dtype is not None and ufunc(x[:0].astype(dtype), x[:0].astype(dtype)).dtype != dtype:
-        raise TypeError(f"No loop matching the specified signature and casting was found for ufunc {ufunc.__name__}")
-    return _accumulated(ufunc, x, axis, dtype)
+    place = _only_axis(axis, x.ndim, "accumulate")
+    if dtype is not None or (ufunc is not np.add and ufunc is not np.multiply):
+        dtype = _dtype_of(ufunc, x, dtype, is_accumulated=True)
+    return _accumulated(ufunc, x, place, dtype)
+
+
+def _only_axis(axis: Any, rank: int, method: str) -> Any:
+    """The axis of a method that takes one: a number, a tuple of one, or None where there is no other."""
+    if isinstance(axis, tuple):
+        for each in axis:
+            if each is None:
+                raise TypeError("'NoneType' object cannot be interpreted as an integer")
+            require_axis(each)
+        normalize_axis_tuple(axis, rank)
+        if len(axis) != 1:
+            raise ValueError(f"{method} does not allow multiple axes")
+        return axis[0]
+    require_axis(axis)
+    if axis is not None:
+        normalize_axis_index(axis, max(rank, 1))
+    if rank == 0:
+        raise TypeError(f"cannot {method} on a scalar")
+    if axis is None and rank > 1:
+        raise ValueError(f"{method} does not allow multiple axes")
+    return 0 if axis is None else axis
 
 
 def _accumulated(combine: np.ufunc, a: Any, axis: Any, dtype: Any) -> Any:
@@ -56,25 +70,27 @@ def _accumulated(combine: np.ufunc, a: Any, axis: Any, dtype: Any) -> Any:
 
 @spells("numpy.cumulative_sum")
 def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Any:
-    return _with_initial(np.cumsum(x, _only_axis(x, axis), dtype), _only_axis(x, axis), 0, include_initial)
+    return _cumulative(np.add, x, axis, dtype, include_initial)
 
 
 @spells("numpy.cumulative_prod")
 def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, include_initial: bool = False) -> Any:
-    return _with_initial(np.cumprod(x, _only_axis(x, axis), dtype), _only_axis(x, axis), 1, include_initial)
+    return _cumulative(np.multiply, x, axis, dtype, include_initial)
 
 
-def _only_axis(x: Any, axis: Any) -> Any:
+def _cumulative(ufunc: Any, x: Any, axis: Any, dtype: Any, include_initial: bool) -> Any:
     if axis is None and np.ndim(x) > 1:
         raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
-    return 0 if axis is None else axis
-
-
-def _with_initial(found: Any, axis: int, number: int, is_wanted: bool) -> Any:
-    if not is_wanted:
+    lines = np.atleast_1d(x)
+    place = _only_axis(0 if axis is None else axis, lines.ndim, "accumulate")
+    found = _accumulated(ufunc, lines, place, dtype)
+    if not include_initial:
         return found
-    lines = np.moveaxis(found, axis, 0)
-    return np.moveaxis(np.concatenate((np.full((1, *lines.shape[1:]), number, found.dtype), lines)), 0, axis)
+    if isinstance(axis, tuple):
+        raise TypeError("list indices must be integers or slices, not tuple")
+    moved = np.moveaxis(found, place, 0)
+    first = np.full((1, *moved.shape[1:]), ufunc.identity, found.dtype)
+    return np.moveaxis(np.concatenate((first, moved)), 0, place)
 
 
 _OF_ARRAYS = {
@@ -143,11 +159,9 @@ def reduceat(ufunc: Any, array: Any, indices: Any, axis: Any = 0, dtype: Any = N
     """What is combined from each index to the next one; the element itself, if the next one is not larger."""
     _require_two_operands(ufunc, "reduceat")
     x, starts = np.asarray(array), np.asarray(indices).astype(np.int64)
-    if x.ndim == 0:
-        raise TypeError("cannot reduceat on a scalar")
     if starts.ndim != 1:
         raise ValueError(f"object {'too deep' if starts.ndim else 'of too small depth'} for desired array")
-    place = normalize_axis_index(axis, x.ndim)
+    place = normalize_axis_index(_only_axis(axis, x.ndim, "reduceat"), x.ndim)
     if dtype is None and (ufunc is np.add or ufunc is np.multiply):
         dtype = np.sum(np.zeros(0, x.dtype)).dtype
     lines = np.moveaxis(x.astype(_dtype_of(ufunc, x, dtype)), place, 0)
@@ -180,11 +194,12 @@ def _require_two_operands(ufunc: Any, name: str) -> None:
         raise ValueError(f"{name} only supported for functions returning a single value")
 
 
-def _dtype_of(ufunc: Any, x: Any, dtype: Any) -> Any:
-    """The dtype in which the elements are combined."""
-    if dtype is not None:
-        return np.dtype(dtype)
-    found = ufunc(x.astype(x.dtype), x.astype(x.dtype)).dtype
-    if found.kind == "b" and x.dtype.kind != "b" and ufunc is not np.logical_xor:
-        raise NotImplementedError("a reduction by a ufunc that gives bools is not compiled", "write it as a loop")
+def _dtype_of(ufunc: Any, x: Any, dtype: Any, is_accumulated: bool = False) -> Any:
+    """The dtype in which the elements are combined. Raises what NumPy does where the ufunc gives another one."""
+    none = np.zeros(0, x.dtype if dtype is None else dtype)
+    found = ufunc(none, none).dtype
+    if dtype is not None and found != none.dtype:
+        raise TypeError(f"No loop matching the specified signature and casting was found for ufunc {ufunc.__name__}")
+    if found.kind == "b" and x.dtype.kind != "b" and dtype is None and (is_accumulated or ufunc is not np.logical_xor):
+        raise NotImplementedError("a ufunc that gives bools combines only bools here", "write it as a loop")
     return found

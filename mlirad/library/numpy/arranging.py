@@ -13,7 +13,7 @@ from mlirad.library.spells import spells
 @spells("numpy.array_split")
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     x = np.asarray(ary)
-    length = x.shape[axis]
+    length = ary.shape[axis] if hasattr(ary, "shape") else len(ary)
     if np.ndim(indices_or_sections) > 0:
         ends = [*indices_or_sections, length]
     else:
@@ -28,7 +28,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
 
 @spells("numpy.split")
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    if np.ndim(indices_or_sections) == 0 and np.shape(ary)[axis] % indices_or_sections:
+    if np.ndim(indices_or_sections) == 0 and ary.shape[axis] % indices_or_sections:
         raise ValueError("array split does not result in an equal division")
     return array_split(ary, indices_or_sections, axis)
 
@@ -158,7 +158,7 @@ def pad(
     reflect_type: Any = None,
 ) -> Any:
     x = np.asarray(array)
-    widths = _pairs(pad_width, x.ndim)
+    widths = _pairs(pad_width, max(x.ndim, 1))  # a number has no axis, but NumPy looks at the widths
     for before, after in widths:
         if not (isinstance(before, (int, np.integer)) and isinstance(after, (int, np.integer))):
             raise TypeError("`pad_width` must be of integral type.")

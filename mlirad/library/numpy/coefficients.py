@@ -68,7 +68,9 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 @spells("numpy.poly")
 def poly(seq_of_zeros: Any) -> Any:
-    roots = np.atleast_1d(seq_of_zeros)
+    if np.ndim(seq_of_zeros) == 0:
+        raise TypeError("dispatcher for __array_function__ did not return an iterable")
+    roots = np.asarray(seq_of_zeros)
     if roots.ndim == 2 and roots.shape[0] == roots.shape[1] and len(roots) > 0:
         raise NotImplementedError("np.poly of a matrix is not compiled", "give the zeros, as a vector")
     if roots.ndim != 1:

@@ -34,6 +34,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 @spells("numpy.unravel_index")
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
+    is_fortran = _is_fortran(order)
     sizes = (shape,) if np.ndim(shape) == 0 else tuple(shape)
     total = 1
     for size in sizes:
@@ -44,19 +45,33 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     if np.any((rest < 0) | (rest >= total)):
         raise ValueError(f"index is out of bounds for array with size {total}")
     found = []
-    for size in sizes if order == "F" else sizes[::-1]:
+    for size in sizes if is_fortran else sizes[::-1]:
         found.append((rest % size).astype(np.int64)[()])
         rest = rest // size
-    return tuple(found) if order == "F" else tuple(found[::-1])
+    return tuple(found) if is_fortran else tuple(found[::-1])
+
+
+def _is_fortran(order: Any) -> bool:
+    """Whether places are counted along the first axis first. Raises what NumPy raises of other orders."""
+    if order is None:
+        return False
+    if not isinstance(order, str):
+        raise TypeError(f"order must be str, not {type(order).__name__}")
+    if order not in ("C", "c", "F", "f", "A", "a", "K", "k"):
+        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    if order not in ("C", "c", "F", "f"):
+        raise ValueError("only 'C' or 'F' order is permitted")
+    return order in ("F", "f")
 
 
 @spells("numpy.ravel_multi_index")
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+    is_fortran = _is_fortran(order)
     if len(multi_index) != len(dims):
         raise ValueError(f"parameter multi_index must be a sequence of length {len(dims)}")
     found = 0
     for number in range(len(dims)):
-        axis = len(dims) - 1 - number if order == "F" else number
+        axis = len(dims) - 1 - number if is_fortran else number
         size = dims[axis]
         how = mode[axis] if isinstance(mode, tuple) else mode
         index = np.asarray(multi_index[axis])
@@ -98,6 +113,8 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
 
 @spells("numpy.apply_over_axes")
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
+    if not hasattr(a, "ndim"):
+        raise AttributeError(f"'{type(a).__name__}' object has no attribute 'ndim'")
     found = np.asarray(a)
     rank = found.ndim
     for axis in (axes,) if np.ndim(axes) == 0 else axes:

@@ -115,6 +115,8 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
 
 @spells("numpy.place")
 def place(arr: Any, mask: Any, vals: Any) -> None:
+    if not isinstance(arr, np.ndarray):
+        raise TypeError(f"place() argument 1 must be numpy.ndarray, not {type(arr).__name__}")
     held, values = np.asarray(mask).astype(bool), np.ravel(_safely(vals, arr.dtype))
     if held.size != arr.size:
         raise ValueError("place: mask and data must be the same size")
@@ -137,6 +139,8 @@ def _safely(values: Any, dtype: Any) -> Any:
 
 @spells("numpy.putmask")
 def putmask(a: Any, mask: Any, values: Any) -> None:
+    if not isinstance(a, np.ndarray):
+        raise TypeError("putmask: first argument must be an array")
     held = np.asarray(mask).astype(bool)
     if held.size != a.size:
         raise ValueError("putmask: mask and data must be the same size")
@@ -147,13 +151,15 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
 
 @spells("numpy.put_along_axis")
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
-    index = np.asarray(indices)
+    index = indices
     if axis is None:
         if index.ndim != 1:
             raise ValueError("when axis=None, `indices` must have a single dimension.")
         arr[np.unravel_index(np.where(index < 0, index + arr.size, index), arr.shape)] = values
         return
     place = normalize_axis_index(axis, arr.ndim)
+    if index.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
     if index.ndim != arr.ndim:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
     at = []

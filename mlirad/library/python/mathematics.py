@@ -31,9 +31,9 @@ def prod(iterable: Any, /, *, start: Any = 1) -> Any:
 
 @spells("math.isclose")
 def isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> bool:
+    x, y = float(a), float(b)
     if rel_tol < 0.0 or abs_tol < 0.0:
         raise ValueError("tolerances must be non-negative")
-    x, y = float(a), float(b)
     if x == y:
         return True
     if math.isinf(x) or math.isinf(y):

@@ -23,6 +23,7 @@ from mlirad.testing.calls import packed
 from mlirad.testing.calls.drawn_calls import VALUES, described, drawn_call, other_inputs
 from mlirad.testing.calls.inputs import LAYOUTS
 from mlirad.testing.calls.judge_calls import REFUSED, SAME, WRONG, Verdict, compared, judged_derivatives, judged_values
+from mlirad.testing.calls.left_out import left_out, unsafe
 from mlirad.testing.calls.packed import WRAPS, Call
 from mlirad.testing.interpreted import Interpreted
 
@@ -43,6 +44,9 @@ class Summary:
     counts: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    drawn: int = 0
+    """How many calls were drawn and judged; a call that gives a value is run on SETS sets of numbers."""
 
     def add(self, what: str, call: Call, verdict: Verdict) -> None:
         kind, why = verdict
@@ -53,13 +57,15 @@ class Summary:
             self.wrong.append(f"{what}: {call.text} {json.dumps(described(call))}: {why}")
 
     def as_line(self, seed: int) -> str:
-        return json.dumps([seed, self.counts, self.refused, self.wrong])
+        return json.dumps([seed, self.counts, self.refused, self.wrong, self.left_out, self.drawn])
 
     def add_line(self, line: str) -> int:
-        seed, counts, refused, wrong = json.loads(line)
+        seed, counts, refused, wrong, left_out, drawn = json.loads(line)
         self.seeds += 1
         self.counts.update(counts)
         self.refused.update(refused)
+        self.left_out.update(left_out)
+        self.drawn += drawn
         self.wrong += [f"seed {seed}: {each}" for each in wrong]
         return seed
 
@@ -75,24 +81,27 @@ class Summary:
 
     def page(self) -> str:
         """What is checked in: docs/verification/random-calls.md."""
-        lines = [_PAGE.format(seeds=self.seeds, calls=self.calls()), "| what | verdict | number |", "|---|---|---|"]
+        lines = [_PAGE.format(seeds=self.seeds, calls=self.calls(), drawn=self.drawn)]
+        lines += ["| what | verdict | number |", "|---|---|---|"]
         parted = [(*what.rsplit(" ", 1), count) for what, count in sorted(self.counts.items())]
         lines += [f"| {what} | {verdict} | {count:,} |" for what, verdict, count in parted]
         lines += ["", "The most frequent refusals:", "", "| number | reason |", "|---|---|"]
         lines += [f"| {count:,} | {_cell(why)} |" for why, count in self.refused.most_common(25)]
+        lines += ["", "Drawn, and not judged:", "", "| number | reason |", "|---|---|"]
+        lines += [f"| {count:,} | {_cell(why)} |" for why, count in self.left_out.most_common()]
         lines += ["", f"Wrong: {len(self.wrong) or 'none'}.", *(f"* {_cell(each)}" for each in self.wrong)]
         return "\n".join(lines) + "\n"
 
 
 _PAGE = """# Random calls: what has been run
 
-`make fuzz` writes this page (`python -m mlirad.testing.calls`). {seeds:,} seeds, {calls:,} calls: of functions that
-[the table](../coverage.md) says are compiled, drawn with arguments, keywords, axes, shapes, dtypes and layouts
-(strided, reversed, transposed, Fortran order, read-only, unaligned), twenty to a kernel, which runs on eight sets of
-numbers (nan, infinities and ties among them). Class, dtype, shape and numbers of the value are compared with NumPy's,
-and the class of an exception; derivatives with differences of NumPy's values and forward with reverse mode, of the
-call bare, in a loop and in a branch. *Undecided*: differences of two step sizes do not agree, or are not finite. What
-was wrong and is mended is a case of `tests/unit/testing/test_coverage.py`.
+`make fuzz` writes this page (`python -m mlirad.testing.calls`). {seeds:,} seeds, {calls:,} calls: {drawn:,} different
+ones of functions that [the table](../coverage.md) says are compiled, drawn with arguments, keywords, axes, shapes, dtypes
+(float16 to float64, integers, bools) and layouts (strided, reversed, transposed, Fortran order, read-only, unaligned),
+twenty to a kernel, which runs on eight sets of numbers (nan, infinities and ties among them). Class, dtype, shape and
+numbers of the value are compared with NumPy's, and the class of an exception; derivatives with differences of NumPy's
+values and forward with reverse mode, of the call bare, in a loop and in a branch. *Undecided*: differences of two step
+sizes do not agree, or are not finite. What was wrong and is mended is a case of `tests/unit/testing/test_coverage.py`.
 """
 
 
@@ -108,8 +117,11 @@ def judged(seed: int, derivatives: bool = True) -> Summary:
     raising = 0
     for _ in range(10 * AT_ONCE):
         call = drawn_call(rng)
-        want = packed.plain_outcome(call)
-        if isinstance(want, (MemoryError, RecursionError)) or _is_deviation(want):
+        reason = unsafe(call)
+        want = None if reason else packed.plain_outcome(call)
+        reason = reason or left_out(call, want)
+        if reason is not None:
+            summary.left_out[reason] += 1
             continue
         if not isinstance(want, Exception):
             good.append((call, want))
@@ -117,8 +129,10 @@ def judged(seed: int, derivatives: bool = True) -> Summary:
         elif raising < RAISING:
             raising += 1
             summary.add("exception", call, _raised(call, want))
+            summary.drawn += 1
         if len(good) == AT_ONCE:
             break
+    summary.drawn += len(good)
     kernels: dict[tuple[str, ...], Any] = {}
     for number in range(SETS):
         values = VALUES[number % len(VALUES)]
@@ -132,20 +146,11 @@ def judged(seed: int, derivatives: bool = True) -> Summary:
     return summary
 
 
-def _is_deviation(want: Any) -> bool:
-    """Whether docs/deviations.md says that it differs: Python's errors of floats, for which compiled code has nan, and
-    its complex numbers. NumPy's integers are numbers to compiled code wherever Python's are."""
-    if not isinstance(want, Exception):
-        return isinstance(want, complex)
-    return isinstance(want, ZeroDivisionError | OverflowError) or str(want).endswith(
-        ("domain error", "__trunc__ method")
-    )
-
-
 def _valid(call: Call, values: str, layouts: Mapping[str, str], rng: Random) -> Call:
-    """The call on other inputs, if NumPy takes them."""
+    """The call on other inputs, if NumPy takes them and it is judged of them."""
     other = other_inputs(call, values, layouts, rng)
-    return call if isinstance(packed.plain_outcome(other), Exception) else other
+    want = packed.plain_outcome(other)
+    return call if isinstance(want, Exception) or left_out(other, want) else other
 
 
 def _raised(call: Call, want: Exception) -> Verdict:

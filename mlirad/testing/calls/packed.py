@@ -152,16 +152,24 @@ class Loss:
     call: Call
     wrap: str
     parts: Sequence[str]
-    is_coarse: bool
-    """Whether float32 is among the floats, or float16."""
+    narrowest: int
+    """The bytes of the narrowest float among the arguments and results."""
+
+    @property
+    def is_coarse(self) -> bool:
+        return self.narrowest < 8
+
+    @property
+    def has_halves(self) -> bool:
+        return self.narrowest < 4
 
 
 def loss_of(call: Call, wrap: str, value: Any) -> Loss | None:
     """The loss of a call that gives a value in NumPy; None if floats are not among its arguments and its results."""
     found = dict(_float_parts(value, ""))
     floats = [call.inputs[name] for name in call.floats()]
-    is_coarse = any(np.asarray(each).itemsize < 8 for each in (*found.values(), *floats))
-    return Loss(call, wrap, list(found), is_coarse) if found and floats else None
+    sizes = [np.asarray(each).itemsize for each in (*found.values(), *floats)]
+    return Loss(call, wrap, list(found), min(sizes)) if found and floats else None
 
 
 def _float_parts(value: Any, path: str) -> Iterator[tuple[str, Any]]:

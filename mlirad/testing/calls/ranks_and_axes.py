@@ -290,16 +290,15 @@ def calls(name: str, function: Any) -> Iterator[str]:
     needed = [values for _, values, is_needed in known if is_needed]
     made = ".shape" if function in _CREATED else ""
     for first in itertools.product(*needed):
-        given = ", ".join(first)
+        given = ", ".join(filter(None, first))
         yield f"{name}({given}){made}"
         for optional, values, is_needed in known:
             if not is_needed:
                 yield from (
                     f"{name}({', '.join(filter(None, (given, f'{optional}={value}')))}){made}" for value in values
                 )
-    if inspect.isroutine(function) and not {"args", "arys", "operands", "axes"} & {each for each, _, _ in known}:
-        named = ", ".join(f"{parameter}={values[0]}" for parameter, values, is_needed in known if is_needed)
-        yield f"{name}({named}){made}" if name.startswith("np.") else f"{name}({named.partition(', ')[2]})"
+    if inspect.isroutine(function) and not _takes_any_number(function):
+        yield f"{name}({', '.join(f'{each}={values[0]}' for each, values, is_needed in known if is_needed)}){made}"
     options = [(optional, values) for optional, values, is_needed in known if not is_needed]
     for (one, values), (other, others) in itertools.combinations(options, 2):
         for value, second in itertools.product(values, others):
@@ -307,22 +306,16 @@ def calls(name: str, function: Any) -> Iterator[str]:
             yield f"{name}({', '.join(given)}){made}"
 
 
-_LATER_ERROR = "of several errors of one call, another one comes first"
-_WRONG_KIND = "an argument of the wrong kind is taken as what it means: a float as an integer, a list as an array"
-_ANY_NUMBER = "arguments before named ones: no text is made for it here"
-_BY_REASON = {
-    _LATER_ERROR: """math.isclose np.cumulative_prod np.cumulative_sum np.place np.putmask np.array_split np.split
-        np.choose np.put_along_axis""",
-    _WRONG_KIND: """math.trunc np.apply_over_axes np.pad np.poly np.ravel_multi_index np.unravel_index
-        np.trapezoid np.can_cast""",
-    _ANY_NUMBER: "np.result_type np.meshgrid np.gradient x.choose np.fromfunction",
-}
-NOT_DRAWN = {
-    **{name: reason for reason, names in _BY_REASON.items() for name in names.split()},
-    "math.acosh": "a row of docs/deviations.md: nan for a domain error",
-    "np.average": "along no axis, of no elements: NumPy raises ZeroDivisionError",
-}
-"""Functions that are left out, and why: their errors differ from NumPy's in some calls, or no calls are written."""
+def _takes_any_number(function: Any) -> bool:
+    """Whether there are arguments that have no names: np.meshgrid(x, y), np.atleast_1d(x, y)."""
+    try:
+        return any(each.kind is each.VAR_POSITIONAL for each in inspect.signature(function).parameters.values())
+    except ValueError:
+        return False
+
+
+NOT_DRAWN = {"math.acosh": "a row of docs/deviations.md: nan for a domain error, which half of these numbers are"}
+"""Functions that are left out here, and why. Random calls draw them by their samples."""
 
 
 def bodies() -> dict[str, list[str]]:

@@ -64,7 +64,7 @@ np.c_[x, y] | np.r_[v, a, w] | np.s_[1:3] | np.index_exp[1:3] | np.mgrid[0:2, 0:
 np.broadcast(x, y[0]).shape | np.finfo(x.dtype).eps | np.iinfo(np.int8).max | [k for k, e in np.ndenumerate(x)]
 [k for k in np.ndindex(2, 3)] | [e * 1 for e in np.nditer(x)] | np.poly1d(v)(x) | np.vectorize(lambda e: e + 1)(x)
 v[v.argpartition(2)[2]] | x.astype(np.float32) | x.byteswap() | (j % 2).choose((x, y)) | x.clip(0.3, 0.6)
-x.compress(m[0], 1) | x.dot(v[:4]) | (q := x * 2).fill(0.5), q | x.item(2) | (q := x * 2).partition(2), q
+x.compress(m[0], 1) | x.dot(v[:4]) | (q := x * 2).fill(0.5), q | x.item(2) | (q := x * 2).partition(2), q[..., 2]
 (q := x * 2).put(i, [1, 2]), q | x.repeat(2) | x.reshape(4, 3) | (q := x * 2).resize((4, 3)), q
 v.cumsum().searchsorted(x) | (q := x * 2).sort(), q | x.swapaxes(0, 1) | x.take(i) | s.trace() | s.diagonal()
 x.view(np.int64) | x[:1].squeeze() | (x > 0.5).nonzero() | [e for e in x.flat] | x.all() | x.any() | x.mean(0)

@@ -12,7 +12,12 @@ import numpy as np
 
 from mlirad.errors import StaticValueError
 from mlirad.frontend.interpreter import indices, iteration, storage
-from mlirad.frontend.interpreter.calls.out_arguments import with_array_first, with_out_named, without_inert
+from mlirad.frontend.interpreter.calls.out_arguments import (
+    require_dtype_of_out,
+    with_array_first,
+    with_out_named,
+    without_inert,
+)
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import declarations, numpy_calls, numpy_elementwise
 from mlirad.frontend.program import purity
@@ -94,6 +99,7 @@ def _stored(context: Context, function: Any, result: Value, out: Value, where: V
     given = storage.operand(context, result)
     if casting == "unsafe":
         given = cast(as_operand(given), out.dtype)
+    require_dtype_of_out(function, nep50.strong(stand_in(given)), out.dtype)
     if not isinstance(function, np.ufunc) and function is not np.clip:
         _require_shape(numpy_calls.spelling(function), shape_of(given), out.shape)
     ufunc = function if isinstance(function, np.ufunc) else np.add

@@ -9,6 +9,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import numpy as np
+
 from mlirad.frontend.interpreter import dispatch, expressions, grown_lists, indices, iteration, list_items, storage
 from mlirad.frontend.interpreter.calls import calls_of_numpy, library_calls
 from mlirad.frontend.interpreter.calls.out_arguments import method_with_out_named, without_inert
@@ -101,7 +103,7 @@ def numpy_method(
         # NumPy's numbers give numbers where arrays give 0-d arrays: x.reshape(()).
         of_number = isinstance(receiver, Traced) and not receiver.is_array
         return context.read_scalar(result) if of_number and isinstance(result, Ref) and not result.shape else result
-    return calls_of_numpy.stored(context, function, result, out)
+    return calls_of_numpy.stored(context, getattr(np.ndarray, name), result, out)
 
 
 def changed_list(context: Context, target: Object, items: Sequence[Value]) -> Value:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.errors import DTypeError, StaticValueError
 from mlirad.frontend.numpy import declarations
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Ref, Static, Tuple, Value, is_none
@@ -31,11 +32,33 @@ def with_out_named(
 ) -> tuple[tuple[Value, ...], dict[str, Value]]:
     """The arguments of a NumPy function, those from `out` on by name."""
     if isinstance(function, np.ufunc) and len(args) > function.nin:
+        if len(args) > function.nargs:
+            takes = f"takes from {function.nin} to {function.nargs} positional arguments"
+            raise DTypeError(f"{function.__name__}() {takes} but {len(args)} were given")
         outs = tuple(args[function.nin :])
         missing = (Static(None),) * (function.nout - len(outs))
         named = outs[0] if function.nout == 1 else Tuple((*outs, *missing))
         return tuple(args[: function.nin]), {**kwargs, "out": named}
     return _named(_names(function), args, kwargs)
+
+
+# Functions that make an array of their own dtype of `out` before they write, which must be a safe cast.
+_READ_OUT = frozenset({"argmax", "argmin", "nanargmax", "nanargmin", "take", "compress", "choose"})
+
+
+def require_dtype_of_out(function: Any, own: np.dtype, out: np.dtype) -> None:
+    """Raise what NumPy raises of an `out` of the wrong dtype. Ufuncs, which take what is of the same kind, are not asked.
+
+    Raises DTypeError, StaticValueError.
+    """
+    name = getattr(function, "__name__", "")
+    rule = "according to the rule 'safe'"
+    if name in _READ_OUT and not np.can_cast(out, own, "safe"):
+        raise DTypeError(f"Cannot cast array data from dtype('{out}') to dtype('{own}') {rule}")
+    if name == "einsum" and not np.can_cast(own, out, "safe"):
+        raise DTypeError(f"Iterator requested dtype could not be cast from dtype('{own}') to dtype('{out}') {rule}")
+    if name == "dot" and own != out:
+        raise StaticValueError("output array is not acceptable (must have the right datatype)")
 
 
 def without_inert(function: Any, kwargs: Mapping[str, Value]) -> dict[str, Value]:
