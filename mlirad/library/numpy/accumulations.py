@@ -145,7 +145,8 @@ def reduce(
         )
     if start is None and len(lines) == 0:
         raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
-    has_start = initial is not None or where is not True or len(lines) == 0
+    # The number itself is no result of these: the largest divisor that -4 and 0 have is 4.
+    has_start = initial is not None or where is not True or len(lines) == 0 or ufunc in (np.hypot, np.gcd, np.lcm)
     found = np.full(lines.shape[1:], start, x.dtype) if has_start else np.array(lines[0])[()]
     for k in range(0 if has_start else 1, len(lines)):
         combined = ufunc(found, lines[k])

@@ -57,9 +57,9 @@ def ix_(*args: Any) -> Any:
         along = np.asarray(sequence)
         if along.ndim != 1:
             raise ValueError("Cross index must be 1 dimensional")
-        if along.size == 0:
+        if along.size == 0 and not isinstance(sequence, np.ndarray):
             along = along.astype(np.intp)
-        elif along.dtype.kind == "b":
+        if along.dtype.kind == "b":
             along = np.nonzero(along)[0]
         meshed.append(along.reshape((1,) * k + (along.size,) + (1,) * (len(args) - k - 1)))
     return tuple(meshed)

@@ -138,14 +138,15 @@ def _array(shape: Sequence[int], dtype: str, rng: Random, values: str = VALUES[0
     return np.asarray(made).astype(dtype).reshape(shape)
 
 
-def other_inputs(call: Call, values: str, layouts: Mapping[str, str], rng: Random) -> Call:
-    """The same call of arrays of the same shapes and dtypes with other elements, in these layouts."""
+def other_inputs(call: Call, values: str | None, layouts: Mapping[str, str], rng: Random) -> Call:
+    """The same call of arrays of the same shapes and dtypes with other elements, or None: with its own, in these
+    layouts."""
     changed: dict[str, Any] = {}
     for name, value in call.inputs.items():
         changed[name] = value
         if isinstance(value, np.ndarray):
             is_index = name in "ijm"
-            array = value if is_index else _array(value.shape, value.dtype.str, rng, values)
+            array = value if is_index or values is None else _array(value.shape, value.dtype.str, rng, values)
             changed[name] = laid_out(array, layouts[name])
     return Call(call.text, changed)
 

@@ -169,8 +169,10 @@ def _differences(loss: Loss, direction: Mapping[str, Any]) -> tuple[tuple[float,
         for name, value in loss.call.inputs.items()
     }
 
+    steps = {name: np.asarray(each, np.float64)[()] for name, each in direction.items()}
+
     def at(step: float) -> Any:
-        moved = {name: value + step * direction[name] if name in direction else value for name, value in wide.items()}
+        moved = {name: value + step * steps[name] if name in steps else value for name, value in wide.items()}
         value = plain({name: _like(each, wide[name]) for name, each in moved.items()})
         return np.nan if isinstance(value, Exception) else value
 
@@ -181,8 +183,7 @@ def _differences(loss: Loss, direction: Mapping[str, Any]) -> tuple[tuple[float,
     ahead, behind = (float(at(h)) - float(here)) / h, (float(here) - float(at(-h))) / h
     firsts = [(ahead + behind) / 2, (float(at(2 * h)) - float(at(-2 * h))) / (4 * h)]
     bend = abs(ahead - behind) if abs(ahead - behind) > 1e-3 * (1 + abs(ahead)) else 0.0  # at a kink
-    steps = (1e-4, 2e-4)
-    seconds = [(float(at(h)) - 2 * float(here) + float(at(-h))) / h**2 for h in steps]
+    seconds = [(float(at(h)) - 2 * float(here) + float(at(-h))) / h**2 for h in (1e-4, 2e-4)]
     if is_rounded:
         seconds = [np.nan, np.nan]
     if _has_halves(packed.plain_outcome(loss.call, wide)):  # whose steps are larger than those of the differences

@@ -524,6 +524,20 @@ def test_partitions_are_sorted() -> None:
     assert found[20] == np.partition(x, 20)[20]
 
 
+@row("`np.arctan2.reduce(x)`")
+def test_ufuncs_reduce_by_all_elements_in_turn() -> None:
+    x = np.array([3.0, 2.0, 4.0])
+    assert np.isclose(mlirad.jit(lambda x: np.arctan2.reduce(x))(x), np.arctan2(np.arctan2(3.0, 2.0), 4.0))
+    assert mlirad.jit(lambda x: np.power.reduce(x))(x) == (3.0**2.0) ** 4.0
+
+
+@row("`np.sum(a, out=o)`")
+def test_a_number_gives_its_out() -> None:
+    out = np.empty(())
+    assert isinstance(np.sum(np.float64(0.5), out=out), np.float64)
+    assert mlirad.jit(lambda a, o: np.sum(a, out=o))(np.float64(0.5), out) is out and out == 0.5
+
+
 @row("`sorted(x)`")
 def test_nan_comes_last() -> None:
     x = np.array([2.0, np.nan, 1.0])

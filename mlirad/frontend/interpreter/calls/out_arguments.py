@@ -47,7 +47,7 @@ _READ_OUT = frozenset({"argmax", "argmin", "nanargmax", "nanargmin", "take", "co
 
 
 def require_dtype_of_out(function: Any, own: np.dtype, out: np.dtype) -> None:
-    """Raise what NumPy raises of an `out` of the wrong dtype. Ufuncs, which take what is of the same kind, are not asked.
+    """Raise what NumPy raises of an `out` of the wrong dtype. Not of ufuncs, which take what is of the same kind.
 
     Raises DTypeError, StaticValueError.
     """
