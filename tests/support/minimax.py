@@ -51,6 +51,11 @@ LOG = series(lambda n: Decimal(2) / (2 * n + 3))
 SHORT_LOG = series(lambda n: Decimal((-1) ** n) / (n + 3))
 
 
+# (2^r - 1) / r; and (2 atanh(s) - 2s - 2 s^3/3) / s^5 / ln2 of the square.
+EXP2 = series(lambda n: LN2 ** (n + 1) / factorial(n + 1))
+LOG2 = series(lambda n: Decimal(2) / (2 * n + 5) / LN2)
+
+
 # (asin x - x) / x^3, (atan x - x) / x^3 and (sinh x - x) / x^3 of the square; the inverse cube root.
 ASIN = series(lambda n: factorial(2 * n + 2) / (4 ** (n + 1) * factorial(n + 1) ** 2 * (2 * n + 3)))
 ATAN = series(lambda n: Decimal((-1) ** (n + 1)) / (2 * n + 3))
@@ -61,8 +66,10 @@ def inverse_root(x: Decimal) -> Decimal:
     return (-x.ln() / 3).exp()
 
 
-# A little more than the ranges that reduction leaves: ln2/2, (pi/4)^2, and the square of (sqrt(2) - 1) / (sqrt(2) + 1).
+# A little more than the ranges that reduction leaves: ln2/2, 1/2, (pi/4)^2, and the square of
+# (sqrt(2) - 1) / (sqrt(2) + 1).
 EXP_RANGE = (-LN2 * Decimal("0.501"), LN2 * Decimal("0.501"))
+EXP2_RANGE = (Decimal("-0.501"), Decimal("0.501"))
 TURN_RANGE = (Decimal(0), (PI / 4 * Decimal("1.01")) ** 2)
 LOG_RANGE = (Decimal(0), Decimal("0.02945"))
 SHORT_LOG_RANGE = (Decimal("-0.2929"), Decimal("0.4143"))
@@ -88,6 +95,8 @@ FITS: dict[str, dict[str, Fit]] = {
         "sin": Fit(SIN, TURN_RANGE, 6),
         "cos": Fit(COS, TURN_RANGE, 6),
         "log": Fit(LOG, LOG_RANGE, 7),
+        "exp2": Fit(EXP2, EXP2_RANGE, 12),
+        "log2": Fit(LOG2, LOG_RANGE, 8),
         "asin": Fit(ASIN, ASIN_RANGE, 13),
         "atan": Fit(ATAN, ATAN_RANGE, 11),
         "sinh": Fit(SINH, SINH_RANGE, 7),
@@ -98,6 +107,8 @@ FITS: dict[str, dict[str, Fit]] = {
         "sin": Fit(SIN, TURN_RANGE, 3),
         "cos": Fit(COS, TURN_RANGE, 3),
         "log": Fit(SHORT_LOG, SHORT_LOG_RANGE, 9),
+        "exp2": Fit(EXP2, EXP2_RANGE, 7),
+        "log2": Fit(LOG2, LOG_RANGE, 4),
         "asin": Fit(ASIN, ASIN_RANGE, 6),
         "atan": Fit(ATAN, ATAN_RANGE, 5),
         "sinh": Fit(SINH, SINH_RANGE, 4),
@@ -158,6 +169,8 @@ def table() -> dict[str, dict[str, Sequence[float]]]:
         result[type]["ln2_short"] = parts(LN2, type, 2, zeros=9 if type == "f32" else 11)
         result[type]["half_pi"] = parts(PI / 2, type, 3)
         result[type]["log2_e"] = parts(1 / LN2, type, 2)
+        result[type]["log2_first"] = parts(2 / LN2, type, 2)
+        result[type]["log2_third"] = parts(2 / LN2 / 3, type, 2)
         result[type]["log10_e"] = parts(1 / LN10, type, 2)
         result[type]["log10_2_short"] = parts(LN2 / LN10, type, 2, zeros=9 if type == "f32" else 11)
         result[type]["two_over_pi"] = [rounded(2 / PI, type)]
@@ -183,6 +196,8 @@ WEIGHTS: dict[str, Function] = {
     "sin": lambda z: z,
     "cos": lambda z: z * z * Decimal("1.42"),
     "log": lambda z: z / 2,
+    "exp2": lambda r: abs(r) / (r * LN2).exp(),
+    "log2": lambda z: 4096 * z * z * LN2 / 2,
     "asin": lambda z: z,
     "atan": lambda z: z * Decimal("1.07"),
     "sinh": lambda z: z,

@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 from mlirad.lowering.loop_builder import Constants, LoopBuilder
 from mlirad.lowering.to_loops.inverse_math import INVERSES
 from mlirad.lowering.to_loops.lanes import Lanes
+from mlirad.lowering.to_loops.powers import power
 from mlirad.lowering.to_loops.vector_math import EXPANSIONS, FORMATS, by_lanes
 from mlirad.xdsl_support.traversal import ops_inside
 
@@ -35,6 +36,7 @@ _NATIVE = (
 )
 _INACCURATE = (math.CbrtOp,)
 """What is expanded on scalars too: the C library's may be wrong by several units."""
+_ALL = EXPANSIONS | INVERSES | {math.PowFOp: lambda _, x, y: power(x, y)}
 _EXPANDED = frozenset(math.Math.operations) - frozenset(_NATIVE)
 
 
@@ -46,24 +48,23 @@ class ExpandMath(ModulePass):
 
     Before:
 
-        func.func @f(%x: vector<4xf64>, %n: vector<4xf64>) -> vector<4xf64> {
-          %y = math.powf %x, %n : vector<4xf64>
+        func.func @f(%x: vector<4xf64>) -> vector<4xf64> {
+          %y = math.erf %x : vector<4xf64>
           func.return %y : vector<4xf64>
         }
 
     After `mlirad-expand-math`:
 
-        func.func @f(%x: vector<4xf64>, %n: vector<4xf64>) -> vector<4xf64> {
+        func.func @f(%x: vector<4xf64>) -> vector<4xf64> {
           %0 = arith.constant dense<0.000000e+00> : vector<4xf64>
           %1 = arith.constant 0 : index
           %2 = arith.constant 4 : index
           %3 = arith.constant 1 : index
           %y = scf.for %4 = %1 to %2 step %3 iter_args(%5 = %0) -> (vector<4xf64>) {
             %6 = vector.extract %x[%4] : f64 from vector<4xf64>
-            %7 = vector.extract %n[%4] : f64 from vector<4xf64>
-            %8 = math.powf %6, %7 : f64
-            %9 = vector.insert %8, %5 [%4] : f64 into vector<4xf64>
-            scf.yield %9 : vector<4xf64>
+            %7 = math.erf %6 : f64
+            %8 = vector.insert %7, %5 [%4] : f64 into vector<4xf64>
+            scf.yield %8 : vector<4xf64>
           }
           func.return %y : vector<4xf64>
         }
@@ -107,7 +108,7 @@ def _replace_scalar(op: Operation, builder: LoopBuilder) -> None:
 
 
 def _expansion(op: Operation) -> Callable[..., Lanes] | None:
-    return EXPANSIONS.get(op.__class__) or INVERSES.get(op.__class__)
+    return _ALL.get(op.__class__)
 
 
 def _put(op: Operation, result: SSAValue) -> None:

@@ -114,6 +114,9 @@ class Lanes:
     def __abs__(self) -> Lanes:
         return self._op(math.AbsFOp, self)
 
+    def floor(self) -> Lanes:
+        return self._op(math.FloorOp, self)
+
     def sqrt(self) -> Lanes:
         return self._op(math.SqrtOp, self)
 

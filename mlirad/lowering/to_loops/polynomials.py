@@ -15,6 +15,8 @@ class Table:
     exp: (e^r - 1 - r) / r^2 for |r| <= ln2/2. sin, cos: (sin r - r) / r^3 and (cos r - 1 + r^2/2) / r^4, polynomials of
     r^2 for |r| <= pi/4. log: (log((1+s)/(1-s)) - 2s) / s^3, a polynomial of s^2 for |s| <= (sqrt2-1)/(sqrt2+1), of
     f64; (log(1+f) - f + f^2/2) / f^3 for sqrt(1/2) - 1 <= f <= sqrt(2) - 1, of f32.
+    exp2: (2^r - 1) / r for |r| <= 1/2. log2: log2((1+s)/(1-s)) less the terms of s and s^3, which are `log2_first` and
+    `log2_third`, over s^5, a polynomial of s^2 for the same s.
     asin, atan, sinh: (f(x) - x) / x^3, polynomials of x^2 for |x| <= 1/2, tan(pi/8) and 1. inverse_root: x^(-1/3), from
     which iterations start, for 1 <= x <= 2.
     The first parts of `ln2_short` and `log10_2_short` end in so many zero bits that their products with an exponent
@@ -25,6 +27,8 @@ class Table:
     sin: tuple[float, ...]
     cos: tuple[float, ...]
     log: tuple[float, ...]
+    exp2: tuple[float, ...]
+    log2: tuple[float, ...]
     asin: tuple[float, ...]
     atan: tuple[float, ...]
     sinh: tuple[float, ...]
@@ -33,6 +37,8 @@ class Table:
     ln2_short: tuple[float, ...]
     half_pi: tuple[float, ...]
     log2_e: tuple[float, ...]
+    log2_first: tuple[float, ...]
+    log2_third: tuple[float, ...]
     log10_e: tuple[float, ...]
     log10_2_short: tuple[float, ...]
     two_over_pi: tuple[float, ...]
@@ -77,6 +83,30 @@ TABLES: dict[int, Table] = {
             0.18182890556695602,
             0.1533167403016786,
             0.1461703754879165,
+        ),
+        exp2=(
+            0.6931471805599453,
+            0.24022650695910072,
+            0.055504108664821625,
+            0.00961812910762848,
+            0.0013333558146406117,
+            0.00015403530393370558,
+            1.5252733842009231e-05,
+            1.3215486808929518e-06,
+            1.0178056855501161e-07,
+            7.054897189206508e-09,
+            4.455859112330208e-10,
+            2.572952812566595e-11,
+        ),
+        log2=(
+            0.5770780163555853,
+            0.4121985831111439,
+            0.32059889796713803,
+            0.2623081914719228,
+            0.2219527881822988,
+            0.19238058793412885,
+            0.16888470469467604,
+            0.16913584808113521,
         ),
         asin=(
             0.16666666666666669,
@@ -141,6 +171,14 @@ TABLES: dict[int, Table] = {
             1.4426950408889634,
             2.0355273740931033e-17,
         ),
+        log2_first=(
+            2.8853900817779268,
+            4.0710547481862066e-17,
+        ),
+        log2_third=(
+            0.9617966939259756,
+            5.0577616648125907e-17,
+        ),
         log10_e=(
             0.4342944819032518,
             1.098319650216765e-17,
@@ -180,6 +218,21 @@ TABLES: dict[int, Table] = {
             0.11685796082019806,
             -0.1147918775677681,
             0.0696975365281105,
+        ),
+        exp2=(
+            0.6931471824645996,
+            0.24022650718688965,
+            0.05550410971045494,
+            0.009618056006729603,
+            0.0013333501992747188,
+            0.00015461677685379982,
+            1.5297502613975666e-05,
+        ),
+        log2=(
+            0.5770780444145203,
+            0.41220006346702576,
+            0.3203468322753906,
+            0.27585452795028687,
         ),
         asin=(
             0.1666666567325592,
@@ -225,6 +278,14 @@ TABLES: dict[int, Table] = {
         log2_e=(
             1.4426950216293335,
             1.925963033500011e-08,
+        ),
+        log2_first=(
+            2.885390043258667,
+            3.851926067000022e-08,
+        ),
+        log2_third=(
+            0.9617967009544373,
+            -7.028461812552678e-09,
         ),
         log10_e=(
             0.4342944920063019,

@@ -95,34 +95,30 @@ def shifted_exp(x: Lanes, shift: int) -> Lanes:
     format = FORMATS[x.width]
     high, low = format.table.ln2
     x = bounded(x, format.lowest, format.highest + shift)
-    n, _ = rounded(x, format.table.log2_e[0], format)
+    n, n_bits = rounded(x, format.table.log2_e[0], format)
     r = n.times_plus(-low, n.times_plus(-high, x))
-    return _scaled(_exp_near_zero(r, None), n, shift)
+    value = 1.0 + (r * r).times_plus(r.polynomial(format.table.exp), r)
+    return _scaled(value, n_bits, shift)
 
 
 def exp2(x: Lanes) -> Lanes:
-    """2^n e^r, where r is what is left of x to twice the precision, times ln2."""
+    return exp2_of_sum(x, None)
+
+
+def exp2_of_sum(x: Lanes, low: Lanes | None) -> Lanes:
+    """2^(x + low) = 2^n (1 + r q(r)) with |r| <= 1/2."""
     format = FORMATS[x.width]
-    high, low = format.table.ln2
-    x = bounded(x, format.lowest * 1.5, format.bias + 1.0)
-    n, _ = rounded(x, 1.0, format)
-    left = x - n
-    r = left * high
-    return _scaled(_exp_near_zero(r, left.times_plus(low, left.times_plus(high, -r))), n, 0)
+    x = bounded(x, format.lowest * 1.5, format.bias + 2.0)
+    n, n_bits = rounded(x, 1.0, format)
+    r = x - n if low is None else (x - n) + low
+    return _scaled(r.times_plus(r.polynomial(format.table.exp2), 1.0), n_bits, 0)
 
 
-def _exp_near_zero(r: Lanes, low: Lanes | None) -> Lanes:
-    """e^(r + low) for |r| <= ln2/2."""
-    p = r.polynomial(FORMATS[r.width].table.exp)
-    return 1.0 + (r * r).times_plus(p, r) if low is None else 1.0 + (r + (r * r).times_plus(p, low))
-
-
-def _scaled(value: Lanes, n: Lanes, shift: int) -> Lanes:
+def _scaled(value: Lanes, n: Bits, shift: int) -> Lanes:
     """value * 2^(n - shift). The power is multiplied in two steps, so that it may under- or overflow."""
-    format = FORMATS[n.width]
-    half, half_bits = rounded(n, 0.5, format)
-    _, rest_bits = rounded(n - half, 1.0, format)
-    return value * power_of_two(half_bits, n, format) * power_of_two(rest_bits + -shift, n, format)
+    format = FORMATS[value.width]
+    half, rest = n >> 1, (n + 1) >> 1
+    return value * power_of_two(half, value, format) * power_of_two(rest + -shift, value, format)
 
 
 def hyperbolic(x: Lanes, sign: float) -> Lanes:
@@ -184,7 +180,8 @@ def log1p(x: Lanes) -> Lanes:
 def log_of_sum(x: Lanes, lost: Lanes | None, more: Lanes | None = None) -> Lanes:
     """log(x 2^more), and `lost`, which is small besides, where the result is finite."""
     high, low = FORMATS[x.width].table.ln2_short
-    k, f, half_square, correction = _reduced(x)
+    k, f, half_square = reduced(x)
+    correction = _correction(f, half_square)
     k = k if more is None else k + more
     rest = k * low if lost is None else k.times_plus(low, lost)
     value = k.times_plus(high, f - (half_square - (correction + rest)))
@@ -201,41 +198,44 @@ def log10(x: Lanes) -> Lanes:
 
 
 def _log_to_base(x: Lanes, of_two: tuple[float, ...] | None, of_e: tuple[float, ...]) -> Lanes:
-    """k of_two + log(m) of_e, each product and sum to twice the precision."""
+    """k of_two + f of_e, each to twice the precision, and the rest, which is at most a quarter of the second."""
     high, low = of_e
-    k, f, half_square, correction = _reduced(x)
-    first, lost = fast_sum(f, -half_square)
-    lost = lost + (correction - (f * 0.5).times_plus(f, -half_square))
-    product = first * high
-    small = first.times_plus(high, -product) + first.times_plus(low, lost * high)
+    k, f, half_square = reduced(x)
+    product = f * high
+    small = f.times_plus(low, f.times_plus(high, -product))
+    small = (_correction(f, half_square) - half_square).times_plus(high, small)
     whole = k if of_two is None else k * of_two[0]
     small = small if of_two is None else k.times_plus(of_two[1], small)
-    total = whole + product
-    return _at_the_ends(x, total + ((product - (total - whole)) + small))
+    total, lost = fast_sum(whole, product)
+    return _at_the_ends(x, total + (lost + small))
 
 
-def _reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes, Lanes]:
-    """k and f with x = 2^k (1+f), f^2/2, and what log(1+f) - f + f^2/2 is."""
+def reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """k and f with x = 2^k (1+f) and sqrt(1/2) <= 1+f < sqrt(2), and f^2/2."""
     format = FORMATS[x.width]
     lift = format.mantissa + 2
     is_small = x.compare("olt", format.smallest)
     bits = (x.where(is_small, x * 2.0**lift)).bits() + (format.one - format.half_root)
     exponent = (bits >> format.mantissa) | ((format.bias + format.mantissa) << format.mantissa)
-    k = exponent.floats(x.type) - (2.0**format.mantissa + format.bias)
-    k = k.where(is_small, k - float(lift))
+    above = x.number(2.0**format.mantissa + format.bias).where(is_small, 2.0**format.mantissa + format.bias + lift)
+    k = exponent.floats(x.type) - above
     f = ((bits & ((1 << format.mantissa) - 1)) + format.half_root).floats(x.type) - 1.0
-    half_square = f * f * 0.5
-    if x.width == 32:
-        return k, f, half_square, f * f * f * f.polynomial(format.table.log)
+    return k, f, f * f * 0.5
+
+
+def _correction(f: Lanes, half_square: Lanes) -> Lanes:
+    """What log(1+f) - f + f^2/2 is."""
+    table = FORMATS[f.width].table
+    if f.width == 32:
+        return f * f * f * f.polynomial(table.log)
     s = f / (f + 2.0)
     z = s * s
-    return k, f, half_square, s * (half_square + z * z.polynomial(format.table.log))
+    return s * (half_square + z * z.polynomial(table.log))
 
 
 def _at_the_ends(x: Lanes, value: Lanes) -> Lanes:
     """A logarithm of x where it is 0, infinite, negative or nan, else the value."""
-    value = value.where(x.compare("oeq", inf), inf)
-    value = value.where(x.compare("ult", 0.0), nan)
+    value = x.where(x.compare("olt", inf), value).where(x.compare("olt", 0.0), nan)
     return value.where(x.compare("oeq", 0.0), -inf)
 
 
