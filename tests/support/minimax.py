@@ -62,8 +62,33 @@ ATAN = series(lambda n: Decimal((-1) ** (n + 1)) / (2 * n + 3))
 SINH = series(lambda n: 1 / factorial(2 * n + 3))
 
 
-def inverse_root(x: Decimal) -> Decimal:
-    return (-x.ln() / 3).exp()
+def arctan_rest(z: Decimal) -> Decimal:
+    """(atan x - x) / x^3 of the square, where its series converges slowly: by half of the angle."""
+    if z < Decimal("0.2"):
+        return ATAN(z)
+    x = z.sqrt()
+    y = x / (1 + (1 + z).sqrt())
+    return (2 * (y + y**3 * arctan_rest(y * y)) - x) / (x * z)
+
+
+def tan_rest(z: Decimal) -> Decimal:
+    """(tan x - x) / x^3 of the square."""
+    return (SIN(z) + Decimal("0.5") - z * COS(z)) / (1 - z / 2 + z * z * COS(z))
+
+
+def tanh_rest(z: Decimal) -> Decimal:
+    """(tanh x - x) / x^3 of the square: tan_rest(-z), up to its sign, further than that is needed for angles."""
+    cosh = series(lambda n: 1 / factorial(2 * n))(z)
+    return (SINH(z) - series(lambda n: 1 / factorial(2 * n + 2))(z)) / cosh
+
+
+def half_inverse(f: Decimal) -> Decimal:
+    return 1 / (2 + f)
+
+
+def inverse_root(e: Decimal) -> Decimal:
+    """(1 / cbrt(1 - e) - 1) / e."""
+    return ((-(1 - e).ln() / 3).exp() - 1) / e if abs(e) > Decimal("1e-25") else Decimal(1) / 3
 
 
 # A little more than the ranges that reduction leaves: ln2/2, 1/2, (pi/4)^2, and the square of
@@ -77,7 +102,8 @@ SHORT_LOG_RANGE = (Decimal("-0.2929"), Decimal("0.4143"))
 ASIN_RANGE = (Decimal(0), Decimal("0.2501"))
 ATAN_RANGE = (Decimal(0), Decimal("0.1717"))
 SINH_RANGE = (Decimal(0), Decimal("1.01"))
-ROOT_RANGE = (Decimal(1), Decimal(2))
+ROOT_RANGE = (Decimal("-0.1025"), Decimal("0.1025"))
+UNIT_RANGE = (Decimal(0), Decimal("1.001"))
 
 
 @dataclass(frozen=True)
@@ -100,7 +126,10 @@ FITS: dict[str, dict[str, Fit]] = {
         "asin": Fit(ASIN, ASIN_RANGE, 13),
         "atan": Fit(ATAN, ATAN_RANGE, 11),
         "sinh": Fit(SINH, SINH_RANGE, 7),
-        "inverse_root": Fit(inverse_root, ROOT_RANGE, 7),
+        "tan": Fit(tan_rest, TURN_RANGE, 15),
+        "tanh": Fit(tanh_rest, UNIT_RANGE, 16),
+        "half_inverse": Fit(half_inverse, SHORT_LOG_RANGE, 4),
+        "inverse_root": Fit(inverse_root, ROOT_RANGE, 3),
     },
     "f32": {
         "exp": Fit(EXP, EXP_RANGE, 6),
@@ -110,9 +139,12 @@ FITS: dict[str, dict[str, Fit]] = {
         "exp2": Fit(EXP2, EXP2_RANGE, 7),
         "log2": Fit(LOG2, LOG_RANGE, 4),
         "asin": Fit(ASIN, ASIN_RANGE, 6),
-        "atan": Fit(ATAN, ATAN_RANGE, 5),
+        "atan": Fit(arctan_rest, UNIT_RANGE, 11),
         "sinh": Fit(SINH, SINH_RANGE, 4),
-        "inverse_root": Fit(inverse_root, ROOT_RANGE, 5),
+        "tan": Fit(tan_rest, TURN_RANGE, 7),
+        "tanh": Fit(tanh_rest, UNIT_RANGE, 8),
+        "half_inverse": Fit(half_inverse, SHORT_LOG_RANGE, 3),
+        "inverse_root": Fit(inverse_root, ROOT_RANGE, 3),
     },
 }
 
@@ -199,9 +231,12 @@ WEIGHTS: dict[str, Function] = {
     "exp2": lambda r: abs(r) / (r * LN2).exp(),
     "log2": lambda z: 4096 * z * z * LN2 / 2,
     "asin": lambda z: z,
-    "atan": lambda z: z * Decimal("1.07"),
+    "atan": lambda z: z * (1 + z * Decimal("0.27")),
+    "tan": lambda z: z / (1 + z / 3),
+    "tanh": lambda z: z * Decimal("1.32"),
     "sinh": lambda z: z,
-    "inverse_root": lambda z: Decimal("1.26"),
+    "half_inverse": lambda f: 2 + f,
+    "inverse_root": lambda e: abs(e),
 }
 
 if __name__ == "__main__":

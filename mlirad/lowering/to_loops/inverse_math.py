@@ -12,8 +12,8 @@ from math import inf, nan
 from xdsl.dialects import math
 from xdsl.ir import Operation
 
-from mlirad.lowering.to_loops.lanes import Lanes
-from mlirad.lowering.to_loops.vector_math import FORMATS, fast_sum, log_of_sum, quotient, rounded
+from mlirad.lowering.to_loops.lanes import Lanes, if_usual, in_all_lanes
+from mlirad.lowering.to_loops.vector_math import FORMATS, Format, fast_sum, log_of_normal, log_of_sum, quotient
 
 
 def _root(square: Lanes, square_low: Lanes) -> tuple[Lanes, Lanes]:
@@ -73,8 +73,9 @@ def atanh(x: Lanes) -> Lanes:
     above, above_low = fast_sum(x.number(1.0), a)
     below, below_low = fast_sum(x.number(1.0), -a)
     ratio, low = quotient(above, above_low, below, below_low)
-    ratio = ratio.where(a.compare("oeq", 1.0), inf)
-    value = (log_of_sum(ratio, low / ratio) * 0.5).where(a.compare("ogt", 1.0), nan)
+    near_inverse = a.times_plus(a.times_plus(1 / 3, -5 / 6), 1.0)  # 1 / above, near enough for what was lost
+    value = log_of_normal(ratio, a.number(0.0), low * (below * near_inverse)) * 0.5
+    value = a.number(nan).where(a.compare("oeq", 1.0), inf).where(a.compare("olt", 1.0), value)
     is_small = a.compare("olt", 2.0 ** (-FORMATS[x.width].mantissa // 2 - 2))
     return value.with_sign_of(x).where(is_small, x)
 
@@ -119,12 +120,22 @@ def acos(x: Lanes) -> Lanes:
 
 
 def _angle(above: Lanes, below: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """How often pi/4 is in the angle of a slope above/below >= 0 in [0, 1], and atan of the rest, in two parts."""
+    """How often pi/4 is in the angle of a slope above/below in [0, 1], and atan of the rest, in two parts.
+
+    In f32 a longer polynomial costs less than to leave pi/4 out.
+    """
     table = FORMATS[above.width].table
+    zero = above.number(0.0)
+    if above.width == 32:
+        inverse = 1.0 / below
+        u = above * inverse
+        z = u * u
+        low = (-u).times_plus(below, above) * inverse
+        rest = z.times_plus(z.polynomial(table.atan[1:]), table.atan[0])  # so that less cancels
+        return zero, u, (u * z).times_plus(rest, low * z.times_plus(-0.5, 1.0))
     is_steep = (below * 0.4142135623730951).compare("olt", above)
     rise, rise_low = _sum(above, -below)
     run, run_low = _sum(above, below)
-    zero = above.number(0.0)
     u, low = quotient(
         above.where(is_steep, rise),
         zero.where(is_steep, rise_low),
@@ -146,13 +157,11 @@ def _with_quarters(quarters: Lanes, u: Lanes, rest: Lanes) -> Lanes:
 
 def atan(x: Lanes) -> Lanes:
     """Of a slope above 1, pi/2 - atan of its inverse."""
-    a = abs(x)
+    steepest = 2.0 ** (FORMATS[x.width].mantissa + 10)
+    a = abs(x).where(abs(x).compare("ogt", steepest), steepest)
     is_large = a.compare("ogt", 1.0)
     one = a.number(1.0)
-    is_infinite = a.compare("oeq", inf)
-    above = a.where(is_large, one).where(is_infinite, 0.0)
-    below = one.where(is_large, a).where(is_infinite, 1.0)
-    quarters, u, rest = _angle(above, below)
+    quarters, u, rest = _angle(a.where(is_large, one), one.where(is_large, a))
     quarters = quarters.where(is_large, 2.0 - quarters)
     value = _with_quarters(quarters, u.where(is_large, -u), rest.where(is_large, -rest))
     return value.with_sign_of(x)
@@ -164,13 +173,9 @@ def atan2(y: Lanes, x: Lanes) -> Lanes:
     a, b = abs(x), abs(y)
     is_swapped = a.compare("olt", b)
     small, large = b.where(is_swapped, a), a.where(is_swapped, b)
-    scale = x.number(1.0).where(large.compare("ogt", 2.0 ** (format.bias - 4)), 2.0**-8)
-    scale = scale.where(large.compare("olt", 2.0 ** (10 - format.bias // 2)), 2.0 ** (format.bias // 2))
-    small, large = small * scale, large * scale
-    is_infinite = large.compare("oeq", inf)
-    both = x.number(0.0).where(small.compare("oeq", inf), 1.0)
-    small, large = small.where(is_infinite, both), large.where(is_infinite, 1.0)
-    large = large.where(large.compare("oeq", 0.0), 1.0)
+    low, high = 2.0 ** (10 - format.bias // 2), 2.0 ** (format.bias - 4)
+    is_usual = in_all_lanes(x.builder, large.compare("ogt", low), large.compare("olt", high))
+    small, large = if_usual(is_usual, [small, large], lambda: _to_usual_size(small, large, low, high))
     quarters, u, rest = _angle(small, large)
     u, rest = u.where(is_swapped, -u), rest.where(is_swapped, -rest)
     quarters = quarters.where(is_swapped, 2.0 - quarters)
@@ -180,35 +185,62 @@ def atan2(y: Lanes, x: Lanes) -> Lanes:
     return value.where(x.compare("uno", y), nan)
 
 
+def _to_usual_size(small: Lanes, large: Lanes, low: float, high: float) -> tuple[Lanes, Lanes]:
+    """Numbers with the same ratio: 1 of infinities, 0 of zeros."""
+    scale = large.number(1.0).where(large.compare("ogt", high), 2.0**-8).where(large.compare("olt", low), 1.0 / low)
+    small, large = small * scale, large * scale
+    is_infinite = large.compare("oeq", inf)
+    both = large.number(0.0).where(small.compare("oeq", inf), 1.0)
+    small, large = small.where(is_infinite, both), large.where(is_infinite, 1.0)
+    return small, large.where(large.compare("oeq", 0.0), 1.0)
+
+
 # --- cube roots -------------------------------------------------------------------------------------------------
 
 
 def cbrt(x: Lanes) -> Lanes:
-    """2^q y with y^3 = z for x = 2^(3q) z: y = z t^2 for t = z^(-1/3) by Newton's steps, and one more for y itself."""
+    """a t^2 for a = |x| and t = a^(-1/3), by Newton's steps, and one more for the root itself."""
     format = FORMATS[x.width]
     a = abs(x)
-    lift = format.mantissa + (-format.mantissa % 3)
-    is_small = a.compare("olt", format.smallest)
-    bits = a.where(is_small, a * 2.0**lift).bits()
-    exponent = ((bits >> format.mantissa) | ((format.bias + format.mantissa) << format.mantissa)).floats(x.type)
-    exponent = exponent - (2.0**format.mantissa + format.bias)
-    third, _ = rounded(exponent, 1.0 / 3.0, format)
-    left = third.times_plus(-3.0, exponent)  # -1, 0 or 1
-    m = ((bits & ((1 << format.mantissa) - 1)) + format.one).floats(x.type)
-    up, down = left.compare("ogt", 0.5), left.compare("olt", -0.5)
-    z = m * x.number(1.0).where(up, 2.0).where(down, 0.5)
-    t = m.polynomial(format.table.inverse_root) * x.number(1.0).where(up, 2.0 ** (-1 / 3)).where(down, 2.0 ** (1 / 3))
-    for _ in range(2 if x.width == 64 else 1):
-        t = (t * (1.0 / 3.0)).times_plus((-z * t).times_plus(t * t, 1.0), t)
-    square = t * t
-    y = z * square
+    is_usual = in_all_lanes(x.builder, a.compare("ogt", _least_with_low_bits(format)), a.compare("olt", inf))
+    a, scale = if_usual(is_usual, [a, x.number(1.0)], lambda: _lifted_for_root(a))
+    t = _near_inverse_root(a)
+    for coefficients in (format.table.inverse_root, (1.0 / 3.0,))[: 2 if x.width == 64 else 1]:
+        error = (-(a * t)).times_plus(t * t, 1.0)
+        t = (t * error).times_plus(error.polynomial(coefficients), t)
+    y = (a * t) * t
     cube, low = _square(y)
-    error = cube.times_plus(y, -z) + low * y
-    y = (error * (-1.0 / 3.0)).times_plus(square, y)
-    third = third.where(is_small, third - lift / 3)
-    power = (rounded(third, 1.0, format)[1] << format.mantissa) + format.one
-    value = (y * power.floats(x.type)).where(a.compare("oeq", 0.0), 0.0).where(a.compare("oeq", inf), inf)
-    return value.where(x.compare("uno", x), x).with_sign_of(x)
+    error = cube.times_plus(y, -a) + low * y
+    value = ((error * (-1.0 / 3.0)).times_plus(t * t, y) * scale).with_sign_of(x)
+    return if_usual(is_usual, [value], lambda: [_itself_at_the_ends(x, value)])[0]
+
+
+def _lifted_for_root(a: Lanes) -> tuple[Lanes, Lanes]:
+    """a times a cube that makes it normal, its last bits too, and what the root is multiplied by then."""
+    format = FORMATS[a.width]
+    lift = 2 * (format.mantissa + (-format.mantissa % 3))
+    is_small = a.compare("olt", _least_with_low_bits(format))
+    return a.where(is_small, a * 2.0**lift), a.number(1.0).where(is_small, 2.0 ** -(lift // 3))
+
+
+def _least_with_low_bits(format: Format) -> float:
+    """From here on, what rounding a product left out is normal."""
+    return format.smallest * 2.0 ** (format.mantissa + 4)
+
+
+def _near_inverse_root(a: Lanes) -> Lanes:
+    """a^(-1/3) but for 3.5 %: the bits of a number are nearly its logarithm."""
+    format = FORMATS[a.width]
+    kept = 20 if a.width == 64 else 12
+    shift, one = format.mantissa - kept, 2.0**kept
+    logarithm = ((a.bits() >> shift) | ((format.bias + format.mantissa) << format.mantissa)).floats(a.type)
+    from_it = format.shifter + 2.0**format.mantissa / 3.0 + one * (format.bias * 4.0 / 3.0 - 0.068)
+    return (logarithm.times_plus(-1.0 / 3.0, from_it).bits() << shift).floats(a.type)
+
+
+def _itself_at_the_ends(x: Lanes, value: Lanes) -> Lanes:
+    """The value, but x where that is 0, infinite or nan."""
+    return x.where(abs(x).compare("olt", inf), value).where(x.compare("oeq", 0.0), x)
 
 
 INVERSES: dict[type[Operation], Callable[..., Lanes]] = {

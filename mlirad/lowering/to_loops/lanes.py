@@ -5,7 +5,7 @@ Reads: nothing. Writes: arith, math and vector ops. Leaves: nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math, vector
@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from mlirad.lowering.loop_builder import NO_OVERFLOW_FLAGS, LoopBuilder, vector_of
 
 _EXACT = arith.FastMathFlagsAttr("none")
+_AND = vector.CombiningKindAttr(vector.CombiningKindFlag.AND)
 _LONG = 6
 _NOT_EQUAL = IntegerAttr(1, i64)
 _PREDICATES = {
@@ -160,3 +161,23 @@ class Lanes:
 def _lanes(value: SSAValue) -> int:
     assert isinstance(value.type, VectorType)
     return value.type.get_shape()[0]
+
+
+def in_all_lanes(builder: LoopBuilder, *masks: SSAValue) -> SSAValue:
+    """Whether all masks are set in all lanes."""
+    both = masks[0]
+    for mask in masks[1:]:
+        both = builder.op(arith.AndIOp, [both, mask], both.type)
+    return builder.op(vector.ReductionOp, [both], i1, kind=_AND, fastmath=_EXACT)
+
+
+def if_usual(is_usual: SSAValue, vectors: Sequence[Lanes], otherwise: Callable[[], Sequence[Lanes]]) -> list[Lanes]:
+    """The vectors, or what `otherwise` gives: a branch that is hardly ever taken."""
+    builder = vectors[0].builder
+    found = builder.either(
+        is_usual,
+        [each.type for each in vectors],
+        lambda: [each.value for each in vectors],
+        lambda: [each.value for each in otherwise()],
+    )
+    return [Lanes(builder, each) for each in found]

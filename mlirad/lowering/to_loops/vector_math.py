@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import VectorType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from mlirad.lowering.loop_builder import Index, LoopBuilder
-from mlirad.lowering.to_loops.lanes import Bits, Lanes
+from mlirad.lowering.to_loops.lanes import Bits, Lanes, if_usual, in_all_lanes
 from mlirad.lowering.to_loops.polynomials import TABLES, Table
 
 
@@ -156,18 +156,24 @@ def expm1(x: Lanes) -> Lanes:
 
 
 def tanh(x: Lanes) -> Lanes:
-    """t / (t + 2) with t = e^(2|x|) - 1, which is accurate near 0; t, t + 2 and the quotient to twice the precision."""
+    """x + x^3 p(x^2) for |x| < 1, and 1 - 2 / (e^(2|x|) + 1) elsewhere."""
     format = FORMATS[x.width]
+    high, low = format.table.ln2
+    z = x * x
+    near = (x * z).times_plus(z.polynomial(format.table.tanh), x)
     y = abs(x) + abs(x)
-    t, lost = _scaled_expm1(y.where(y.compare("ogt", format.flat), format.flat), 0)
-    below, lost_below = difference(t, x.number(-2.0))
-    return quotient(t, lost, below, lost_below)[0].with_sign_of(x)
+    y = y.where(y.compare("ogt", format.flat), format.flat)
+    n, n_bits = rounded(y, format.table.log2_e[0], format)
+    r = n.times_plus(-low, n.times_plus(-high, y))
+    power = (1.0 + (r * r).times_plus(r.polynomial(format.table.exp), r)) * power_of_two(n_bits, x, format)
+    far = 1.0 - 2.0 / (power + 1.0)
+    return far.where(abs(x).compare("olt", 1.0), near).with_sign_of(x)
 
 
 def log(x: Lanes) -> Lanes:
     """k ln2 + log(m) with sqrt(1/2) <= m < sqrt(2). log(1+f) = f - f^2/2 + s (f^2/2 + p(s^2)) with s = f/(2+f), of
     f64; f - f^2/2 + f^3 p(f) of f32, where a division costs more than a longer polynomial."""
-    return log_of_sum(x, None)
+    return _of_positive(x, lambda a, lift: log_of_normal(a, lift, None))
 
 
 def log1p(x: Lanes) -> Lanes:
@@ -177,50 +183,81 @@ def log1p(x: Lanes) -> Lanes:
     return value.where(x.compare("oeq", 0.0), x)
 
 
-def log_of_sum(x: Lanes, lost: Lanes | None, more: Lanes | None = None) -> Lanes:
-    """log(x 2^more), and `lost`, which is small besides, where the result is finite."""
+def log_of_sum(x: Lanes, lost: Lanes, more: Lanes | None = None) -> Lanes:
+    """log(x 2^more), and `lost`, which is small besides, where the result is finite, of an x that is not denormal."""
+    return _at_the_ends(x, log_of_normal(x, x.number(0.0) if more is None else -more, lost))
+
+
+def log_of_normal(x: Lanes, lift: Lanes, lost: Lanes | None) -> Lanes:
+    """log(x / 2^lift) of normal numbers, and `lost`, which is small besides."""
     high, low = FORMATS[x.width].table.ln2_short
-    k, f, half_square = reduced(x)
-    correction = _correction(f, half_square)
-    k = k if more is None else k + more
+    k, f = reduced(x, lift)
+    half_square = f * f * 0.5
     rest = k * low if lost is None else k.times_plus(low, lost)
-    value = k.times_plus(high, f - (half_square - (correction + rest)))
-    return _at_the_ends(x, value)
+    return k.times_plus(high, f - (half_square - (_correction(f, half_square) + rest)))
+
+
+def _at_the_ends(x: Lanes, value: Lanes) -> Lanes:
+    """A logarithm of x where it is 0, infinite, negative or nan, else the value."""
+    value = x.where(x.compare("olt", inf), value).where(x.compare("olt", 0.0), nan)
+    return value.where(x.compare("oeq", 0.0), -inf)
 
 
 def log2(x: Lanes) -> Lanes:
-    return _log_to_base(x, None, FORMATS[x.width].table.log2_e)
+    return _of_positive(x, lambda a, lift: _log_to_base(a, lift, None, FORMATS[x.width].table.log2_e))
 
 
 def log10(x: Lanes) -> Lanes:
     table = FORMATS[x.width].table
-    return _log_to_base(x, table.log10_2_short, table.log10_e)
+    return _of_positive(x, lambda a, lift: _log_to_base(a, lift, table.log10_2_short, table.log10_e))
 
 
-def _log_to_base(x: Lanes, of_two: tuple[float, ...] | None, of_e: tuple[float, ...]) -> Lanes:
+def _log_to_base(x: Lanes, lift: Lanes, of_two: tuple[float, ...] | None, of_e: tuple[float, ...]) -> Lanes:
     """k of_two + f of_e, each to twice the precision, and the rest, which is at most a quarter of the second."""
     high, low = of_e
-    k, f, half_square = reduced(x)
+    k, f = reduced(x, lift)
+    half_square = f * f * 0.5
     product = f * high
     small = f.times_plus(low, f.times_plus(high, -product))
     small = (_correction(f, half_square) - half_square).times_plus(high, small)
     whole = k if of_two is None else k * of_two[0]
     small = small if of_two is None else k.times_plus(of_two[1], small)
     total, lost = fast_sum(whole, product)
-    return _at_the_ends(x, total + (lost + small))
+    return total + (lost + small)
 
 
-def reduced(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """k and f with x = 2^k (1+f) and sqrt(1/2) <= 1+f < sqrt(2), and f^2/2."""
+def _of_positive(x: Lanes, formula: Callable[[Lanes, Lanes], Lanes]) -> Lanes:
+    """A logarithm by a formula of normal numbers and the exponents that were added to make them so."""
+    masks = x.compare("ogt", FORMATS[x.width].smallest), x.compare("olt", inf)
+    is_usual = in_all_lanes(x.builder, *masks)
+    value = formula(*if_usual(is_usual, [x, x.number(0.0)], lambda: lifted(x)))
+    return if_usual(is_usual, [value], lambda: [_at_the_ends(x, value)])[0]
+
+
+def lifted(x: Lanes) -> tuple[Lanes, Lanes]:
+    """x times a power of two that makes denormals normal, and the exponent of that power."""
     format = FORMATS[x.width]
     lift = format.mantissa + 2
     is_small = x.compare("olt", format.smallest)
-    bits = (x.where(is_small, x * 2.0**lift)).bits() + (format.one - format.half_root)
+    return x.where(is_small, x * 2.0**lift), x.number(0.0).where(is_small, float(lift))
+
+
+def reduced(x: Lanes, lift: Lanes) -> tuple[Lanes, Lanes]:
+    """k and f with x = 2^(k + lift) (1+f) and sqrt(1/2) <= 1+f < sqrt(2), of a normal number."""
+    format = FORMATS[x.width]
+    bits = x.bits() + (format.one - format.half_root)
     exponent = (bits >> format.mantissa) | ((format.bias + format.mantissa) << format.mantissa)
-    above = x.number(2.0**format.mantissa + format.bias).where(is_small, 2.0**format.mantissa + format.bias + lift)
-    k = exponent.floats(x.type) - above
-    f = ((bits & ((1 << format.mantissa) - 1)) + format.half_root).floats(x.type) - 1.0
-    return k, f, f * f * 0.5
+    k = exponent.floats(x.type) - (lift + (2.0**format.mantissa + format.bias))
+    return k, ((bits & ((1 << format.mantissa) - 1)) + format.half_root).floats(x.type) - 1.0
+
+
+def half_inverse(f: Lanes) -> Lanes:
+    """1 / (2 + f) for an f of `reduced`, by Newton's steps: a division takes longer."""
+    below = f + 2.0
+    found = f.polynomial(FORMATS[f.width].table.half_inverse)
+    for _ in range(2):
+        found = found.times_plus((-below).times_plus(found, 1.0), found)
+    return found
 
 
 def _correction(f: Lanes, half_square: Lanes) -> Lanes:
@@ -228,15 +265,9 @@ def _correction(f: Lanes, half_square: Lanes) -> Lanes:
     table = FORMATS[f.width].table
     if f.width == 32:
         return f * f * f * f.polynomial(table.log)
-    s = f / (f + 2.0)
+    s = f * half_inverse(f)
     z = s * s
     return s * (half_square + z * z.polynomial(table.log))
-
-
-def _at_the_ends(x: Lanes, value: Lanes) -> Lanes:
-    """A logarithm of x where it is 0, infinite, negative or nan, else the value."""
-    value = x.where(x.compare("olt", inf), value).where(x.compare("olt", 0.0), nan)
-    return value.where(x.compare("oeq", 0.0), -inf)
 
 
 def _sine_part(r: Lanes, low: Lanes, z: Lanes, table: Table) -> Lanes:
@@ -311,19 +342,14 @@ def cos(op: Operation, x: Lanes) -> Lanes:
 
 
 def tan(op: Operation, x: Lanes) -> Lanes:
-    """The quotient of sine and cosine, or the other way round and negative, all to twice the precision."""
-    table = FORMATS[x.width].table
+    """r + r^3 p(r^2) for |r| <= pi/4; where a quarter turn is left over, -1 divided by it, to twice the precision."""
     turns, r, low = _remaining_angle(x)
     z = r * r
-    half = z * 0.5
-    sine, sine_low = fast_sum(r, (z * r).times_plus(z.polynomial(table.sin), low * z.times_plus(-0.5, 1.0)))
-    square_low = r.times_plus(r, -z) * -0.5
-    cosine, lost = fast_sum(x.number(1.0), -half)
-    cosine, cosine_low = fast_sum(cosine, lost + (z * z).times_plus(z.polynomial(table.cos), square_low - r * low))
-    is_odd = turns.has(1)
-    above, above_low = sine.where(is_odd, -cosine), sine_low.where(is_odd, -cosine_low)
-    below, below_low = cosine.where(is_odd, sine), cosine_low.where(is_odd, sine_low)
-    value = quotient(above, above_low, below, below_low)[0]
+    slope = z.times_plus(z, z + 1.0)  # 1 + tan^2, near enough
+    near, lost = fast_sum(r, (r * z).times_plus(z.polynomial(FORMATS[x.width].table.tan), low * slope))
+    inverse = -1.0 / near
+    far = inverse.times_plus(inverse.times_plus(lost, inverse.times_plus(near, 1.0)), inverse)
+    value = (near + lost).where(turns.has(1), far)
     return _or_by_library(x, value.where(x.compare("oeq", 0.0), x), op)
 
 

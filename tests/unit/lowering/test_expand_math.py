@@ -192,8 +192,8 @@ def test_the_widest_angles_are_the_librarys() -> None:
 
 
 def test_functions_without_a_polynomial_are_called_lane_by_lane() -> None:
-    module = lowered(program("powf", "f64").replace("math.powf %x", "math.powf %x, %x"))
-    ops = [op for op in module.walk() if op.name == "math.powf"]
+    module = lowered(program("erf", "f64"))
+    ops = [op for op in module.walk() if op.name == "math.erf"]
     assert ops and not any(isinstance(op.results[0].type, VectorType) for op in ops)
 
 
@@ -244,7 +244,7 @@ def test_the_coefficients_are_those_that_the_generator_finds() -> None:
 
 
 @pytest.mark.parametrize("type", ["f32", "f64"])
-@pytest.mark.parametrize("name", ["exp", "sin", "cos", "log", "asin", "atan", "sinh"])
+@pytest.mark.parametrize("name", ["exp", "sin", "cos", "log", "exp2", "asin", "atan", "sinh", "tan"])
 def test_a_polynomial_is_within_a_quarter_of_a_unit(type: str, name: str) -> None:
     coefficients = minimax.table()[type][name]
     error = minimax.worst(minimax.FITS[type][name], coefficients, minimax.WEIGHTS[name])
