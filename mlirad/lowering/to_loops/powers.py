@@ -15,7 +15,7 @@ from mlirad.lowering.to_loops.vector_math import FORMATS, bounded, exp2_of_sum, 
 
 
 def power(x: Lanes, y: Lanes) -> Lanes:
-    """C's pow. The exponent is that of the lifted number, less `lift`."""
+    """C's pow."""
     format = FORMATS[x.width]
     wide = 2.0 ** (format.mantissa + 16)  # |y| beyond it decides the result, unless |x| is 1
     masks = x.compare("ogt", format.smallest), x.compare("olt", inf), abs(y).compare("olt", wide)

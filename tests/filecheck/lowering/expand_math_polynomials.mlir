@@ -40,13 +40,26 @@ func.func @sin(%v: vector<4xf64>) -> vector<4xf64> {
   func.return %a : vector<4xf64>
 }
 
-// What has no polynomial is called lane after lane.
+// A power of usual numbers takes neither branch: the first makes them usual, the second is for signs, zeros and the like.
 // CHECK-LABEL: func.func @pow
-// CHECK:       scf.for
-// CHECK-NEXT:    vector.extract %v
-// CHECK-NEXT:    vector.extract %w
-// CHECK-NEXT:    math.powf %{{.*}} : f64
+// CHECK:       %[[USUAL:.*]] = vector.reduction <and>, %{{.*}} : vector<4xi1> into i1
+// CHECK-NEXT:  scf.if %[[USUAL]]
+// CHECK-NEXT:    scf.yield %v, %{{.*}}, %w : vector<4xf64>, vector<4xf64>, vector<4xf64>
+// CHECK-NOT:   math.powf
+// CHECK:       scf.if %[[USUAL]] -> (vector<4xf64>) {
+// CHECK-NEXT:    scf.yield %{{.*}} : vector<4xf64>
+// CHECK-NEXT:  } else {
 func.func @pow(%v: vector<4xf64>, %w: vector<4xf64>) -> vector<4xf64> {
   %a = math.powf %v, %w : vector<4xf64>
+  func.return %a : vector<4xf64>
+}
+
+// What has no polynomial is called lane after lane.
+// CHECK-LABEL: func.func @erf
+// CHECK:       scf.for
+// CHECK-NEXT:    vector.extract %v
+// CHECK-NEXT:    math.erf %{{.*}} : f64
+func.func @erf(%v: vector<4xf64>) -> vector<4xf64> {
+  %a = math.erf %v : vector<4xf64>
   func.return %a : vector<4xf64>
 }
