@@ -15,7 +15,18 @@ UNARY = (
     *(np.exp2, np.expm1, np.log2, np.log10, np.log1p, np.cbrt, np.tan, np.arcsin, np.arccos, np.arctan),
     *(np.sinh, np.cosh, np.arcsinh, np.arccosh, np.arctanh),
 )
-BINARY = (np.arctan2, np.hypot, np.power, np.logaddexp, np.logaddexp2, np.fmod, np.copysign, np.fmax, np.fmin, np.heaviside)
+BINARY = (
+    np.arctan2,
+    np.hypot,
+    np.power,
+    np.logaddexp,
+    np.logaddexp2,
+    np.fmod,
+    np.copysign,
+    np.fmax,
+    np.fmin,
+    np.heaviside,
+)
 BITS = {np.float32: np.uint32, np.float64: np.uint64}
 
 pytestmark = [
