@@ -21,7 +21,7 @@ from mlirad.errors import (
     UnsupportedSyntaxError,
 )
 from mlirad.jit.check_grads import check_grads
-from mlirad.jit.transforms import grad, hessian, hvp, jacfwd, jacrev, jit, jvp, value_and_grad, vjp, vmap
+from mlirad.jit.transforms import checkpoint, grad, hessian, hvp, jacfwd, jacrev, jit, jvp, value_and_grad, vjp, vmap
 from mlirad.requests import checkpointed, stop_gradient
 from mlirad.threads import get_num_threads, set_num_threads
 
@@ -46,6 +46,7 @@ __all__ = [
     "TargetError",
     "UnsupportedSyntaxError",
     "check_grads",
+    "checkpoint",
     "checkpointed",
     "get_num_threads",
     "grad",

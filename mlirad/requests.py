@@ -191,6 +191,15 @@ class Vmap(Request):
         return f"{name_of(self.function)} of each lane of its arguments, the results stacked."
 
 
+@dataclass(frozen=True, eq=False)
+class Checkpoint(Request):
+    """The function itself. Reverse mode keeps its arguments, and runs it again for what else it needs of it."""
+
+    @property
+    def summary(self) -> str:
+        return f"{name_of(self.function)}, of which reverse mode keeps the arguments only."
+
+
 def listed(argnums: int | tuple[int, ...]) -> str:
     """Arguments, in a sentence."""
     return f"argument {argnums}" if isinstance(argnums, int) else f"arguments {', '.join(map(str, argnums))}"

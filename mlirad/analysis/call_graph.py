@@ -21,6 +21,8 @@ from mlirad.xdsl_support.traversal import find, ops_inside
 
 SHARED = "mlirad.shared"
 """On a private function: it stays a function while several calls name it."""
+APART = "mlirad.apart"
+"""On a private function: it stays a function. What it computes again would otherwise be found to be there already."""
 WRITTEN = "mlirad.written"
 """On an argument that a function may overwrite: the number of the result that takes its memory over."""
 DONATED = "mlirad.donated"

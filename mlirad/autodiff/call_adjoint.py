@@ -25,7 +25,9 @@ from mlirad.autodiff.cotangents import Cotangents, Reverse
 from mlirad.autodiff.naming import Mirror
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, insert, located
+from mlirad.dialect.ops.request import CHECKPOINT
 from mlirad.dialect.ops.tape import FIRST_CAPACITY, new_tape
+from mlirad.errors import DifferentiationError
 
 State = tuple[SSAValue, ...]
 
@@ -51,6 +53,7 @@ def record(
     recursive: set[func.CallOp] = set()
     for call in calls:
         if (halved := callees.halved(parts[call.callee.string_value()])) is None:
+            _require_plain(callees.functions[call.callee.string_value()])
             recursive.add(call)
         else:
             recorded.sites[call] = halved
@@ -70,6 +73,15 @@ def record(
     recorded.state = _threaded(entry, tuple(state), recursive, forward)
     recorded.tapes = recorded.state[0], recorded.state[2]
     return recorded
+
+
+def _require_plain(function: func.FuncOp) -> None:
+    if CHECKPOINT in function.attributes:
+        raise DifferentiationError(
+            "a function that calls itself is checkpointed, and its calls share a record",
+            types.from_location(function.location),
+            "checkpoint what it computes between the calls",
+        )
 
 
 def _new_tapes(entry: Block) -> State:

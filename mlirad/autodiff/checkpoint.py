@@ -58,7 +58,7 @@ def reverse_checkpointed(
                 types.from_location(op.location),
                 "checkpoint a loop around it, or carry an array whose shape is known",
             )
-    _require_repeatable(op, set())
+    require_repeatable(op, set(), "the derivative of a checkpointed loop runs the trips of the loop again")
     trips = _Trips.of(op, wrt, captured, lambda value: adjoint.name(value, at))
     how = op.attributes[CHECKPOINT]
     start = [adjoint.name(carry.init, at) for carry in Loop(op).carries]
@@ -73,23 +73,31 @@ def reverse_checkpointed(
     return ends
 
 
-def _require_repeatable(op: Operation, seen: set[Operation], is_in_loop: bool = True) -> None:
-    """Refuse an op, inside of `op` or in a function called there, that must not run again with its trip.
+def require_repeatable(op: Operation, seen: set[Operation], why: str, is_own: bool = True) -> None:
+    """Refuse an op, inside of `op` or in a function called there, that must not run again.
 
-    In the loop itself, those that give nothing are left out of the trips that run again.
+    In the loop or function itself, those that give nothing are left out where it runs again.
     """
     for inner in op.walk():
         if isinstance(inner, func.CallOp):
             callee = SymbolTable.lookup_symbol(inner, inner.callee)
             if callee is not None and callee not in seen:
                 seen.add(callee)
-                _require_repeatable(callee, seen, False)
-        elif isinstance(inner, NdOp) and not may(inner, Verb.CHECKPOINT) and (inner.results or not is_in_loop):
+                require_repeatable(callee, seen, why, False)
+        elif isinstance(inner, NdOp) and not may(inner, Verb.CHECKPOINT) and (inner.results or not is_own):
             raise DifferentiationError(
-                "this would be done again: the derivative of a checkpointed loop runs the trips of the loop again",
+                f"this would be done again: {why}",
                 types.from_location(inner.location),
-                "do it in the loop itself and not in a function that it calls, or do not checkpoint the loop",
+                "do it in what is checkpointed itself and not in a function that it calls, or do not checkpoint it",
             )
+
+
+def drop_unrepeatable(block: Block) -> None:
+    """Remove what must not be done again, and gives nothing."""
+    for inner in list(block.walk()):
+        if isinstance(inner, NdOp) and not inner.results and not may(inner, Verb.CHECKPOINT):
+            inner.detach()
+            inner.erase()
 
 
 # --- the trips as functions -------------------------------------------------------------------------------------
@@ -167,10 +175,7 @@ def _function(op: LoopOp, outside: Sequence[SSAValue], captured: int, is_one: bo
             state = list(for_loop(values[1], state, lambda j, *now: _body(op, j, now, mapped)))
         results = [*state, *given[:captured]]
         insert(func.ReturnOp(*(result.value for result in results)))
-    for inner in list(block.walk()):
-        if isinstance(inner, NdOp) and not inner.results and not may(inner, Verb.CHECKPOINT):
-            inner.detach()
-            inner.erase()
+    drop_unrepeatable(block)
     module = op.parent_op()
     while not isinstance(module, ModuleOp):
         assert module is not None

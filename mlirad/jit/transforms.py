@@ -306,3 +306,19 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, **op
     except TypeError as error:
         raise TypeError(f"vmap: {error}") from None
     return kernel_of(request, _options(vmap, options, _inherited(function)))
+
+
+@_stands_for(requests.Checkpoint)
+def checkpoint(function: Callable[..., Any], /, **options: Any) -> Kernel:
+    """`function` itself, which reverse mode runs again instead of storing what it computes inside.
+
+    The forward sweep keeps the arguments; the reverse sweep runs the function again from these, and then backwards.
+    Also a decorator. May be nested: a function of checkpointed functions then keeps as little. options: as of `jit`;
+    without them, the options of the function, if it is jitted, except donate_argnums.
+
+    Raises, when called, at the place in the source, mlirad.DifferentiationError (a TypeError) for a function that calls
+    itself through its own checkpoint, and mlirad.UnsupportedSyntaxError for one that returns one of its arguments, or a
+    view of one: what is returned is new.
+    """
+    request = requests.Checkpoint(requests.plain(_callable(function)))
+    return kernel_of(request, _options(checkpoint, options, _inherited(function)))

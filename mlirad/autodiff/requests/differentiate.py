@@ -17,7 +17,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
-from mlirad.analysis.call_graph import SHARED, set_written
+from mlirad.analysis.call_graph import APART, SHARED, set_written
 from mlirad.analysis.loops import terminator
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.call_adjoint import record
@@ -43,7 +43,7 @@ from mlirad.autodiff.tangent import Tangent
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, building, insert, located
-from mlirad.dialect.ops.request import ForwardOp, JvpOp, PullbackOp, RequestOp, TurnOp, VjpOp, VmapOp
+from mlirad.dialect.ops.request import CHECKPOINT, ForwardOp, JvpOp, PullbackOp, RequestOp, TurnOp, VjpOp, VmapOp
 from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.traversal import find
 
@@ -266,7 +266,8 @@ def _prepared(callees: Callees, request: RequestOp, callee: func.FuncOp, kind: s
     _require_floats(request, "input", ints(request.wrt), [args[number] for number in ints(request.wrt)])
     _require_floats(request, "output", ints(request.outs), [returned[number] for number in ints(request.outs)])
     function, live = copied(callees, name, f"{name}.{kind}", ints(request.wrt), ints(request.outs))
-    function.attributes.pop(SHARED, None)
+    for hint in (SHARED, APART, CHECKPOINT):
+        function.attributes.pop(hint, None)
     return function, [function.body.block.args[number] for number in ints(request.wrt)], live
 
 

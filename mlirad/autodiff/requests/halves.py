@@ -17,6 +17,7 @@ from mlirad.autodiff.call_adjoint import record
 from mlirad.autodiff.callees import Callees, Crossing, Halved, Signature, returned_by
 from mlirad.autodiff.naming import erase_dead
 from mlirad.autodiff.requests.cut_at_turn import halves_at_turn, private_function, second_half
+from mlirad.autodiff.requests.recomputed import is_checkpointed, recomputed
 from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results
 from mlirad.autodiff.tape.tape import close, has_markers
 from mlirad.dialect.core.expr import insert, located
@@ -27,6 +28,8 @@ def halved(callees: Callees, wanted: Signature) -> Halved:
     """The forward sweep and pullback of a function that does not call itself. They are closed by the tape and cut here,
     so that a caller knows what it is to store between them."""
     part = wanted.part
+    if is_checkpointed(callees.functions[part.callee]):
+        return recomputed(callees, wanted)
     function, live = copied(callees, part.callee, f"{part.callee}.joined", part.wrt, part.outs)
     entry = function.body.block
     wrt = [entry.args[number] for number in part.wrt]

@@ -313,7 +313,8 @@ class VmapOp(RequestOp):
 
 
 CHECKPOINT = "ad.checkpoint"
-"""On a loop: its reverse keeps a few states and runs the trips again. "sqrt", "binomial", or a number of states."""
+"""On a loop: its reverse keeps a few states and runs the trips again. "sqrt", "binomial", or a number of states. On a
+function: its pullback runs it again from its arguments; until the derivatives are made, it is not inlined."""
 
 
 RECOVERED = "ad.recovered"

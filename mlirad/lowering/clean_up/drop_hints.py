@@ -19,7 +19,7 @@ from mlirad.xdsl_support.traversal import ops_inside
 
 @dataclass(frozen=True)
 class DropHints(ModulePass):
-    """Remove the attributes of the dialect `ad` from every loop, and `ad.stop`.
+    """Remove the attributes of the dialect `ad` from every loop and function, and `ad.stop`.
 
     Before:
 

@@ -1,7 +1,7 @@
 """Inlines private functions, and removes functions that are not referred to.
 
-Reads and writes: any stage, in place. Leaves: no call of a private function that has a body, except recursive ones and
-those that are shared by several calls.
+Reads and writes: any stage, in place. Leaves: no call of a private function that has a body, except recursive ones,
+those that are shared by several calls, and those that are checkpointed or kept apart.
 
 Callees come first, so that each body is copied complete; the body of a function with one reference is moved. An op
 keeps the location that it has in its own function.
@@ -18,7 +18,8 @@ from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from mlirad.analysis.call_graph import SHARED, calls_in, functions_of, recursive
+from mlirad.analysis.call_graph import APART, SHARED, calls_in, functions_of, recursive
+from mlirad.dialect.ops.request import CHECKPOINT
 from mlirad.lowering.rewriting import erase, replace, splice
 from mlirad.xdsl_support.once_per_object import once
 from mlirad.xdsl_support.traversal import ops_inside
@@ -106,10 +107,12 @@ class _Inliner:
             callee = self.functions.get(call.callee.string_value())
             if callee is not None and callee.body.blocks and _is_private(callee):
                 self.visit(callee)
-                if callee.sym_name.data not in self.recursive and not self._is_shared(callee):
+                if callee.sym_name.data not in self.recursive and not self._stays(callee):
                     self._inline(call, callee)
 
-    def _is_shared(self, callee: func.FuncOp) -> bool:
+    def _stays(self, callee: func.FuncOp) -> bool:
+        if APART in callee.attributes or CHECKPOINT in callee.attributes:
+            return True
         return SHARED in callee.attributes and self.named[callee.sym_name.data] > 1
 
     def _inline(self, call: func.CallOp, callee: func.FuncOp) -> None:

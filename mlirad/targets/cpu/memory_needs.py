@@ -9,7 +9,7 @@ frees at the end of each trip what the trip allocated; a call frees what it allo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import func, memref, scf
@@ -40,20 +40,20 @@ class _Held:
     peak: ByteCount = _NOTHING
 
 
-def report_on(module: ModuleOp, name: str) -> ArenaReport:
-    """The memory of calls of the public function `name`; the arenas may still change."""
+def report_on(module: ModuleOp, name: str, arenas: Mapping[str, int]) -> ArenaReport:
+    """The memory of calls of the public function `name`. arenas: of all functions, as they are in the end."""
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
-    walk = _Walk(functions)
+    walk = _Walk(functions, arenas)
     entry = functions[name]
     held = walk.function(entry)
     buffers = sorted(walk.buffers.values(), key=lambda each: each.region == ARENA)
-    return ArenaReport(name, _result_bytes(entry), tuple(buffers), walk.is_exact, arena=0, segments=held.peak)
+    return ArenaReport(name, _result_bytes(entry), tuple(buffers), walk.is_exact, arenas[name], held.peak)
 
 
-def arena_of(module: ModuleOp, name: str) -> int:
-    """The bytes of the arena of a function of stage `loops`, where nothing is added to it any more."""
-    found = next(op for op in module.body.block.ops if isinstance(op, func.FuncOp) and op.sym_name.data == name)
-    return arena_size(found)
+def arenas_of(module: ModuleOp) -> dict[str, int]:
+    """The bytes of the arenas of the functions of stage `loops`, where nothing is added to them any more."""
+    functions = [op for op in module.body.block.ops if isinstance(op, func.FuncOp) and not op.is_declaration]
+    return {op.sym_name.data: arena_size(op) for op in functions}
 
 
 def _result_bytes(entry: func.FuncOp) -> int:
@@ -74,8 +74,8 @@ def _element_bytes(type: MemRefType) -> int:
 class _Walk:
     """The walk through all functions that a call of the first one may reach."""
 
-    def __init__(self, functions: dict[str, func.FuncOp]) -> None:
-        self._functions = functions
+    def __init__(self, functions: dict[str, func.FuncOp], arenas: Mapping[str, int]) -> None:
+        self._functions, self._arenas = functions, arenas
         self._active: list[func.FuncOp] = []
         self._calling_themselves: set[func.FuncOp] = set()
         self._memories: dict[func.FuncOp, _Memory] = {}
@@ -190,7 +190,7 @@ class _Walk:
             self._calling_themselves.add(callee)
             return _Held()
         held = self.function(callee)
-        arena = ByteCount.of(arena_size(callee))
+        arena = ByteCount.of(self._arenas[callee.sym_name.data])
         frame = arena + held.peak
         kept = arena + held.kept if self._returns_memory(callee) else _NOTHING
         if callee in self._calling_themselves:

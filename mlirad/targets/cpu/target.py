@@ -7,7 +7,7 @@ code is loaded without xDSL.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from mlirad.errors import TargetError
@@ -81,10 +81,10 @@ class CpuTarget(Target):
         return emit_llvm(module, vector_bits=8 * chosen_width(module, self.width))
 
     def memory(self, module: ModuleOp, name: str) -> MemoryReport:
-        from mlirad.targets.cpu.memory_needs import arena_of, report_on
+        from mlirad.targets.cpu.memory_needs import arenas_of, report_on
 
-        report = report_on(_passes(_bufferized)(_passes(_linalg)(module)), name)
-        return replace(report, arena=arena_of(self._to_loops(module), name))
+        bufferized = _passes(_bufferized)(_passes(_linalg)(module))
+        return report_on(bufferized, name, arenas_of(self._to_loops(bufferized.clone())))
 
     def compile(self, value: str) -> bytes:
         from mlirad.targets.cpu.engine import compile_object

@@ -89,6 +89,13 @@ def keep_copies(context: Context, arrays: Sequence[Ref], objects: Sequence[Objec
     return name
 
 
+def cells_of_copies(context: Context, copies: str) -> set[int]:
+    """The cells of the arrays among the copies, as they are now."""
+    held = context.state.frames[0][copies]
+    assert isinstance(held, Tuple) and isinstance(held.items[0], Tuple)
+    return {cell for copy in held.items[0].items if isinstance(copy, Ref) for cell in cells_of(copy)}
+
+
 def changes_of_call(
     context: Context,
     before: State,

@@ -73,7 +73,8 @@ Plain = MadeObject | InArrays | Tuple | Ref | Traced | Static
 class Outlined:
     """A callee. operands: of a call of it. inputs: for each leaf of the arguments, the number of its operand, None if
     it is static. result: what it gives; the arrays and numbers in it are `leaves`, the callee's first results in order.
-    changes: what it changes of the caller's state, which its further results are for."""
+    changes: what it changes of the caller's state, which its further results are for. is_new: whether no part of the
+    result is, or is a view of, an array or container that was there before the call, or another part."""
 
     callee: func.FuncOp
     operands: tuple[SSAValue, ...]
@@ -81,6 +82,7 @@ class Outlined:
     result: Plain
     leaves: tuple[Ref | Traced, ...]
     changes: Changes | None
+    is_new: bool
 
 
 # Pytrees of values.
@@ -205,7 +207,7 @@ def outline(
     context.state, active = context.state.fork(), len(context.active)
     try:
         with building(block), known_facts.scope():
-            result, leaves, copies = traced_call(context, function, args, kwargs, block, shared)
+            result, leaves, copies, is_new = traced_call(context, function, args, kwargs, block, shared)
             starts = [arg for arg, leaf in zip(block.args, traced, strict=True) if isinstance(leaf, Ref)]
             changes = call_changes.changes_of_call(
                 context, before, copies, outside, starts, block, name_of_value(function)
@@ -234,7 +236,7 @@ def outline(
         leaves += [Expr(value) for value in changes.results]
     callee, captured = callee_of(context, function, block, leaves)
     values = (*(operand.value for operand in operands), *captured)
-    return Outlined(callee, values, inputs, result, tuple(result_leaves(context, result)), changes)
+    return Outlined(callee, values, inputs, result, tuple(result_leaves(context, result)), changes, is_new)
 
 
 def results_of(context: Context, outlined: Outlined, results: Sequence[SSAValue]) -> Iterator[Expr]:
@@ -285,8 +287,9 @@ def traced_call(
     kwargs: dict[str, Value],
     block: Block,
     shared: Sequence[SharedArgument],
-) -> tuple[Any, list[Expr], str]:
-    """The result of a call on the arguments of `block`, the contents of its leaves, and where its copies are."""
+) -> tuple[Any, list[Expr], str, bool]:
+    """The result of a call on the arguments of `block`, the contents of its leaves, where its copies are, and whether
+    all of it is new."""
     arguments = iter(block.args)
     copies: list[Ref] = []
 
@@ -312,9 +315,21 @@ def traced_call(
     kept = separate_copies.kept(context, shared, copies)
     objects = [each for value in (*positional, *named.values()) for each in objects_in(context, value)]
     name = call_changes.keep_copies(context, copies, objects)
-    result = plain_result(context, dispatch.call(context, function, positional, named))
+    cells, numbers = set(context.state.store), set(context.state.heap)
+    value = dispatch.call(context, function, positional, named)
+    is_new = _is_new(context, value, cells | call_changes.cells_of_copies(context, name), numbers)
+    result = plain_result(context, value)
     separate_copies.require_unwritten(context, kept, name_of_value(function))
-    return result, [contents(context, leaf) for leaf in result_leaves(context, result)], name
+    return result, [contents(context, leaf) for leaf in result_leaves(context, result)], name, is_new
+
+
+def _is_new(context: Context, value: Value, cells: set[int], objects: set[int]) -> bool:
+    """Whether the arrays and containers in a result are none of those, and each stands in it once."""
+    arrays = [leaf for leaf in leaves_of(context, value) if isinstance(leaf, Ref)]
+    found = [cell for array in arrays for cell in separate_copies.cells_of(array)]
+    containers = [each.number for each in objects_in(context, value)]
+    are_apart = len(set(found)) == len(found) and len(set(containers)) == len(containers)
+    return are_apart and cells.isdisjoint(found) and objects.isdisjoint(containers)
 
 
 def plain_result(context: Context, value: Value) -> Any:

@@ -8,16 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mlirad.dialect.core.expr import emit
+from xdsl.dialects import func
+from xdsl.dialects.builtin import UnitAttr
+
+from mlirad.dialect.core.expr import emit, insert
+from mlirad.dialect.ops.request import CHECKPOINT
 from mlirad.dialect.ops.tape import StopOp
-from mlirad.errors import DTypeError
+from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend.interpreter import dispatch, storage
 from mlirad.frontend.interpreter.calls import derivative_requests, jacobian_requests, outline, vmap_requests
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Ref, Static, Transformed, Value
-from mlirad.requests import Grad, Hessian, Hvp, Jacobian, Jvp, Vjp, Vmap, stop_gradient
+from mlirad.requests import Checkpoint, Grad, Hessian, Hvp, Jacobian, Jvp, Vjp, Vmap, stop_gradient
 
 _OPTIONS = ("argnums", "has_aux", "grad_position")
 """The options of `grad` and its like themselves, without the options of compilations."""
@@ -65,7 +69,23 @@ def call_transformed(context: Context, function: Transformed, args: Sequence[Val
             return derivative_requests.forward(context, inner, request, args, kwargs)
         case Vmap() as request:
             return vmap_requests.call_of_lanes(context, inner, request, args, kwargs)
+        case Checkpoint():
+            return _call_of_checkpointed(context, inner, args, kwargs)
     raise context.refusal(f"the transform {type(function.request).__name__} is not compiled")
+
+
+def _call_of_checkpointed(context: Context, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """A call of a function of its own, which stays one until all derivatives are made."""
+    outlined = outline.outline(context, function, args, kwargs)
+    if not outlined.is_new:
+        name = outline.name_of_value(function)
+        message = f"{name} is checkpointed, and returns one of its arguments, a view of one, or one array twice"
+        location = context.returned.get(name, context.location)
+        raise UnsupportedSyntaxError(message, location, "return a copy: x.copy()")
+    outlined.callee.attributes[CHECKPOINT] = UnitAttr()
+    outputs = outlined.callee.function_type.outputs.data
+    call = insert(func.CallOp(outlined.callee.sym_name.data, outlined.operands, outputs))
+    return outline.rebuilt(context, outlined.result, outline.results_of(context, outlined, call.results))
 
 
 @interprets(stop_gradient)

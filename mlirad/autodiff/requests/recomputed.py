@@ -1,0 +1,62 @@
+"""The pullback of a checkpointed function, which runs the function again from its arguments.
+
+Reads: a function with the attribute `ad.checkpoint`. Writes: its pullback, a private function that is not inlined.
+Leaves: the function, which is its own forward sweep, and a Halved: of the call, its operands cross to the pullback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import SSAValue
+
+from mlirad.analysis.call_graph import APART, SHARED, set_written
+from mlirad.autodiff.call_adjoint import record
+from mlirad.autodiff.callees import Callees, Crossing, Halved, Signature, returned_by
+from mlirad.autodiff.checkpoint import drop_unrepeatable, require_repeatable
+from mlirad.autodiff.naming import erase_dead, hint_cotangent
+from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results
+from mlirad.dialect.core.expr import located
+from mlirad.dialect.ops.request import CHECKPOINT
+
+
+def is_checkpointed(function: func.FuncOp) -> bool:
+    return CHECKPOINT in function.attributes
+
+
+def recomputed(callees: Callees, wanted: Signature) -> Halved:
+    """A function and its pullback, of the operands that this needs, and the cotangents. The pullback is checkpointed,
+    too: the next order keeps as little."""
+    part = wanted.part
+    require_repeatable(callees.functions[part.callee], set(), "the derivative of a checkpointed function runs it again")
+    function, live = copied(callees, part.callee, f"{part.callee}.pullback", part.wrt, part.outs)
+    entry = function.body.block
+    drop_unrepeatable(entry)
+    args = list(entry.args)
+    recorded, returned = record(callees, function, live), returned_by(function)
+    outs = [returned[number] for number in part.outs]
+
+    def cotangents() -> Sequence[SSAValue]:
+        given = [*outs, *(args[number] for number in wanted.accumulated)]
+        made = [entry.insert_arg(value.type, len(entry.args)) for value in given]
+        for arg, value in zip(made, given, strict=True):
+            hint_cotangent(arg, value)
+        return made
+
+    with located(function.location):
+        wrt, accumulated = ([args[number] for number in which] for which in (part.wrt, wanted.accumulated))
+        set_results(function, reverse(function, live, wrt, outs, cotangents, recorded, accumulated))
+    erase_dead(entry, None)
+    for arg in args:
+        if arg.first_use is None:
+            entry.erase_arg(arg)
+    needed = [number for number, arg in enumerate(args) if arg in entry.args]
+    set_results(function, returned_by(function))
+    set_written(function, wanted.pullback_written(len(needed)))
+    function.attributes.pop(SHARED, None)
+    function.attributes[APART] = UnitAttr()
+    crossing = tuple(Crossing(True, number) for number in needed)
+    names = part.callee, function.sym_name.data
+    return Halved(part, wanted.inputs, wanted.outputs, wanted.written, *names, crossing)
