@@ -21,7 +21,20 @@ from mlirad.errors import (
     UnsupportedSyntaxError,
 )
 from mlirad.jit.check_grads import check_grads
-from mlirad.jit.transforms import checkpoint, grad, hessian, hvp, jacfwd, jacrev, jit, jvp, value_and_grad, vjp, vmap
+from mlirad.jit.transforms import (
+    accumulate_grad,
+    checkpoint,
+    grad,
+    hessian,
+    hvp,
+    jacfwd,
+    jacrev,
+    jit,
+    jvp,
+    value_and_grad,
+    vjp,
+    vmap,
+)
 from mlirad.requests import checkpointed, stop_gradient
 from mlirad.threads import get_num_threads, set_num_threads
 
@@ -45,6 +58,7 @@ __all__ = [
     "ShapeError",
     "TargetError",
     "UnsupportedSyntaxError",
+    "accumulate_grad",
     "check_grads",
     "checkpoint",
     "checkpointed",

@@ -200,6 +200,34 @@ class Checkpoint(Request):
         return f"{name_of(self.function)}, of which reverse mode keeps the arguments only."
 
 
+@dataclass(frozen=True, eq=False)
+class Accumulate(Request):
+    """The mean or the sum of what the function gives for `parts` equal parts of its arguments.
+
+    in_axes: the axes that are cut, as of Vmap; None: axis 0 of all arguments except the first. reduce: "mean", "sum".
+    """
+
+    parts: int = 1
+    in_axes: Axes = None
+    reduce: str = "mean"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.parts, bool) or not isinstance(self.parts, int):
+            raise TypeError(f"accumulate_grad: n_micro is a number of parts, not {self.parts!r}")
+        if self.parts < 1:
+            raise ValueError(f"accumulate_grad: n_micro is a number of parts, and {self.parts} is less than 1")
+        if self.reduce not in ("mean", "sum"):
+            raise ValueError(f"accumulate_grad: reduce is 'mean' or 'sum', not {self.reduce!r}")
+
+    @property
+    def __name__(self) -> str:
+        return f"accumulate_grad({name_of(self.function)})"
+
+    @property
+    def summary(self) -> str:
+        return f"The {self.reduce} of {name_of(self.function)} of {self.parts} parts of its arguments, one by one."
+
+
 def listed(argnums: int | tuple[int, ...]) -> str:
     """Arguments, in a sentence."""
     return f"argument {argnums}" if isinstance(argnums, int) else f"arguments {', '.join(map(str, argnums))}"

@@ -322,3 +322,28 @@ def checkpoint(function: Callable[..., Any], /, **options: Any) -> Kernel:
     """
     request = requests.Checkpoint(requests.plain(_callable(function)))
     return kernel_of(request, _options(checkpoint, options, _inherited(function)))
+
+
+@_stands_for(requests.Accumulate)
+def accumulate_grad(
+    loss: Callable[..., Any], n_micro: int, in_axes: Any = None, reduce: str = "mean", **options: Any
+) -> Kernel:
+    """`loss` of a batch, computed of `n_micro` equal parts of it, one after the other: the mean of the parts' losses.
+
+    Its gradient needs the memory of one part: `value_and_grad(accumulate_grad(loss, 4))(weights, x, y)`. Where loss is
+    a mean over examples, it is the gradient of the whole batch; so it is with reduce="sum" where loss is a sum.
+
+    in_axes: the axis of the examples in each argument, as of `vmap`; None for an argument that all parts get as it is.
+    Without in_axes, the first argument (the weights) is such a one, and the others have their examples along axis 0.
+    options: as of `jit`; without them, the options of the function, if it is jitted, except donate_argnums.
+
+    All that loss returns is averaged: floats, and arrays of floats. Raises TypeError or ValueError for an n_micro or
+    reduce that means nothing; when called, at the place in the source, mlirad.ShapeError (a ValueError) for a batch
+    that cannot be cut into equal parts, and mlirad.DTypeError (a TypeError) for results that are not of floats.
+    """
+    try:
+        axes = requests.axes_of(in_axes)
+    except TypeError as error:
+        raise TypeError(f"accumulate_grad: {error}") from None
+    request = requests.Accumulate(requests.plain(_callable(loss)), n_micro, axes, reduce)
+    return kernel_of(request, _options(accumulate_grad, options, _inherited(loss)))

@@ -21,7 +21,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Ref, Static, Transformed, Value
-from mlirad.requests import Checkpoint, Grad, Hessian, Hvp, Jacobian, Jvp, Vjp, Vmap, stop_gradient
+from mlirad.requests import Accumulate, Checkpoint, Grad, Hessian, Hvp, Jacobian, Jvp, Vjp, Vmap, stop_gradient
 
 _OPTIONS = ("argnums", "has_aux", "grad_position")
 """The options of `grad` and its like themselves, without the options of compilations."""
@@ -38,6 +38,8 @@ def make_transformed(context: Context, transform: Any, args: Sequence[Value], kw
         return dispatch.call(context, Transformed(args[0], transform(None)), args[1:], kwargs)
     if transform is Vmap:
         return vmap_requests.vmap_of(context, args, kwargs)
+    if transform is Accumulate:
+        return vmap_requests.accumulate_of(context, args, kwargs)
     for name in kwargs:
         if name not in _OPTIONS:
             raise DTypeError(
@@ -69,6 +71,8 @@ def call_transformed(context: Context, function: Transformed, args: Sequence[Val
             return derivative_requests.forward(context, inner, request, args, kwargs)
         case Vmap() as request:
             return vmap_requests.call_of_lanes(context, inner, request, args, kwargs)
+        case Accumulate() as request:
+            return vmap_requests.call_of_parts(context, inner, request, args, kwargs)
         case Checkpoint():
             return _call_of_checkpointed(context, inner, args, kwargs)
     raise context.refusal(f"the transform {type(function.request).__name__} is not compiled")

@@ -1,9 +1,9 @@
-"""`mlirad.vmap`: a function of each lane of its arguments.
+"""`mlirad.vmap`, a function of each lane of its arguments, and `mlirad.accumulate_grad`, of each part of a batch.
 
-Reads: a function, arguments, and the axes that their lanes run along. Writes: ad.vmap. Leaves: the stacked results, and
-what the lanes have written in the arguments.
+Reads: a function, arguments, and the axes that their lanes run along. Writes: ad.vmap, or a loop over the parts.
+Leaves: the stacked results and what the lanes have written in the arguments, or the sum of what the parts give.
 
-The function is interpreted once, for an unknown lane.
+The function is interpreted once, for an unknown lane or part.
 """
 
 from __future__ import annotations
@@ -14,15 +14,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from xdsl.dialects import func
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import BlockArgument, SSAValue
 
 from mlirad.analysis.loops import yields
 from mlirad.analysis.varying import varying
 from mlirad.dialect.core import types
+from mlirad.dialect.core.control import for_loop
 from mlirad.dialect.core.expr import Expr, constant, emit, insert
 from mlirad.dialect.ops.check import check
-from mlirad.dialect.ops.movement import TransposeOp
-from mlirad.dialect.ops.request import VmapOp
+from mlirad.dialect.ops.movement import TransposeOp, reshape
+from mlirad.dialect.ops.request import CHECKPOINT, VmapOp
 from mlirad.dialect.ops.stacked import lane_of
 from mlirad.errors import DTypeError, ShapeError
 from mlirad.frontend.interpreter import storage
@@ -30,11 +33,20 @@ from mlirad.frontend.interpreter.calls import call_changes, outline
 from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outlined, name_of_value
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values import affine
-from mlirad.frontend.values.sizes import Size, filled, is_static, require_equal, shape_of, stretched, value_of
+from mlirad.frontend.values.sizes import (
+    Size,
+    filled,
+    is_static,
+    require_equal,
+    require_static,
+    shape_of,
+    stretched,
+    value_of,
+)
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Object, Ref, Static, Transformed, Tuple, Value, kind_of
-from mlirad.requests import Axes, AxesByKey, Vmap, axes_of
+from mlirad.requests import Accumulate, Axes, AxesByKey, Vmap, axes_of
 
 _OPTIONS = ("in_axes", "out_axes")
 
@@ -71,28 +83,30 @@ def _axes(context: Context, value: Value) -> Axes:
         raise DTypeError(str(error), context.location) from None
 
 
+def accumulate_of(context: Context, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """`mlirad.accumulate_grad(h, ...)` inside a function."""
+    names = ("n_micro", "in_axes", "reduce")
+    named = dict(zip(names, args[1:], strict=False)) | kwargs
+    if len(args) > 4 or "n_micro" not in named or any(name not in names for name in named):
+        message = "accumulate_grad inside a compiled function takes a function, n_micro, in_axes and reduce"
+        raise DTypeError(message, context.location)
+    axes = _axes(context, named.pop("in_axes", Static(None)))
+    parts = storage.static(context, named["n_micro"], "n_micro")
+    reduce = storage.static(context, named.get("reduce", Static("mean")), "reduce")
+    try:
+        return Transformed(args[0], Accumulate(None, parts, axes, reduce))
+    except (TypeError, ValueError) as error:
+        raise (ShapeError if isinstance(error, ValueError) else DTypeError)(str(error), context.location) from None
+
+
 def call_of_lanes(
     context: Context, function: Value, request: Vmap, args: Sequence[Value], kwargs: dict[str, Value]
 ) -> Value:
     name = name_of_value(function)
-    axes: Axes = request.in_axes
-    if isinstance(axes, tuple) and len(axes) != len(args):
-        raise ShapeError(f"vmap of {name}: in_axes has {len(axes)} items for {len(args)} arguments", context.location)
-    given = [*args, *kwargs.values()]
-    each = [*(axes if isinstance(axes, tuple) else (axes,) * len(args)), *(0 for _ in kwargs)]
-    found = [
-        laned
-        for number, (value, axis) in enumerate(zip(given, each, strict=True))
-        for laned in _laned(context, value, axis, f"argument {number} of {name}")
-    ]
+    found = _all_laned(context, request.in_axes, args, kwargs, name)
     lanes = _number_of_lanes(context, found, name)
-    leaves = iter(found)
-    owner = partial(outline.owner_of_copy, context)
-    lane = [outline.mapped(context, value, lambda _: _one_lane(context, next(leaves)), owner) for value in given]
     before = context.state.fork()
-    outlined = outline.outline(
-        context, function, lane[: len(args)], dict(zip(kwargs, lane[len(args) :], strict=True)), args
-    )
+    outlined = _outlined(context, function, args, kwargs, [_one_lane(context, laned) for laned in found])
     for leaf in outlined.leaves:
         if not is_static(leaf.shape):
             raise ShapeError(
@@ -118,7 +132,88 @@ def call_of_lanes(
     return _stacked(context, outlined.result, request.out_axes, stacked, lanes, name)
 
 
+def call_of_parts(
+    context: Context, function: Value, request: Accumulate, args: Sequence[Value], kwargs: dict[str, Value]
+) -> Value:
+    """A loop over equal parts of the arguments, which adds up what a checkpointed function gives for each."""
+    name = name_of_value(function)
+    axes: Axes = (None, *(0,) * (len(args) - 1)) if request.in_axes is None else request.in_axes
+    found = _all_laned(context, axes, args, kwargs, name)
+    (size,) = require_static((_number_of_lanes(context, found, name),), f"how many examples {name} is given")
+    if size % request.parts:
+        message = f"a batch of {size} examples cannot be cut into {request.parts} equal parts"
+        raise ShapeError(message, context.location, "give a number of parts that divides it, or fewer examples")
+    outlined = _outlined(context, function, args, kwargs, [_part(context, x, size // request.parts) for x in found])
+    if outlined.changes is not None:
+        message = f"{name} is called for each part of a batch, and writes what is outside of it"
+        raise context.refusal(message, "return what it computes")
+    for leaf in outline.result_leaves(context, outlined.result, with_static=True):
+        if (
+            leaf.dtype.kind != "f"
+            if isinstance(leaf, Ref | Traced)
+            else not isinstance(leaf.value, float | np.floating)
+        ):
+            location = context.returned.get(name, context.location)
+            what = f"what {name} returns is added up for all parts of the batch, and is {kind_of(leaf)}"
+            raise DTypeError(what, location, "return floats")
+    outlined.callee.attributes[CHECKPOINT] = UnitAttr()
+    operands = list(map(Expr, outlined.operands))
+    parts: dict[int, tuple[Expr, int]] = {}  # of the operands that are cut: all parts, and the axis of the examples
+    for laned, number in zip(found, outlined.inputs, strict=True):
+        if number is not None and laned.contents is not None and laned.axis is not None:
+            shape = (request.parts, size // request.parts, *laned.contents.shape[1:])
+            parts[number] = reshape(laned.contents, types.tensor(shape, laned.contents.element)), laned.axis
+    outputs = outlined.callee.function_type.outputs.data
+
+    def add_part(part: Expr, *so_far: Expr) -> list[Expr]:
+        given = [
+            _moved(lane_of(parts[n][0], part), 0, parts[n][1]) if n in parts else x for n, x in enumerate(operands)
+        ]
+        call = insert(func.CallOp(outlined.callee.sym_name.data, [x.value for x in given], outputs))
+        return [total + Expr(result) for total, result in zip(so_far, call.results, strict=True)]
+
+    zeros = [
+        filled(0, types.shape(type), types.element_type(type)) if types.is_tensor(type) else constant(0, type)
+        for type in outputs
+    ]
+    totals = for_loop(request.parts, zeros, add_part)
+    if request.reduce == "mean":
+        totals = [total / request.parts for total in totals]
+    return outline.rebuilt(context, outlined.result, iter(totals), is_row_major=True)
+
+
 # Arguments.
+
+
+def _all_laned(context: Context, axes: Axes, args: Sequence[Value], kwargs: dict[str, Value], name: str) -> list[Laned]:
+    """The leaves of all arguments. axes: of the positional ones; others have their lanes along axis 0."""
+    if isinstance(axes, tuple) and len(axes) != len(args):
+        raise ShapeError(f"in_axes of {name} has {len(axes)} items for {len(args)} arguments", context.location)
+    each = [*(axes if isinstance(axes, tuple) else (axes,) * len(args)), *(0 for _ in kwargs)]
+    return [
+        laned
+        for number, (value, axis) in enumerate(zip([*args, *kwargs.values()], each, strict=True))
+        for laned in _laned(context, value, axis, f"argument {number} of {name}")
+    ]
+
+
+def _outlined(
+    context: Context, function: Value, args: Sequence[Value], kwargs: dict[str, Value], leaves: Sequence[Value]
+) -> Outlined:
+    """The function, interpreted for arguments of the same structure with these leaves."""
+    rest, owner = iter(leaves), partial(outline.owner_of_copy, context)
+    given = [outline.mapped(context, each, lambda _: next(rest), owner) for each in (*args, *kwargs.values())]
+    named = dict(zip(kwargs, given[len(args) :], strict=True))
+    return outline.outline(context, function, given[: len(args)], named, args)
+
+
+def _part(context: Context, laned: Laned, size: int) -> Value:
+    """What stands for a part of an argument while the function is interpreted."""
+    leaf = laned.leaf
+    if laned.axis is None or not isinstance(leaf, Ref):
+        return leaf
+    shape = tuple(size if axis == laned.axis else each for axis, each in enumerate(leaf.shape))
+    return context.new_array(filled(0, shape, types.from_dtype(leaf.dtype)), None, shape)
 
 
 def _laned(context: Context, value: Value, axes: Axes, what: str) -> Iterator[Laned]:
@@ -152,17 +247,17 @@ def _paired(
             return zip(items, (named[key] for key in keys), strict=True)
     elif keys is None and len(axes) == len(items):
         return zip(items, axes, strict=True)
-    raise ShapeError(f"vmap: the axes of {what} have another structure than it", context.location)
+    raise ShapeError(f"the axes of {what} have another structure than it", context.location)
 
 
 def _with_lanes(context: Context, leaf: Value, axes: Axes, what: str) -> Laned:
     if axes is None or (isinstance(leaf, Static) and leaf.value is None):
         return Laned(leaf, None)
     if not isinstance(axes, int):
-        raise ShapeError(f"vmap: the axes of {what} have another structure than it", context.location)
+        raise ShapeError(f"the axes of {what} have another structure than it", context.location)
     hint = "pass None as its axis in in_axes, for every lane to get it as it is"
     if not isinstance(leaf, Ref):
-        raise ShapeError(f"vmap: {what} is {kind_of(leaf)}, which has no axis {axes}", context.location, hint)
+        raise ShapeError(f"{what} is {kind_of(leaf)}, which has no axis {axes}", context.location, hint)
     axis = _required_axis(context, axes, leaf.ndim, what)
     return Laned(leaf, axis, _moved(outline.contents(context, leaf), axis, 0))
 
@@ -170,7 +265,7 @@ def _with_lanes(context: Context, leaf: Value, axes: Axes, what: str) -> Laned:
 def _required_axis(context: Context, axis: int, count: int, what: str) -> int:
     """An axis, counted from 0."""
     if not -count <= axis < count:
-        message = f"vmap: {what} has {count} {'axis' if count == 1 else 'axes'}, and no axis {axis}"
+        message = f"{what} has {count} {'axis' if count == 1 else 'axes'}, and no axis {axis}"
         raise ShapeError(message, context.location)
     return axis % count
 
@@ -185,8 +280,8 @@ def _moved(x: Expr, source: int, target: int) -> Expr:
 def _number_of_lanes(context: Context, found: Sequence[Laned], name: str) -> Size:
     sizes = [laned.leaf.shape[laned.axis] for laned in found if isinstance(laned.leaf, Ref) and laned.axis is not None]
     if not sizes:
-        raise ShapeError(f"vmap of {name}: no argument has lanes", context.location, "give one an axis in in_axes")
-    message = f"vmap of {name}: one argument has {{}} lanes, and another one {{}}"
+        raise ShapeError(f"no argument of {name} has lanes", context.location, "give one an axis in in_axes")
+    message = f"{name}: one argument has {{}} lanes, and another one {{}}"
     first = sizes[0]
     for size in sizes[1:]:
         if isinstance(first, int) and isinstance(size, int) and first != size:
