@@ -141,6 +141,15 @@ def test_an_error_inside_is_raised_once_at_its_line() -> None:
         mlirad.grad(lambda x: at(x))(np.array([7.0, 2.0]))
 
 
+def test_what_it_prints_is_printed_once(capfd: pytest.CaptureFixture[str]) -> None:
+    def says(y):
+        print("y is", y)
+        return np.sin(y)
+
+    mlirad.grad(lambda x: mlirad.checkpoint(says)(x) * 2.0)(1.0)
+    assert capfd.readouterr().out == "y is 1.0\n"
+
+
 @pytest.mark.parametrize("f", [lambda x: x, lambda x: x[1:], lambda x: (x + 1.0,) * 2])
 def test_what_is_returned_is_new(f: Any) -> None:
     with pytest.raises(mlirad.UnsupportedSyntaxError, match=r"returns one of its arguments[\s\S]*x.copy\(\)"):
