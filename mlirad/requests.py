@@ -102,6 +102,18 @@ class Jvp(Request):
 
 
 @dataclass(frozen=True, eq=False)
+class Paths(Jvp):
+    """Called with (primals, counts), two tuples; gives how many paths of dependence lead to each number of the result.
+
+    counts: how many lead to each number of the primals.
+    """
+
+    @property
+    def summary(self) -> str:
+        return f"Which numbers of the result of {name_of(self.function)} depend on which of its arguments."
+
+
+@dataclass(frozen=True, eq=False)
 class Hvp(Jvp):
     """Called with (primals, tangents); gives the tangents of the gradients with respect to the primals."""
 

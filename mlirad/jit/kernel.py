@@ -165,6 +165,11 @@ class Kernel(NativelyCallable):
             found = next((each for each in self._specializations() if plans and each.plan is plans[0]), last)
         return found.artifact.last_memory(found.built.name)
 
+    def received(self, *args: Any) -> Sequence[Any]:
+        """What the code for these arguments gets: their leaves, and the arrays that the function takes from around it."""
+        specialization, leaves = self._specialization(args, {})
+        return specialization.received(leaves)
+
     def _specializations(self) -> Iterator[Specialization]:
         return (each for candidates in self._table.values() for each in candidates.known)
 

@@ -133,9 +133,13 @@ class Specialization:
         arguments.require_separate(args[:1] if isinstance(function, Jvp) else args, kwargs, around)
         return containers_of(self.signature, args, kwargs)
 
+    def received(self, leaves: Sequence[Any]) -> Sequence[Any]:
+        """The values of the inputs of the code: some of the leaves, and captured arrays."""
+        return leaves if self._takes_leaves else arguments.gather(self.inputs, leaves)
+
     def __call__(self, leaves: Sequence[Any], containers: Sequence[Any] = ()) -> Any:
         """containers: see `containers`."""
-        values = leaves if self._takes_leaves else arguments.gather(self.inputs, leaves)
+        values = self.received(leaves)
         for number in self._integers:
             # The slots have room for unsigned integers too, and would not notice.
             if not -(1 << 63) <= values[number] < 1 << 63:

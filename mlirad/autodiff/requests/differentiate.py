@@ -19,6 +19,7 @@ from xdsl.traits import SymbolTable
 
 from mlirad.analysis.call_graph import APART, SHARED, set_written
 from mlirad.analysis.loops import terminator
+from mlirad.analysis.varying import varying
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.call_adjoint import record
 from mlirad.autodiff.callees import (
@@ -38,12 +39,23 @@ from mlirad.autodiff.requests.batch import all_at_once
 from mlirad.autodiff.requests.halves import halved
 from mlirad.autodiff.requests.lane_blocks import block_by_block
 from mlirad.autodiff.requests.lane_loop import lane_by_lane
+from mlirad.autodiff.requests.paths import Paths, take_both_sides
 from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results
 from mlirad.autodiff.tangent import Tangent
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, building, insert, located
-from mlirad.dialect.ops.request import CHECKPOINT, ForwardOp, JvpOp, PullbackOp, RequestOp, TurnOp, VjpOp, VmapOp
+from mlirad.dialect.ops.request import (
+    CHECKPOINT,
+    ForwardOp,
+    JvpOp,
+    PathsOp,
+    PullbackOp,
+    RequestOp,
+    TurnOp,
+    VjpOp,
+    VmapOp,
+)
 from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.traversal import find
 
@@ -186,6 +198,21 @@ def _jvp(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.Func
     return function
 
 
+def _paths(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
+    function, wrt, _ = _prepared(callees, request, callee, "paths")
+    block = function.body.block
+    take_both_sides(block, wrt)
+    live = callees.active_in(function, ints(request.wrt), ints(request.outs))
+    paths = Paths(live, decided=varying(block, wrt))
+    paths.tangents.update((arg, Expr(_add_argument(function, arg))) for arg in wrt)
+    paths.block(block)
+    returned = returned_by(function)
+    with building(InsertPoint.before(terminator(block))):
+        counts = [paths.of(returned[number]).value for number in ints(request.outs)]
+    set_results(function, [*returned, *counts])
+    return function
+
+
 def _vmap(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
     given = [operand.type for operand in request.primals], ints(request.wrt)
     ways = (all_at_once, block_by_block, lane_by_lane)
@@ -209,6 +236,7 @@ def _push(
 _BUILDERS: dict[type[RequestOp], Callable[[Callees, RequestOp, func.FuncOp], func.FuncOp]] = {
     VjpOp: _vjp,
     JvpOp: _jvp,
+    PathsOp: _paths,
     ForwardOp: _joined,
     VmapOp: _vmap,
 }

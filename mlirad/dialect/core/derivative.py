@@ -98,6 +98,9 @@ class LinearOp(PureOp):
     def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
         return (None if given[0] is None else self.result_on(given[0], *operands[1:]),)
 
+    def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        return self.tangents(given, outs, operands)
+
 
 class InertOp(NdOp):
     """Its derivative is zero."""
@@ -107,3 +110,6 @@ class InertOp(NdOp):
 
     def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
         return [None for _ in outs]
+
+    def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        return self.tangents(given, outs, operands)

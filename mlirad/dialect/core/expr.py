@@ -167,6 +167,12 @@ def zeros_like(x: Expr) -> Expr:
     return broadcast_scalar(zero, x) if x.is_tensor else zero
 
 
+def ones_like(x: Expr) -> Expr:
+    """Ones, as `zeros_like` gives zeros."""
+    one = constant(1, x.element)
+    return broadcast_scalar(one, x) if x.is_tensor else one
+
+
 def broadcast_scalar(x: Expr, like: Expr) -> Expr:
     """The scalar x everywhere in an array of the shape of `like`, unknown sizes included."""
     return full(x, like.shape, unknown_dims(like))

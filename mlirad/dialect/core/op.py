@@ -131,6 +131,14 @@ class NdOp(TypedOp):
     def tangents(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
         """The tangents of the results, for those of the operands."""
 
+    def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given | None:
+        """The tangents of the results if all factors of the derivative were 1.
+
+        They count paths of dependence: a number of a result with 0 depends on no number that `given` has paths to. None
+        as a whole: that is not known.
+        """
+        return None
+
     def scales(self, index: int) -> bool:
         """Whether the cotangent of operand `index` is the result's, times a factor that may not be finite."""
         return False

@@ -14,7 +14,7 @@ from xdsl.irdl import operand_def, result_def
 from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
-from mlirad.dialect.core.op import op
+from mlirad.dialect.core.op import Given, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import (
     BinaryOp,
@@ -217,6 +217,9 @@ class CastOp(UnaryOp):
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr | None:
         return cast(g, x.element) if types.is_float(x.type) else None
+
+    def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        return self.tangents(given, outs, operands)
 
     def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr | None:
         return cast(dx, self.target) if types.is_float(out.type) else None

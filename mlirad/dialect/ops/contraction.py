@@ -14,8 +14,8 @@ from xdsl.irdl import operand_def, prop_def, result_def
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import TwoOperandsOp, total
-from mlirad.dialect.core.expr import Expr, emit
-from mlirad.dialect.core.op import Generic, PureOp, op
+from mlirad.dialect.core.expr import Expr, emit, ones_like
+from mlirad.dialect.core.op import Generic, Given, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import numbers, scalar_op
 from mlirad.dialect.ops.movement import reshape
@@ -94,6 +94,9 @@ class ContractOp(TwoOperandsOp, PureOp):
     def jvp(self, dx: Expr | None, dy: Expr | None, out: Expr, x: Expr, y: Expr) -> Expr | None:
         left = None if dx is None else self.result_on(dx, y)
         return total(left, None if dy is None else self.result_on(x, dy))
+
+    def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        return self.tangents(given, outs, [ones_like(operand) for operand in operands])
 
     def loops(self) -> Generic:
         lhs, rhs, result = self.labels

@@ -18,7 +18,7 @@ from mlirad.dialect.core.attributes import dense
 from mlirad.dialect.core.derivative import OneOperandOp, TwoOperandsOp, total
 from mlirad.dialect.core.expr import Expr, emit, insert, where
 from mlirad.dialect.core.intervals import Integer, Interval
-from mlirad.dialect.core.op import Generic, PureOp, op
+from mlirad.dialect.core.op import Generic, Given, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.constant import is_finite, is_nonzero
 from mlirad.errors import DTypeError, ShapeError
@@ -78,6 +78,15 @@ class ElementwiseOp(PureOp):
 
     def scales(self, index: int) -> bool:
         return not self.linear
+
+    def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        totals: list[Expr | None] = [None] * len(outs)
+        for index, count in enumerate(given):
+            if count is not None:
+                alone = [count if place == index else None for place in range(len(given))]
+                reached = self.tangents(alone, outs, operands)
+                totals = [total(sum, None if each is None else count) for sum, each in zip(totals, reached, strict=True)]
+        return totals
 
     def by_element(self, scalar: Callable[..., SSAValue]) -> Generic:
         """`loops()`, of the scalar body."""

@@ -181,6 +181,9 @@ class UpdateOp(PureOp):
         moved = zeros_like(value) if dvalue is None else dvalue
         return (self.result_on(moved, zeros_like(t) if dt is None else dt, *places),)
 
+    def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given | None:
+        return self.tangents(given, outs, operands) if self.CHANGE in (Change.REPLACED, Change.ADDED) else None
+
 
 class ElementUpdateOp(UpdateOp):
     """`t` with one element changed by the scalar `value`."""

@@ -18,7 +18,7 @@ from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.derivative import InertOp, LinearOp, OneOperandOp
 from mlirad.dialect.core.expr import Expr, dim, emit, insert, sum_of, unknown_dims
 from mlirad.dialect.core.intervals import Integer, Interval
-from mlirad.dialect.core.op import Generic, NdOp, PureOp, SizeOf, Upstream, op
+from mlirad.dialect.core.op import Generic, Given, NdOp, PureOp, SizeOf, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import filled, reshaped
 from mlirad.errors import DTypeError, ShapeError
@@ -26,6 +26,9 @@ from mlirad.errors import DTypeError, ShapeError
 
 class MovementOp(OneOperandOp, PureOp):
     """A linear op of one operand: its tangent is itself on the tangent."""
+
+    def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        return self.tangents(given, outs, operands)
 
     def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr:
         return self.result_on(dx)

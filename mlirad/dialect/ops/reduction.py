@@ -18,7 +18,7 @@ from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.derivative import OneOperandOp
 from mlirad.dialect.core.expr import Expr, emit, sum_of, where
 from mlirad.dialect.core.intervals import HIGHEST, Integer, Interval
-from mlirad.dialect.core.op import Generic, PureOp, op
+from mlirad.dialect.core.op import Generic, Given, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.choice import annihilated
 from mlirad.dialect.ops.compare import CastOp, cast
@@ -79,6 +79,10 @@ class ReductionOp(OneOperandOp, PureOp):
 
     def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr]:
         return [emit(type(self), operands[0], axes=[axis + 1 for axis in ints(self.axes)])]
+
+    def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        (count,) = given
+        return (None if count is None else sum_of(count, ints(self.axes)),)
 
     @abstractmethod
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:

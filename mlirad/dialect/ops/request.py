@@ -1,7 +1,7 @@
 """The `ad` dialect: requests for transforms, the markers between adjoint and tape, and the tape's own ops.
 
 Requests name a function and are expanded innermost first: `ad.vjp`, `ad.jvp`, `ad.forward` with `ad.pullback`,
-and `ad.vmap`. `wrt` numbers the function's arguments, `outs` its results that have a cotangent or tangent.
+`ad.paths` and `ad.vmap`. `wrt` numbers the function's arguments, `outs` its results that have a cotangent or tangent.
 
 Markers: `ad.record` lists the values that a forward block offers to its reverse block, `ad.replay` pairs the two blocks
 and holds the reverse counter, `ad.residual` is one of these values. `ad.turn` marks the end of a forward sweep.
@@ -237,17 +237,31 @@ class VjpOp(DerivativeOp):
         return [*inputs], cotangents, [*outputs, *(inputs[number] for number in ints(_numbers(wrt)))]
 
 
-@irdl_op_definition
-class JvpOp(DerivativeOp):
-    """The callee's results, and the tangents of `outs` for the tangents of `wrt`."""
-
-    name = "ad.jvp"
+class PushedOp(DerivativeOp):
+    """The callee's results, and something of `outs` for the same of `wrt`, of their types."""
 
     @classmethod
     def signature(cls, callee: func.FuncOp, wrt: Numbers, outs: Numbers) -> Signature:
         inputs, outputs = callee.function_type.inputs.data, callee.function_type.outputs.data
         tangents = [inputs[number] for number in ints(_numbers(wrt))]
         return [*inputs], tangents, [*outputs, *(outputs[number] for number in ints(_numbers(outs)))]
+
+
+@irdl_op_definition
+class JvpOp(PushedOp):
+    """The callee's results, and the tangents of `outs` for the tangents of `wrt`."""
+
+    name = "ad.jvp"
+
+
+@irdl_op_definition
+class PathsOp(PushedOp):
+    """The callee's results, and how many paths of dependence lead to each number of `outs`, for those to `wrt`.
+
+    A number with 0 depends on no number of `wrt` that has not 0, whatever the values are.
+    """
+
+    name = "ad.paths"
 
 
 @irdl_op_definition
@@ -395,6 +409,6 @@ class TurnOp(IRDLOperation):
 
 Ad = Dialect(
     "ad",
-    [VjpOp, JvpOp, ForwardOp, PullbackOp, VmapOp, RecordOp, ReplayOp, ResidualOp, TurnOp, TapeOp, GrowOp, StopOp],
+    [VjpOp, JvpOp, PathsOp, ForwardOp, PullbackOp, VmapOp, RecordOp, ReplayOp, ResidualOp, TurnOp, TapeOp, GrowOp, StopOp],
     [ResidualsType, TripType],
 )

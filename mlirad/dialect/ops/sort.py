@@ -15,9 +15,9 @@ from xdsl.irdl import AnyAttr, Operand, VarConstraint, operand_def, prop_def, re
 from mlirad.contract.native_functions import sorting
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import InertOp, OneOperandOp
-from mlirad.dialect.core.expr import Expr, building, emit, insert
+from mlirad.dialect.core.expr import Expr, building, emit, insert, sum_of
 from mlirad.dialect.core.native import Length, NativeCalls, NativeFunction, PartAddress
-from mlirad.dialect.core.op import At, PureOp, op
+from mlirad.dialect.core.op import At, Given, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import empty, generic, unknown_sizes
 from mlirad.dialect.ops.constant import counted
@@ -90,6 +90,12 @@ class SortOp(OneOperandOp, SortingOp):
     def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr:
         places, attributes = places_in_order(x)
         return emit(GatherOp, dx, *places, **attributes)
+
+    def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
+        (count,) = given
+        last = len(operands[0].shape) - 1
+        kept = list(range(last))
+        return (None if count is None else broadcast_like(sum_of(count, [last]), kept, count),)
 
     def loops(self) -> NativeCalls:
         return NativeCalls(self.native("sort"), (PartAddress(1), self.along, 0), lambda x: [x], work=_WORK)

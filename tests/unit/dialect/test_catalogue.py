@@ -44,8 +44,9 @@ from mlirad.dialect.ops import (
 from mlirad.dialect.ops import places as P
 from mlirad.dialect.ops import sort as S
 from mlirad.dialect.ops.product import ProdOp
-from mlirad.dialect.ops.request import Ad, JvpOp, VjpOp
+from mlirad.dialect.ops.request import Ad, JvpOp, PathsOp, PushedOp, VjpOp
 from mlirad.errors import CompileError
+from mlirad.pipeline import differentiate
 from mlirad.targets.target import find_target
 from mlirad.testing.interpreter import run
 
@@ -500,7 +501,7 @@ def program(sample: Sample, dtype: type) -> tuple[ModuleOp, func.FuncOp]:
     return ModuleOp([function]), function
 
 
-def with_request(sample: Sample, dtype: type, kind: type[VjpOp] | type[JvpOp], wrt: Sequence[int]) -> ModuleOp:
+def with_request(sample: Sample, dtype: type, kind: type[VjpOp] | type[PushedOp], wrt: Sequence[int]) -> ModuleOp:
     """A module whose function @main takes primals and cotangents (or tangents), and asks for a derivative of @f.
 
     All results that are floats have cotangents, or tangents.
@@ -684,6 +685,39 @@ def test_derivatives(sample: Sample, dtype: type) -> None:
     size = 1 + sum(float(np.vdot(np.abs(t), np.abs(g))) for t, g in zip(tangents, gradients, strict=True))
     assert abs(reverse - forward) <= 64 * epsilon * size
     assert abs(reverse - difference) <= max(1e-6, 1e4 * epsilon) * size
+
+
+def test_paths() -> None:
+    """A number that has a derivative has a path, from each number of each operand; without one there are no paths."""
+    known: set[str] = set()
+    by_size = sorted((sum(map(np.size, s.operands)), n, s) for n, (s, d) in enumerate(SMOOTH) if d is F64)
+    for sample in {s.op: s for size, _, s in by_size if size < 40}.values():
+        wrt, arrays = _differentiable(sample, F64), sample.arrays(F64)
+        modules = [with_request(sample, F64, kind, wrt) for kind in (JvpOp, PathsOp)]
+        try:
+            differentiate(modules[1])
+        except CompileError as error:
+            assert "is not known" in str(error)
+            continue
+        differentiate(modules[0])
+        known.add(sample.op.name)
+        zeros = [np.zeros_like(arrays[i]) for i in wrt]
+        for zero in zeros:
+            for place in np.ndindex(np.shape(zero)):
+                seeds = [np.array(each) for each in zeros]
+                seeds[next(n for n, each in enumerate(zeros) if each is zero)][place] = 1.0
+                given = [s if isinstance(z, np.ndarray) else s[()] for s, z in zip(seeds, zeros, strict=True)]
+                moves, counts = (run(module, "main", *arrays, *given) for module in modules)
+                for move, count in zip(moves, counts, strict=True):
+                    assert np.all(np.asarray(count) >= 0), sample.op.name
+                    assert np.all((np.asarray(move) == 0) | (np.asarray(count) > 0)), sample.op.name
+        (*nothing,) = run(modules[1], "main", *arrays, *zeros)
+        assert not any(np.any(count) for count in nothing), sample.op.name
+    assert {sample.op.name for sample, _ in SMOOTH} - known == WITHOUT_PATHS
+
+
+WITHOUT_PATHS: set[str] = set()
+"""Ops that do not say which numbers depend on which."""
 
 
 HALVES = list({sample.op: sample for sample in reversed(SAMPLES) if F32 in sample.dtypes and sample.operands}.values())

@@ -17,7 +17,7 @@ from xdsl.dialects import func
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, insert
 from mlirad.dialect.ops.check import check
-from mlirad.dialect.ops.request import DerivativeOp, ForwardOp, JvpOp, PullbackOp, VjpOp
+from mlirad.dialect.ops.request import DerivativeOp, ForwardOp, JvpOp, PullbackOp, PushedOp, VjpOp
 from mlirad.errors import DifferentiationError, DTypeError, ShapeError
 from mlirad.frontend.interpreter import iteration, storage
 from mlirad.frontend.interpreter.calls import outline, recursion
@@ -235,8 +235,14 @@ def constant_gradient(context: Context, outlined: Outlined, request: Grad, wante
 # Forward mode.
 
 
-def tangents(context: Context, function: Value, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
-    """`jvp(f, primals, tangents)` -> out, its tangent."""
+def tangents(
+    context: Context,
+    function: Value,
+    args: Sequence[Value],
+    kwargs: dict[str, Value],
+    kind: type[PushedOp] = JvpOp,
+) -> Tuple:
+    """`jvp(f, primals, tangents)` -> out, its tangent; another kind of request gives something else of that shape."""
     name = name_of_value(function)
     callers, along = primals_and_tangents(context, "jvp", args, kwargs)
     primals = tuple(active_where_possible(context, x) for x in callers)
@@ -253,7 +259,7 @@ def tangents(context: Context, function: Value, args: Sequence[Value], kwargs: d
     wrt = active_numbers(outlined, leaves)
     require_active(context, wrt, primals, name)
     outs = [k for k, leaf in enumerate(outlined.leaves) if leaf.dtype.kind == "f"]
-    results = emit_request(context, JvpOp, outlined, others, wrt, outs)
+    results = emit_request(context, kind, outlined, others, wrt, outs)
     out = outline.rebuilt(context, outlined.result, results)
     return Tuple((out, tangent_of(context, outlined.result, out, results)))
 

@@ -12,7 +12,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import UnitAttr
 
 from mlirad.dialect.core.expr import emit, insert
-from mlirad.dialect.ops.request import CHECKPOINT
+from mlirad.dialect.ops.request import CHECKPOINT, PathsOp
 from mlirad.dialect.ops.tape import StopOp
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend.interpreter import dispatch, storage
@@ -21,7 +21,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Ref, Static, Transformed, Value
-from mlirad.requests import Accumulate, Checkpoint, Grad, Hessian, Hvp, Jacobian, Jvp, Vjp, Vmap, stop_gradient
+from mlirad.requests import Accumulate, Checkpoint, Grad, Hessian, Hvp, Jacobian, Jvp, Paths, Vjp, Vmap, stop_gradient
 
 _OPTIONS = ("argnums", "has_aux", "grad_position")
 """The options of `grad` and its like themselves, without the options of compilations."""
@@ -65,6 +65,8 @@ def call_transformed(context: Context, function: Transformed, args: Sequence[Val
             return jacobian_requests.hessian(context, inner, request, args, kwargs)
         case Hvp():
             return jacobian_requests.product(context, inner, args, kwargs)
+        case Paths():
+            return derivative_requests.tangents(context, inner, args, kwargs, PathsOp).items[1]
         case Jvp():
             return derivative_requests.tangents(context, inner, args, kwargs)
         case Vjp() as request:
