@@ -2,6 +2,7 @@
 
 @mlirad.jit                      compile a NumPy function, loops, branches and in-place updates included
 mlirad.grad(f)(x)                its gradient, native too; value_and_grad, vjp, jvp, jacfwd, jacrev, hessian, hvp
+mlirad.jacobian(f)(x)            its Jacobian as a sparse matrix
 mlirad.vmap(f)(xs)               f of each lane of its arguments
 f.lower(x).as_text("autodiff")   the IR at any stage
 mlirad.set_num_threads(n)        how many threads share the work of @mlirad.jit(parallel=True)
@@ -28,6 +29,7 @@ from mlirad.jit.transforms import (
     hessian,
     hvp,
     jacfwd,
+    jacobian,
     jacrev,
     jit,
     jvp,
@@ -67,6 +69,7 @@ __all__ = [
     "hessian",
     "hvp",
     "jacfwd",
+    "jacobian",
     "jacrev",
     "jit",
     "jvp",

@@ -114,6 +114,11 @@ class Paths(Jvp):
 
 
 @dataclass(frozen=True, eq=False)
+class Sparse(Request):
+    """A derivative that is a matrix of scipy.sparse, which compiled functions do not have."""
+
+
+@dataclass(frozen=True, eq=False)
 class Hvp(Jvp):
     """Called with (primals, tangents); gives the tangents of the gradients with respect to the primals."""
 

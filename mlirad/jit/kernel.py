@@ -166,7 +166,7 @@ class Kernel(NativelyCallable):
         return found.artifact.last_memory(found.built.name)
 
     def received(self, *args: Any) -> Sequence[Any]:
-        """What the code for these arguments gets: their leaves, and the arrays that the function takes from around it."""
+        """What the code for these arguments gets: leaves of them, and arrays from around the function."""
         specialization, leaves = self._specialization(args, {})
         return specialization.received(leaves)
 

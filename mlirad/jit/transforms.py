@@ -10,6 +10,7 @@ from typing import Any, TypeVar, overload
 
 from mlirad import requests
 from mlirad.jit.kernel import Kernel, kernel_for, kernel_of
+from mlirad.jit.sparse.sparse_derivatives import SparseDerivative
 from mlirad.options import OWN_OPTIONS, Options
 from mlirad.signature import StaticLeaf
 
@@ -229,6 +230,20 @@ def jacrev(
     return kernel_of(request, _options(jacrev, options, _inherited(function)))
 
 
+@overload
+def hessian(
+    function: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    grad_position: int | Sequence[int] | None = None,
+    sparsity: None = None,
+    **options: Any,
+) -> Kernel: ...
+@overload
+def hessian(
+    function: Callable[..., Any], argnums: int = 0, *, grad_position: int | None = None, sparsity: Any, **options: Any
+) -> SparseDerivative: ...
 @_stands_for(requests.Hessian)
 def hessian(
     function: Callable[..., Any],
@@ -236,15 +251,50 @@ def hessian(
     has_aux: bool = False,
     *,
     grad_position: int | Sequence[int] | None = None,
+    sparsity: Any = None,
     **options: Any,
-) -> Kernel:
+) -> Kernel | SparseDerivative:
     """The second derivatives of a function: the Jacobian, in forward mode, of its Jacobian in reverse mode.
 
     Of a scalar function of an array of shape s it is an array of shape s + s. Otherwise see `jacfwd`: with a tuple of
-    argnums it is a tuple of tuples.
+    argnums it is a tuple of tuples. With sparsity ("find", or a pattern) it is a matrix of scipy.sparse, whose rows and
+    columns are the numbers of the one argument: see `jacobian`.
     """
+    if sparsity is not None:
+        if has_aux:
+            raise TypeError("hessian(): a sparse Hessian is of a function that returns one number, without aux")
+        return _sparse(hessian, function, argnums if grad_position is None else grad_position, sparsity, options)
     request = requests.Hessian(requests.plain(_callable(function)), _argnums(argnums, grad_position), has_aux)
     return kernel_of(request, _options(hessian, options, _inherited(function)))
+
+
+@_stands_for(requests.Sparse)
+def jacobian(
+    function: Callable[..., Any], argnums: int = 0, *, sparsity: Any = "find", **options: Any
+) -> SparseDerivative:
+    """The Jacobian of a function with respect to one array, as a matrix of scipy.sparse.
+
+    Called like the function, with positional arguments. Row i has the derivatives of number i of the result, column j
+    those with respect to number j of the argument, both in C order. Columns that share no row are computed together, so
+    a tridiagonal Jacobian takes three forward sweeps, whatever its size.
+
+    sparsity: a matrix of scipy.sparse or a 2-d array, nonzero where a derivative may be; or "find": the pattern is
+    found in the program, once for each shape of the argument and content of the other arguments. It does not depend on
+    the values of the argument: of a branch that they decide, it has both sides. options: as of `jit`.
+
+    Raises mlirad.DifferentiationError, at the place in the source, where the values of the argument decide which
+    element is read or how often a loop runs: give the pattern then. ImportError where scipy is not installed.
+    """
+    return _sparse(jacobian, function, argnums, sparsity, options)
+
+
+def _sparse(
+    caller: Callable[..., Any], function: Callable[..., Any], argnums: Any, sparsity: Any, options: dict[str, Any]
+) -> SparseDerivative:
+    if isinstance(argnums, bool) or not isinstance(argnums, int):
+        raise TypeError(f"{caller.__name__}(): a sparse derivative is with respect to one argument, not {argnums!r}")
+    made = _options(caller, options, _inherited(function))
+    return SparseDerivative(requests.plain(_callable(function)), argnums, sparsity, caller is hessian, made)
 
 
 @_stands_for(requests.Hvp)

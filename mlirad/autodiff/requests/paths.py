@@ -1,6 +1,6 @@
-"""Paths of dependence: tangents whose factors are all 1, so that a number is 0 only if it does not depend on the inputs.
+"""Paths of dependence: tangents whose factors are all 1. A number that is 0 does not depend on the inputs.
 
-Reads: a function of func, scf and nd ops. Writes: the same function with counts of paths. Leaves: no marker, no request.
+Reads: a function of func, scf and nd ops. Writes: the same function with counts of paths. Leaves: no marker.
 
 The counts do not depend on the values of floats. Where one decides a branch, both sides are computed and their paths
 added; where one decides how often a loop runs, or which element is read, the paths are refused.

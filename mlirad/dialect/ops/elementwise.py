@@ -85,7 +85,9 @@ class ElementwiseOp(PureOp):
             if count is not None:
                 alone = [count if place == index else None for place in range(len(given))]
                 reached = self.tangents(alone, outs, operands)
-                totals = [total(sum, None if each is None else count) for sum, each in zip(totals, reached, strict=True)]
+                totals = [
+                    total(sum, None if each is None else count) for sum, each in zip(totals, reached, strict=True)
+                ]
         return totals
 
     def by_element(self, scalar: Callable[..., SSAValue]) -> Generic:

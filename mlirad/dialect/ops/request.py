@@ -409,6 +409,20 @@ class TurnOp(IRDLOperation):
 
 Ad = Dialect(
     "ad",
-    [VjpOp, JvpOp, PathsOp, ForwardOp, PullbackOp, VmapOp, RecordOp, ReplayOp, ResidualOp, TurnOp, TapeOp, GrowOp, StopOp],
+    [
+        VjpOp,
+        JvpOp,
+        PathsOp,
+        ForwardOp,
+        PullbackOp,
+        VmapOp,
+        RecordOp,
+        ReplayOp,
+        ResidualOp,
+        TurnOp,
+        TapeOp,
+        GrowOp,
+        StopOp,
+    ],
     [ResidualsType, TripType],
 )

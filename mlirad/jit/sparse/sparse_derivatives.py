@@ -91,7 +91,9 @@ class SparseDerivative:
         x = args[number]
         if not isinstance(x, np.ndarray) or x.dtype.kind != "f":
             kind = f"an array of {x.dtype}" if isinstance(x, np.ndarray) else f"a {type(x).__name__}"
-            raise TypeError(f"a sparse derivative is with respect to an array of floats, and argument {number} is {kind}")
+            raise TypeError(
+                f"a sparse derivative is with respect to an array of floats, and argument {number} is {kind}"
+            )
         return args[:number], x, args[number + 1 :]
 
     def _plan(self, before: tuple[Any, ...], x: np.ndarray, after: tuple[Any, ...]) -> Plan:
@@ -159,22 +161,28 @@ class SparseDerivative:
 def _kernels(function: Callable[..., Any], is_hessian: bool, options: Options) -> tuple[Kernel, Kernel]:
     """What gives the counts of paths that lead to x, and what gives the derivatives along rows of seeds."""
 
+    derived, jvp, counted, vmap = _IN_KERNELS
+
     def paths(before, x, after, seed):
         def of_x(each):
             return function(*before, each, *after)
 
-        return np.ravel(Paths(Grad(of_x) if is_hessian else of_x)((x,), (seed,)))
+        return np.ravel(counted(derived(of_x) if is_hessian else of_x)((x,), (seed,)))
 
     def sums(before, x, after, seeds):
         def of_x(each):
             return function(*before, each, *after)
 
         def along(seed):
-            return np.ravel(Jvp(Grad(of_x) if is_hessian else of_x, (x,), (seed,))[1])
+            return np.ravel(jvp(derived(of_x) if is_hessian else of_x, (x,), (seed,))[1])
 
-        return Vmap(along)(seeds)
+        return vmap(along)(seeds)
 
     return kernel_for(paths, options), kernel_for(sums, options)
+
+
+_IN_KERNELS: tuple[Any, ...] = Grad, Jvp, Paths, Vmap
+"""The transforms, which the kernels call as users call `grad` and its like."""
 
 
 def _as_pattern(given: Any, size: int) -> Any:

@@ -21,7 +21,20 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Ref, Static, Transformed, Value
-from mlirad.requests import Accumulate, Checkpoint, Grad, Hessian, Hvp, Jacobian, Jvp, Paths, Vjp, Vmap, stop_gradient
+from mlirad.requests import (
+    Accumulate,
+    Checkpoint,
+    Grad,
+    Hessian,
+    Hvp,
+    Jacobian,
+    Jvp,
+    Paths,
+    Sparse,
+    Vjp,
+    Vmap,
+    stop_gradient,
+)
 
 _OPTIONS = ("argnums", "has_aux", "grad_position")
 """The options of `grad` and its like themselves, without the options of compilations."""
@@ -31,6 +44,8 @@ def make_transformed(context: Context, transform: Any, args: Sequence[Value], kw
     """`mlirad.grad(h, ...)` and its like inside a function: `transform` is the class of request, or makes one."""
     if not args:
         raise DTypeError("a transform needs the function that it transforms", context.location)
+    if transform is Sparse:
+        raise context.refusal("sparse matrices are not compiled", "use mlirad.jacfwd, or make the matrix outside")
     if transform is Vjp:
         has_aux = storage.static(context, kwargs.pop("has_aux", Static(False)), "the option has_aux=")
         return dispatch.call(context, Transformed(args[0], Vjp(None, has_aux)), args[1:], kwargs)
