@@ -39,7 +39,7 @@ from mlirad.autodiff.requests.batch import all_at_once
 from mlirad.autodiff.requests.halves import halved
 from mlirad.autodiff.requests.lane_blocks import block_by_block
 from mlirad.autodiff.requests.lane_loop import lane_by_lane
-from mlirad.autodiff.requests.paths import Paths, take_both_sides
+from mlirad.autodiff.requests.paths import PathCounts, take_both_sides
 from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results
 from mlirad.autodiff.tangent import Tangent
 from mlirad.dialect.core import types
@@ -203,7 +203,7 @@ def _paths(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.Fu
     block = function.body.block
     take_both_sides(block, wrt)
     live = callees.active_in(function, ints(request.wrt), ints(request.outs))
-    paths = Paths(live, decided=varying(block, wrt))
+    paths = PathCounts(live, decided=varying(block, wrt))
     paths.tangents.update((arg, Expr(_add_argument(function, arg))) for arg in wrt)
     paths.block(block)
     returned = returned_by(function)

@@ -32,7 +32,7 @@ _HINT = "give the pattern: sparsity=pattern, whose entries are 0 where the deriv
 
 
 @dataclass
-class Paths(Tangent):
+class PathCounts(Tangent):
     """The counts of one function's values so far. decided: the values that depend on those of the arguments."""
 
     decided: set[SSAValue] = field(default_factory=set)
