@@ -6,6 +6,7 @@ from xdsl.ir import Dialect
 
 from mlirad.dialect.effects import print_op  # noqa: F401  (as the families below)
 from mlirad.dialect.functions import (  # noqa: F401  (as the families below)
+    bessel,
     error_functions,
     exponentials,
     float_parts,

@@ -122,3 +122,66 @@ def _polygamma(order: int, x: float) -> float:
 
 
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
+
+
+# --- Bessel functions, by integrals (DLMF 10.9.2, 10.9.7, 10.32.3 and 10.32.9) ----------------------------------
+
+
+def bessel_j(order: int, x: Any) -> Any:
+    """The Bessel function J of an integer order."""
+    return _each(lambda x: _mean_of_turn(lambda t: np.cos(order * t - x * np.sin(t)), x), x)
+
+
+def bessel_ie(order: int, x: Any) -> Any:
+    """e^-|x| times the modified Bessel function I."""
+    return _each(lambda x: _mean_of_turn(lambda t: np.exp(x * np.cos(t) - abs(x)) * np.cos(order * t), x), x)
+
+
+def bessel_i(order: int, x: Any) -> Any:
+    """The modified Bessel function I of an integer order."""
+    return _each(lambda x: float(bessel_ie(order, x / 2 * 2)) * math.exp(abs(x)), x, math.inf)
+
+
+def _mean_of_turn(function: Callable[[Any], Any], x: float) -> float:
+    """The mean of a periodic function, whose frequencies are at most about |x|."""
+    if not math.isfinite(x):
+        return math.nan
+    count = 120 + 2 * int(min(abs(x), 1e5))
+    return float(np.mean(function(np.arange(count) * (2 * math.pi / count))))
+
+
+def bessel_ke(order: int, x: Any) -> Any:
+    """e^x times the modified Bessel function K."""
+    return _each(lambda x: _scaled_k(order, x), x)
+
+
+def bessel_k(order: int, x: Any) -> Any:
+    """The modified Bessel function K of an integer order."""
+    return _each(lambda x: _scaled_k(order, x) * math.exp(-x), x)
+
+
+def _scaled_k(order: int, x: float) -> float:
+    if not x > 0.0:
+        return math.inf if x == 0.0 else math.nan
+    end = math.acosh(1.0 + (750.0 + 20.0 * order) / x)
+    t = np.linspace(0.0, end, 4001)
+    return (
+        float(np.trapezoid(np.exp(order * t - x * (np.cosh(t) - 1.0)) + np.exp(-order * t - x * (np.cosh(t) - 1.0)), t))
+        / 2
+    )
+
+
+def bessel_y(order: int, x: Any) -> Any:
+    """The Bessel function Y of an integer order."""
+    return _each(lambda x: _second_kind(order, x), x)
+
+
+def _second_kind(order: int, x: float) -> float:
+    if not x > 0.0 or math.isinf(x):
+        return -math.inf if x == 0.0 else math.nan
+    nodes, weights = np.polynomial.legendre.leggauss(100 + int(min(x, 1000.0)))
+    t = (nodes + 1.0) * (math.pi / 2)
+    turning = float(np.sum(weights * np.sin(x * np.sin(t) - order * t))) / 2
+    t = np.linspace(0.0, math.asinh((750.0 + 20.0 * order) / x), 4001)
+    falling = (np.exp(order * t) + (-1) ** order * np.exp(-order * t)) * np.exp(-x * np.sinh(t))
+    return turning - float(np.trapezoid(falling, t)) / math.pi

@@ -17,13 +17,14 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, emit, emit_all, where
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.core.registry import TypedOp, spelled
+from mlirad.dialect.functions.bessel import BesselIeOp, BesselIOp, BesselJOp, BesselKeOp, BesselKOp, BesselYOp
 from mlirad.dialect.functions.float_parts import ExponentOp, ScaleOp
 from mlirad.dialect.functions.gammas import PolygammaOp
 from mlirad.dialect.ops.compare import cast as cast_expr
 from mlirad.dialect.ops.elementwise import ElementwiseOp
 from mlirad.errors import DTypeError, StaticOverflowError, UnsupportedSyntaxError
 from mlirad.frontend.numpy import declarations
-from mlirad.frontend.numpy.declarations import compiles, declare, operates
+from mlirad.frontend.numpy.declarations import declare, operates
 from mlirad.frontend.numpy.numpy_power import power
 from mlirad.frontend.numpy.undecided_numbers import settled
 from mlirad.frontend.values import nep50
@@ -112,9 +113,23 @@ def of_floats(op_class: type[TypedOp], x: Traced | Number, **attributes: Any) ->
     return result(emit(op_class, expr, **attributes), x)
 
 
-@compiles(primitives.polygamma)
-def polygamma(order: int, x: Any) -> Traced:
-    return of_floats(PolygammaOp, x, order=operator.index(order))
+_OF_ORDER: dict[Callable[..., Any], type[TypedOp]] = {
+    primitives.polygamma: PolygammaOp,
+    primitives.bessel_j: BesselJOp,
+    primitives.bessel_y: BesselYOp,
+    primitives.bessel_i: BesselIOp,
+    primitives.bessel_ie: BesselIeOp,
+    primitives.bessel_k: BesselKOp,
+    primitives.bessel_ke: BesselKeOp,
+}
+
+
+def _of_order(op_class: type[TypedOp], order: int, x: Any) -> Traced:
+    return of_floats(op_class, x, order=operator.index(order))
+
+
+for _primitive, _op_class in _OF_ORDER.items():
+    declare(_primitive, of_values=partial(_of_order, _op_class))
 
 
 def result(expr: Expr, *values: Any) -> Traced:

@@ -127,7 +127,7 @@ def beta(a: Any, b: Any, /) -> Any:
     is_large = np.maximum(a, b) > 50.0
     near = [np.where(is_large, 1.0, each) for each in (a, b)]
     ratio = primitives.gamma(near[0]) * (primitives.gamma(near[1]) / primitives.gamma(near[0] + near[1]))
-    far = np.exp(_log_beta(*[np.where(is_large, each, 60.0) for each in (a, b)]))
+    far = np.exp(log_beta(*[np.where(is_large, each, 60.0) for each in (a, b)]))
     return np.where((a == 0.0) | (b == 0.0), np.inf, np.where(is_large, far, ratio)).astype(x.dtype)[()]
 
 
@@ -135,11 +135,11 @@ def beta(a: Any, b: Any, /) -> Any:
 def betaln(a: Any, b: Any, /) -> Any:
     x, y = floats(a, b)
     is_zero = (x == 0.0) | (y == 0.0)
-    found = _log_beta(*[np.where(is_zero, 1.0, wide(each)) for each in (x, y)])
+    found = log_beta(*[np.where(is_zero, 1.0, wide(each)) for each in (x, y)])
     return np.where(is_zero, np.inf, found).astype(x.dtype)[()]
 
 
-def _log_beta(x: Any, y: Any) -> Any:
+def log_beta(x: Any, y: Any) -> Any:
     """Where the larger argument is large, what cancels in log(gamma(b) / gamma(a + b)) is left out."""
     a, b = np.minimum(x, y), np.maximum(x, y)
     is_large = (b > 20.0) & (a > 0.0)
@@ -147,10 +147,10 @@ def _log_beta(x: Any, y: Any) -> Any:
     plain = primitives.lgamma(a) + (primitives.lgamma(near) - primitives.lgamma(a + near))
     total = below + above
     ratio = below - (above - 0.5) * np.log1p(below / above) - below * np.log(total)
-    return np.where(is_large, primitives.lgamma(below) + (ratio + (_rest(above) - _rest(total))), plain)
+    return np.where(is_large, primitives.lgamma(below) + (ratio + (stirling_rest(above) - stirling_rest(total))), plain)
 
 
-def _rest(x: Any) -> Any:
+def stirling_rest(x: Any) -> Any:
     """log gamma(x) - (x - 1/2) log x + x - log(2 pi) / 2 for x > 20, Stirling's series."""
     z = 1.0 / (x * x)
     return (1 / 12 + z * (-1 / 360 + z * (1 / 1260 + z * (-1 / 1680 + z / 1188)))) / x

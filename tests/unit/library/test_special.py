@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import special as s
@@ -13,6 +14,7 @@ from scipy import special as s
 import mlirad
 from mlirad.library import index, primitives
 
+mp: Any = mpmath.mp
 RNG = np.random.default_rng(11)
 EDGES = np.array([0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 1e-10, 30, -30, 0.999, 800, -800, np.inf, -np.inf, np.nan, 1e-300])
 ALL = np.concatenate([EDGES, RNG.uniform(-20, 20, 60), RNG.uniform(0, 1, 40)])
@@ -55,6 +57,20 @@ def polygammas(x: Any) -> Any:
     return s.polygamma(1, x), s.polygamma(2, x), s.polygamma(5, x)
 
 
+def bessels(x: Any) -> Any:
+    return (
+        *(s.j0(x), s.j1(x), s.jv(3, x), s.y0(x), s.y1(x), s.yn(2, x), s.i0(x), s.i0e(x), s.i1(x), s.i1e(x)),
+        *(s.iv(2, x), s.ive(-3, x), s.k0(x), s.k0e(x), s.k1(x), s.k1e(x), s.kn(2, x)),
+    )
+
+
+def incomplete(a: Any, b: Any, x: Any) -> Any:
+    return (
+        *(s.gammainc(a, x), s.gammaincc(a, x), s.chdtr(a, x), s.chdtrc(a, x), s.betainc(a, b, x), s.betaincc(a, b, x)),
+        *(s.stdtr(a, x), s.fdtr(a, b, x), s.fdtrc(a, b, x)),
+    )
+
+
 def require_close(found: Any, wanted: Any, rtol: float = 1e-12, atol: float = 1e-300) -> None:
     for own, other in zip(found, wanted, strict=True):
         assert type(own) is type(other) and own.dtype == other.dtype and np.shape(own) == np.shape(other)
@@ -83,6 +99,80 @@ def test_functions_of_two_numbers() -> None:
     require_close(mlirad.jit(betas)(x.astype("f4"), y.astype("f4")), betas(x.astype("f4"), y.astype("f4")))
 
 
+def test_bessel_functions() -> None:
+    kernel = mlirad.jit(bessels)
+    x = np.concatenate([[0.0, 1e-300, 4.999, 5.0, 8.0, 709.0], 10 ** RNG.uniform(-5, 2, 100)])
+    x = np.where((x > 0.5) & (x < 20) & (np.abs(s.j0(x)) < 0.05), 4.0, x)
+    for each in (x, x[::-3], x[:0], x[:1], np.asarray(0.3), 0.3):
+        require_close(kernel(each), bessels(each), rtol=3e-13, atol=2e-15)
+    require_close(kernel(x.astype("f4")), bessels(x.astype("f4")))
+    edges = np.array([-0.0, -1.0, -7.5, np.nan, np.inf, -np.inf])
+    require_close(kernel(edges)[:2], bessels(edges)[:2], rtol=1e-14)
+    for place in (3, 4, 7, 9, 12, 13, 14, 15):
+        np.testing.assert_allclose(kernel(edges)[place], bessels(edges)[place], rtol=1e-14)
+    with pytest.raises(TypeError, match="the order of a Bessel function must be an integer"):
+        mlirad.jit(lambda x: s.jv(0.5, x))(x)
+
+
+def test_bessel_functions_in_forty_digits() -> None:
+    """Relative to the value, or to the waves that J and Y are."""
+    x = np.concatenate([RNG.uniform(0.01, 12, 40), 10 ** RNG.uniform(0, 2.5, 20)])
+    exact = (
+        *(lambda x, n=n: mp.besselj(n, x) for n in (0, 1, 3)),
+        *(lambda x, n=n: mp.bessely(n, x) for n in (0, 1, 2)),
+        *(lambda x: mp.besseli(0, x), lambda x: mp.besseli(0, x) * mp.exp(-x)),
+        *(lambda x: mp.besseli(1, x), lambda x: mp.besseli(1, x) * mp.exp(-x), lambda x: mp.besseli(2, x)),
+        lambda x: mp.besseli(3, x) * mp.exp(-x),
+        *(lambda x: mp.besselk(0, x), lambda x: mp.besselk(0, x) * mp.exp(x), lambda x: mp.besselk(1, x)),
+        *(lambda x: mp.besselk(1, x) * mp.exp(x), lambda x: mp.besselk(2, x)),
+    )
+    for place, (found, function) in enumerate(zip(mlirad.jit(bessels)(x), exact, strict=True)):
+        wanted = [function(mp.mpf(float(each))) for each in x]
+        error = np.array([float(mp.mpf(float(a)) - b) for a, b in zip(found, wanted, strict=True)])
+        size = np.maximum(np.abs(np.array(wanted, float)), np.minimum(1.0, x**-0.5) * 0.7 if place < 6 else 0.0)
+        assert np.max(np.abs(error) / np.spacing(size)) < 8, place
+
+
+def test_incomplete_functions() -> None:
+    kernel = mlirad.jit(incomplete)
+    a, b, x = 10 ** RNG.uniform(-2, 2, 300), 10 ** RNG.uniform(-2, 2, 300), RNG.uniform(0, 1, 300)
+    x[:100] = np.clip(a[:100] / (a + b)[:100] * RNG.uniform(0.7, 1.3, 100), 0.0, 1.0)
+    require_close(kernel(a, b, x), incomplete(a, b, x), rtol=2e-12)
+    require_close(kernel(a[:, None][:3], 2, x[:4]), incomplete(a[:, None][:3], 2, x[:4]), rtol=2e-12)
+    require_close(kernel(a[:0], b[:0], x[:0]), incomplete(a[:0], b[:0], x[:0]))
+    require_close(kernel(0.3, 2.5, 0.8), incomplete(0.3, 2.5, 0.8))
+    c, d, y = (each.astype("f4") for each in (a, b, x))
+    for found, wanted in zip(kernel(c, d, y), incomplete(c, d, y), strict=True):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-37)
+    ends = np.array([0.0, 1.0, -1.0, np.inf, np.nan, 0.5, 30.0])
+    p, q = np.repeat(ends, ends.size), np.tile(ends, ends.size)
+    for found, wanted in zip(kernel(p, np.full(p.size, 2.0), q), incomplete(p, np.full(p.size, 2.0), q), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-13)
+
+
+def test_gammainc_in_forty_digits() -> None:
+    a = np.concatenate([10 ** RNG.uniform(-6, 2, 40), [150.0, 3e3, 2e5, 3.0, 1e-3, 0.5]])
+    x = a * np.exp(RNG.normal(size=a.size) * np.minimum(1, 3 / np.sqrt(a)))
+    below, above = mlirad.jit(lambda a, x: (s.gammainc(a, x), s.gammaincc(a, x)))(a, x)
+    for each, y, low, high in zip(a, x, below, above, strict=True):
+        exact = lower_gamma(mp.mpf(float(each)), mp.mpf(float(y)))
+        limit = 12 if each < 100 else 100  # of large ones, an exponent of many units decides
+        assert abs(mp.mpf(float(low)) - exact) <= limit * np.spacing(float(exact)), (each, y)
+        assert abs(mp.mpf(float(high)) - (1 - exact)) <= limit * np.spacing(float(1 - exact)), (each, y)
+
+
+def lower_gamma(a: Any, x: Any) -> Any:
+    """P by its series."""
+    with mp.workdps(60):
+        term, total, k = mp.mpf(1), mp.mpf(1), a
+        while term > total * mp.mpf(10) ** -60:
+            k += 1
+            term *= x / k
+            total += term
+        return total * mp.exp(a * mp.log(x) - x - mp.loggamma(a + 1))
+
+
 def test_along_axes() -> None:
     x = RNG.normal(size=(3, 4))
     y = x.copy()
@@ -103,6 +193,14 @@ def test_along_axes() -> None:
         (lambda x: (s.expit(x), s.log_expit(x), s.exprel(x)), [0.0, -40.0, 3.0]),
         (lambda x: powers(x), [0.1, 1.5, 4.0]),
         (lambda x: (*of_two(x, 0.7 * x + 1), *betas(x, 3.5)), [0.1, 1.5, 60.0]),
+        (lambda x: bessels(x), [0.7, 3.1, 11.0]),
+        (lambda x: (s.j0(x), s.j1(x), s.jv(2, x), s.i0(x), s.i1(x), s.i1e(x)), [0.0, -0.6, -9.3]),
+        (lambda x: incomplete(x + 0.5, 2 * x + 1, 0.6 * x), [0.3, 1.4, 0.9]),
+        (lambda x: (s.gammainc(x, 2.5), s.gammaincc(2.0, x), s.gammaincc(x, 9.0)), [2.0, 3.0, 8.0]),
+        (
+            lambda x: (s.gammainc(2e5 + 300 * x, 2e5), s.gammainc(150 + x, 150), s.gammaincc(150 + x, 140.0)),
+            [0.3, 1.0, -2.0],
+        ),
         (lambda x: (s.logsumexp(x), s.softmax(x) ** 2, s.log_softmax(x) ** 2), [0.1, 1.5, -4.0]),
     ],
 )
@@ -138,7 +236,7 @@ def test_of_the_module_math() -> None:
 
 
 def test_all_functions_are_called_here() -> None:
-    called = {name for each in (errors, gammas, probabilities, powers, of_two, betas, along_axes, polygammas)
+    called = {name for each in (errors, gammas, probabilities, powers, of_two, betas, along_axes, polygammas, bessels, incomplete)
               for name in each.__code__.co_names}  # fmt: skip
     assert {f"scipy.special.{name}" for name in called - {"s", "digamma"}} == {
         name for name in index.FUNCTIONS if name.startswith("scipy.")
