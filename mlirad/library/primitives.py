@@ -139,7 +139,7 @@ def bessel_ie(order: int, x: Any) -> Any:
 
 def bessel_i(order: int, x: Any) -> Any:
     """The modified Bessel function I of an integer order."""
-    return _each(lambda x: float(bessel_ie(order, x / 2 * 2)) * math.exp(abs(x)), x, math.inf)
+    return _each(lambda x: float(bessel_ie(order, x)) * math.exp(abs(x)), x, math.inf)
 
 
 def _mean_of_turn(function: Callable[[Any], Any], x: float) -> float:
@@ -182,6 +182,8 @@ def _second_kind(order: int, x: float) -> float:
     nodes, weights = np.polynomial.legendre.leggauss(100 + int(min(x, 1000.0)))
     t = (nodes + 1.0) * (math.pi / 2)
     turning = float(np.sum(weights * np.sin(x * np.sin(t) - order * t))) / 2
-    t = np.linspace(0.0, math.asinh((750.0 + 20.0 * order) / x), 4001)
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    step = math.asinh((750.0 + 20.0 * order) / x) / 100
+    t = (np.arange(100)[:, None] + (nodes + 1.0) / 2) * step
     falling = (np.exp(order * t) + (-1) ** order * np.exp(-order * t)) * np.exp(-x * np.sinh(t))
-    return turning - float(np.trapezoid(falling, t)) / math.pi
+    return turning - float(np.sum(falling @ weights)) * step / (2 * math.pi)

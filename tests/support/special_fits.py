@@ -1,5 +1,5 @@
-"""Reads: nothing. Writes: the coefficients of `mlirad/dialect/functions/special_tables.py`, `bessel_tables.py` beside it
-and `mlirad/library/scipy/incomplete.py`, computed. Leaves: nothing.
+"""Reads: nothing. Writes: the coefficients of `mlirad/dialect/functions/special_tables.py`, of `bessel_tables.py`
+beside it and of `mlirad/library/scipy/incomplete.py`, computed. Leaves: nothing.
 
 `python tests/support/special_fits.py` prints the table: polynomials, lowest coefficient first, through the functions at
 Chebyshev nodes in 40 digits.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mlirad.library import primitives
-from mlirad.library.scipy.special_functions import floats
+from mlirad.library.scipy.special_functions import floats, wide
 from mlirad.library.spells import spells
 
 
@@ -95,12 +95,18 @@ def ive(v: Any, z: Any, /) -> Any:
     return primitives.bessel_ie(_order(v)[0], floats(v, z)[1])
 
 
+def _of_integer(order: Any, x: Any) -> Any:
+    """The argument, in 64 bits if the order is an integer: SciPy has no loop of integers and float32."""
+    x = floats(x)
+    return x if isinstance(order, (float, np.floating)) else wide(x)
+
+
 @spells("scipy.special.yn")
 def yn(n: Any, x: Any, /) -> Any:
     order, sign = _order(n)
-    return sign * primitives.bessel_y(order, floats(x))
+    return sign * primitives.bessel_y(order, _of_integer(n, x))
 
 
 @spells("scipy.special.kn")
 def kn(n: Any, x: Any, /) -> Any:
-    return primitives.bessel_k(_order(n)[0], floats(x))
+    return primitives.bessel_k(_order(n)[0], _of_integer(n, x))

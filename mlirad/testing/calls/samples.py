@@ -84,6 +84,8 @@ all([a > 0.5, b > 0.5]) | any([a > 0.5, b > 0.5]) | bool(a) | divmod(a, 0.3) | [
 special.logsumexp(x) | special.softmax(x) | special.log_softmax(x) | special.comb(5, 2) | special.perm(5, 2)
 special.factorial(n) | special.polygamma(1, x) | special.zeta(x + 1) | special.eval_legendre(2, x)
 special.multigammaln(x + 2, 2) | special.diric(x, 3) | special.xlogy(x, y) | special.gammaincinv(x, y)
+special.jv(2, x) | special.jn(2, x) | special.iv(2, x) | special.ive(2, x) | special.fdtr(x + 1, y + 2, z)
+special.fdtrc(x + 1, y + 2, z) | special.stdtr(x + 2, y) | special.betainc(x + 1, y + 1, z)
 special.kn(2, x) | special.yn(2, x) | special.expn(2, x) | special.smirnov(2, x)
 """
 _POOL = (

@@ -24,7 +24,7 @@ from mlirad.dialect.core import attributes, types
 from mlirad.dialect.core.expr import building, emit_all, insert
 from mlirad.dialect.core.op import NdOp, op_classes
 from mlirad.dialect.effects.print_op import PrintOp
-from mlirad.dialect.functions import error_functions, exponentials, float_parts, gammas, rounding, trigonometry
+from mlirad.dialect.functions import bessel, error_functions, exponentials, float_parts, gammas, rounding, trigonometry
 from mlirad.dialect.layers.windows import OverlapOp, WindowsOp
 from mlirad.dialect.ops import bits as Bits
 from mlirad.dialect.ops import (
@@ -305,6 +305,18 @@ SAMPLES: list[Sample] = [
     *unary(EF.ErfinvOp, SMALL, differs=16),
     *unary(EF.ErfcinvOp, SMALL + 1, differs=16),
     *(sample for op in (GF.GammaOp, GF.LgammaOp) for sample in unary(op, _positive(6), differs=64)),
+    *(
+        Sample(op, (x,), attributes={"order": n}, differs=256)
+        for op, x in (
+            (bessel.BesselJOp, A),
+            (bessel.BesselIOp, A),
+            (bessel.BesselIeOp, A),
+            (bessel.BesselYOp, _positive(6)),
+            (bessel.BesselKOp, _positive(6)),
+            (bessel.BesselKeOp, _positive(6)),
+        )
+        for n in (0, 1, 3)
+    ),
     *(Sample(GF.PolygammaOp, (x,), attributes={"order": n}, differs=128) for n in (0, 1, 4) for x in (_positive(6), A)),
     *unary(FP.ExponentOp, A),
     *unary(FP.SpacingOp, A, smooth=False),
@@ -755,6 +767,7 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
         for op in (EF.ErfOp, EF.ErfcOp, EF.ErfcxOp, EF.ErfinvOp, EF.ErfcinvOp, GF.GammaOp, GF.LgammaOp)
     ),
     (GF.PolygammaOp, [types.I64], {"order": 1}, None),
+    (bessel.BesselJOp, [types.I64], {"order": 1}, None),
     *((op, [types.I64], {}, None) for op in (FP.ExponentOp, FP.SpacingOp)),
     *((op, [types.I64, types.I64], {}, None) for op in (FP.ScaleOp, FP.NextAfterOp)),
     (Bits.BitCountOp, [types.F64], {}, None),
