@@ -6,12 +6,13 @@ Reads: nothing. Writes: nothing. Leaves: full tables.
 from mlirad.frontend.interpreter import expressions
 from mlirad.frontend.interpreter.calls import calls
 from mlirad.frontend.interpreter.loops import comprehensions, loops
-from mlirad.frontend.interpreter.statements import matching, statements, trying
+from mlirad.frontend.interpreter.statements import context_managers, matching, statements, trying
 from mlirad.frontend.interpreter.text import formatting, printing_calls
 
 __all__ = [
     "calls",
     "comprehensions",
+    "context_managers",
     "expressions",
     "formatting",
     "loops",

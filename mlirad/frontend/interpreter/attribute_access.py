@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.frontend.interpreter import indices, outside_objects, storage
+from mlirad.frontend.interpreter import classes, indices, outside_objects, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import declarations
 from mlirad.frontend.program.hidden_state import STRIDES
@@ -34,6 +34,7 @@ from mlirad.frontend.values.values import (
     kind_of,
 )
 from mlirad.frontend.values.views import shadow
+from mlirad.library.python import builtin
 
 
 def attribute(context: Context, value: Value, name: str) -> Value:
@@ -63,11 +64,30 @@ def attribute(context: Context, value: Value, name: str) -> Value:
             return Bound(value, name)
         case Static():
             return outside_objects.attribute_of_object(context, value, name)
+        case Lazy(kind=builtins.super):
+            return attribute_of_super(context, value, name)
         case Lazy(kind=builtins.slice) if name in ("start", "stop", "step"):
             return value.parts[("start", "stop", "step").index(name)]
         case Lazy() | Closure() | Bound() | Transformed() | PullbackValue():
             raise context.refusal(f"attribute {name!r} of {kind_of(value)} is not compiled")
     raise context.refusal(f"attribute {name!r} of {kind_of(value)} is not compiled")
+
+
+def attribute_of_super(context: Context, value: Lazy, name: str) -> Value:
+    """`super().name`: of the classes after one in the order in which a class is searched."""
+    after, receiver = (context.use(part) for part in value.parts)
+    kind = classes.class_of(context, receiver)
+    if not isinstance(after, Static) or kind is None or after.value not in kind.__mro__:
+        raise context.refusal("super() is compiled in methods of objects")
+    order = kind.__mro__[kind.__mro__.index(after.value) + 1 :]
+    owner = next((each for each in order if name in vars(each)), None)
+    if owner is None:
+        raise context.refusal(f"'super' object has no attribute {name!r}").as_raised(AttributeError)
+    if owner is object and name == "__init__":
+        return Static(builtin.nothing)
+    if getattr(order[0], name, None) is getattr(owner, name):
+        owner = order[0]  # also if a class between them gets such an attribute
+    return outside_objects.attribute_of_class(context, receiver, owner, name)
 
 
 def array_attribute(context: Context, array: Ref, name: str) -> Value:

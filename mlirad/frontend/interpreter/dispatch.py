@@ -81,7 +81,6 @@ def quantified(context: Context, node: ast.GeneratorExp, is_any: bool) -> Value:
 
 def _spelled(node: ast.expr) -> str:
     names = {
-        "SetComp": "a set comprehension",
         "Await": "await",
         "Yield": "yield",
         "YieldFrom": "yield from",

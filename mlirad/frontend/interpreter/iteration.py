@@ -5,7 +5,9 @@ Reads: values. Writes: ops that compute an element. Leaves: values.
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,12 @@ from mlirad.dialect.core.expr import Expr, apply, constant, where
 from mlirad.dialect.ops.check import check
 from mlirad.dialect.ops.compare import cast
 from mlirad.errors import DTypeError
-from mlirad.frontend.interpreter import dispatch, grown_lists, indices, storage
+from mlirad.frontend.interpreter import dispatch, grown_lists, indices, special_methods, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import as_value
 from mlirad.frontend.numpy.python_integers import converted, require_fit
 from mlirad.frontend.values.numpys_errors import numpys_refusal
+from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.traced import NeedStatic, Traced, in_type, origins_of, visible
 from mlirad.frontend.values.values import (
     SIMPLE,
@@ -44,6 +47,8 @@ DICT_KEYS, DICT_VALUES, DICT_ITEMS = type({}.keys()), type({}.values()), type({}
 
 
 """The views of a dict: `Lazy` values of these kinds are of what is in it when they are looked at."""
+ITERATOR = type(iter([]))
+"""The kind of what `iter` gives."""
 
 
 def is_generator(value: Value) -> bool:
@@ -133,9 +138,20 @@ def length_of(context: Context, value: Value) -> int | Traced:
                 shortest = traced if shortest is None else smaller(shortest, traced)
             assert shortest is not None
             return shortest
+        case Lazy() if value.kind is islice:
+            items, first = value.parts
+            return length_of_rest(length_of(context, items), integer(context, first))
         case Lazy() if value.kind is not str:
             return length_of(context, value.parts[0])
     raise DTypeError(f"{kind_of(value)} is not iterable, and has no length", context.location).as_raised(TypeError)
+
+
+def length_of_rest(length: int | Traced, first: int | Traced) -> int | Traced:
+    """How many elements there are from number `first` on, which is at most the length."""
+    if not isinstance(length, Traced) and not isinstance(first, Traced):
+        return max(length - first, 0)
+    whole, taken = (x.expr if isinstance(x, Traced) else constant(x, types.I64) for x in (length, first))
+    return Traced(apply(np.maximum, whole - taken, 0), weak=True, origins=origins_of(length, first))
 
 
 def smaller(x: int | Traced, y: Traced) -> Traced:
@@ -221,6 +237,10 @@ def lazy_element(context: Context, iterable: Lazy, index: Value) -> Value:
         first = integer(context, start)
         number = index if isinstance(first, int) and first == 0 else indices.computed(context, lambda: first + operand)
         return Tuple((number, element(context, inner, index)))
+    if iterable.kind is islice:
+        inner, start = iterable.parts
+        first = integer(context, start)
+        return element(context, inner, indices.computed(context, lambda: first + operand))
     if iterable.kind is zip:
         return Tuple(row_of(context, iterable.parts, index))
     if iterable.kind is map:
@@ -252,24 +272,81 @@ def row_of(context: Context, parts: tuple[Value, ...], index: Value) -> tuple[Va
     return made
 
 
-# Iterators, which are used up by one use.
+# Iterators, which are used up by one use. The item of `used` is how many elements next() has taken, and None after it.
 
 
 def iterator(context: Context, kind: type, parts: tuple[Value, ...]) -> Lazy:
     """zip, enumerate, map or reversed; iterators among its parts are its own from now on."""
-    return Lazy(kind, tuple(map(partial(consumed, context), parts)), context.new_list((Static(False),)))
+    return Lazy(kind, tuple(map(partial(consumed, context), parts)), context.new_list((Static(0),)))
+
+
+def opened(context: Context, value: Value) -> Value:
+    """What a loop goes through: what `__iter__` gives of an object of the user's, what is left of an iterator."""
+    value = context.use(value)
+    if (found := special_methods.special(context, value, "__iter__")) is not None:
+        return opened(context, found)
+    if isinstance(value, Lazy) and value.used is not None and value.kind is not islice:
+        taken = taken_of(context, value)
+        if isinstance(taken, Traced) or taken:
+            return Lazy(islice, (dataclasses.replace(value, used=None), as_value(taken)), value.used)
+    return value
+
+
+def taken_of(context: Context, iterator: Lazy) -> int | Traced:
+    """How many elements next() has taken of an iterator. Refuses one that is used up."""
+    assert iterator.used is not None
+    used = storage.entry_of(context, iterator.used).items[0]
+    if is_none(used) or isinstance(used, Poison):
+        hint = "make a list of it: list(...)"
+        raise context.refusal(f"{kind_of(iterator)} is used up after its first use, and is used again", hint)
+    return integer(context, used)
 
 
 def consumed(context: Context, value: Value) -> Value:
     """An iterable that is about to be gone through. An iterator is used up by that."""
+    value = opened(context, value)
+    if isinstance(value, Lazy) and value.used is not None:
+        taken_of(context, value)
+        storage.change(context, value.used, Entry.of_list((Static(None),)))
+    return value
+
+
+def iterator_of(context: Context, value: Value) -> Lazy:
+    """`iter(value)`."""
     value = context.use(value)
     if isinstance(value, Lazy) and value.used is not None:
-        used = storage.entry_of(context, value.used).items[0]
-        if not (isinstance(used, Static) and used.value is False):
-            hint = f"make a list of it: list({value.kind.__name__}(...))"
-            raise context.refusal(f"{kind_of(value)} is used up after its first use, and is used again", hint)
-        storage.change(context, value.used, Entry.of_list((Static(True),)))
-    return value
+        return value
+    if (found := special_methods.special(context, value, "__iter__")) is not None:
+        return iterator_of(context, found)
+    length_of(context, value)  # it must have one
+    return Lazy(ITERATOR, (value,), context.new_list((Static(0),)))
+
+
+def next_of(context: Context, value: Value, default: Value | None) -> Value:
+    """`next(value)`, `next(value, default)`."""
+    value = context.use(value)
+    if is_generator(value):
+        raise context.refusal("next() of a generator is not compiled", "write next(iter([... for ...]))")
+    if not isinstance(value, Lazy) or value.used is None:
+        raise DTypeError(f"{kind_of(value)} is not an iterator", context.location, "write next(iter(...))")
+    taken, length = taken_of(context, value), length_of(context, dataclasses.replace(value, used=None))
+    if isinstance(taken, Traced) or isinstance(length, Traced):
+        if default is not None:
+            hint = "compare the length with an if"
+            raise context.refusal("whether next() takes the default is known at run time only", hint)
+        left = length_of_rest(length, taken)
+        assert isinstance(left, Traced)
+        check(left.expr > 0, "StopIteration", "")
+    elif taken >= length:
+        if default is not None:
+            return default
+        raise context.failed("StopIteration", "")
+    context.push(value)
+    made = element(context, dataclasses.replace(value, used=None), as_value(taken))
+    context.pop()
+    after = as_value(indices.computed(context, lambda: taken + 1)) if isinstance(taken, Traced) else Static(taken + 1)
+    storage.change(context, value.used, Entry.of_list((after,)))
+    return made
 
 
 def require_no_generator(context: Context, value: Value) -> None:

@@ -20,7 +20,7 @@ _EFFECTS: Mapping[Any, str] = {
     exec: "write the code out",
     eval: "write the code out",
 }
-_MODULES_OF_EFFECTS = {"logging": "log before or after the call", "warnings": "warn before or after the call"}
+_MODULES_OF_EFFECTS = {"logging": "log before or after the call"}
 
 
 def of_effect(function: Any) -> str | None:

@@ -76,6 +76,14 @@ def sorted_(items: Any, reverse: Any) -> Any:
     return [item for item in ordered]  # noqa: C416  # a loop fills it: list() would need the length
 
 
+def sorted_by_keys(items: Any, keys: Any, reverse: Any) -> Any:
+    """The items in the order of their keys, numbers or tuples of numbers; equal ones in the order that they had."""
+    columns = np.array(keys)
+    columns = columns[None] if np.ndim(columns) == 1 else columns.T[::-1]
+    places = len(items) - 1 - np.lexsort(columns[:, ::-1])[::-1] if reverse else np.lexsort(columns)
+    return [items[place] for place in places]
+
+
 def max_by(items: Any, key: Any) -> Any:
     return _first_by(operator.gt, items, key)
 
@@ -131,6 +139,10 @@ def reduce_from(function: Any, items: Any, start: Any) -> Any:
 
 def identity(function: Any) -> Any:
     return function
+
+
+def nothing() -> None:
+    """The `__init__` of `object`."""
 
 
 def item_of_range(items: Any, first: Any, by: Any, index: Any) -> Any:

@@ -482,6 +482,30 @@ def test_no_warnings() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         np.testing.assert_array_equal(mlirad.jit(lambda x: 1 / x)(np.zeros(2)), [np.inf, np.inf])
+        assert mlirad.jit(lambda x: (warnings.warn(f"{x}"), x[0]))(np.ones(2)) == (None, 1.0)  # noqa: B028
+
+
+@row("a `with` block")
+def test_an_exception_leaves_a_block_at_once() -> None:
+    class Held:
+        def __init__(self, x):
+            self.x = x
+
+        def __enter__(self):
+            self.x[0] = 1.0
+
+        def __exit__(self, kind, error, trace):
+            self.x[0] = 2.0
+
+    def f(x, k):
+        with Held(x):
+            return x[k]
+
+    for function, left in ((f, 2.0), (mlirad.jit(f), 1.0)):
+        x = np.zeros(2)
+        with pytest.raises(IndexError):
+            function(x, 5)
+        assert x[0] == left
 
 
 @row("`raise ... from error`")

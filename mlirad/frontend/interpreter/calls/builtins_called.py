@@ -23,13 +23,14 @@ from mlirad.frontend.interpreter import (
     iteration,
     special_methods,
     storage,
+    variables,
 )
 from mlirad.frontend.interpreter.calls import accumulation, construction, methods, operator_calls
 from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
 from mlirad.frontend.numpy import declarations
 from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.traced import Traced
-from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
+from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, is_none, kind_of
 from mlirad.library.python import builtin
 from mlirad.requests import checkpointed
 
@@ -89,6 +90,31 @@ def builtin_reversed(context: Context, args: tuple[Value, ...], _kwargs: Keyword
     if args and isinstance(value := context.use(args[0]), Lazy) and (value.used is not None or value.kind is iter):
         raise DTypeError(f"{kind_of(value)} is not reversible", context.location)
     return iteration.iterator(context, reversed, args)
+
+
+@interprets(iter)
+def builtin_iter(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+    if len(args) != 1 or kwargs:
+        raise context.refusal("iter() of a function is not compiled", "write a while loop")
+    return iteration.iterator_of(context, args[0])
+
+
+@interprets(next)
+def builtin_next(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    return iteration.next_of(context, args[0], args[1] if len(args) > 1 else None)
+
+
+@interprets(super)
+def builtin_super(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+    """The class, and the object whose classes after that one are asked for attributes."""
+    if args:
+        return Lazy(super, (args[0], args[1]))
+    source, parameters = context.frame.source, context.frame.source.node.args
+    code, first = source.code, (*parameters.posonlyargs, *parameters.args)[:1]
+    if "__class__" not in code.co_freevars or not first:
+        raise context.refusal("super(): no arguments").as_raised(RuntimeError)
+    cell = source.function.__closure__[code.co_freevars.index("__class__")]
+    return Lazy(super, (Static(cell.cell_contents), variables.lookup(context, first[0].arg)))
 
 
 @interprets(checkpointed)
@@ -225,11 +251,20 @@ def builtin_min(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> 
 
 @interprets(sorted)
 def builtin_sorted(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value | None:
-    """Of an array of numbers; anything else is sorted while compiling, if it is known then."""
-    array = context.use(args[0]) if len(args) == 1 else None
-    if not isinstance(array, Ref) or array.ndim != 1 or not kwargs.keys() <= {"reverse"}:
+    """Of an array, by numbers of the run, or while compiling."""
+    items = context.use(args[0]) if len(args) == 1 else None
+    if items is None or not kwargs.keys() <= {"key", "reverse"}:
         return None
-    return dispatch.call(context, Static(builtin.sorted_), (array, kwargs.get("reverse", Static(False))), {})
+    key, reverse = (context.use(kwargs.get(name, Static(None))) for name in ("key", "reverse"))
+    if isinstance(items, Ref) and items.ndim == 1 and is_none(key):
+        return dispatch.call(context, Static(builtin.sorted_), (items, kwargs.get("reverse", Static(False))), {})
+    if isinstance(items, Static):
+        return (
+            None
+            if isinstance(key, Static)
+            else methods.sorted_by(context, Tuple(tuple(map(Static, items.value))), key, reverse)
+        )
+    return methods.sorted_by(context, items, key, reverse)
 
 
 @interprets(any)

@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import dispatch, expressions, grown_lists, indices, iteration, list_items, storage
 from mlirad.frontend.interpreter.calls import calls_of_numpy, library_calls
 from mlirad.frontend.interpreter.calls.out_arguments import method_with_out_named, without_inert
@@ -18,7 +19,7 @@ from mlirad.frontend.interpreter.context import Arguments, Context, Keywords
 from mlirad.frontend.interpreter.iteration import DICT_ITEMS, DICT_KEYS, DICT_VALUES
 from mlirad.frontend.interpreter.text import formatting
 from mlirad.frontend.numpy import declarations, numpy_calls, view_functions
-from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.traced import Traced, is_static
 from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value, is_none, kind_of
 from mlirad.library.python import builtin
 
@@ -46,6 +47,8 @@ def call_method(context: Context, bound: Bound, args: Arguments, kwargs: Keyword
             table = _DICT_METHODS if storage.entry_of(context, receiver).kind is dict else _LIST_METHODS
             if name == "update" and table is _DICT_METHODS:
                 return dict_update(context, receiver, tuple(args), kwargs)
+            if name == "sort" and table is _LIST_METHODS:
+                return list_sort(context, receiver, tuple(args), kwargs)
             if name in table:
                 none_of(context, kwargs, f"the method {name!r}")
                 return table[name](context, receiver, tuple(args))
@@ -152,6 +155,45 @@ def list_insert(context: Context, target: Object, args: tuple[Value, ...]) -> Va
     items = list(storage.entry_of(context, target).items)
     items.insert(storage.static(context, args[0], "the index of list.insert"), args[1])
     return changed_list(context, target, items)
+
+
+def sorted_by(context: Context, iterable: Value, key: Value, reverse: Value) -> Value:
+    """`sorted(iterable, key=key, reverse=reverse)`, of a static length: now, if the keys are known."""
+    items = iteration.elements(context, iterable)
+    is_reversed = bool(storage.static(context, reverse, "reverse= of sorted"))
+    if is_none(key):
+        keys = items
+    else:
+        context.push(key, *items)
+        first = len(context.state.temps) - len(items)
+        keys = context.evaluate_all(
+            [
+                lambda place=place: dispatch.call(
+                    context, context.state.temps[first - 1], (context.state.temps[place],), {}
+                )
+                for place in range(first, first + len(items))
+            ]
+        )
+        _, *kept = context.pop_many(len(items) + 1)
+        items = tuple(kept)
+    operands = [storage.operand(context, each) for each in keys]
+    if is_static(operands):
+        try:
+            order = sorted(range(len(items)), key=operands.__getitem__, reverse=is_reversed)
+        except TypeError as error:
+            raise DTypeError(str(error), context.location) from None
+        return context.new_list(items[place] for place in order)
+    given = (Tuple(items), Tuple(keys), Static(is_reversed))
+    return dispatch.call(context, Static(builtin.sorted_by_keys), given, {})
+
+
+def list_sort(context: Context, target: Object, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+    if args or not kwargs.keys() <= {"key", "reverse"}:
+        raise context.refusal("list.sort takes key= and reverse=")
+    context.push(target)
+    made = dispatch.call(context, Static(sorted), (target,), kwargs)
+    context.pop()
+    return changed_list(context, target, iteration.elements(context, made))
 
 
 def dict_get(context: Context, target: Object, args: tuple[Value, ...]) -> Value:

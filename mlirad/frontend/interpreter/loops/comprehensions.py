@@ -20,7 +20,7 @@ from functools import partial
 from typing import TypeVar
 
 from mlirad.errors import CompileError
-from mlirad.frontend.interpreter import attempts, conditions, dispatch, iteration, storage, variables
+from mlirad.frontend.interpreter import attempts, conditions, dispatch, expressions, iteration, storage, variables
 from mlirad.frontend.interpreter.calls import inlining
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import answers, visits
@@ -55,6 +55,11 @@ def visit_generatorexp(context: Context, node: ast.GeneratorExp) -> Value:
     return Lazy(iter, (listed_by(context, node),))  # pyright: ignore[reportArgumentType]  # `iter` is no class
 
 
+@visits(ast.SetComp)
+def visit_setcomp(context: Context, node: ast.SetComp) -> Value:
+    return expressions.set_of(context, comprehension(context, node, [lambda: dispatch.expression(context, node.elt)]))
+
+
 @visits(ast.DictComp)
 def visit_dictcomp(context: Context, node: ast.DictComp) -> Value:
     flat = comprehension(
@@ -73,6 +78,7 @@ def listed_by(context: Context, node: Listing) -> Tuple | Object:
     iterable = dispatch.expression(context, first)
     with context.at(first):
         iteration.require_no_generator(context, iterable)
+        iterable = iteration.opened(context, iterable)
         context.push(iterable)
         length = iteration.length_of(context, iterable)
     attempt = attempts.begin(context)
@@ -122,14 +128,17 @@ def unrolled_items(context: Context, node: Listing, iterable: Value, is_long: bo
     return values
 
 
-def comprehension(context: Context, node: ast.DictComp, parts: Sequence[Callable[[], Value]]) -> tuple[Value, ...]:
+def comprehension(
+    context: Context, node: ast.DictComp | ast.SetComp, parts: Sequence[Callable[[], Value]]
+) -> tuple[Value, ...]:
     """The items of a comprehension, unrolled; its names are in a frame of their own."""
     first = gone_through(context, node.generators[0].iter)
     variables.enter(context, node)
     try:
         made = _generate(context, node.generators, first, parts)
     except _NeedsLoop:
-        raise context.refusal("which keys this dict has would depend on data", "use arrays") from None
+        what = "keys this dict" if isinstance(node, ast.DictComp) else "elements this set"
+        raise context.refusal(f"which {what} has would depend on data", "use arrays") from None
     values = context.pop_many(made)
     variables.leave(context)
     return values
@@ -172,7 +181,7 @@ def known_length(context: Context, iterable: Value, node: ast.expr) -> int:
     with context.at(node):
         length = iteration.length_of(context, iterable)
         if isinstance(length, Traced):
-            if isinstance(context.frame.scope.node, ast.DictComp):
+            if isinstance(context.frame.scope.node, ast.DictComp | ast.SetComp):
                 raise NeedStatic(length.origins, "the length of a comprehension")
             raise _NeedsLoop
         return length

@@ -10,7 +10,7 @@ import ast
 import dataclasses
 from collections.abc import Sequence
 from functools import partial
-from types import BuiltinMethodType, CodeType, FunctionType
+from types import BuiltinMethodType, CellType, CodeType, FunctionType
 from typing import Any
 
 from mlirad.frontend.interpreter import dispatch, storage, variables
@@ -100,12 +100,14 @@ def constant_of_class(context: Context, node: ast.expr) -> Any:
 
 def method_of_class(context: Context, node: ast.FunctionDef, namespace: dict[str, Any], body: CodeType) -> Any:
     code = code_of(context, node, body)
-    if code.co_freevars:
-        names = ", ".join(repr(name) for name in code.co_freevars)
+    around = [name for name in code.co_freevars if name != "__class__"]
+    if around:
+        names = ", ".join(map(repr, around))
         why = f"a method of a class made in a function uses {names} of the code around the class"
         raise context.refusal(why, f"give it to __init__ and keep it in self; or {_OUTSIDE}")
     defaults = tuple(constant_of_class(context, default) for default in node.args.defaults)
-    made: Any = FunctionType(code, context.frame.source.function.__globals__, node.name, defaults or None)
+    cells = (namespace.setdefault("__classcell__", CellType()),) if code.co_freevars else None
+    made: Any = FunctionType(code, context.frame.source.function.__globals__, node.name, defaults or None, cells)
     made.__module__, made.__qualname__ = namespace["__module__"], f"{namespace['__qualname__']}.{node.name}"
     pairs = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
     made.__kwdefaults__ = {

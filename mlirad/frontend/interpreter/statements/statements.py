@@ -9,11 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-import numpy as np
-
-from mlirad.frontend.interpreter import branches, conditions, dispatch, expressions, storage, variables
+from mlirad.frontend.interpreter import branches, conditions, dispatch, expressions, variables
 from mlirad.frontend.interpreter.context import Context
-from mlirad.frontend.interpreter.dispatch import answers, runs
+from mlirad.frontend.interpreter.dispatch import answers
 from mlirad.frontend.interpreter.statements import assigning, augmented, imports, local_classes, raising
 from mlirad.frontend.join.frames import RESULT
 from mlirad.frontend.join.outcomes import Exit, Outcome
@@ -25,7 +23,6 @@ _ADVICE = {
     ast.Delete: "only names can be deleted; use pop, or make a new list or dict",
     ast.Global: "pass the value in and return it",
 }
-_FLOATING_ERRORS = ("all", "divide", "over", "under", "invalid")
 
 
 @answers(dispatch.block)
@@ -107,35 +104,6 @@ def run_statement(context: Context, node: ast.stmt, after: Names) -> Outcome:
             return run(context, node, after)
         simple(context, node)
     return Outcome({Exit.NEXT: context.state})
-
-
-@runs(ast.With)
-def with_statement(context: Context, node: ast.With, _after: Names) -> Outcome:
-    """`with np.errstate(...)`: compiled code gives no warnings, so that the block is all there is to do."""
-    for item in node.items:
-        with context.at(item.context_expr):
-            require_quiet(context, item.context_expr)
-        if item.optional_vars is not None:
-            assigning.assign(context, item.optional_vars, Static(None))
-    return dispatch.block(context, node.body)
-
-
-def require_quiet(context: Context, node: ast.expr) -> None:
-    """Refuse every context but np.errstate that ignores or warns."""
-    function = dispatch.expression(context, node.func) if isinstance(node, ast.Call) else None
-    if not (isinstance(node, ast.Call) and isinstance(function, Static) and function.value is np.errstate):
-        hint = "leave it out of the compiled function; `with np.errstate(...)` is compiled"
-        raise context.refusal("this `with` is not compiled", hint)
-    if node.args or any(keyword.arg is None for keyword in node.keywords):
-        raise context.refusal("np.errstate() takes keywords", 'write np.errstate(divide="ignore")')
-    for keyword in node.keywords:
-        with context.at(keyword.value):
-            value = storage.static(context, dispatch.expression(context, keyword.value), f"np.errstate({keyword.arg}=)")
-            if keyword.arg not in _FLOATING_ERRORS:
-                raise context.refusal(f"np.errstate({keyword.arg}=) is not compiled", "leave it out")
-            if value not in ("ignore", "warn", None):
-                hint = 'use "ignore" or "warn", and check the condition with an if'
-                raise context.refusal(f"np.errstate({keyword.arg}={value!r}) is not compiled", hint)
 
 
 def simple(context: Context, node: ast.stmt) -> None:
