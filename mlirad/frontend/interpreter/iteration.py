@@ -6,6 +6,7 @@ Reads: values. Writes: ops that compute an element. Leaves: values.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -327,6 +328,8 @@ def next_of(context: Context, value: Value, default: Value | None) -> Value:
     value = context.use(value)
     if is_generator(value):
         raise context.refusal("next() of a generator is not compiled", "write next(iter([... for ...]))")
+    if isinstance(value, Static) and isinstance(value.value, Iterator):
+        raise storage.changing(context, value.value)
     if not isinstance(value, Lazy) or value.used is None:
         raise DTypeError(f"{kind_of(value)} is not an iterator", context.location, "write next(iter(...))")
     taken, length = taken_of(context, value), length_of(context, dataclasses.replace(value, used=None))

@@ -221,10 +221,6 @@ def calls_a_ufunc_of_its_own(x):
     return x * UFUNC(2.0)
 
 
-def sorts_by_a_function(x):
-    return x * sorted([3.0, 1.0], key=scaled)[0]
-
-
 def sets_an_item_of_a_list(x):
     operator.setitem(LIST, 0, 5.0)
     return x * LIST[0]
@@ -294,14 +290,13 @@ REFUSED = {
         "read the clock outside": (reads_the_date, reads_the_clock),
         "read the file outside": (loads, loads_text, reads_from_a_file),
         "write a loop": (*(vectorizes, calls_a_vectorized, makes_a_ufunc),),
-        "write a for loop": (takes_the_next,),
         "copy it first": (
             *(sets_an_item_of_a_list, adds_to_a_list, repeats_a_list, updates_a_dict, updates_by_keyword),
         ),
         "outside": (
             *(reads_the_date_by_numpy, reads_the_error_state, sets_the_error_state, looks_into_an_iterator),
-            *(sorts_by_a_function, reads_what_is_cached_when_read, reads_by_getattr_of_the_class),
-            *(shows_a_numpy_number, formats_for_a_locale),
+            *(reads_what_is_cached_when_read, reads_by_getattr_of_the_class),
+            *(shows_a_numpy_number, formats_for_a_locale, takes_the_next),
         ),
         "": (
             *(iterates_over_an_iterator, calls_a_ufunc_of_its_own, appends_unbound, reads_a_counting_property),

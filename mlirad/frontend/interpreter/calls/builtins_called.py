@@ -100,15 +100,19 @@ def builtin_iter(context: Context, args: tuple[Value, ...], kwargs: Keywords) ->
 
 
 @interprets(next)
-def builtin_next(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+def builtin_next(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
+    if kwargs or len(args) not in (1, 2):
+        raise DTypeError("next() takes an iterator, and what to give if it has no more", context.location)
     return iteration.next_of(context, args[0], args[1] if len(args) > 1 else None)
 
 
 @interprets(super)
-def builtin_super(context: Context, args: tuple[Value, ...], _kwargs: Keywords) -> Value:
+def builtin_super(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     """The class, and the object whose classes after that one are asked for attributes."""
+    if kwargs or len(args) not in (0, 2):
+        raise context.refusal("super() takes no arguments here, or a class and an object")
     if args:
-        return Lazy(super, (args[0], args[1]))
+        return Lazy(super, args)
     source, parameters = context.frame.source, context.frame.source.node.args
     code, first = source.code, (*parameters.posonlyargs, *parameters.args)[:1]
     if "__class__" not in code.co_freevars or not first:
