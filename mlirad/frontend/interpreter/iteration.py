@@ -347,7 +347,7 @@ def next_of(context: Context, value: Value, default: Value | None) -> Value:
     context.push(value)
     made = element(context, dataclasses.replace(value, used=None), as_value(taken))
     context.pop()
-    after = as_value(indices.computed(context, lambda: taken + 1)) if isinstance(taken, Traced) else Static(taken + 1)
+    after = indices.computed(context, lambda: taken + 1) if isinstance(taken, Traced) else Static(taken + 1)
     storage.change(context, value.used, Entry.of_list((after,)))
     return made
 
