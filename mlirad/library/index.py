@@ -110,6 +110,7 @@ FUNCTIONS: dict[str, str] = {
     "numpy.nanstd": "numpy.ignoring_nan:nanstd",
     "numpy.nansum": "numpy.ignoring_nan:nansum",
     "numpy.nanvar": "numpy.ignoring_nan:nanvar",
+    "numpy.nditer": "python.iterators:nditer",
     "numpy.ogrid": "numpy.grids:ogrid",
     "numpy.packbits": "numpy.divisors:packbits",
     "numpy.pad": "numpy.arranging:pad",

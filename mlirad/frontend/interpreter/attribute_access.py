@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.frontend.interpreter import classes, indices, outside_objects, storage
+from mlirad.frontend.interpreter import classes, dispatch, indices, outside_objects, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy import declarations
 from mlirad.frontend.program.hidden_state import STRIDES
@@ -35,6 +35,7 @@ from mlirad.frontend.values.values import (
 )
 from mlirad.frontend.values.views import shadow
 from mlirad.library.python import builtin
+from mlirad.library.python.iterators import Flat
 
 
 def attribute(context: Context, value: Value, name: str) -> Value:
@@ -92,6 +93,8 @@ def attribute_of_super(context: Context, value: Lazy, name: str) -> Value:
 
 def array_attribute(context: Context, array: Ref, name: str) -> Value:
     match name:
+        case "flat":
+            return dispatch.call(context, Static(Flat), (array,), {})
         case "shape":
             return storage.result(context, visible_shape(array.shape))
         case "ndim":

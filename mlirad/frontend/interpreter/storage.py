@@ -27,6 +27,7 @@ from mlirad.frontend.values.descriptions import is_same
 from mlirad.frontend.values.poison import PoisonUsed
 from mlirad.frontend.values.traced import Traced, as_operand, of_array, require_static
 from mlirad.frontend.values.values import Entry, Lazy, Object, Ref, Static, Tuple, Value, inside, kind_of
+from mlirad.library.python.iterators import Flat
 
 
 def entry_of(context: Context, value: Object) -> Entry:
@@ -140,6 +141,8 @@ def operand(context: Context, value: Value) -> Any:
             if entry.growth is not None:
                 return grown_lists.stacked(context, entry)
             entry = entry_of(context, value)
+            if entry.kind is Flat:
+                return operand(context, entry.items[entry.keys.index("line")])
             items = [operand(context, item) for item in entry.items]
             if entry.kind is dict:
                 return dict(zip(entry.keys, items, strict=True))

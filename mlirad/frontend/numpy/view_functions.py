@@ -27,6 +27,7 @@ from mlirad.frontend.values.sizes import Dim, Shape, Size, is_static, stand_in, 
 from mlirad.frontend.values.sizes import require_static as require_static_shape
 from mlirad.frontend.values.traced import Traced, require_static
 from mlirad.frontend.values.views import UNKNOWN_STRIDE, New, Start, View, shadow
+from mlirad.library.python.iterators import as_line
 
 ViewFunction = Callable[..., View | None]
 
@@ -142,6 +143,15 @@ def _in_memory_order(view: View) -> View | None:
     if axes != sorted(axes):
         raise UnsupportedSyntaxError("order='K' of an array that is in no order", hint="leave it out")
     return None
+
+
+@views(as_line)
+def _as_line(view: View) -> View:
+    """A view also where NumPy has none."""
+    if view.ndim == 1:
+        return view
+    size = prod(require_static_shape(view.shape, "the shape of an array that is read in a line"))
+    return _reshaped(view, -1) or view.reshaped((size,), [UNKNOWN_STRIDE])
 
 
 def flattened(view: View, order: Any = None) -> View | None:

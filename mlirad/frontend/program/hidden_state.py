@@ -25,7 +25,7 @@ STRIDES = "write sliding_window_view(x, size), a slice, or an index array"
 _HINTS: dict[Any, str] = {
     **dict.fromkeys((np.load, np.loadtxt, np.genfromtxt, np.fromfile, np.memmap), _FILE),
     **dict.fromkeys((np.vectorize, np.frompyfunc, np.fromiter, filter), _LOOP),
-    **dict.fromkeys((np.nditer, np.ndindex, np.ndenumerate), _ITERATOR),
+    **dict.fromkeys((np.ndindex, np.ndenumerate), _ITERATOR),
     **dict.fromkeys((np.seterr, np.geterr, np.errstate, np.set_printoptions, np.get_printoptions), _OUTSIDE),
     np.lib.stride_tricks.as_strided: STRIDES,
     **dict.fromkeys((np.info, np.show_config, np.show_runtime), _OUTSIDE),

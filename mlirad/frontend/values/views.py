@@ -282,6 +282,11 @@ class View:
         if self.steps and isinstance(self.steps[-1], Affine):
             below = self._without_last()
             part = self._last_slice(below).then(part).canonical()
+        is_element = not any(isinstance(axis, int) for axis in part.axes)
+        if is_element and len(below.steps) > 1 and isinstance(reshape := below.steps[-1], Reshape):
+            below = dataclasses.replace(below._without_last(), strides=(0,) * len(reshape.base))
+            found = below.affine(part.axes, _unravelled(part.starts, reshape), (1,) * len(reshape.base))
+            return dataclasses.replace(found, strides=own, readonly=self.readonly or stretched)
         if below.steps and isinstance(windows := below.steps[-1], Windows):
             below = dataclasses.replace(below._without_last(), strides=(0,) * len(windows.base))
             below, part = below._windows_of_slice(windows, part)
@@ -495,6 +500,19 @@ def shadow(shape: Sequence[Size], strides: Sequence[int]) -> np.ndarray:
     in_bytes = [8 * stride for stride in strides]
     # A size that is known at run time only raises NeedStatic.
     return np.lib.stride_tricks.as_strided(np.empty(1), shape, in_bytes)  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def _unravelled(index: Sequence[Start], step: Reshape) -> list[Start]:
+    """The index in the base of the element that has `index` in the step's result."""
+    number: Start = 0
+    for start, stride in zip(index, _row_major(step.pattern), strict=True):
+        number = affine.add(number, affine.multiply(start, stride))
+    found: list[Start] = []
+    for stride in _row_major(step.base):
+        place = affine.floor_divide(number, max(stride, 1))
+        found.append(place)
+        number = affine.subtract(number, affine.multiply(place, stride))
+    return found
 
 
 def _exprs(starts: Sequence[Start]) -> list[Expr]:

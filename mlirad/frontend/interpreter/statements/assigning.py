@@ -27,6 +27,7 @@ from mlirad.frontend.program import purity
 from mlirad.frontend.values.basic_indexing import is_basic
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value, kind_of
+from mlirad.library.python.iterators import assign_flat
 
 
 def assign(context: Context, target: ast.expr, value: Value) -> None:
@@ -135,6 +136,9 @@ def as_slice_or_number(context: Context, index: Value) -> Value:
 
 def set_attribute(context: Context, base: Value, name: str, value: Value) -> None:
     base = context.use(base)
+    if isinstance(base, Ref) and name == "flat":
+        dispatch.call(context, Static(assign_flat), (base, value), {})
+        return
     if not isinstance(base, Object) or (entry := storage.entry_of(context, base)).kind in (list, dict):
         raise context.refusal(f"setting an attribute of {kind_of(base)} is not compiled")
     if name in entry.keys:
