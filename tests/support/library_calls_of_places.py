@@ -349,6 +349,11 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: np.trim_zeros(np.minimum(np.ravel(np.abs(a)), 0)),
         lambda a: np.trim_zeros(np.ravel(a), "x"),
     ],
+    "numpy.nditer": [
+        lambda a: np.array([e * 2 for e in np.nditer(a)]) if a.size else a * 1,
+        lambda a: np.array([e * 2 for e in np.nditer(a.T, order="F")]) if a.size else a * 1,
+        lambda a: [e * 1 for e in np.nditer(a[:0])],
+    ],
     "numpy.packbits": [
         lambda a: np.packbits(a > 0) * 0.01 * np.sum(a),
         lambda a: np.packbits(a > 0, axis=0),

@@ -285,6 +285,9 @@ def opened(context: Context, value: Value) -> Value:
     """What a loop goes through: what `__iter__` gives of an object of the user's, what is left of an iterator."""
     value = context.use(value)
     if (found := special_methods.special(context, value, "__iter__")) is not None:
+        if special_methods.users_class(context, found) is not None:
+            hint = "return iter(...) of a list or an array from __iter__"
+            raise context.refusal("a loop that calls __next__ of the user's class is not compiled", hint)
         return opened(context, found)
     if isinstance(value, Lazy) and value.used is not None and value.kind is not islice:
         taken = taken_of(context, value)
@@ -317,8 +320,11 @@ def iterator_of(context: Context, value: Value) -> Lazy:
     value = context.use(value)
     if isinstance(value, Lazy) and value.used is not None:
         return value
-    if (found := special_methods.special(context, value, "__iter__")) is not None:
-        return iterator_of(context, found)
+    if special_methods.users_class(context, value) is not None:
+        found = opened(context, value)
+        if isinstance(found, Lazy) and found.used is not None:
+            return found
+        raise context.refusal("an object whose __iter__ gives no iterator is not iterable").as_raised(TypeError)
     length_of(context, value)  # it must have one
     return Lazy(ITERATOR, (value,), context.new_list((Static(0),)))
 
@@ -326,6 +332,8 @@ def iterator_of(context: Context, value: Value) -> Lazy:
 def next_of(context: Context, value: Value, default: Value | None) -> Value:
     """`next(value)`, `next(value, default)`."""
     value = context.use(value)
+    if default is None and (found := special_methods.special(context, value, "__next__")) is not None:
+        return found
     if is_generator(value):
         raise context.refusal("next() of a generator is not compiled", "write next(iter([... for ...]))")
     if isinstance(value, Static) and isinstance(value.value, Iterator):

@@ -48,10 +48,10 @@ class Flat:
         if not isinstance(places, np.ndarray):
             if values.size != 1:
                 raise ValueError("Error setting single item of array.")
-            line[key] = np.ravel(values)[0]
+            line[key] = as_line(values)[0]
         elif values.size > 0:
             given = np.arange(len(places)) if places.ndim == 1 else np.arange(places.size).reshape(places.shape)
-            line[places] = np.ravel(values)[given % values.size]
+            line[places] = as_line(values)[given % values.size]
 
     def copy(self) -> Any:
         return self.line.copy()
@@ -104,7 +104,11 @@ class Walk:
 
     @property
     def multi_index(self) -> Any:
-        return place_in(self.array.T.shape, self.number)[::-1] if self.is_reversed else place_in(self.array.shape, self.number)
+        return (
+            place_in(self.array.T.shape, self.number)[::-1]
+            if self.is_reversed
+            else place_in(self.array.shape, self.number)
+        )
 
     @property
     def index(self) -> Any:
@@ -145,7 +149,7 @@ def nditer(op: Any, flags: Any = (), op_flags: Any = (), *, order: str = "K") ->
     array = np.asarray(op)
     for flag in flags:
         if flag not in _FLAGS:
-            raise NotImplementedError(f"the flag {flag!r} of np.nditer is not compiled", "loop over np.ndindex(x.shape)")
+            raise NotImplementedError("this flag of np.nditer is not compiled", "loop over np.ndindex(x.shape)")
     if array.size == 0 and "zerosize_ok" not in flags:
         raise ValueError("Iteration of zero-sized operands is not enabled")
     given = op_flags[0] if len(op_flags) > 0 and isinstance(op_flags[0], list | tuple) else op_flags

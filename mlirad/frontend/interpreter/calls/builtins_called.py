@@ -77,6 +77,7 @@ def builtin_enumerate(context: Context, args: tuple[Value, ...], kwargs: Keyword
 def builtin_zip(context: Context, args: tuple[Value, ...], kwargs: Keywords) -> Value:
     strict = storage.static(context, kwargs.get("strict", Static(False)), "strict=")
     if strict:
+        args = tuple(map(partial(iteration.opened, context), args))
         lengths = {
             length for length in map(partial(iteration.length_of, context), args) if not isinstance(length, Traced)
         }
