@@ -26,6 +26,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, where
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.selectors import renumbered
+from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.sizes import Dim, Size, require_known
 from mlirad.frontend.values.values import Alternative, Ref, Value
 from mlirad.frontend.values.views import Affine, New, View, Windows
@@ -90,6 +91,7 @@ class ReturnedArrays:
             else:
                 needs_new = True
         if needs_new:
+            self._require_original(array)
             options.append(self._new(array))
             conditions.append(None)
         if len(options) == 1:
@@ -118,6 +120,15 @@ class ReturnedArrays:
             shape = require_known(view.base_shape, SHAPE_OF_RESULT)
             self._cells[cell] = ArrayResult(self._result(self._context.state.store[cell]), shape, view.dtype)
         return self._cells[cell]
+
+    def _require_original(self, array: Ref) -> None:
+        """Refuse a copy that stands for another array since a join: that one would be returned."""
+        for each in array.alternatives:
+            held = self._context.state.held.get(each.cell)
+            if isinstance(held, Poison):
+                raise self._context.refusal(
+                    "the result is a selection on one path and another array on the other", held.hint
+                )
 
     def _new(self, array: Ref) -> ArrayResult:
         shape = require_known(array.shape, SHAPE_OF_RESULT)

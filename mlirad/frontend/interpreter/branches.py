@@ -17,8 +17,10 @@ from mlirad.frontend.interpreter import grown_lists
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.join.append_counts import AppendCounts
 from mlirad.frontend.join.carried.value_pairs import value_pairs
+from mlirad.frontend.join.disagreements import Disagreements
 from mlirad.frontend.join.frames import RESULT, Frame
 from mlirad.frontend.join.join_columns import Columns, discard, emit_if
+from mlirad.frontend.join.joined_views import with_copies
 from mlirad.frontend.join.merge import Merge
 from mlirad.frontend.join.numbering import Numbering, PlaceNumbering
 from mlirad.frontend.join.outcomes import Chosen, Exit, Outcome
@@ -118,6 +120,9 @@ def join(
             continue
         if trimmed:
             sides = [None if side is None else without_dead(context, side, exit, live) for side in sides]
+        if sides[0] is not None and sides[1] is not None:
+            why = Disagreements(context.location, None)
+            sides = with_copies(sides, (left[0], right[0]), context.fresh, why)
         merges[exit] = Merge(
             sides[0],
             sides[1],

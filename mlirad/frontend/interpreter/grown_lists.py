@@ -35,6 +35,7 @@ from mlirad.frontend.join.list_elements import (
     leaves,
 )
 from mlirad.frontend.values import known_facts, nep50, sizes
+from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.state import State
 from mlirad.frontend.values.traced import DATA, NeedStatic, Traced
 from mlirad.frontend.values.values import Buffer, Entry, Growth, Object, Ref, Static, Tuple, Value
@@ -76,10 +77,12 @@ def listed(context: Context, entry: Entry) -> Entry:
 
 
 def require_free(context: Context, number: int) -> None:
-    """A cell or object that is about to be changed is none that a list holds a copy of."""
-    growth = context.state.held.get(number)
-    if growth is not None:
-        need_list(context, growth, WRITTEN, "append a copy: xs.append(x.copy())")
+    """A cell or object that is about to be changed is none of which a copy stands for it."""
+    held = context.state.held.get(number)
+    if isinstance(held, Poison):
+        raise context.refusal(held.why, held.hint)
+    if held is not None:
+        need_list(context, held, WRITTEN, "append a copy: xs.append(x.copy())")
 
 
 def hold(context: Context, value: Value, growth: Growth) -> None:

@@ -47,6 +47,11 @@ class Disagreements:
         hint = "use an int or a bool" if isinstance(a, Static) and isinstance(b, Static) else "give both the same type"
         return self.poison(place, f"is {x} before the loop and {y} after an iteration", hint=hint)
 
+    def copied(self, place: Place) -> Poison:
+        """Why an array, and a copy that stands for it since a join, may not be written."""
+        why = "is a selection on one path and another array on the other, which is written here or there"
+        return self.poison(place, why, "make it a copy on both paths: y = x.copy()")
+
     def undecided(self, place: Place, a: Static | Traced, b: Static | Traced) -> Poison:
         """Why a number that is Python's on one path and NumPy's on another cannot be used."""
         for side in (a, b):

@@ -1,19 +1,26 @@
-"""Views of one array at a join: two slices that differ in their sizes only are one, whose sizes are traced.
+"""Arrays of unlike sizes at a join: slices of one array, and arrays of which one has a size that only the run knows.
 
-Reads: references of two states. Writes: nothing. Leaves: references with the same steps; params that are in range.
+Reads: references of two states. Writes: copies of arrays. Leaves: references to views with the same steps; params that
+are in range.
+
+Two slices of one array that differ in their sizes only are one, whose sizes are traced.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
-from mlirad.dialect.core.expr import Expr
-from mlirad.frontend.values import numpy_strides, sizes
-from mlirad.frontend.values.sizes import TRACED
-from mlirad.frontend.values.values import Alternative, Ref, Value, parts_of
+from mlirad.dialect.core.expr import Expr, building
+from mlirad.frontend.join.disagreements import Disagreements
+from mlirad.frontend.join.selectors import contents_of
+from mlirad.frontend.values import affine, known_facts, numpy_strides, sizes
+from mlirad.frontend.values.sizes import TRACED, Dim, Pattern
+from mlirad.frontend.values.state import Place, State
+from mlirad.frontend.values.traced import DATA
+from mlirad.frontend.values.values import Alternative, Ref, Value, inside, parts_of
 from mlirad.frontend.values.views import WHOLE, Affine, Start, View, safe_params
 
 
@@ -31,6 +38,63 @@ def one_kind(a: Ref, b: Ref, left: Mapping[int, int], right: Mapping[int, int], 
     if views is None:
         return a, b
     return Ref((Alternative(x.cell, views[0]),)), Ref((Alternative(y.cell, views[1]),))
+
+
+def with_copies(
+    sides: Sequence[State], blocks: Sequence[Block], fresh: Callable[[], int], why: Disagreements
+) -> list[State]:
+    """The two sides of an if. An array in them is a copy with a size of the run, if it has one on either side and is
+    not the same view of an array on both. Where something else refers to the original, neither may be written any more.
+    """
+    a, b = states = [state.fork() for state in sides]
+    for state, side in zip(states, sides, strict=True):
+        state.live = side.live
+    others = dict(b.places())
+    for place, x in a.places():
+        y = others.get(place)
+        if not isinstance(x, Ref) or not isinstance(y, Ref) or (x.dtype, x.ndim) != (y.dtype, y.ndim):
+            continue
+        own = [{each.cell: each.cell for each in array.alternatives} for array in (x, y)]
+        x, y = one_kind(x, y, *own, in_loop=False)
+        kinds = [{(each.cell, each.view.lens) for each in array.alternatives} for array in (x, y)]
+        if TRACED not in (*x.pattern, *y.pattern) or (x.pattern == y.pattern and kinds[0] == kinds[1]):
+            continue
+        pattern = tuple(m if m == n else TRACED for m, n in zip(x.pattern, y.pattern, strict=True))
+        for array, state, other, block in ((x, a, b, blocks[0]), (y, b, a, blocks[1])):
+            (first, *rest) = array.alternatives
+            if rest or array.pattern != pattern or not first.view.is_whole or first.cell in other.store:
+                with building(block), known_facts.scope():
+                    _copy(state, place, array, pattern, fresh(), why)
+    return states
+
+
+def _copy(state: State, place: Place, array: Ref, pattern: Pattern, number: int, why: Disagreements) -> None:
+    """Let a copy of the array, of a shape of that pattern, stand in a place of the state."""
+    sizes_of_all = [sizes.value_of(size) for size in array.shape]
+    shape = tuple(
+        Dim(affine.as_expr(size), frozenset({DATA})) if own == TRACED else own
+        for size, own in zip(sizes_of_all, pattern, strict=True)
+    )
+    state.store[number] = sizes.fitted(contents_of(array, state.store), shape)
+    view = View.of(shape, array.dtype)
+    if any(not numpy_strides.is_c_contiguous(each.view) for each in array.alternatives):
+        view = dataclasses.replace(view, strides=numpy_strides.unknown_strides(shape))
+    cells = {each.cell for each in array.alternatives}
+    elsewhere = {
+        each.cell
+        for other, value in (*state.places(), *((None, item) for entry in state.heap.values() for item in entry.items))
+        for part in (inside(value) if other != place else ())
+        for each in (part.alternatives if isinstance(part, Ref) else ())
+    }
+    if cells & elsewhere:
+        state.held.update(dict.fromkeys({number, *cells}, why.copied(place)))
+    kind, key, *name = place
+    copy = Ref((Alternative(number, view),))
+    if kind == "frame":
+        state.frames[int(key)][str(name[0])] = copy
+    else:
+        position = int(key)
+        state.temps = (*state.temps[:position], copy, *state.temps[position + 1 :])
 
 
 def _alike(x: View, y: View) -> tuple[View, View] | None:

@@ -144,10 +144,10 @@ class Merge:
                 found[a.alternatives[0].cell] = state.store[b.alternatives[0].cell]
         return {**found, **state.store}
 
-    def held(self) -> dict[int, Growth]:
+    def held(self) -> dict[int, Growth | Poison]:
         """What is held on either side."""
         sides = {**self.paired.cells.sides, **self.paired.objects.sides}
-        found: dict[int, Growth] = {}
+        found: dict[int, Growth | Poison] = {}
         for number, (a, b) in sides.items():
             for state, own in ((self.left, a), (self.right, b)):
                 if state is not None and own is not None and own in state.held:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import SSAValue
 
 from mlirad.dialect.core.expr import Expr
+from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import (
     Closure,
@@ -39,14 +40,15 @@ SeenBy = Callable[[Closure], Iterable[tuple[int, str]]]
 class State:
     """frames: the names of every frame that can still be seen; heap: objects; store: the contents of cells; temps: the
     operands already evaluated of expressions under evaluation. `live` is what the state was trimmed to, if it was.
-    held: the cells and objects that lists which grow hold copies of: they may not be changed any more."""
+    held: the cells and objects of which there are copies that stand for them, in lists that grow (whose Growth says so)
+    or since a join (a Poison says where): they may not be changed any more."""
 
     frames: dict[int, dict[str, Value]] = field(default_factory=dict)
     heap: dict[int, Entry] = field(default_factory=dict)
     store: dict[int, Expr] = field(default_factory=dict)
     temps: tuple[Value, ...] = ()
     live: Live | None = None
-    held: dict[int, Growth] = field(default_factory=dict)
+    held: dict[int, Growth | Poison] = field(default_factory=dict)
 
     def fork(self) -> State:
         frames = {number: dict(names) for number, names in self.frames.items()}
