@@ -127,7 +127,7 @@ class ReturnedArrays:
             held = self._context.state.held.get(each.cell)
             if isinstance(held, Poison):
                 raise self._context.refusal(
-                    "the result is a selection on one path and another array on the other", held.hint
+                    "the result may be either of two arrays, of sizes that only the run knows", held.hint
                 )
 
     def _new(self, array: Ref) -> ArrayResult:

@@ -120,9 +120,10 @@ def join(
             continue
         if trimmed:
             sides = [None if side is None else without_dead(context, side, exit, live) for side in sides]
-        if sides[0] is not None and sides[1] is not None:
+        both = [side for side in sides if side is not None]
+        if len(both) == len(sides):
             why = Disagreements(context.location, None)
-            sides = with_copies(sides, (left[0], right[0]), context.fresh, why)
+            sides = [*with_copies(both, (left[0], right[0]), context.fresh, why)]
         merges[exit] = Merge(
             sides[0],
             sides[1],

@@ -49,7 +49,7 @@ class Disagreements:
 
     def copied(self, place: Place) -> Poison:
         """Why an array, and a copy that stands for it since a join, may not be written."""
-        why = "is a selection on one path and another array on the other, which is written here or there"
+        why = "may be either of two arrays here, of sizes that only the run knows, and one of them is written"
         return self.poison(place, why, "make it a copy on both paths: y = x.copy()")
 
     def undecided(self, place: Place, a: Static | Traced, b: Static | Traced) -> Poison:

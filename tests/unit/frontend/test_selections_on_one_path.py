@@ -93,11 +93,14 @@ def writes_one_of_two_names(x, m, c):
 @pytest.mark.parametrize(
     ("function", "text"),
     [
-        (writes_it, "is a selection on one path and another array on the other, which is written here or there"),
+        (
+            writes_it,
+            "may be either of two arrays here, of sizes that only the run knows, and one of them is written",
+        ),
         (writes_the_other, "make it a copy on both paths: y = x.copy()"),
-        (writes_in_a_helper, "which is written here or there"),
-        (writes_one_of_two_names, "which is written here or there"),
-        (lambda x, m, c: x[m] if c > 0 else x, "the result is a selection on one path and another array on the other"),
+        (writes_in_a_helper, "and one of them is written"),
+        (writes_one_of_two_names, "and one of them is written"),
+        (lambda x, m, c: x[m] if c > 0 else x, "the result may be either of two arrays, of sizes that"),
     ],
 )
 def test_what_may_be_the_array_itself_is_neither_written_nor_returned(function: Callable[..., Any], text: str) -> None:
