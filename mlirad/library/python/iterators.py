@@ -62,7 +62,7 @@ def assign_flat(base: Any, value: Any) -> None:
     Flat(base)[:] = value
 
 
-class Walk:
+class ElementWalk:
     """np.nditer of one array."""
 
     def __init__(self, array: Any, is_reversed: bool, is_written: bool):
@@ -160,4 +160,4 @@ def nditer(op: Any, flags: Any = (), op_flags: Any = (), *, order: str = "K") ->
         is_fortran = True
     if ("c_index" in flags and is_fortran) or ("f_index" in flags and not is_fortran and array.ndim > 1):
         raise NotImplementedError("np.nditer with an index in another order is not compiled", "use multi_index")
-    return Walk(array, is_fortran and array.ndim > 1, "readwrite" in given or "writeonly" in given)
+    return ElementWalk(array, is_fortran and array.ndim > 1, "readwrite" in given or "writeonly" in given)
