@@ -25,6 +25,7 @@ from mlirad.jit.check_grads import check_grads
 from mlirad.jit.transforms import (
     accumulate_grad,
     checkpoint,
+    fixed_point,
     grad,
     hessian,
     hvp,
@@ -33,10 +34,14 @@ from mlirad.jit.transforms import (
     jacrev,
     jit,
     jvp,
+    minimize,
+    root,
     value_and_grad,
     vjp,
     vmap,
 )
+from mlirad.library.own_rules import CustomJvp as custom_jvp
+from mlirad.library.own_rules import CustomVjp as custom_vjp
 from mlirad.requests import checkpointed, stop_gradient
 from mlirad.threads import get_num_threads, set_num_threads
 
@@ -64,6 +69,9 @@ __all__ = [
     "check_grads",
     "checkpoint",
     "checkpointed",
+    "custom_jvp",
+    "custom_vjp",
+    "fixed_point",
     "get_num_threads",
     "grad",
     "hessian",
@@ -73,7 +81,9 @@ __all__ = [
     "jacrev",
     "jit",
     "jvp",
+    "minimize",
     "nn",
+    "root",
     "set_num_threads",
     "stop_gradient",
     "tree",

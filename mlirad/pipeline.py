@@ -20,6 +20,7 @@ from xdsl.printer import Printer
 from mlirad import stages
 from mlirad.autodiff.cancel_clears import CancelClears
 from mlirad.autodiff.requests.differentiate import Differentiate, has_requests
+from mlirad.autodiff.requests.needed_rules import DropRules
 from mlirad.autodiff.requests.split import Split
 from mlirad.autodiff.tape.tape import Tape
 from mlirad.dialect.core import types
@@ -53,10 +54,8 @@ def apply(passes: Iterable[ModulePass], module: ModuleOp) -> ModuleOp:
 def differentiate(module: ModuleOp) -> ModuleOp:
     """Expand the requests, innermost first, cleaning up before and after each step."""
     while has_requests(module):
-        apply(
-            (Inline(), *CLEAN, MaskSelections(), Differentiate(), Dce(), Tape(), Split(), Inline(), *CLEAN),
-            module,
-        )
+        apply((DropRules(), Inline(), *CLEAN, MaskSelections(), Differentiate()), module)
+        apply((Dce(), Tape(), Split(), Inline(), *CLEAN), module)
         apply((CancelClears(), Dce()), module)
     return module
 

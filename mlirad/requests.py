@@ -170,6 +170,22 @@ class Vjp(Request):
         return f"The value of {name_of(self.function)} and its pullback."
 
 
+@dataclass(frozen=True, eq=False)
+class Implicit(Request):
+    """The solution of an equation that a function is: called with (x0, *params). options: names and values."""
+
+    kind: str = "root"
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def __name__(self) -> str:
+        return f"{self.kind}({name_of(self.function)})"
+
+    @property
+    def summary(self) -> str:
+        return f"The {self.kind} of {name_of(self.function)}, by its equation."
+
+
 @dataclass(frozen=True)
 class AxesByKey:
     """Axes of the items of a dict, or of the attributes of a dataclass."""

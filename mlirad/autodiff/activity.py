@@ -12,6 +12,7 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.analysis.loops import Loop, yields
+from mlirad.analysis.rule_attributes import flows_by_rule, own_rule
 from mlirad.dialect.core import types
 from mlirad.dialect.core.op import NdOp
 from mlirad.xdsl_support.traversal import ops_inside
@@ -100,13 +101,18 @@ def activity(
 
 def dependent(functions: Mapping[str, func.FuncOp]) -> Dependence:
     """Which results of each function depend on which arguments; the functions may call one another: a fix-point."""
-    found: Dependence = dict.fromkeys(functions, frozenset())
+    found: Dependence = {name: frozenset(_by_rule(function)) for name, function in functions.items()}
     while True:
         before = dict(found)
         for name, function in functions.items():
-            found[name] = frozenset(_pairs(function, found))
+            found[name] |= frozenset(_pairs(function, found))
         if found == before:
             return found
+
+
+def _by_rule(function: func.FuncOp) -> Iterator[tuple[int, int]]:
+    rule = own_rule(function)
+    return iter(()) if rule is None else flows_by_rule(function, rule)
 
 
 def _pairs(function: func.FuncOp, calls: Dependence) -> Iterator[tuple[int, int]]:

@@ -16,9 +16,11 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirad.analysis.call_graph import functions_of, recursive, set_written, written_by
 from mlirad.analysis.loops import terminator
+from mlirad.analysis.rule_attributes import NamedRule, own_rule
 from mlirad.autodiff.activity import Activity, Dependence, activity, dependent
 from mlirad.autodiff.private_functions import free_name
 from mlirad.dialect.core import types
+from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.traversal import find
 
 FLOATS, INTEGERS = types.tensor([-1], types.F64), types.tensor([-1], types.I64)
@@ -167,6 +169,9 @@ class Callees:
                     continue
                 ins.update(i for i, _ in flowing)
                 outs.update(o for _, o in flowing)
+                if (rule := own_rule(self.functions[name])) is not None:
+                    _require_covered(rule, ins, call)
+                    continue
                 pending.append((self.functions[name], self.active_in(self.functions[name], ins, outs)))
         return {name: Part(name, tuple(sorted(ins)), tuple(sorted(outs))) for name, (ins, outs) in wanted.items()}
 
@@ -193,7 +198,8 @@ class Callees:
 
     def halved(self, part: Part) -> Halved | None:
         """None for a part of a function that calls itself."""
-        if self.halve is None or part.callee in self.recursive:
+        has_rule = own_rule(self.functions[part.callee]) is not None
+        if self.halve is None or (part.callee in self.recursive and not has_rule):
             return None
         if part not in self._halved:
             self._halved[part] = made = self.halve(self, self._signature(part))
@@ -226,6 +232,18 @@ class Callees:
         declared.location = self.functions[signature.part.callee].location
         self.module.body.block.add_op(declared)
         return name
+
+
+def _require_covered(rule: NamedRule, wrt: Iterable[int], call: func.CallOp) -> None:
+    """A rule says nothing of what the function takes from around itself, and of what is not to be differentiated."""
+    if not set(rule.wrt).issuperset(wrt):
+        name = call.callee.string_value().rpartition("_")[0]
+        raise DifferentiationError(
+            f"{name} has a derivative rule of its own, and a value is differentiated that the rule does not know: the "
+            f"function takes it from around itself, or as one of its nondiff_argnums",
+            types.from_location(call.location),
+            "pass it as an argument that is differentiated, or mlirad.stop_gradient of it",
+        )
 
 
 def retarget(call: func.CallOp, name: str, more: Sequence[SSAValue]) -> None:

@@ -142,7 +142,8 @@ class CaptureFindings:
     """The captures and guards of a build, in the order in which they were met.
 
     used, unkeyed: as in interface.Reliance. changed: the containers in the arguments (their numbers) that are
-    changed, with the keys that they begin with. classes: those that class statements make.
+    changed, with the keys that they begin with. classes: those that class statements make. captured_by_rules: the
+    captures that a function with a derivative rule needs for its rule alone, by the function's id.
     """
 
     captures: dict[Path, Capture] = field(default_factory=dict)
@@ -151,11 +152,17 @@ class CaptureFindings:
     unkeyed: list[str] = field(default_factory=list)
     classes: dict[Hashable, type] = field(default_factory=dict)
     roots: dict[Hashable, Path] = field(default_factory=dict)
+    captured_by_rules: dict[int, dict[str, None]] = field(default_factory=dict)
     changed: dict[int, tuple[Hashable, ...]] = field(default_factory=dict)
 
     def again(self) -> CaptureFindings:
         """What a new attempt begins with, so that every one finds more."""
-        return CaptureFindings(captures=self.captures, roots=self.roots, changed=self.changed)
+        return CaptureFindings(
+            captures=self.captures,
+            roots=self.roots,
+            changed=self.changed,
+            captured_by_rules=self.captured_by_rules,
+        )
 
     def capture(self, path: Path, leaf: ArrayLeaf) -> None:
         """Add an array that is not known yet."""

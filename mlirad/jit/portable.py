@@ -23,6 +23,7 @@ import numpy as np
 from mlirad import requests, signature, tree
 from mlirad.contract import results
 from mlirad.contract.captures import Capture, Path
+from mlirad.library.own_rules import OwnRule
 
 _SETTLED = ("numpy", "math", "cmath", "builtins", "operator", "_operator", "functools", "mlirad")
 """Packages whose objects are what their names say: their versions are part of every key."""
@@ -90,7 +91,7 @@ class ObjectTable:
             return ["module", value.__name__]
         if isinstance(value, Enum):
             return ["enum", self.encode(type(value)), value._name_, self.encode(value._value_)]
-        if type(value) is FunctionType or isinstance(value, type):
+        if type(value) is FunctionType or isinstance(value, type | OwnRule):
             return self._numbered(value)
         if requests.is_kernel(value):
             return ["kernel", self.encode(value.__mlirad_function__)]
@@ -111,8 +112,13 @@ class ObjectTable:
             number = self._numbers[id(value)] = len(self.known)
             self.known.append(value)
             self._digests.append("")  # a class may mention itself
-            self._digests[number] = self._digest_of_class(value) if isinstance(value, type) else digest_of(value)
+            self._digests[number] = self._digest_of(value)
         return ["object", number, self._digests[number]]
+
+    def _digest_of(self, value: Any) -> str:
+        if isinstance(value, OwnRule):
+            return _digest(repr(self.encode(value.described)).encode())
+        return self._digest_of_class(value) if isinstance(value, type) else digest_of(value)
 
     def _digest_of_class(self, kind: type) -> str:
         """Of the class's fields, with their defaults, and of all that it defines: functions by their code, the rest by

@@ -15,6 +15,7 @@ import numpy as np
 
 from mlirad.frontend.program.codes import codes_in
 from mlirad.frontend.program.source import text_of
+from mlirad.library.own_rules import OwnRule
 from mlirad.requests import Request, plain
 
 _MAIN = "__main__"
@@ -58,6 +59,8 @@ def _mentioned_by(function: FunctionType) -> Iterator[Any]:
 def _parts_of(value: Any) -> Sequence[Any]:
     if isinstance(value, Request):
         return [value.function]
+    if isinstance(value, OwnRule):
+        return [value.function, *(each for each in value.rules if each is not None)]
     if isinstance(value, MethodType):
         return [value.__func__, value.__self__]
     if isinstance(value, partial):

@@ -397,3 +397,67 @@ def accumulate_grad(
         raise TypeError(f"accumulate_grad: {error}") from None
     request = requests.Accumulate(requests.plain(_callable(loss)), n_micro, axes, reduce)
     return kernel_of(request, _options(accumulate_grad, options, _inherited(loss)))
+
+
+def _solved(function: Callable[..., Any], kind: str, x0: Any, params: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    chosen = tuple((name, value) for name, value in options.items() if value is not None)
+    request = requests.Implicit(requests.plain(_callable(function)), kind, chosen)
+    return kernel_of(request, _inherited(function))(x0, *params)
+
+
+@_stands_for(partial(requests.Implicit, kind="root"))
+def root(
+    function: Callable[..., Any],
+    x0: Any,
+    *params: Any,
+    solver: Callable[..., Any] | None = None,
+    linear_solver: Callable[..., Any] | None = None,
+    tol: float | None = None,
+    maxiter: int | None = None,
+) -> Any:
+    """x with `function(x, *params)` = 0, an array or a number of the shape of x0, found from x0 on.
+
+    Its derivatives by the params, of any order, are those of the equation (the implicit function theorem): one linear
+    system for each, whatever the solver does. By x0 they are zero. params: any nests of arrays and numbers.
+
+    solver(function, x0, *params) gives x; by default it is Newton's method. linear_solver(product, b) gives v with
+    product(v) = b; by default it eliminates up to 48 unknowns, and uses GMRES for more. tol, maxiter: of the default
+    solver.
+    Raises ArithmeticError where that does not converge, and where the system is singular.
+    """
+    options = {"solver": solver, "linear_solver": linear_solver, "tol": tol, "maxiter": maxiter}
+    return _solved(function, "root", x0, params, options)
+
+
+@_stands_for(partial(requests.Implicit, kind="fixed_point"))
+def fixed_point(
+    function: Callable[..., Any],
+    x0: Any,
+    *params: Any,
+    solver: Callable[..., Any] | None = None,
+    linear_solver: Callable[..., Any] | None = None,
+    tol: float | None = None,
+    maxiter: int | None = None,
+) -> Any:
+    """x with `function(x, *params)` = x; by default found by x = function(x, *params) again and again. See `root`."""
+    options = {"solver": solver, "linear_solver": linear_solver, "tol": tol, "maxiter": maxiter}
+    return _solved(function, "fixed_point", x0, params, options)
+
+
+@_stands_for(partial(requests.Implicit, kind="minimize"))
+def minimize(
+    function: Callable[..., Any],
+    x0: Any,
+    *params: Any,
+    method: str | Callable[..., Any] = "newton-cg",
+    linear_solver: Callable[..., Any] | None = None,
+    tol: float | None = None,
+    maxiter: int | None = None,
+) -> Any:
+    """x at which `function(x, *params)`, a number, has a minimum, found from x0 on.
+
+    method: "newton-cg", "bfgs", "gradient-descent", or a function of (function, x0, *params) that gives x. Otherwise
+    see `root`: the equation is that the gradient is zero.
+    """
+    options = {"method": method, "linear_solver": linear_solver, "tol": tol, "maxiter": maxiter}
+    return _solved(function, "minimize", x0, params, options)

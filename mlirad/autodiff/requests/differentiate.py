@@ -17,8 +17,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import SymbolTable
 
-from mlirad.analysis.call_graph import APART, SHARED, set_written
+from mlirad.analysis.call_graph import APART, SHARED, functions_of, set_written
 from mlirad.analysis.loops import terminator
+from mlirad.analysis.rule_attributes import own_rule
 from mlirad.analysis.varying import varying
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.call_adjoint import record
@@ -27,6 +28,7 @@ from mlirad.autodiff.callees import (
     INTEGERS,
     TAPES,
     Callees,
+    Halved,
     Pushed,
     Reversed,
     Signature,
@@ -36,6 +38,7 @@ from mlirad.autodiff.callees import (
 from mlirad.autodiff.naming import hint_cotangent
 from mlirad.autodiff.records import RECORDED, recorded_attribute
 from mlirad.autodiff.requests.batch import all_at_once
+from mlirad.autodiff.requests.by_own_rules import halved_by_rule, tangent_by_rule
 from mlirad.autodiff.requests.halves import halved
 from mlirad.autodiff.requests.lane_blocks import block_by_block
 from mlirad.autodiff.requests.lane_loop import lane_by_lane
@@ -105,7 +108,7 @@ class Differentiate(ModulePass):
         requests = find(op, RequestOp)
         asking = _callers(op, {function for request in requests if (function := _function_of(request)) is not None})
         derivatives: dict[Key, func.FuncOp] = {}
-        callees = Callees(op, halved)
+        callees = Callees(op, _halved)
         innermost = [(r, callee) for r in requests if (callee := _callee(op, r)) not in asking]
         if requests and not innermost:
             name = requests[0].callee.root_reference.data
@@ -127,10 +130,16 @@ def _callers(module: ModuleOp, functions: set[func.FuncOp]) -> set[func.FuncOp]:
     while True:
         names = {function.sym_name.data for function in found}
         calls = [call for call in find(module, func.CallOp) if call.callee.string_value() in names]
-        more = {function for call in calls if (function := _function_of(call)) is not None} - found
+        more = {function for call in calls if (function := _function_of(call)) is not None}
+        more = (more | {each for each in functions_of(module).values() if names & _rule_functions(each)}) - found
         if not more:
             return found
         found |= more
+
+
+def _rule_functions(function: func.FuncOp) -> set[str]:
+    rule = own_rule(function)
+    return set() if rule is None else set(rule.functions)
 
 
 def _function_of(op: Operation) -> func.FuncOp | None:
@@ -245,8 +254,16 @@ _BUILDERS: dict[type[RequestOp], Callable[[Callees, RequestOp, func.FuncOp], fun
 # --- functions that are called ----------------------------------------------------------------------------------
 
 
+def _halved(callees: Callees, wanted: Signature) -> Halved:
+    has_rule = own_rule(callees.functions[wanted.part.callee]) is not None
+    return halved_by_rule(callees, wanted) if has_rule else halved(callees, wanted)
+
+
 def _called_jvp(callees: Callees, wanted: Signature) -> None:
     assert isinstance(wanted, Pushed)
+    if own_rule(callees.functions[wanted.part.callee]) is not None:
+        define(callees.module, wanted.name, tangent_by_rule(callees, wanted))
+        return
     function, live = copied(callees, wanted.part.callee, wanted.name, wanted.part.wrt, wanted.part.outs)
     args = function.body.block.args
     _push(callees, function, live, [args[number] for number in wanted.part.wrt], wanted.part.outs)

@@ -247,6 +247,10 @@ class NdOp(TypedOp):
         """The operand that the op is once all derivatives have been taken, if it is a hint to differentiation."""
         return None
 
+    def linear_part(self) -> SSAValue | None:
+        """The operand that the op is wherever all factors are finite, if it only tells 0 times infinity from nan."""
+        return None
+
     def rebuild(self, *operands: Expr) -> tuple[Expr, ...]:
         """The results of the same op on other operands."""
         asked = self.results[0].type if self.results else None

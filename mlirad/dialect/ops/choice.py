@@ -212,6 +212,9 @@ class AnnihilateOp(ElementwiseOp):
         dx, *moved = given
         return (None if dx is None else annihilated(dx, *operands[1:], *(t for t in moved if t is not None)),)
 
+    def linear_part(self) -> SSAValue:
+        return self.x
+
     def scales(self, index: int) -> bool:
         return False  # its rule selects
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from enum import Enum
 from typing import Self
 
 from xdsl.dialects import func
@@ -123,6 +124,13 @@ class _CalleeFits(SymbolUserOpInterface):
                 )
 
 
+class Mode(Enum):
+    """How derivatives are carried."""
+
+    FORWARD = "forward"
+    REVERSE = "reverse"
+
+
 class RequestOp(IRDLOperation):
     """`ad.kind @callee(primals)(others) wrt [..] outs [..] : (types)(types) -> (types)`."""
 
@@ -134,6 +142,11 @@ class RequestOp(IRDLOperation):
     res = var_result_def()
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(_CalleeFits())
+
+    @property
+    def mode(self) -> Mode | None:
+        """The mode of the derivative that is asked for; None where none is."""
+        return None
 
     @abstractmethod
     def expected(self, callee: func.FuncOp) -> Signature:
@@ -202,6 +215,10 @@ class RequestOp(IRDLOperation):
 class DerivativeOp(RequestOp):
     """A request for a derivative."""
 
+    @property
+    def mode(self) -> Mode:
+        return Mode.REVERSE
+
     @classmethod
     @abstractmethod
     def signature(cls, callee: func.FuncOp, wrt: Numbers, outs: Numbers) -> Signature:
@@ -239,6 +256,10 @@ class VjpOp(DerivativeOp):
 
 class PushedOp(DerivativeOp):
     """The callee's results, and something of `outs` for the same of `wrt`, of their types."""
+
+    @property
+    def mode(self) -> Mode:
+        return Mode.FORWARD
 
     @classmethod
     def signature(cls, callee: func.FuncOp, wrt: Numbers, outs: Numbers) -> Signature:

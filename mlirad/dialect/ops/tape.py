@@ -72,7 +72,7 @@ class TapeOp(InertOp):
         return [insert(tensor.EmptyOp(indices, types.signless(self.result.type))).tensor]
 
 
-@op(cost=0)
+@op(cost=0, inert=(0,))
 class StopOp(InertOp, PureOp):
     """x, through which no derivative flows. `mlirad-drop-hints` removes it, when all derivatives have been taken."""
 

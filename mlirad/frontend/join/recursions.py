@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import Any
 
 from xdsl.ir import Block, Operation
 
@@ -62,8 +63,10 @@ class Recursion:
 @dataclass
 class Calling:
     """The functions that are known to be called by calls of the IR: those that call themselves, or that several calls
-    share. repeated: which calls may share one. copies: how often each function has been inlined in itself."""
+    share. repeated: which calls may share one. copies: how often each function has been inlined in itself. ruled: the
+    functions with derivative rules of their own, by these and what their arguments are like."""
 
     known: list[Recursion] = field(default_factory=list)
     repeated: RepeatedCalls = field(default_factory=RepeatedCalls)
     copies: Counter[Hashable] = field(default_factory=Counter)
+    ruled: dict[Hashable, Any] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Removes the hints to differentiation, and its notes: how loops are checkpointed and reversed, and where it stops.
+"""Removes the hints to differentiation, and its notes: how loops are checkpointed, where it stops, whose rule is whose.
 
 Reads and writes: any stage, in place. Leaves: no attribute of the dialect `ad`, and no `ad.stop`.
 """
@@ -11,6 +11,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from mlirad.analysis.rule_attributes import drop_own_rule
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.request import CHECKPOINT, RECOVERED
 from mlirad.lowering.rewriting import replace
@@ -49,5 +50,6 @@ class DropHints(ModulePass):
         for inner in list(ops_inside(op)):
             for hint in (CHECKPOINT, RECOVERED):
                 inner.attributes.pop(hint, None)
+            drop_own_rule(inner)
             if isinstance(inner, NdOp) and (operand := inner.hinted()) is not None:
                 replace(inner, [operand])

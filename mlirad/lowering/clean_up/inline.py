@@ -1,7 +1,7 @@
 """Inlines private functions, and removes functions that are not referred to.
 
 Reads and writes: any stage, in place. Leaves: no call of a private function that has a body, except recursive ones,
-those that are shared by several calls, and those that are checkpointed or kept apart.
+those that are shared by several calls, and those that are checkpointed, kept apart, or have a derivative rule.
 
 Callees come first, so that each body is copied complete; the body of a function with one reference is moved. An op
 keeps the location that it has in its own function.
@@ -19,6 +19,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from mlirad.analysis.call_graph import APART, SHARED, calls_in, functions_of, recursive
+from mlirad.analysis.rule_attributes import own_rule
 from mlirad.dialect.ops.request import CHECKPOINT
 from mlirad.lowering.rewriting import erase, replace, splice
 from mlirad.xdsl_support.once_per_object import once
@@ -111,7 +112,7 @@ class _Inliner:
                     self._inline(call, callee)
 
     def _stays(self, callee: func.FuncOp) -> bool:
-        if APART in callee.attributes or CHECKPOINT in callee.attributes:
+        if APART in callee.attributes or CHECKPOINT in callee.attributes or own_rule(callee) is not None:
             return True
         return SHARED in callee.attributes and self.named[callee.sym_name.data] > 1
 

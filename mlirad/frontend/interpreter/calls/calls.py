@@ -31,6 +31,7 @@ from mlirad.frontend.interpreter.calls import (
     transformed_calls,
 )
 from mlirad.frontend.interpreter.calls.construction import is_users
+from mlirad.frontend.interpreter.calls.rules import rule_calls
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import answers, visits
 from mlirad.frontend.numpy import numpy_calls
@@ -51,6 +52,7 @@ from mlirad.frontend.values.values import (
     kind_of,
     read_only,
 )
+from mlirad.library.own_rules import OwnRule
 from mlirad.library.python import builtin
 from mlirad.requests import Request, plain, transform_of
 
@@ -142,6 +144,11 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
         return dispatch.call(
             context, Transformed(outside_objects.object_value(context, callee.function, None), callee), args, kwargs
         )
+    if isinstance(callee, type) and issubclass(callee, OwnRule):
+        hint = "decorate the function outside, and give it its rule there"
+        raise context.refusal(f"{callee.decorator} in a compiled function", hint)
+    if isinstance(callee, OwnRule):
+        return rule_calls.call_of_rule(context, callee, function.path, args, kwargs)
     if (transform := transform_of(callee)) is not None:
         return transformed_calls.make_transformed(context, transform, args, kwargs)
     if callee is partial and args:

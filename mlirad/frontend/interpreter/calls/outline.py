@@ -14,7 +14,7 @@ from typing import Any
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType
-from xdsl.ir import Block, BlockArgument, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, insert
@@ -152,6 +152,13 @@ def contents(context: Context, value: Ref | Traced) -> Expr:
     return context.read(value).contents if isinstance(value, Ref) else value.expr
 
 
+def contents_type(leaf: Ref | Traced) -> Attribute:
+    """The type of the contents of a leaf of a plain result."""
+    if isinstance(leaf, Traced):
+        return leaf.expr.type
+    return types.tensor(sizes.pattern(leaf.shape), types.from_dtype(leaf.dtype))
+
+
 def like(context: Context, leaf: Ref | Traced, expr: Expr, strides: tuple[int, ...] | None = None) -> Value:
     """A new value of the kind of `leaf`: a C-contiguous array, if no strides are given."""
     if isinstance(leaf, Ref):
@@ -234,7 +241,7 @@ def outline(
         context.pop()
     else:
         leaves += [Expr(value) for value in changes.results]
-    callee, captured = callee_of(context, function, block, leaves)
+    callee, captured = callee_of(context, name_of_value(function), block, leaves)
     values = (*(operand.value for operand in operands), *captured)
     return Outlined(callee, values, inputs, result, tuple(result_leaves(context, result)), changes, is_new)
 
@@ -262,15 +269,13 @@ def require_sizes(context: Context, result: Any, name: str) -> None:
             raise
 
 
-def callee_of(
-    context: Context, function: Value, block: Block, leaves: Sequence[Expr]
-) -> tuple[func.FuncOp, list[SSAValue]]:
+def callee_of(context: Context, name: str, block: Block, leaves: Sequence[Expr]) -> tuple[func.FuncOp, list[SSAValue]]:
     """The function with this body, and what it takes, besides the arguments, from the code around it."""
     with building(block):
         insert(func.ReturnOp(*(leaf.value for leaf in leaves)))
     captured = close(block)
     made = func.FuncOp(
-        recursion.symbol(context, name_of_value(function)),
+        recursion.symbol(context, name),
         FunctionType.from_lists([argument.type for argument in block.args], [leaf.type for leaf in leaves]),
         Region([block]),
         visibility="private",

@@ -6,6 +6,7 @@ Reads: Request descriptors and values. Writes: nothing itself. Leaves: values.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from xdsl.dialects import func
@@ -15,18 +16,20 @@ from mlirad.dialect.core.expr import emit, insert
 from mlirad.dialect.ops.request import CHECKPOINT, PathsOp
 from mlirad.dialect.ops.tape import StopOp
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
-from mlirad.frontend.interpreter import dispatch, storage
+from mlirad.frontend.interpreter import dispatch, outside_objects, storage
 from mlirad.frontend.interpreter.calls import derivative_requests, jacobian_requests, outline, vmap_requests
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Ref, Static, Transformed, Value
+from mlirad.library.implicit.solutions import KINDS
 from mlirad.requests import (
     Accumulate,
     Checkpoint,
     Grad,
     Hessian,
     Hvp,
+    Implicit,
     Jacobian,
     Jvp,
     Paths,
@@ -51,6 +54,8 @@ def make_transformed(context: Context, transform: Any, args: Sequence[Value], kw
         return dispatch.call(context, Transformed(args[0], Vjp(None, has_aux)), args[1:], kwargs)
     if transform in (Jvp, Hvp):
         return dispatch.call(context, Transformed(args[0], transform(None)), args[1:], kwargs)
+    if isinstance(transform, partial) and transform.func is Implicit:
+        return dispatch.call(context, Static(KINDS[transform.keywords["kind"]]), args, kwargs)
     if transform is Vmap:
         return vmap_requests.vmap_of(context, args, kwargs)
     if transform is Accumulate:
@@ -86,6 +91,9 @@ def call_transformed(context: Context, function: Transformed, args: Sequence[Val
             return derivative_requests.tangents(context, inner, args, kwargs)
         case Vjp() as request:
             return derivative_requests.forward(context, inner, request, args, kwargs)
+        case Implicit() as request:
+            options = {name: outside_objects.object_value(context, each, None) for name, each in request.options}
+            return dispatch.call(context, Static(KINDS[request.kind]), (inner, *args), kwargs | options)
         case Vmap() as request:
             return vmap_requests.call_of_lanes(context, inner, request, args, kwargs)
         case Accumulate() as request:

@@ -1,0 +1,285 @@
+"""Derivatives of functions that have a rule of their own, in both modes, whichever of the two the rule is for.
+
+Reads: the functions of a rule. Writes: private functions of the module. Leaves: a Halved, or the function of tangents.
+
+A rule for one mode gives the other one by transposition. The tangents of the results are linear in those of the
+arguments: the pullback is the pullback of that linear function, at any point, at zero here. In the same way, cotangents
+of the arguments are linear in those of the results. A rule whose transpose needs what it is linear in is not linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from mlirad.analysis.call_graph import functions_of
+from mlirad.analysis.loops import terminator, yields
+from mlirad.analysis.rule_attributes import NamedRule, float_results, own_rule
+from mlirad.analysis.varying import varying
+from mlirad.autodiff.callees import Callees, Crossing, Halved, Part, Signature
+from mlirad.autodiff.private_functions import add_function
+from mlirad.autodiff.requests.halves import halved
+from mlirad.dialect.core import types
+from mlirad.dialect.core.effect_table import Effect, effect_of
+from mlirad.dialect.core.expr import Expr, building, insert, located, zeros_like
+from mlirad.dialect.core.op import NdOp
+from mlirad.errors import DifferentiationError
+from mlirad.xdsl_support.effects import is_terminator
+from mlirad.xdsl_support.traversal import find, ops_inside, ops_of
+
+
+def halved_by_rule(callees: Callees, wanted: Signature) -> Halved:
+    """The forward sweep and the pullback of a part of a function that has a rule."""
+    rule = _rule_of(callees, wanted)
+    with located(callees.functions[wanted.part.callee].location):
+        if rule.pullback is None:
+            return _by_transposed_tangent(callees, wanted)
+        return _by_pullback(callees, wanted, rule)
+
+
+def tangent_by_rule(callees: Callees, wanted: Signature) -> func.FuncOp:
+    """A function that takes the tangents of the part's arguments too, and gives those of its results."""
+    rule = _rule_of(callees, wanted)
+    with located(callees.functions[wanted.part.callee].location):
+        return _tangent(callees, wanted, rule) if rule.tangent else _by_transposed_pullback(callees, wanted, rule)
+
+
+def _rule_of(callees: Callees, wanted: Signature) -> NamedRule:
+    rule = own_rule(callees.functions[wanted.part.callee])
+    assert rule is not None, "it has been asked for"
+    return rule
+
+
+# --- reverse mode -----------------------------------------------------------------------------------------------
+
+
+def _by_pullback(callees: Callees, wanted: Signature, rule: NamedRule) -> Halved:
+    assert rule.forward is not None
+    part, count = wanted.part, len(wanted.inputs)
+    more = callees.functions[rule.forward].function_type.outputs.data[len(wanted.outputs) :]
+    block = _restricted_pullback(callees, wanted, rule, count + len(more))
+    returned = yields(callees.functions[rule.forward].body.block)[len(wanted.outputs) :]
+    crossing: list[Crossing] = []
+    for number, arg in reversed(list(enumerate(block.args[: count + len(more)]))):
+        kept = returned[number - count] if number >= count else None
+        if not arg.uses:
+            block.erase_arg(arg)
+        elif number < count:
+            crossing.insert(0, Crossing(True, number))
+        elif isinstance(kept, BlockArgument):  # an argument that is kept is known to the caller
+            crossing.insert(0, Crossing(True, kept.index))
+        else:
+            crossing.insert(0, Crossing(False, len(wanted.outputs) + number - count))
+    ends = list(yields(block))
+    with building(InsertPoint.before(terminator(block))):
+        for number in wanted.accumulated:
+            so_far = block.insert_arg(wanted.inputs[number], len(block.args))
+            place = part.wrt.index(number)
+            ends[place] = (Expr(so_far) + Expr(ends[place])).value
+    made = _function(callees, f"{part.callee}.pullback", block, ends)
+    return Halved(
+        part,
+        wanted.inputs,
+        wanted.outputs,
+        wanted.written,
+        rule.forward,
+        made.sym_name.data,
+        tuple(crossing),
+        tuple(more),
+    )
+
+
+def _by_transposed_tangent(callees: Callees, wanted: Signature) -> Halved:
+    """The pullback of the tangents, linear as they are, at zero."""
+    part, count = wanted.part, len(wanted.inputs)
+    transposed = _transposed(callees, tangent_by_rule(callees, wanted), count, len(wanted.outputs), wanted)
+    body = Block(arg_types=wanted.inputs)
+    with building(body):
+        zeros = [zeros_like(Expr(body.args[number])).value for number in part.wrt]
+        swept = _call(callees, transposed.forward, [*body.args, *zeros])
+    results, crossing = list(swept[: len(wanted.outputs)]), list[Crossing]()
+    for each in transposed.crossing:
+        if each.is_operand and each.number < count:
+            crossing.append(each)
+            continue
+        value = zeros[each.number - count] if each.is_operand else swept[each.number]
+        if value not in results:
+            results.append(value)
+        crossing.append(Crossing(False, results.index(value)))
+    made = _function(callees, f"{part.callee}.forward", body, results, ends=False)
+    more = tuple(value.type for value in results[len(wanted.outputs) :])
+    names = made.sym_name.data, transposed.pullback
+    return Halved(part, wanted.inputs, wanted.outputs, wanted.written, *names, tuple(crossing), more)
+
+
+# --- forward mode -----------------------------------------------------------------------------------------------
+
+
+def _tangent(callees: Callees, wanted: Signature, rule: NamedRule) -> func.FuncOp:
+    """The rule, on the tangents of the part alone: the others are zeros."""
+    assert rule.tangent is not None
+    part, function = wanted.part, callees.functions[rule.tangent]
+    block = _copied(function)
+    given = block.args[len(wanted.inputs) :]
+    for number, tangent in reversed(list(zip(rule.wrt, given, strict=True))):
+        if number not in part.wrt:
+            _set_zero(block, tangent, block.args[number])
+    results, tangents = yields(block)[: len(wanted.outputs)], yields(block)[len(wanted.outputs) :]
+    of_result = dict(zip(float_results(callees.functions[part.callee]), tangents, strict=True))
+    return _function(callees, f"{part.callee}.jvp", block, [*results, *(of_result[number] for number in part.outs)])
+
+
+def _by_transposed_pullback(callees: Callees, wanted: Signature, rule: NamedRule) -> func.FuncOp:
+    """Cotangents of the arguments are linear in those of the results: their pullback maps tangents to tangents."""
+    assert rule.forward is not None
+    part, count = wanted.part, len(wanted.inputs)
+    more = callees.functions[rule.forward].function_type.outputs.data[len(wanted.outputs) :]
+    block = _restricted_pullback(callees, wanted, rule, count + len(more), keeps_results=True)
+    # Its further arguments are the results, for zeros of their sizes.
+    linear = _function(callees, f"{part.callee}.back", block, yields(block))
+    transposed = _transposed(callees, linear, len(block.args) - len(part.outs), 0, wanted)
+    body = Block(arg_types=[*wanted.inputs, *(wanted.inputs[number] for number in part.wrt)])
+    with building(body):
+        swept = _call(callees, rule.forward, body.args[:count])
+        results, residuals = swept[: len(wanted.outputs)], swept[len(wanted.outputs) :]
+        gs = [zeros_like(Expr(results[number])).value for number in part.outs]
+        operands = [*body.args[:count], *residuals, *results, *gs]
+        back = _call(callees, transposed.forward, operands)
+        crossing = [operands[each.number] if each.is_operand else back[each.number] for each in transposed.crossing]
+        so_far = [g for g in gs if types.is_tensor(g.type)]
+        found = _call(callees, transposed.pullback, [*crossing, *body.args[count:], *so_far])
+    return _function(callees, f"{part.callee}.jvp", body, [*results, *found], ends=False)
+
+
+# --- what both have in common -----------------------------------------------------------------------------------
+
+
+def _restricted_pullback(
+    callees: Callees, wanted: Signature, rule: NamedRule, before: int, keeps_results: bool = False
+) -> Block:
+    """The rule's pullback on the cotangents of the part alone, which gives those of the part alone. before: how many
+    arguments stand before the cotangents. keeps_results: the function's results come as arguments after these."""
+    assert rule.pullback is not None
+    part, function = wanted.part, callees.functions[rule.pullback]
+    block = _copied(function)
+    own = list(block.args[before:])
+    of_result = dict(zip(float_results(callees.functions[part.callee]), own, strict=True))
+    results: dict[int, SSAValue] = {}
+    if keeps_results:
+        for number, type in enumerate(wanted.outputs):
+            results[number] = block.insert_arg(type, before + number)
+    for number, g in of_result.items():
+        if number not in part.outs:
+            if not types.is_static(g.type) and number not in results:
+                raise DifferentiationError(
+                    "a function with a rule gives several arrays, one of a size that depends on data, and not all of "
+                    "them are used",
+                    types.from_location(function.location),
+                    "return arrays of fixed sizes",
+                )
+            _set_zero(block, g, results.get(number, g))
+    ends = dict(zip(rule.wrt, yields(block), strict=True))
+    terminator(block).operands = [ends[number] for number in part.wrt]
+    _erase_unasked(block, callees.functions)
+    return block
+
+
+def _transposed(callees: Callees, function: func.FuncOp, first: int, out: int, wanted: Signature) -> Halved:
+    """The halves of a function that is linear in its arguments from `first` on: its results from `out` on."""
+    inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
+    name = function.sym_name.data
+    for op in find(function, NdOp):  # the transpose has factors of its own that may be 0
+        if (part := op.linear_part()) is not None:
+            op.results[0].replace_all_uses_with(part)
+    _erase_unasked(function.body.block, callees.functions)
+    callees.functions[name] = function
+    part = Part(name, tuple(range(first, len(inputs))), tuple(range(out, len(outputs))))
+    made = halved(callees, Signature(part, tuple(inputs), tuple(outputs), {}))
+    there = functions_of(callees.module)
+    _require_linear(there[made.forward], there[made.pullback], made, first, callees.functions[wanted.part.callee])
+    return made
+
+
+def _require_linear(
+    forward: func.FuncOp, pullback: func.FuncOp, made: Halved, first: int, function: func.FuncOp
+) -> None:
+    """The transpose of a linear function needs nothing of what the function is linear in, but its shapes."""
+    block = forward.body.block
+    differing = varying(block, block.args[first:])
+    for each, arg in zip(made.crossing, pullback.body.block.args, strict=False):
+        value = block.args[each.number] if each.is_operand else yields(block)[each.number]
+        if value in differing and not all(_asks_for_shape(use.operation, use.index) for use in arg.uses):
+            rule = own_rule(function)
+            assert rule is not None
+            kind, what = ("tangents", "jvp") if rule.pullback is None else ("cotangents", "bwd")
+            raise DifferentiationError(
+                f"the rule of {function.sym_name.data.rpartition('_')[0]} is not linear in the {kind}, and the other "
+                f"mode takes its transpose",
+                types.from_location(_rule_function(forward, rule).location),
+                f"let {what} only add {kind}, and multiply them with what does not depend on them",
+            )
+
+
+def _rule_function(near: func.FuncOp, rule: NamedRule) -> func.FuncOp:
+    module = near.parent_op()
+    assert isinstance(module, ModuleOp)
+    return functions_of(module)[rule.pullback or rule.tangent or ""]
+
+
+def _asks_for_shape(op: object, index: int) -> bool:
+    return isinstance(op, NdOp) and index in op.memory.shape_only
+
+
+def _erase_unasked(block: Block, functions: Mapping[str, func.FuncOp]) -> None:
+    """Erase what a rule computes for what is not asked for, with its checks and those of what it calls."""
+    for op in reversed(ops_of(block)):
+        if op.results and not any(result.uses for result in op.results) and _may_be_left(op, functions, set()):
+            op.detach()
+            op.erase()
+
+
+def _may_be_left(op: Operation, functions: Mapping[str, func.FuncOp], seen: set[str]) -> bool:
+    """Whether nothing but results depends on an op: neither what is outside of the program, nor the program's order."""
+    if isinstance(op, func.CallOp):
+        name = op.callee.string_value()
+        if name in seen:
+            return True
+        seen.add(name)
+        return name in functions and all(_may_be_left(each, functions, seen) for each in ops_inside(functions[name]))
+    if op.regions:
+        return all(_may_be_left(inner, functions, seen) for inner in ops_inside(op))
+    return is_terminator(op.__class__) or effect_of(op) is not Effect.ORDERED
+
+
+def _copied(function: func.FuncOp) -> Block:
+    return function.clone().body.detach_block(0)
+
+
+def _set_zero(block: Block, value: BlockArgument, like: SSAValue) -> None:
+    """Zeros, of the size of `like`, in the place of an argument."""
+    first = block.first_op
+    assert first is not None
+    with building(InsertPoint.before(first)):
+        zeros = zeros_like(Expr(like))
+    value.replace_all_uses_with(zeros.value)
+    block.erase_arg(value)
+
+
+def _call(callees: Callees, name: str, operands: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    functions: Mapping[str, func.FuncOp] = functions_of(callees.module)
+    return insert(func.CallOp(name, operands, functions[name].function_type.outputs.data)).results
+
+
+def _function(callees: Callees, name: str, block: Block, results: Sequence[SSAValue], ends: bool = True) -> func.FuncOp:
+    """A private function of a block that gives these results. ends: the block has a terminator."""
+    if ends:
+        terminator(block).operands = results
+    else:
+        with building(block):
+            insert(func.ReturnOp(*results))
+    location = terminator(block).location
+    return add_function(callees.module, name, block, [value.type for value in results], location)

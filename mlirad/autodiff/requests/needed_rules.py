@@ -1,0 +1,119 @@
+"""Finds which derivative rules of functions are needed, and drops the others, which need not be expanded then.
+
+Reads: functions, their rules, and requests. Writes: attributes of functions. Leaves: each rule that a request, now or
+once the requests below it have been expanded, may ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from mlirad.analysis.call_graph import functions_of
+from mlirad.analysis.rule_attributes import NamedRule, drop_own_rule, own_rule
+from mlirad.dialect.ops.request import Mode, RequestOp
+from mlirad.xdsl_support.traversal import ops_inside
+
+HIGHEST = 9
+"""Orders above are one: a function may ask for derivatives of itself, which is refused later."""
+
+
+@dataclass(frozen=True)
+class DropRules(ModulePass):
+    """Drop the rules of functions that nothing differentiates.
+
+    Before:
+
+        func.func @f(%x: f64) -> f64 {
+          %y = func.call @g(%x) : (f64) -> f64
+          func.return %y : f64
+        }
+        func.func private @g(%x: f64) -> f64 attributes {ad.wrt = array<i64: 0>, ad.rule.tangent = @t} {
+          %y = nd.sin %x : f64
+          func.return %y : f64
+        }
+        func.func private @t(%x: f64, %d: f64) -> (f64, f64) {
+          %y = nd.sin %x : f64
+          func.return %y, %d : f64, f64
+        }
+
+    After `mlirad-drop-rules`:
+
+        func.func private @g(%x: f64) -> f64 {
+          %y = nd.sin %x : f64
+          func.return %y : f64
+        }
+    """
+
+    name = "mlirad-drop-rules"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = functions_of(op)
+        ruled = {name: function for name, function in functions.items() if own_rule(function) is not None}
+        if not ruled:
+            return
+        orders = _Orders(functions)
+        for name, function in functions.items():
+            if function.sym_visibility is None or function.sym_visibility.data != "private":
+                orders.reach(name, _Asked(0, frozenset()))
+        orders.settle()
+        for name, function in ruled.items():
+            if name not in orders.found or not orders.found[name].order:
+                drop_own_rule(function)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """How often a function is differentiated, one derivative of another, and in which modes."""
+
+    order: int
+    modes: frozenset[Mode]
+
+    def of(self, mode: Mode | None) -> _Asked:
+        """Of what a request of a mode is for; None: it is for no derivative."""
+        return self if mode is None else _Asked(min(self.order + 1, HIGHEST), self.modes | {mode})
+
+    def of_rule(self, rule: NamedRule) -> _Asked:
+        """Of the functions of a rule: it stands for one of the derivatives, unless it is transposed."""
+        other = Mode.FORWARD if rule.tangent is None else Mode.REVERSE
+        return self if other in self.modes else _Asked(self.order - 1, self.modes)
+
+
+@dataclass
+class _Orders:
+    """What is asked of each function, so far. pending: the functions of which more is asked than has been followed."""
+
+    functions: dict[str, func.FuncOp]
+    found: dict[str, _Asked] = field(default_factory=dict)
+    pending: list[str] = field(default_factory=list)
+
+    def reach(self, name: str, asked: _Asked) -> None:
+        if name not in self.functions:
+            return
+        before = self.found.get(name)
+        if before is not None:
+            asked = _Asked(max(before.order, asked.order), before.modes | asked.modes)
+        if asked != before:
+            self.found[name] = asked
+            self.pending.append(name)
+
+    def settle(self) -> None:
+        while self.pending:
+            name = self.pending.pop()
+            for other, asked in list(self._from(self.functions[name], self.found[name])):
+                self.reach(other, asked)
+
+    def _from(self, function: func.FuncOp, asked: _Asked) -> Iterator[tuple[str, _Asked]]:
+        for op in ops_inside(function):
+            if isinstance(op, func.CallOp):
+                yield op.callee.string_value(), asked
+            elif isinstance(op, RequestOp):
+                yield op.callee.string_value(), asked.of(op.mode)
+        rule = own_rule(function)
+        if rule is not None and asked.order:
+            yield from ((name, asked.of_rule(rule)) for name in rule.functions)

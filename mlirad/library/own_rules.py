@@ -1,0 +1,124 @@
+"""Functions that bring a derivative rule of their own: what `mlirad.custom_vjp` and `mlirad.custom_jvp` make.
+
+Reads and writes: nothing. Leaves: objects that run the plain function outside of compiled code; the frontend asks them
+for their rules.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from mlirad import requests
+
+Function = Callable[..., Any]
+
+
+class OwnRule:
+    """A function with a rule. `rules`: the functions that the rule is made of, by the names that the methods give them;
+    empty before one of the methods has been called."""
+
+    decorator: ClassVar[str]
+    definer: ClassVar[str]
+
+    def __init__(self, function: Function, nondiff_argnums: Sequence[int] = ()):
+        if not callable(function):
+            raise TypeError(f"{self.decorator}: {type(function).__name__} is not callable")
+        if isinstance(nondiff_argnums, int):
+            nondiff_argnums = (nondiff_argnums,)
+        if not all(isinstance(each, int) and each >= 0 for each in nondiff_argnums):
+            raise ValueError(f"{self.decorator}: nondiff_argnums are numbers from 0 on, not {nondiff_argnums!r}")
+        self.function = requests.plain(function)
+        functools.update_wrapper(self, self.function)
+        self.__qualname__: str = getattr(self.function, "__qualname__", requests.name_of(self.function))
+        self.nondiff_argnums = tuple(sorted(set(nondiff_argnums)))
+        self.rules: tuple[Function | None, ...] = ()
+
+    @property
+    def __code__(self) -> Any:  # where it is defined, and what its parameters are called
+        return self.function.__code__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        if requests.found(self.__module__, self.__qualname__) is self:
+            return self.__qualname__
+        return _made, (type(self), self.function, self.nondiff_argnums, self.rules)
+
+    def __repr__(self) -> str:
+        return f"<{self.decorator} of {requests.name_of(self.function)}>"
+
+    @property
+    def described(self) -> tuple[Any, ...]:
+        """All that compiled code depends on."""
+        return type(self).__name__, self.function, self.nondiff_argnums, self.rules, getattr(self, "is_by_argument", 0)
+
+    def _required(self, rules: Sequence[Function]) -> None:
+        for each in rules:
+            if not callable(each):
+                raise TypeError(f"{self.definer}: a rule is a function, not {each!r}")
+
+
+class CustomVjp(OwnRule):
+    """A function whose derivative in reverse mode is given by two functions.
+
+        @mlirad.custom_vjp
+        def f(x, y): ...
+
+        f.defvjp(forward, backward)
+
+    forward(x, y) gives (f(x, y), residuals); backward(residuals, g), for a cotangent g of the result, a tuple with a
+    cotangent of each argument: of its structure, shapes and dtypes, or None for zeros. Forward mode uses that backward
+    is linear in g: it is differentiated with respect to g, and refused where it is not linear.
+
+    nondiff_argnums: positions of arguments that are not differentiated, functions too. forward takes them where they
+    are, backward first of all.
+    """
+
+    decorator, definer = "mlirad.custom_vjp", "defvjp"
+
+    def defvjp(self, fwd: Function, bwd: Function) -> None:
+        """Give the function its rule; see the class."""
+        self._required([fwd, bwd])
+        self.rules = (fwd, bwd)
+
+
+class CustomJvp(OwnRule):
+    """A function whose derivative in forward mode is given by a function.
+
+        @mlirad.custom_jvp
+        def f(x, y): ...
+
+        @f.defjvp
+        def f_jvp(primals, tangents): ...
+
+    It takes two tuples, and gives (f(*primals), the tangent of that), which is linear in the tangents. Of what has no
+    derivative the tangent is 0. Reverse mode transposes it, and refuses what is not linear.
+
+    nondiff_argnums: positions of arguments that are not differentiated, functions too. The rule takes them first.
+    """
+
+    decorator, definer = "mlirad.custom_jvp", "defjvp"
+    is_by_argument = False
+
+    def defjvp(self, jvp: Function) -> Function:
+        """Give the function its rule; see the class. It is the rule again, so that this is a decorator."""
+        self._required([jvp])
+        self.rules, self.is_by_argument = (jvp,), False
+        return jvp
+
+    def defjvps(self, *jvps: Function | None) -> None:
+        """Give the function a rule for each argument: `jvp(t, out, *primals)` is what the tangent t of that argument
+        adds to the tangent of the result `out`; None: nothing."""
+        if self.nondiff_argnums:
+            raise TypeError("defjvps: a function with nondiff_argnums has one rule for all arguments: use defjvp")
+        self._required([each for each in jvps if each is not None])
+        self.rules, self.is_by_argument = jvps, True
+
+
+def _made(kind: type[OwnRule], function: Function, nondiff: Sequence[int], rules: tuple[Function, ...]) -> OwnRule:
+    made = kind(function, nondiff)
+    made.rules = rules
+    return made
