@@ -217,7 +217,8 @@ class NdOp(TypedOp):
         return UNKNOWN
 
     def simplified(self, proofs: Proofs) -> Sequence[SSAValue] | None:
-        """The values in place of the results, if proofs about integers decide them; the op itself does nothing then.
+        """The values in place of the results, if proofs about integers or other ops decide them; the op itself does
+        nothing then.
 
         What it takes to compute them is emitted at the insertion point.
         """

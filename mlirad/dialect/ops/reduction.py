@@ -142,19 +142,26 @@ class ExtremeOp(ReductionOp):
     def accept(cls, type: Attribute) -> Attribute:
         return type
 
-    def _weights(self, out: Expr, x: Expr) -> Expr:
-        chosen = cast(x == broadcast_like(out, self.kept, x), x.element)
-        ties = sum_of(chosen, ints(self.axes))
-        return chosen / broadcast_like(ties, self.kept, x)
+    @staticmethod
+    @abstractmethod
+    def is_beyond(extreme: Expr, x: Expr) -> Expr:
+        """Whether the extreme is another element than x. Nothing is beyond nan."""
+
+    def _weight(self, out: Expr, x: Expr) -> Expr:
+        """The share of an element that is the extreme: nan if the extreme is."""
+        ties = sum_of(cast(x == broadcast_like(out, self.kept, x), x.element), ints(self.axes))
+        return where(ties == 0, np.nan, 1.0 / ties)
+
+    def _of_extremes(self, out: Expr, x: Expr, shares: Expr) -> Expr:
+        return where(self.is_beyond(broadcast_like(out, self.kept, x), x), 0.0, shares)
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
-        weights = self._weights(out, x)
-        whole = broadcast_like(g, self.kept, x)
-        return where(weights == 0, 0.0, annihilated(whole * weights, whole))
+        share = annihilated(g * self._weight(out, x), g)
+        return self._of_extremes(out, x, broadcast_like(share, self.kept, x))
 
     def jvp(self, dx: Expr, out: Expr, x: Expr) -> Expr:
-        weights = self._weights(out, x)
-        return sum_of(where(weights == 0, 0.0, dx * weights), ints(self.axes))
+        weight = broadcast_like(self._weight(out, x), self.kept, x)
+        return sum_of(self._of_extremes(out, x, dx * weight), ints(self.axes))
 
     @staticmethod
     def bounds(element: Attribute) -> tuple[int | float, int | float]:
@@ -174,6 +181,10 @@ class MaxOp(ExtremeOp):
 
     name = "nd.max"
 
+    @staticmethod
+    def is_beyond(extreme: Expr, x: Expr) -> Expr:
+        return extreme > x
+
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
         return self.pick((arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp), accumulator, element)
 
@@ -187,6 +198,10 @@ class MinOp(ExtremeOp):
     """The smallest element over axes."""
 
     name = "nd.min"
+
+    @staticmethod
+    def is_beyond(extreme: Expr, x: Expr) -> Expr:
+        return extreme < x
 
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
         return self.pick((arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp), accumulator, element)

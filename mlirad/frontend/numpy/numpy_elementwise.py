@@ -325,7 +325,9 @@ def _classify(ufunc: np.ufunc, test: Callable[[Expr], Expr], of_integers: bool) 
 def _scaled(ufunc: np.ufunc, factor: float) -> Callable[..., Traced]:
     def of_numbers(x: Traced | Number) -> Traced:
         (expr,), _ = in_loop(ufunc, x)
-        return result(expr * factor, x)
+        # In float32 of a float16, whose factor would have lost its last places.
+        wide = cast_expr(expr, nep50.computed_in(expr.element))
+        return result(cast_expr(wide * factor, expr.element), x)
 
     return of_numbers
 

@@ -146,7 +146,7 @@ def reduce(
     if start is None and len(lines) == 0:
         raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
     # The number itself is no result of these: the largest divisor that -4 and 0 have is 4.
-    has_start = initial is not None or where is not True or len(lines) == 0 or ufunc in (np.hypot, np.gcd, np.lcm)
+    has_start = initial is not None or where is not True or len(lines) == 0 or ufunc in (np.hypot, np.gcd)
     found = np.full(lines.shape[1:], start, x.dtype) if has_start else np.array(lines[0])[()]
     for k in range(0 if has_start else 1, len(lines)):
         combined = ufunc(found, lines[k])
@@ -165,13 +165,13 @@ def reduceat(ufunc: Any, array: Any, indices: Any, axis: Any = 0, dtype: Any = N
     place = normalize_axis_index(_only_axis(axis, x.ndim, "reduceat"), x.ndim)
     if dtype is None and (ufunc is np.add or ufunc is np.multiply):
         dtype = np.sum(np.zeros(0, x.dtype)).dtype
-    lines = np.moveaxis(x.astype(_dtype_of(ufunc, x, dtype)), place, 0)
-    count = len(starts)
+    count, length = len(starts), x.shape[place]
     for k in range(count):
-        if starts[k] < 0 or starts[k] >= len(lines):
-            raise IndexError(f"index {starts[k]} out-of-bounds in {ufunc.__name__}.reduceat [0, {len(lines)})")
-    if len(lines) == 0 and count > 0:
+        if starts[k] < 0 or starts[k] >= length:
+            raise IndexError(f"index {starts[k]} out-of-bounds in {ufunc.__name__}.reduceat [0, {length})")
+    if length == 0 and count > 0:
         raise IndexError(f"index 0 out-of-bounds in {ufunc.__name__}.reduceat [0, 0)")
+    lines = np.moveaxis(x.astype(_dtype_of(ufunc, x, dtype)), place, 0)
     made = np.empty((count, *lines.shape[1:]), lines.dtype)
     for k in range(count):
         made[k] = lines[starts[k]]

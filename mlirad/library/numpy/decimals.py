@@ -19,6 +19,11 @@ def round_(a: Any, decimals: int = 0) -> Any:
         return np.positive(x)
     if decimals == 0:
         return np.rint(x)
+    if x.dtype.kind == "b":
+        raise TypeError(
+            f"Cannot cast ufunc '{'multiply' if decimals > 0 else 'divide'}' output from dtype('float64') to "
+            "dtype('bool') with casting rule 'same_kind'"
+        )
     power = 10.0 ** abs(decimals)
     if decimals > 0:
         return np.rint(x * power) / power

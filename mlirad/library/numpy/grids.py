@@ -320,6 +320,7 @@ def _series(x: Any, coefficients: Any) -> Any:
 def i0(x: Any) -> Any:
     held = np.asarray(x)
     size = np.abs(held if held.dtype.kind == "f" else held.astype(np.float64))
-    near, far = np.minimum(size, 8.0), np.maximum(size, 8.0)
-    found = np.where(size <= 8.0, _series(near / 2.0 - 2.0, _NEAR), _series(32.0 / far - 2.0, _FAR) / np.sqrt(far))
+    is_near = size <= 8.0
+    near, far = np.where(is_near, size, 8.0), np.where(is_near, 8.0, size)
+    found = np.where(is_near, _series(near / 2.0 - 2.0, _NEAR), _series(32.0 / far - 2.0, _FAR) / np.sqrt(far))
     return np.asarray(np.exp(size) * found)

@@ -62,7 +62,13 @@ def nanmedian(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
         return np.nanmean(x, axis, keepdims=keepdims)
     if x.dtype.kind != "f":
         return median(x, axis, keepdims=keepdims)
-    found = _of_numbers(x, np.asarray(0.5), True, axis, "linear")
+    lines = _lines(x, axis)
+    ordered = np.reshape(np.sort(lines, 0), (len(lines), -1))
+    count = np.sum(~np.isnan(ordered), 0)
+    half = np.maximum(count - 1, 0) // 2
+    low, high = [np.take_along_axis(ordered, each[None], 0)[0] for each in (half, count // 2 * (count > 0))]
+    middle = np.where(count % 2 == 0, np.mean(np.stack([low, high]), 0), high)
+    found = np.reshape(np.where(count == 0, np.asarray(np.nan, x.dtype), middle), lines.shape[1:])[()]
     return _kept(found, x, axis, ()) if keepdims else found
 
 
@@ -96,6 +102,8 @@ def nanpercentile(
 
 def _shares(q: Any, message: str) -> Any:
     shares = np.asarray(q)
+    if shares.size == 0 and shares.ndim != 1:
+        raise ValueError("zero-size array to reduction operation minimum which has no identity")
     if not np.all((shares >= 0) & (shares <= 1)):
         raise ValueError(message)
     if shares.ndim > 2:

@@ -45,7 +45,7 @@ def extract(condition: Any, arr: Any) -> Any:
 @spells("numpy.choose", method="choose")
 def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
     places = np.asarray(a)
-    if places.dtype.kind not in "biu":
+    if not np.can_cast(places.dtype, np.int64):
         raise TypeError(
             f"Cannot cast array data from dtype('{places.dtype}') to dtype('int64') according to the rule 'safe'"
         )

@@ -265,6 +265,9 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
         columns = [np.asarray(each) for each in sample]
         if columns and columns[0].ndim == 0:
             columns = [np.stack(columns)]
+        elif columns:
+            dtype = np.result_type(*columns)
+            columns = [each.astype(dtype) for each in columns]
     return _counted_in_cells(columns, bins, range, density, weights)
 
 
@@ -351,6 +354,6 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     found = slope * (at - start) + low
     found = np.where(np.isnan(found), slope * (at - end) + high, found)
     found = np.where(np.isnan(found) & (low == high), low, found)
-    found = np.where(at == start, low, np.where(at == end, high, found))
+    found = np.where(at == end, high, np.where(at == start, low, found))  # the end is the last of all
     found = np.where(at > known[-1], above, np.where(at < known[0], below, found))
     return np.where(np.isnan(at), at, found)[()]

@@ -38,7 +38,8 @@ def logit(x: Any, /) -> Any:
 @spells("scipy.special.logsumexp")
 def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -> Any:
     """The largest exponent m, and the log of the sum of b e^(a - m)."""
-    x = floats(a)
+    x = np.asarray(a)
+    x = x if x.dtype.kind == "f" else x.astype(np.float64)
     largest = np.max(x, axis=axis, keepdims=True)
     largest = np.where(np.isfinite(largest), largest, 0.0)
     powers = np.exp(x - largest) if b is None else b * np.exp(x - largest)
@@ -48,16 +49,16 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False) -
 
 @spells("scipy.special.softmax")
 def softmax(x: Any, axis: Any = None) -> Any:
-    x = floats(x)
+    x = np.asarray(x)
     powers = np.exp(x - np.max(x, axis=axis, keepdims=True))
     return powers / np.sum(powers, axis=axis, keepdims=True)
 
 
 @spells("scipy.special.log_softmax")
 def log_softmax(x: Any, axis: Any = None) -> Any:
-    x = floats(x)
+    x = np.asarray(x)
     largest = np.max(x, axis=axis, keepdims=True)
-    moved = x - np.where(np.isfinite(largest), largest, 0.0)
+    moved = x - np.where(np.isfinite(largest), largest, np.zeros_like(largest))
     return moved - np.log(np.sum(np.exp(moved), axis=axis, keepdims=True))
 
 
@@ -148,4 +149,4 @@ def cbrt(x: Any, /) -> Any:
 
 @spells("scipy.special.softplus")
 def softplus(x: Any) -> Any:
-    return np.logaddexp(0.0, floats(x))
+    return np.logaddexp(0, x)

@@ -14,12 +14,14 @@ _ROOT_HALF = math.sqrt(0.5)
 
 
 def floats(*values: Any, narrow: bool = False) -> Any:
-    """The arguments in the dtype that SciPy computes in: float32 if all are, else float64. Python's numbers follow.
+    """The arguments in the dtype that SciPy computes in: float32 if all are, else float64.
 
-    narrow: float32 also if float32 holds them all, which is what functions do whose loop of float32 is the first.
+    narrow: float32 also if float32 holds them all, and beside Python's numbers. So it is of functions whose loop of
+    float32 is the first.
     """
     dtypes = [np.asarray(value).dtype for value in values if not _is_weak(value)]
-    is_narrow = len(dtypes) > 0 and all(each == np.float32 or (narrow and _is_small(each)) for each in dtypes)
+    is_narrow = len(dtypes) > 0 and (narrow or len(dtypes) == len(values))
+    is_narrow = is_narrow and all(each == np.float32 or (narrow and _is_small(each)) for each in dtypes)
     found = [np.asarray(value, dtype=np.float32 if is_narrow else np.float64) for value in values]
     return found[0] if len(values) == 1 else found
 
@@ -116,38 +118,73 @@ def psi(z: Any, /) -> Any:
 
 @spells("scipy.special.polygamma")
 def polygamma(n: int, x: Any) -> Any:
-    return primitives.polygamma(n, wide(floats(x)))
+    return np.asarray(primitives.polygamma(n, wide(floats(x))))
 
 
 @spells("scipy.special.beta")
 def beta(a: Any, b: Any, /) -> Any:
     """gamma(a) gamma(b) / gamma(a + b); where they might overflow, e to the power of its logarithm."""
     x, y = floats(a, b)
-    a, b = wide(x), wide(y)
+    a, b, factor = _off_poles(wide(x), wide(y))
     is_large = np.maximum(a, b) > 50.0
-    near = [np.where(is_large, 1.0, each) for each in (a, b)]
-    ratio = primitives.gamma(near[0]) * (primitives.gamma(near[1]) / primitives.gamma(near[0] + near[1]))
+    first, second = np.where(is_large, 1.0, a), np.where(is_large, 1.0, b)
+    total = first + second
+    is_zero = _is_pole(total)
+    ratio = primitives.gamma(first) * (primitives.gamma(second) / primitives.gamma(np.where(is_zero, 1.0, total)))
+    ratio = np.where(is_zero, 0.0, ratio)
     far = np.exp(log_beta(*[np.where(is_large, each, 60.0) for each in (a, b)]))
-    return np.where((a == 0.0) | (b == 0.0), np.inf, np.where(is_large, far, ratio)).astype(x.dtype)[()]
+    return (np.where(is_large, far, ratio) * factor).astype(x.dtype)[()]
+
+
+def _is_pole(x: Any) -> Any:
+    """Whether gamma has a pole: 0, -1, ..."""
+    return (x <= 0.0) & (x == np.floor(x))
+
+
+def _off_poles(a: Any, b: Any) -> Any:
+    """Arguments and a factor that give beta also at the poles of gamma, and of infinity. For positive integers n up to
+    -a, beta(a, n) is that of 1 - a - n and n, with the sign of (-1)**n. At other poles it is infinite, and so it is in
+    SciPy at integers beyond 32 bits."""
+    is_first, is_second = _is_pole(a), _is_pole(b)
+    pole, other = np.where(is_first, a, b), np.where(is_first, b, a)
+    is_pole = is_first | is_second
+    rest = 1.0 - pole - other
+    is_whole = is_pole & (other == np.floor(other)) & (np.abs(other) < 2.0**31) & (pole > -(2.0**31)) & (rest > 0.0)
+    is_finite = is_whole & (other > 0.0)
+    sign = np.where(is_whole & (other % 2.0 != 0.0), -1.0, 1.0)
+    is_endless = (((a == np.inf) & (b < np.inf)) | ((b == np.inf) & (a < np.inf))) & ~is_pole
+    of_endless = np.where((a > 0.0) & (b > 0.0), 0.0, np.inf)
+    factor = np.where(is_pole & ~is_finite, np.inf, np.where(is_endless, of_endless, 1.0)) * sign
+    is_one = is_pole | is_endless
+    first = np.where(is_finite, rest, np.where(is_one, 1.0, a))
+    return first, np.where(is_finite, other, np.where(is_one, 1.0, b)), factor
 
 
 @spells("scipy.special.betaln")
 def betaln(a: Any, b: Any, /) -> Any:
     x, y = floats(a, b)
-    is_zero = (x == 0.0) | (y == 0.0)
-    found = log_beta(*[np.where(is_zero, 1.0, wide(each)) for each in (x, y)])
-    return np.where(is_zero, np.inf, found).astype(x.dtype)[()]
+    a, b, factor = _off_poles(wide(x), wide(y))
+    found = np.where(factor == 0.0, -np.inf, log_beta(a, b))
+    return np.where(np.isinf(factor), np.inf, found).astype(x.dtype)[()]
 
 
 def log_beta(x: Any, y: Any) -> Any:
     """Where the larger argument is large, what cancels in log(gamma(b) / gamma(a + b)) is left out."""
-    a, b = np.minimum(x, y), np.maximum(x, y)
+    is_less = x < y  # not np.minimum and np.maximum, which halve the derivatives where x and y are equal
+    a, b = np.where(is_less, x, y), np.where(is_less, y, x)
     is_large = (b > 20.0) & (a > 0.0)
     near, below, above = np.where(is_large, 1.0, b), np.where(is_large, a, 1.0), np.where(is_large, b, 30.0)
     plain = primitives.lgamma(a) + (primitives.lgamma(near) - primitives.lgamma(a + near))
     total = below + above
     ratio = below - (above - 0.5) * np.log1p(below / above) - below * np.log(total)
-    return np.where(is_large, primitives.lgamma(below) + (ratio + (stirling_rest(above) - stirling_rest(total))), plain)
+    rest = stirling_rest(above) - stirling_rest(total)
+    found = np.where(is_large, primitives.lgamma(below) + (ratio + rest), plain)
+    # Beside a large b, a negative a is lost in a + b.
+    is_far = (a < 0.0) & (b > 1e6) & (b > -1e6 * a)
+    small, far = np.where(is_far, a, -0.5), np.where(is_far, b, 1e7)
+    product = small * (1.0 - small)
+    series = product / (2.0 * far) * (1.0 + (1.0 - 2.0 * small) / (6.0 * far) - product / (6.0 * far * far))
+    return np.where(is_far, primitives.lgamma(small) - small * np.log(far) + series, found)
 
 
 def stirling_rest(x: Any) -> Any:

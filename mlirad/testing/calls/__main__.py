@@ -9,6 +9,7 @@ import argparse
 from pathlib import Path
 
 from mlirad.testing.calls.campaign_of_calls import judged, run
+from mlirad.testing.calls.campaign_page import page
 
 
 def main() -> int:
@@ -25,7 +26,7 @@ def main() -> int:
     summary = run(range(options.first, options.first + options.count), options.log)
     print(summary.text())
     if options.page is not None:
-        options.page.write_text(summary.page())
+        options.page.write_text(page(summary))
     return bool(summary.wrong)
 
 

@@ -81,36 +81,6 @@ class Summary:
         lines += [f"{count:8} refused: {why}" for why, count in self.refused.most_common(20)]
         return "\n".join([*lines, *(f"WRONG {each}" for each in self.wrong)])
 
-    def page(self) -> str:
-        """What is checked in: docs/verification/random-calls.md."""
-        lines = [_PAGE.format(seeds=self.seeds, calls=self.calls(), drawn=self.drawn)]
-        lines += ["| what | verdict | number |", "|---|---|---|"]
-        parted = [(*what.rsplit(" ", 1), count) for what, count in sorted(self.counts.items())]
-        lines += [f"| {what} | {verdict} | {count:,} |" for what, verdict, count in parted]
-        lines += ["", "The most frequent refusals:", "", "| number | reason |", "|---|---|"]
-        lines += [f"| {count:,} | {_cell(why)} |" for why, count in self.refused.most_common(25)]
-        lines += ["", "Drawn, and not judged:", "", "| number | reason |", "|---|---|"]
-        lines += [f"| {count:,} | {_cell(why)} |" for why, count in self.left_out.most_common()]
-        lines += ["", f"Wrong: {len(self.wrong) or 'none'}.", *(f"* {_cell(each)}" for each in self.wrong)]
-        return "\n".join(lines) + "\n"
-
-
-_PAGE = """# Random calls: what has been run
-
-`make fuzz` writes this page (`python -m mlirad.testing.calls`). {seeds:,} seeds, {calls:,} calls: {drawn:,} different
-ones of functions that [the table](../coverage.md) says are compiled, drawn with arguments, keywords, axes, shapes,
-dtypes (float16 to float64, integers, bools) and layouts (strided, reversed, transposed, Fortran order, read-only,
-unaligned), twenty to a kernel, which runs on eight sets of numbers (nan, infinities and ties among them). Class, dtype,
-shape and numbers of the value are compared with NumPy's, and the class of an exception; of a third of the calls also
-derivatives, with differences of NumPy's values and forward with reverse mode, of the call bare, in a loop or a branch.
-*Undecided*: differences of two step sizes do not agree, or are not finite. What was wrong and is mended is a case of
-`tests/unit/testing/test_coverage.py`.
-"""
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
 
 def judged(seed: int, derivatives: bool = True) -> Summary:
     """The verdicts on the calls of one seed."""

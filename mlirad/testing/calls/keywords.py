@@ -40,7 +40,7 @@ KEYWORDS = {
     "axes": ("[(0, 1), (0, 1), (0, 1)]",),
     "b": ("v[:3]", "v", "x"),
     "side": ("'right'",),
-    "sorter": ("np.argsort(v)",),
+    "sorter": ("np.argsort(np.sort(v))",),
     "minlength": ("9",),
     "density": ("True",),
     "range": ("(0.0, 1.0)",),

@@ -78,19 +78,19 @@ class Pack:
         yield f"def loss_{number}({names}{', ' if names else ''}trips, gate):"
         wrap = self.wraps[number]
         if wrap == "loop":
-            yield "    s = 0.0"
+            yield "    loss = 0.0"
             yield "    for k in range(trips):"
             yield f"        r = call_{number}({names})"
-            yield f"        s = s + ({terms})"
+            yield f"        loss = loss + ({terms})"
             yield from (f"        {name} = 0.875 * {name}" for name in floats)
-            yield "    return s"
+            yield "    return loss"
         elif wrap == "branch":
             yield "    if gate > 0.5:"
             yield f"        r = call_{number}({names})"
-            yield f"        s = {terms}"
+            yield f"        loss = {terms}"
             yield "    else:"
-            yield f"        s = 2.0 * ({' + '.join(f'np.sum({name})' for name in floats)})"
-            yield "    return s"
+            yield f"        loss = 2.0 * ({' + '.join(f'np.sum({name})' for name in floats)})"
+            yield "    return loss"
         else:
             yield f"    r = call_{number}({names})"
             yield f"    return {terms}"

@@ -28,7 +28,7 @@ np.digitize(x, [0.3, 0.6]) | np.dstack((x, y)) | np.einsum('ij,kj->ik', x, y) | 
 np.extract(m, x) | np.eye(n + 1) | np.fill_diagonal(q := s * 2, 0.5), q | np.fromfunction(lambda i, j: i + j, (3, 3))
 np.fromiter((k * 2 for k in v), float) | np.full((2, 3), a) | np.full_like(x, a) | np.geomspace(a, 2.0, 5)
 np.hamming(n + 3) | np.hanning(n + 3) | np.histogram(v, 3) | np.histogram2d(v, w, 3) | np.hstack((x, y))
-np.histogramdd((v, w), 3) | np.identity(n + 1) | np.indices((2, n)) | np.insert(v, 1, a) | np.interp(x, v.cumsum(), w)
+np.histogramdd((v, w), 3) | np.identity(n + 1) | np.indices((2, n)) | np.insert(v, 1, a) | np.interp(x, np.sort(v), w)
 np.isin(x, y) | np.issubdtype(x.dtype, np.floating) | np.isdtype(x.dtype, 'real floating') | np.ix_(i, i)
 np.kaiser(n + 3, 2.0) | np.lexsort((v, w)) | np.linspace(a, 2.0, 5) | np.logspace(a, 1.0, 5)
 np.mask_indices(3, np.triu) | np.meshgrid(v, w) | np.moveaxis(t, 0, -1) | np.ones((2, n)) | np.pad(v, 2)
@@ -36,7 +36,7 @@ np.packbits(m) | np.percentile(x, 30) | np.piecewise(x, [x < 0.4, x >= 0.4], [0.
 np.place(q := x * 2, m, [1, 2]), q | np.polyfit(v, w, 2) | np.polyval(v, x) | np.promote_types(x.dtype, np.int8)
 np.put(q := x * 2, i, [1, 2]), q | np.put_along_axis(q := x * 2, j % 3, 1, 0), q | np.putmask(q := x * 2, m, y), q
 np.quantile(x, 0.3) | np.ravel_multi_index((i, i), (3, 3)) | np.repeat(x, 2) | np.reshape(x, (4, 3))
-np.resize(x, (5, 3)) | np.roll(x, 1) | np.rot90(x) | np.searchsorted(v.cumsum(), x) | np.select([m, x < 0.5], [x, y])
+np.resize(x, (5, 3)) | np.roll(x, 1) | np.rot90(x) | np.searchsorted(np.sort(v), x) | np.select([m, x < 0.5], [x, y])
 np.stack((x, y)) | np.swapaxes(x, 0, 1) | np.take(x, i) | np.take_along_axis(x, j % 3, 0) | np.tensordot(x, y, 2)
 np.tile(x, 2) | np.transpose(x) | np.tri(n + 1) | np.tril_indices(n + 1) | np.triu_indices(n + 1) | np.trim_zeros(v)
 np.unravel_index(i, (3, 3)) | np.vstack((x, y)) | np.where(m, x, y) | np.zeros((2, n)) | np.unstack(x) | np.vander(v)
@@ -66,7 +66,7 @@ np.broadcast(x, y[0]).shape | np.finfo(x.dtype).eps | np.iinfo(np.int8).max | [k
 v[v.argpartition(2)[2]] | x.astype(np.float32) | x.byteswap() | (j % 2).choose((x, y)) | x.clip(0.3, 0.6)
 x.compress(m[0], 1) | x.dot(v[:4]) | (q := x * 2).fill(0.5), q | x.item(2) | (q := x * 2).partition(2), q[..., 2]
 (q := x * 2).put(i, [1, 2]), q | x.repeat(2) | x.reshape(4, 3) | (q := x * 2).resize((4, 3)), q
-v.cumsum().searchsorted(x) | (q := x * 2).sort(), q | x.swapaxes(0, 1) | x.take(i) | s.trace() | s.diagonal()
+np.sort(v).searchsorted(x) | (q := x * 2).sort(), q | x.swapaxes(0, 1) | x.take(i) | s.trace() | s.diagonal()
 x.view(np.int64) | x[:1].squeeze() | (x > 0.5).nonzero() | [e for e in x.flat] | x.all() | x.any() | x.mean(0)
 x.sum(0) | x.T | x.device | math.acosh(a + 1) | math.comb(n + 3, n) | math.dist((a, b), (b, c)) | math.fma(a, b, c)
 special.ellip_harm(1, 2, n, 1, a) | math.fsum([a, b, c]) | math.gcd(6, n) | math.hypot(a, b) | math.isclose(a, b)
@@ -181,7 +181,7 @@ _NAMED = {
     "(q := x * 2).put": "x.put",
     "(q := x * 2).resize": "x.resize",
     "(q := x * 2).sort": "x.sort",
-    "v.cumsum().searchsorted": "x.searchsorted",
+    "np.sort(v).searchsorted": "x.searchsorted",
     "s.trace": "x.trace",
     "s.diagonal": "x.diagonal",
     "x[:1].squeeze": "x.squeeze",

@@ -555,6 +555,13 @@ def test_ufuncs_reduce_by_all_elements_in_turn() -> None:
     assert mlirad.jit(lambda x: np.power.reduce(x))(x) == (3.0**2.0) ** 4.0
 
 
+@row("`np.dot(a, x)`")
+def test_a_product_with_the_number_0_is_that_of_its_elements() -> None:
+    a, x = np.array(0.0), np.array([[np.inf, 1.0]])
+    assert not np.any(np.isnan(np.dot(a, x)))
+    np.testing.assert_array_equal(mlirad.jit(lambda a, x: np.dot(a, x))(a, x), [[np.nan, 0.0]])
+
+
 @row("`np.sum(a, out=o)`")
 def test_a_number_gives_its_out() -> None:
     out = np.empty(())

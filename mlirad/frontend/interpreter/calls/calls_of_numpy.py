@@ -46,7 +46,7 @@ def call_numpy(context: Context, function: Any, args: Sequence[Value], kwargs: d
         return None
     args, kwargs = with_out_named(function, args, kwargs)
     out = kwargs.pop("out", Static(None))
-    where = kwargs.pop("where", _TRUE) if isinstance(function, np.ufunc) else _TRUE
+    where = kwargs.pop("where", _TRUE) if _takes_where(function) else _TRUE
     operands = [storage.operand(context, arg) for arg in args]
     named = {name: storage.operand(context, value) for name, value in kwargs.items()}
     made = indices.computed(context, lambda: numpy_calls.call(function, tuple(operands), named))
@@ -55,6 +55,11 @@ def call_numpy(context: Context, function: Any, args: Sequence[Value], kwargs: d
     if where != _TRUE:
         made = _where_else_zero(context, made, storage.operand(context, where))
     return indices.laid_out(context, made, function, args, kwargs)
+
+
+def _takes_where(function: Any) -> bool:
+    """Ufuncs of elements do; those of lines, as np.matmul is one, do not."""
+    return isinstance(function, np.ufunc) and function.signature is None
 
 
 def _where_else_zero(context: Context, made: Value, mask: Any) -> Value:
