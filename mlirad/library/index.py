@@ -238,7 +238,7 @@ FUNCTIONS: dict[str, str] = {
 
 METHODS: dict[str, str] = {
     "numpy.ndarray.argpartition": "numpy.sorting:argpartition",
-    "numpy.ndarray.choose": "numpy.selections:choose",
+    "numpy.ndarray.choose": "numpy.selections:choose_of_array",
     "numpy.ndarray.compress": "numpy.selections:compress_array",
     "numpy.ndarray.cumprod": "numpy.accumulations:cumprod",
     "numpy.ndarray.cumsum": "numpy.accumulations:cumsum",

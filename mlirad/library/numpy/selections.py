@@ -42,7 +42,12 @@ def extract(condition: Any, arr: Any) -> Any:
     return np.ravel(arr)[np.nonzero(np.ravel(condition))[0]]
 
 
-@spells("numpy.choose", method="choose")
+@spells(method="choose")
+def choose_of_array(a: Any, choices: Any, /, mode: str = "raise") -> Any:
+    return choose(a, choices, mode)
+
+
+@spells("numpy.choose")
 def choose(a: Any, choices: Any, mode: str = "raise") -> Any:
     places = np.asarray(a)
     if not np.can_cast(places.dtype, np.int64):

@@ -142,6 +142,7 @@ FOUND = [
     Call("np.split(x, 5, axis=-1)", {"x": 0.25}),
     Call("np.less.reduceat(x, [0, 2], dtype=np.float32)", {"x": X > 0.3}),
     Call("x.choose([x, x])", {"x": np.ones(2, np.uint64)}),
+    Call("x.choose(choices=[x, x])", {"x": np.ones(2, int)}),
     Call("np.round(x, 1)", {"x": X > 0.3}),
     Call("np.nanpercentile(x, x)", {"x": np.zeros((0, 4))}),
     Call("np.nanmedian(x, 1)", {"x": np.array([[np.inf, np.nan, 1.0], [np.inf, 0.5, 1.0]], np.float32)}),
