@@ -20,8 +20,9 @@ class Options:
     static_argnums, static_argnames: arguments that the code is specialised on by value. target: who takes over after
     the stage `optimized`. boundscheck: whether indices out of range raise IndexError (without it they are the user's
     responsibility). cache: whether its code is looked for and kept on disk. parallel: whether work on large arrays is
-    shared by threads. donate_argnums: positional arguments whose arrays may be overwritten by results. of_target: the
-    options that the target declares, by name, in order; its class is not loaded before one is given.
+    shared by threads. checkpoint: how many bytes a reverse sweep may keep of its forward sweep. donate_argnums:
+    positional arguments whose arrays may be overwritten by results. of_target: the options that the target declares, by
+    name, in order; its class is not loaded before one is given.
     """
 
     static_argnums: tuple[int, ...] = ()
@@ -30,6 +31,7 @@ class Options:
     boundscheck: bool = True
     cache: bool = True
     parallel: bool = False
+    checkpoint: int | None = None
     donate_argnums: tuple[int, ...] = ()
     of_target: tuple[tuple[str, StaticLeaf], ...] = ()
 

@@ -99,9 +99,15 @@ def activity(
     return Activity(frozenset(_reached(inputs, after) & _reached(outputs, before)), calls)
 
 
-def dependent(functions: Mapping[str, func.FuncOp]) -> Dependence:
-    """Which results of each function depend on which arguments; the functions may call one another: a fix-point."""
-    found: Dependence = {name: frozenset(_by_rule(function)) for name, function in functions.items()}
+def dependent(functions: Mapping[str, func.FuncOp], others: Dependence | None = None) -> Dependence:
+    """Which results of each function depend on which arguments; the functions may call one another: a fix-point.
+
+    others: of other functions that they call.
+    """
+    found: Dependence = {
+        **(others or {}),
+        **{name: frozenset(_by_rule(function)) for name, function in functions.items()},
+    }
     while True:
         before = dict(found)
         for name, function in functions.items():

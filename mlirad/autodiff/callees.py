@@ -175,6 +175,12 @@ class Callees:
                 pending.append((self.functions[name], self.active_in(self.functions[name], ins, outs)))
         return {name: Part(name, tuple(sorted(ins)), tuple(sorted(outs))) for name, (ins, outs) in wanted.items()}
 
+    def add(self, function: func.FuncOp) -> None:
+        """Note a function of the module that was made since, and is called."""
+        name = function.sym_name.data
+        self.functions[name] = function
+        self.dependence[name] = dependent({name: function}, self.dependence)[name]
+
     def active_in(self, function: func.FuncOp, wrt: Iterable[int], outs: Iterable[int]) -> Activity:
         args, returned = function.body.block.args, terminator(function.body.block).operands
         return activity(function, [args[i] for i in wrt], [returned[o] for o in outs], self.dependence)

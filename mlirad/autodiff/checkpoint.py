@@ -4,17 +4,18 @@ Reads: a loop with the attribute `ad.checkpoint`. Writes: its reverse, which cal
 the loop (`ad.vjp` of it for those that are undone next). Leaves: the forward sweep as it is. Only the loop's initial
 values are stored.
 
-"sqrt": a state every k = ceil(sqrt(n)) trips, then k trips at a time with a tape of their own.
-"binomial", or a number of slots: one trip at a time, each from the nearest stored state. The states are placed as in
-Griewank and Walther, "Algorithm 799: Revolve" (2000), which runs the fewest trips that s slots allow: s slots
-and r runs of each trip are enough for C(s + r, s) trips. "binomial" takes about log2(n) slots.
+The trips are undone in legs, from the last to the first, each from the nearest stored state, with a tape of its own.
+The states are placed as in Griewank and Walther, "Algorithm 799: Revolve" (2000), which runs the fewest legs that s
+slots allow: s slots and r runs of each leg are enough for C(s + r, s) legs.
+"sqrt": legs of ceil(sqrt(n)) trips, and a slot for each. A number of slots, or "binomial" (about log2(n) slots): legs
+of one trip. What a budget asks for is said in numbers, by `Legs`.
 The trip count of a while is known when the reverse sweep begins. The schedule is computed at run time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeGuard
 
@@ -24,6 +25,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringA
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
+from mlirad.analysis.constants import constant_int
 from mlirad.analysis.loops import Loop, LoopOp, block_of, terminator, yields
 from mlirad.autodiff.cotangents import Reverse
 from mlirad.autodiff.naming import Mirror
@@ -35,7 +37,7 @@ from mlirad.dialect.core.expr import Expr, apply, building, constant, emit, inse
 from mlirad.dialect.core.op import NdOp, PureOp
 from mlirad.dialect.ops.indexing import ExtractOp, InsertOp, extract_slice, insert_slice
 from mlirad.dialect.ops.movement import reshape
-from mlirad.dialect.ops.request import CHECKPOINT, RECOVERED, VjpOp
+from mlirad.dialect.ops.request import BUDGET, CHECKPOINT, RECOVERED, UNBOUNDED, VjpOp
 from mlirad.dialect.ops.tape import new_tape
 from mlirad.errors import DifferentiationError
 
@@ -59,18 +61,46 @@ def reverse_checkpointed(
                 "checkpoint a loop around it, or carry an array whose shape is known",
             )
     require_repeatable(op, set(), "the derivative of a checkpointed loop runs the trips of the loop again")
-    trips = _Trips.of(op, wrt, captured, lambda value: adjoint.name(value, at))
+    trips = Trips.of(op, wrt, captured).named(lambda value: adjoint.name(value, at))
     how = op.attributes[CHECKPOINT]
     start = [adjoint.name(carry.init, at) for carry in Loop(op).carries]
-    if isinstance(how, StringAttr) and how.data == "sqrt":
-        ends = _by_sqrt(trips, count, start, gs)
+    if isinstance(how, DictionaryAttr):
+        legs = Legs.read(how)
+        slots, leg, budget = constant(legs.slots, types.I64), legs.trips_of_a_leg(count), legs.budget
+    elif isinstance(how, StringAttr) and how.data == "sqrt":
+        slots, leg, budget = None, _root(count), None
     else:
         slots = constant(how.value.data, types.I64) if isinstance(how, IntegerAttr) else _bits(count)
-        ends = _by_slots(trips, count, slots, start, gs)
+        leg, budget = constant(1, types.I64), None
+    ends = _by_legs(trips, count, slots, leg, start, gs, budget)
     reverse = ends[0].value.owner
     assert isinstance(reverse, scf.ForOp), "a schedule ends with the loop that undoes the trips"
     reverse.attributes[RECOVERED] = DictionaryAttr({"checkpointed": how})
     return ends
+
+
+@dataclass(frozen=True)
+class Legs:
+    """How a loop is checkpointed, in numbers. leg: how many trips have a tape together. all: up to so many trips make
+    one leg. budget: for the bytes that the reverse of a single trip keeps, where a leg is one trip."""
+
+    slots: int
+    leg: int = 1
+    all: int = 1
+    budget: int | None = None
+
+    @property
+    def attribute(self) -> DictionaryAttr:
+        numbers = {name: getattr(self, name) for name in ("slots", "leg", "all", "budget")}
+        return DictionaryAttr({name: IntegerAttr(n, 64) for name, n in numbers.items() if n is not None})
+
+    @classmethod
+    def read(cls, attribute: DictionaryAttr) -> Legs:
+        return cls(**{name: n.value.data for name, n in attribute.data.items() if isinstance(n, IntegerAttr)})
+
+    def trips_of_a_leg(self, count: Expr) -> Expr:
+        leg = constant(self.leg, types.I64)
+        return leg if self.all == 1 else where(count <= self.all, apply(np.maximum, count, constant(1, types.I64)), leg)
 
 
 def require_repeatable(op: Operation, seen: set[Operation], why: str, is_own: bool = True) -> None:
@@ -104,25 +134,28 @@ def drop_unrepeatable(block: Block) -> None:
 
 
 @dataclass(frozen=True)
-class _Trips:
+class Trips:
     """Some trips of a loop as private functions of (first trip, [how many,] carries, captured, others), that give the
-    carries and the captured values. given: the captured and the other values, where the reverse sweep has them."""
+    carries and the captured values. outside: the captured and the other values. wrt: what is differentiated among the
+    carries and captured. given: the values from outside, where the reverse sweep has them."""
 
     run: func.FuncOp
     step: func.FuncOp
     wrt: tuple[int, ...]
-    given: tuple[Expr, ...]
+    outside: tuple[SSAValue, ...]
     carries: int
+    given: tuple[Expr, ...] = ()
 
     @classmethod
-    def of(
-        cls, op: LoopOp, wrt: Sequence[int], captured: Sequence[SSAValue], name: Callable[[SSAValue], Expr]
-    ) -> _Trips:
+    def of(cls, op: LoopOp, wrt: Sequence[int], captured: Sequence[SSAValue]) -> Trips:
         carries = len(Loop(op).carries)
         outside = [*captured, *(value for value in _from_outside(op) if value not in captured)]
         live = (*wrt, *(carries + number for number in range(len(captured))))
         run, step = (_function(op, outside, len(captured), is_one) for is_one in (False, True))
-        return cls(run, step, live, tuple(name(value) for value in outside), carries)
+        return cls(run, step, live, tuple(outside), carries)
+
+    def named(self, name: Callable[[SSAValue], Expr]) -> Trips:
+        return replace(self, given=tuple(map(name, self.outside)))
 
     def forward(self, first: Expr, count: Expr, state: State) -> State:
         """The state after `count` trips from trip `first` on."""
@@ -130,13 +163,19 @@ class _Trips:
         call = insert(func.CallOp(self.run.sym_name.data, operands, self.run.function_type.outputs.data))
         return [Expr(result) for result in call.results[: self.carries]]
 
-    def reverse(self, function: func.FuncOp, where: State, state: State, gs: State) -> State:
-        """The cotangents before some trips, given those after."""
-        shift = len(where)
+    def reverse(self, where: State, state: State, gs: State, budget: int | None) -> State:
+        """The cotangents before some trips, given those after. where: the first trip, and how many if not one."""
+        function = self.step if len(where) == 1 else self.run
         operands = [x.value for x in (*where, *state, *self.given)]
-        wrt = [shift + number for number in self.wrt]
+        wrt = self.arguments(function)
         request = insert(VjpOp.of(function, operands, [g.value for g in gs], wrt, self.wrt))
+        request.attributes[BUDGET] = IntegerAttr(UNBOUNDED if budget is None else budget, 64)
         return [Expr(result) for result in request.results[len(request.results) - len(wrt) :]]
+
+    def arguments(self, function: func.FuncOp) -> list[int]:
+        """The arguments of a function of trips that are differentiated."""
+        shift = 1 if function is self.step else 2
+        return [shift + number for number in self.wrt]
 
 
 def _from_outside(op: LoopOp) -> list[SSAValue]:
@@ -244,28 +283,10 @@ def _width(type: Attribute) -> int:
 # --- schedules --------------------------------------------------------------------------------------------------
 
 
-def _by_sqrt(trips: _Trips, n: Expr, start: State, gs: State) -> State:
-    one = constant(1, types.I64)
-    (k,) = while_loop([one], lambda k: k * k < n, lambda k: k + 1)
-    parts = apply(np.floor_divide, n + (k - 1), k)
-    kept = _Kept(tuple(x.type for x in start))
-    tapes = len(start)
-
-    def advance(part: Expr, *now: Expr) -> State:
-        room, state = now[:tapes], list(now[tapes:])
-        room = kept.save(room, part, state)
-        count = where(part + 1 < parts, k, 0)  # the last state is not needed
-        return [*room, *trips.forward(part * k, count, state)]
-
-    room = for_loop(parts, [*kept.room(parts), *start], advance)[:tapes]
-
-    def undo(number: Expr, *gs: Expr) -> State:
-        part = (parts - 1) - number
-        first = part * k
-        count = apply(np.minimum, k, n - first)
-        return trips.reverse(trips.run, [first, count], kept.load(room, part), list(gs))
-
-    return list(for_loop(parts, gs, undo))
+def _root(n: Expr) -> Expr:
+    """The square root of a number, rounded up."""
+    (k,) = while_loop([constant(1, types.I64)], lambda k: k * k < n, lambda k: k + 1)
+    return k
 
 
 def _bits(n: Expr) -> Expr:
@@ -274,32 +295,49 @@ def _bits(n: Expr) -> Expr:
     return while_loop([one, one], lambda s, power: power < n, lambda s, power: (s + 1, power * 2))[0]
 
 
-def _by_slots(trips: _Trips, n: Expr, slots: Expr, start: State, gs: State) -> State:
+def _by_legs(
+    trips: Trips, n: Expr, slots: Expr | None, leg: Expr, start: State, gs: State, budget: int | None
+) -> State:
+    """slots: how many states are kept at most; None: one for each leg, and the slots are the legs' numbers."""
     kept, zero = _Kept(tuple(x.type for x in start)), constant(0, types.I64)
-    tapes = len(start)
-    at = new_tape(types.tensor([-1], types.I64), 1, slots)
-    at, room = emit(InsertOp, zero, at, zero), kept.save(kept.room(slots), zero, start)
+    is_trip = constant_int(leg.value) == 1
+    legs = n if is_trip else apply(np.floor_divide, n + (leg - 1), leg)
+    at: State = []
+    some = apply(np.maximum, legs, constant(1, types.I64))  # the first state is kept in any case
+    if slots is None:
+        slots = some
+    else:
+        slots = slots if is_trip else apply(np.minimum, slots, some)
+        at = [emit(InsertOp, zero, new_tape(types.tensor([-1], types.I64), 1, slots), zero)]
+    numbers = len(at)
+    first_room = [*at, *kept.save(kept.room(slots), zero, start)]
+    tapes = len(first_room)
 
-    def undo(number: Expr, top: Expr, at: Expr, *rest: Expr) -> State:
-        trip, room, gs = (n - 1) - number, rest[:tapes], list(rest[tapes:])
+    def leg_of(top: Expr, room: Sequence[Expr]) -> Expr:
+        return emit(ExtractOp, room[0], top) if numbers else top
 
-        def has_room(top: Expr, at: Expr, *_: Expr) -> Expr:
-            return (top + 1 < slots) & (emit(ExtractOp, at, top) < trip)
+    def undo(number: Expr, top: Expr, *rest: Expr) -> State:
+        last, room, gs = (legs - 1) - number, rest[:tapes], list(rest[tapes:])
 
-        def keep(top: Expr, at: Expr, *room: Expr) -> State:
-            here = emit(ExtractOp, at, top)
-            ahead = _next_state(trip - here + 1, slots - top)
-            state = trips.forward(here, ahead, kept.load(room, top))
-            return [top + 1, emit(InsertOp, here + ahead, at, top + 1), *kept.save(room, top + 1, state)]
+        def has_room(top: Expr, *room: Expr) -> Expr:
+            return (top + 1 < slots) & (leg_of(top, room) < last)
 
-        top, at, *room = while_loop([top, at, *room], has_room, keep)
-        here = emit(ExtractOp, at, top)
-        state = trips.forward(here, trip - here, kept.load(room, top))
-        gs = trips.reverse(trips.step, [trip], state, gs)
-        is_done = (here == trip) & (top > 0)
-        return [where(is_done, top - 1, top), at, *room, *gs]
+        def keep(top: Expr, *room: Expr) -> State:
+            here = leg_of(top, room)
+            ahead = _next_state(last - here + 1, slots - top) if numbers else constant(1, types.I64)
+            state = trips.forward(here * leg, ahead * leg, kept.load(room[numbers:], top))
+            at = [emit(InsertOp, here + ahead, each, top + 1) for each in room[:numbers]]
+            return [top + 1, *at, *kept.save(room[numbers:], top + 1, state)]
 
-    return list(for_loop(n, [zero, at, *room, *gs], undo)[2 + tapes :])
+        top, *room = while_loop([top, *room], has_room, keep)
+        here, first = leg_of(top, room), last * leg
+        state = trips.forward(here * leg, (last - here) * leg, kept.load(room[numbers:], top))
+        place = [first] if is_trip else [first, apply(np.minimum, leg, n - first)]
+        gs = trips.reverse(place, state, gs, budget)
+        is_done = (here == last) & (top > 0)
+        return [where(is_done, top - 1, top), *room, *gs]
+
+    return list(for_loop(legs, [zero, *first_room, *gs], undo)[1 + tapes :])
 
 
 def _next_state(n: Expr, slots: Expr) -> Expr:

@@ -118,6 +118,7 @@ def build_for(
     shares_calls: whether calls of one function may share a func.func, if the target takes that.
     """
     require_originals(definition_of(function))
+    from mlirad.dialect.ops.request import bound_reverse_sweeps
     from mlirad.frontend.build import NeedStaticLeaves, build
 
     signature, target = asked, find_target(options.target, **options.for_target)
@@ -127,6 +128,8 @@ def build_for(
             # Code for arrays that share memory takes none of it.
             donated = frozenset() if aliases or together else _donated(signature, options)
             built = build(function, signature, options.boundscheck, aliases, captures, together, donated, shares_calls)
+            if options.checkpoint is not None:
+                bound_reverse_sweeps(built.module, options.checkpoint)
             return built, signature
         except NeedStaticLeaves as need:
             unknown = {number: leaves[number] for number in need.leaves}

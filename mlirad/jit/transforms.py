@@ -37,6 +37,8 @@ def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     MLIRAD_NUM_THREADS says, or as there are processors. The results do not depend on their number; sums of everything
     are rounded otherwise than without.
 
+    checkpoint: None, or how many bytes a reverse sweep may keep of its forward sweep. Loops are then checkpointed, and
+    straight code is recomputed in segments, where the tape would be longer.
     donate_argnums: positional arguments (an int, or several) whose arrays, those in containers too, the caller needs no
     longer. A result of the same shape and dtype may then use the memory of one, and be that very array; after the
     call the content of donated arrays is unspecified. An array that cannot be used so, as it is read-only, not
@@ -67,6 +69,7 @@ def _options(caller: Callable[..., Any], given: dict[str, Any], before: Options 
             held[name] = (value,) if isinstance(value, kind) else tuple(value)
     if not isinstance(held.get("parallel", False), bool):
         raise TypeError(f"{caller.__name__}(): parallel is True or False, not {held['parallel']!r}")
+    _check_budget(caller, held.get("checkpoint"))
     made = replace(before, **held)
     _check_donated(caller, made.donate_argnums, made.static_argnums)
     others = {name: value for name, value in given.items() if name not in OWN_OPTIONS}
@@ -80,6 +83,13 @@ def _options(caller: Callable[..., Any], given: dict[str, Any], before: Options 
 
         find_target(made.target, **made.for_target)  # it checks the values
     return made
+
+
+def _check_budget(caller: Callable[..., Any], budget: Any) -> None:
+    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int)):
+        raise TypeError(f"{caller.__name__}(): checkpoint is a number of bytes, or None, not {budget!r}")
+    if budget is not None and budget < 0:
+        raise ValueError(f"{caller.__name__}(): checkpoint is a number of bytes, and {budget} is less than 0")
 
 
 def _check_of_target(caller: Callable[..., Any], given: dict[str, Any], target: str) -> None:

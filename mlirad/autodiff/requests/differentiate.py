@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -38,6 +38,7 @@ from mlirad.autodiff.callees import (
 from mlirad.autodiff.naming import hint_cotangent
 from mlirad.autodiff.records import RECORDED, recorded_attribute
 from mlirad.autodiff.requests.batch import all_at_once
+from mlirad.autodiff.requests.budget import budget_of, keep_within
 from mlirad.autodiff.requests.by_own_rules import halved_by_rule, tangent_by_rule
 from mlirad.autodiff.requests.halves import halved
 from mlirad.autodiff.requests.lane_blocks import block_by_block
@@ -49,6 +50,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, building, insert, located
 from mlirad.dialect.ops.request import (
+    BUDGET,
     CHECKPOINT,
     ForwardOp,
     JvpOp,
@@ -65,7 +67,7 @@ from mlirad.xdsl_support.traversal import find
 JOINED = "ad.joined"
 """On a function: its forward sweep and its pullback are still one, for the residuals of this type."""
 
-Key = tuple[type[RequestOp], Attribute, tuple[Attribute, ...]]
+Key = tuple[type[RequestOp], Attribute, tuple[Attribute, ...], Attribute | None]
 
 
 def has_requests(module: ModuleOp) -> bool:
@@ -157,7 +159,7 @@ def _callee(module: ModuleOp, request: RequestOp) -> func.FuncOp:
 
 def _expand(callees: Callees, request: RequestOp, callee: func.FuncOp, derivatives: dict[Key, func.FuncOp]) -> None:
     kind = ForwardOp if isinstance(request, PullbackOp) else type(request)
-    key = (kind, request.residuals, request.variant)
+    key = (kind, request.residuals, request.variant, request.attributes.get(BUDGET))
     if key not in derivatives:
         derivatives[key] = _BUILDERS[kind](callees, request, callee)
     if kind is not ForwardOp:
@@ -165,7 +167,8 @@ def _expand(callees: Callees, request: RequestOp, callee: func.FuncOp, derivativ
         operands = [*request.primals, *request.others]
         call = func.CallOp(derivative.sym_name.data, operands, derivative.function_type.outputs.data)
         call.location = request.location
-        Rewriter.replace_op(request, call)
+        missing = len(request.results) - len(call.results)
+        Rewriter.replace_op(request, call, [*[None] * missing, *call.results])
 
 
 # --- one derivative ---------------------------------------------------------------------------------------------
@@ -173,6 +176,7 @@ def _expand(callees: Callees, request: RequestOp, callee: func.FuncOp, derivativ
 
 def _vjp(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
     function, wrt, live = _prepared(callees, request, callee, "vjp")
+    live = keep_within(callees, function, ints(request.wrt), ints(request.outs), live, budget_of(request))
     recorded = record(callees, function, live)
     returned = returned_by(function)
     outs = [returned[number] for number in ints(request.outs)]
@@ -181,13 +185,20 @@ def _vjp(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.Func
         return [_add_argument(function, out) for out in outs]
 
     gradients = reverse(function, live, wrt, outs, cotangents, recorded)
-    set_results(function, [*returned, *gradients])
+    if BUDGET in request.attributes and any(types.is_tensor(gradient.type) for gradient in gradients):
+        # The trips of a checkpointed loop. A call of such a function frees what it has allocated; of a next order, too.
+        function.attributes[APART] = function.attributes[CHECKPOINT] = UnitAttr()
+        set_results(function, gradients)
+        set_written(function, {len(request.primals) + number: number for number in range(len(gradients))})
+    else:
+        set_results(function, [*returned, *gradients])
     return function
 
 
 def _joined(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
     """The forward sweep, `ad.turn` with its results, and the pullback, in one function."""
     function, wrt, live = _prepared(callees, request, callee, "joined")
+    live = keep_within(callees, function, ints(request.wrt), ints(request.outs), live, budget_of(request))
     recorded = record(callees, function, live)
     returned = returned_by(function)
     outs = [returned[number] for number in ints(request.outs)]
@@ -311,7 +322,7 @@ def _prepared(callees: Callees, request: RequestOp, callee: func.FuncOp, kind: s
     _require_floats(request, "input", ints(request.wrt), [args[number] for number in ints(request.wrt)])
     _require_floats(request, "output", ints(request.outs), [returned[number] for number in ints(request.outs)])
     function, live = copied(callees, name, f"{name}.{kind}", ints(request.wrt), ints(request.outs))
-    for hint in (SHARED, APART, CHECKPOINT):
+    for hint in (SHARED, APART, CHECKPOINT, BUDGET):
         function.attributes.pop(hint, None)
     return function, [function.body.block.args[number] for number in ints(request.wrt)], live
 

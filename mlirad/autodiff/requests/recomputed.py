@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr
 from xdsl.ir import SSAValue
 
 from mlirad.analysis.call_graph import APART, SHARED, set_written
@@ -17,9 +17,10 @@ from mlirad.autodiff.call_adjoint import record
 from mlirad.autodiff.callees import Callees, Crossing, Halved, Signature, returned_by
 from mlirad.autodiff.checkpoint import drop_unrepeatable, require_repeatable
 from mlirad.autodiff.naming import erase_dead, hint_cotangent
+from mlirad.autodiff.requests.budget import keep_within
 from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results
 from mlirad.dialect.core.expr import located
-from mlirad.dialect.ops.request import CHECKPOINT
+from mlirad.dialect.ops.request import BUDGET, CHECKPOINT
 
 
 def is_checkpointed(function: func.FuncOp) -> bool:
@@ -32,8 +33,12 @@ def recomputed(callees: Callees, wanted: Signature) -> Halved:
     part = wanted.part
     require_repeatable(callees.functions[part.callee], set(), "the derivative of a checkpointed function runs it again")
     function, live = copied(callees, part.callee, f"{part.callee}.pullback", part.wrt, part.outs)
+    drop_unrepeatable(function.body.block)
+    own = callees.functions[part.callee].attributes.get(BUDGET)
+    live = keep_within(
+        callees, function, part.wrt, part.outs, live, own.value.data if isinstance(own, IntegerAttr) else None
+    )
     entry = function.body.block
-    drop_unrepeatable(entry)
     args = list(entry.args)
     recorded, returned = record(callees, function, live), returned_by(function)
     outs = [returned[number] for number in part.outs]

@@ -352,6 +352,17 @@ CHECKPOINT = "ad.checkpoint"
 function: its pullback runs it again from its arguments; until the derivatives are made, it is not inlined."""
 
 
+BUDGET = "ad.budget"
+"""On a module, and on a request: how many bytes a reverse sweep may keep of its forward sweep."""
+UNBOUNDED = -1
+"""As a budget: as many as it needs."""
+
+
+def bound_reverse_sweeps(module: Operation, budget: int) -> None:
+    """Let the reverse sweeps of a module keep no more than so many bytes of their forward sweeps."""
+    module.attributes[BUDGET] = IntegerAttr(budget, i64)
+
+
 RECOVERED = "ad.recovered"
 """On a loop of a reverse sweep: how many values of the forward trip it has again, and how; bytes stored a trip."""
 

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from mlirad.analysis.rule_attributes import drop_own_rule
 from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.ops.request import CHECKPOINT, RECOVERED
+from mlirad.dialect.ops.request import BUDGET, CHECKPOINT, RECOVERED
 from mlirad.lowering.rewriting import replace
 from mlirad.xdsl_support.traversal import ops_inside
 
@@ -47,8 +47,9 @@ class DropHints(ModulePass):
     name = "mlirad-drop-hints"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        op.attributes.pop(BUDGET, None)
         for inner in list(ops_inside(op)):
-            for hint in (CHECKPOINT, RECOVERED):
+            for hint in (BUDGET, CHECKPOINT, RECOVERED):
                 inner.attributes.pop(hint, None)
             drop_own_rule(inner)
             if isinstance(inner, NdOp) and (operand := inner.hinted()) is not None:
