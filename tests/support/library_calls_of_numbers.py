@@ -253,6 +253,9 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
     ],
     "numpy.histogram": [
         lambda a: np.histogram(a, 5)[1],
+        lambda a: np.histogram(a, "auto"),
+        lambda a: [np.histogram_bin_edges(a, rule) for rule in ("sqrt", "sturges", "rice", "scott", "fd", "doane")],
+        lambda a: np.histogram(a, "no rule"),
         lambda a: np.histogram(a, 5),
         lambda a: np.histogram(a, [-1, 0, 0.5, 2]),
         lambda a: np.histogram(a, bins=4, range=(-1, 1), density=True),
@@ -297,6 +300,23 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: np.polyder(a[0], 2),
         lambda a: np.polyder(a[0], -1),
         lambda a: np.polyder(a[0], 0),
+    ],
+    "numpy.polymul": [
+        lambda a: np.polymul(a[0], a[-1]),
+        lambda a: np.polymul(np.append(a[0, :1] * 0, a[0]), [0, 2.0, 1]),
+        lambda a: np.polymul(a[0] * 0, a[0, :1] * 0),
+        lambda a: np.polymul(a, 2.0),
+    ],
+    "numpy.polydiv": [
+        lambda a: np.polydiv(a[0] * 1.5, [2.0, 1.0]) if a.size else a,
+        lambda a: np.polydiv([1.0, 2.0], a[0]) if a.size else a,
+        lambda a: np.polydiv(np.convolve(a[0], [1.0, 0.5]), [1.0, 0.5]) if a.size else a,
+    ],
+    "numpy.poly1d": [
+        lambda a: np.poly1d(a[0])(a) + np.poly1d(a[0]).deriv()(a[0]) if a.size else a * 1,
+        lambda a: (np.poly1d(a[0]) * np.poly1d([1.0, 2.0]) - 3 + np.poly1d([0, 1.0]) ** 2)(0.5) if a.size else a,
+        lambda a: np.poly1d(np.append(a[0, :1] * 0, a[0])).c if a.size else a,
+        lambda a: np.array([np.poly1d([0.0, 2.0]).order, np.poly1d(a[0]).integ()[1]]) if a.size else a,
     ],
     "numpy.polyint": [
         lambda a: np.polyint(a[0]),

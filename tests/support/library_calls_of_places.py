@@ -348,6 +348,28 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: np.trim_zeros(np.ravel(a) > 0, trim="b"),
         lambda a: np.trim_zeros(np.minimum(np.ravel(np.abs(a)), 0)),
         lambda a: np.trim_zeros(np.ravel(a), "x"),
+        lambda a: np.trim_zeros(np.pad(a, ((1, 2), (0, 1)))),
+        lambda a: np.trim_zeros(np.pad(a, 1), "f", axis=1),
+        lambda a: np.trim_zeros(a * 0, axis=(0, 1)),
+    ],
+    "numpy.imag": [lambda a: np.imag(a) + a, lambda a: a.imag * 2 + np.imag(a.T)[0, :1]],
+    "numpy.isreal": [lambda a: np.isreal(a) * a, lambda a: np.isreal(a[0, 0] if a.size else 1.0)],
+    "numpy.isfortran": [lambda a: np.isfortran(np.copy(a, order="F")) * a, lambda a: np.isfortran(np.ravel(a) * 1)],
+    "numpy.broadcast": [
+        lambda a: a * np.broadcast(a, a[0]).size,
+        lambda a: a[0] + np.array((*np.broadcast(a, a[:, :1], 2.0).shape, np.broadcast(a, a[0]).nd))[:1],
+        lambda a: np.broadcast(a, np.zeros(99)).ndim,
+    ],
+    "numpy.vectorize": [
+        lambda a: np.vectorize(lambda v, w: v * v if v > w else -v)(a, a[0]) if a.size else a * 1.0,
+        lambda a: np.vectorize(lambda v: (v, v > 0), otypes=[float, bool])(a),
+        lambda a: np.vectorize(lambda v: (v * 2, 1))(a[:1, :1]) if a.size else a,
+        lambda a: np.vectorize(lambda v: v + 1)(a[:0]),
+    ],
+    "numpy.fromiter": [
+        lambda a: np.fromiter((v * 2 for v in np.ravel(a)), float),
+        lambda a: np.fromiter([1, 2, 3], np.float32, 2) + (a[0, 0] if a.size else 0),
+        lambda a: np.fromiter(iter(a[0]), float, 9),
     ],
     "numpy.nditer": [
         lambda a: np.array([e * 2 for e in np.nditer(a)]) if a.size else a * 1,

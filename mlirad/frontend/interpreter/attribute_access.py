@@ -103,6 +103,10 @@ def array_attribute(context: Context, array: Ref, name: str) -> Value:
             return storage.result(context, visible(array.alternatives[0].view.size))
         case "dtype":
             return Static(array.dtype)
+        case "device":
+            return Static("cpu")
+        case "imag":
+            return dispatch.call(context, Static(np.imag), (array,), {})
         case "flags":
             return flags(context, array)
         case "itemsize":
@@ -132,6 +136,8 @@ class Flags:
     f_contiguous: bool
     contiguous: bool
     fortran: bool
+    fnc: bool
+    forc: bool
 
 
 def flags(context: Context, array: Ref) -> Value:
@@ -144,7 +150,8 @@ def flags(context: Context, array: Ref) -> Value:
     found = set()
     for view in views:
         asked = shadow(view.shape, view.strides).flags
-        found.add(Flags(not view.readonly, asked.c_contiguous, asked.f_contiguous, asked.contiguous, asked.fortran))
+        in_c, in_f, either = asked.c_contiguous, asked.f_contiguous, asked.forc
+        found.add(Flags(not view.readonly, in_c, in_f, asked.contiguous, asked.fortran, asked.fnc, either))
     if len(found) > 1:
         raise context.refusal("the flags of the arrays that this may be differ", "use a copy of it: x.copy()")
     (known,) = found

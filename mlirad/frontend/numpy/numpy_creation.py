@@ -72,16 +72,11 @@ def _is_negative(shape: Any) -> bool:
     return any(size < 0 for size in (shape if isinstance(shape, tuple | list) else (shape,)) if isinstance(size, int))
 
 
-def _check_order(order: Any) -> None:
-    if order_of(order, "K") not in ("C", "K", "A"):
-        raise UnsupportedSyntaxError(f"order={order!r} is not supported", hint="leave it out")
-
-
 def check_order_of_new(order: Any) -> None:
+    """Refuse what is no order of a new array; how its elements lie in memory is known to views alone."""
     asked: Any = order_of(order, "C")
     with numpys_refusal():
         np.empty(0, order=asked)
-    _check_order(asked)
 
 
 def filled(value: Expr, shape: Shape) -> Traced:
@@ -100,7 +95,7 @@ def _filled_with(number: int) -> tuple[Callable[..., Traced], Callable[..., Trac
     def like(a: Any, dtype: Any = None, order: Any = "K", *, shape: Any = None) -> Traced:
         model = as_operand(a)
         dtype = nep50.strong(stand_in(model)) if dtype is None else dtype
-        _check_order(order)
+        order_of(order, "K")
         if shape is not None:
             return of_shape(shape, dtype)
         return filled(constant(number, types.from_dtype(dtype_of(dtype))), shape_of(model))
@@ -136,7 +131,7 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", *, s
     model = as_operand(a)
     dtype = nep50.strong(stand_in(model)) if dtype is None else dtype
     sizes = shape_of(model) if shape is None else shape_from(shape, "np.full_like")
-    _check_order(order)
+    order_of(order, "K")
     return _full(sizes, fill_value, dtype)
 
 
@@ -155,7 +150,7 @@ def ndarray(shape: Any, dtype: Any = float, buffer: Any = None, offset: Any = 0,
 def array(x: Any, dtype: Any = None, copy: Any = None, order: Any = "K", ndmin: int = 0) -> Traced:
     """`np.array(x)`: of a number, an array, or nested lists of them."""
     del copy  # a value is a copy
-    _check_order(order)
+    order_of(order, "K")
     require_static(ndmin, "ndmin")
     if isinstance(x, list | tuple):
         made = _of_nested(x, None if dtype is None else dtype_of(dtype))
@@ -167,6 +162,7 @@ def array(x: Any, dtype: Any = None, copy: Any = None, order: Any = "K", ndmin: 
     return made
 
 
+@compiles(np.asfortranarray, has_own_layout=True)
 @compiles(np.ascontiguousarray, is_row_major=True)
 def contiguous(a: Any, dtype: Any = None) -> Traced:
     return array(a, dtype, ndmin=1)
@@ -235,7 +231,7 @@ def _leaves(x: Any, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], T
 @compiles(method="astype")
 def astype(x: Any, dtype: Any, order: Any = "K", casting: str = "unsafe", copy: bool = True) -> Traced:
     del copy  # a value is a copy
-    _check_order(order)
+    order_of(order, "K")
     value = as_traced(x)
     target = dtype_of(dtype)
     if not nep50.may_cast(value.dtype, target, casting):
@@ -254,14 +250,14 @@ def astype_of_array(x: Any, dtype: Any, *, copy: bool = True) -> Traced:
 @compiles(np.copy)
 def copy(x: Any, order: Any = "K") -> Traced:
     """`np.copy(x)`: always an array."""
-    _check_order(order)
+    order_of(order, "K")
     return as_array(x)
 
 
 @compiles(method="copy", is_row_major=True)
 def duplicate(x: Traced, order: Any = "C") -> Traced:
     """`x.copy()`: of a scalar, a scalar."""
-    _check_order(order)
+    order_of(order, "K")
     return Traced(x.expr, zero_d=x.zero_d, origins=x.origins)
 
 

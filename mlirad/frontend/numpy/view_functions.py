@@ -305,6 +305,13 @@ def _as_contiguous(view: View, dtype: Any = None) -> View | None:
     return _unit_axes(np.atleast_1d)(view) if _as_array(view, dtype) else None
 
 
+@views(np.asfortranarray)
+def _as_fortran(view: View, dtype: Any = None) -> View | None:
+    if not shadow(view.shape, view.strides).flags.f_contiguous:
+        return None
+    return _unit_axes(np.atleast_1d)(view) if _as_array(view, dtype) else None
+
+
 def _transposed(array: np.ndarray) -> np.ndarray:
     return array.T
 

@@ -24,7 +24,7 @@ STRIDES = "write sliding_window_view(x, size), a slice, or an index array"
 
 _HINTS: dict[Any, str] = {
     **dict.fromkeys((np.load, np.loadtxt, np.genfromtxt, np.fromfile, np.memmap), _FILE),
-    **dict.fromkeys((np.vectorize, np.frompyfunc, np.fromiter, filter), _LOOP),
+    **dict.fromkeys((np.frompyfunc, filter), _LOOP),
     **dict.fromkeys((np.ndindex, np.ndenumerate), _ITERATOR),
     **dict.fromkeys((np.seterr, np.geterr, np.errstate, np.set_printoptions, np.get_printoptions), _OUTSIDE),
     np.lib.stride_tricks.as_strided: STRIDES,
@@ -40,8 +40,6 @@ def hint_of(function: Any) -> str | None:
     owner = getattr(function, "__self__", None) if isinstance(function, (*CALLABLES, MethodType)) else None
     if isinstance(owner, _GENERATORS) or isinstance(function, _GENERATORS):
         return _RANDOM
-    if isinstance(function, np.vectorize):
-        return _LOOP
     if isinstance(owner, type) and owner.__module__ == "datetime":
         return _CLOCK
     home = owner.__name__ if isinstance(owner, ModuleType) else _home(function)

@@ -41,6 +41,131 @@ def _of_one_length(x: Any, y: Any) -> Any:
     return x, y
 
 
+@spells("numpy.polymul")
+def polymul(a1: Any, a2: Any) -> Any:
+    """Without the zeros at the front of either."""
+    return np.convolve(_from_first(np.atleast_1d(a1)), _from_first(np.atleast_1d(a2)))
+
+
+def _from_first(x: Any) -> Any:
+    """The coefficients from the first one that is not 0; the last one of zeros."""
+    if x.ndim > 1:
+        raise ValueError("Polynomial must be 1d only.")
+    if len(x) == 0:
+        return np.zeros(1, x.dtype)
+    is_kept = x != 0
+    is_kept[-1] = True
+    return x[np.argmax(is_kept) :]
+
+
+@spells("numpy.polydiv")
+def polydiv(u: Any, v: Any) -> Any:
+    dividend, divisor = np.atleast_1d(u) + 0.0, np.atleast_1d(v) + 0.0
+    order = len(divisor) - 1
+    rest = (dividend[0] + divisor[0]) * 0 + dividend
+    count = max(len(dividend) - order, 1)
+    quotient = np.zeros(count, rest.dtype)
+    scale = 1.0 / divisor[0]
+    for k in range(len(dividend) - order):
+        quotient[k] = scale * rest[k]
+        rest[k : k + order + 1] -= quotient[k] * divisor
+    is_kept = ~(np.abs(rest) <= 1e-8)
+    is_kept[-1] = True
+    return quotient, rest[np.argmax(is_kept) :]
+
+
+@spells("numpy.poly1d")
+def poly1d(c_or_r: Any, r: bool = False, variable: str = "x") -> Any:
+    del variable  # it is for printing
+    return Polynomial(np.poly(c_or_r) if r else np.atleast_1d(c_or_r))
+
+
+class Polynomial:
+    """np.poly1d. held: its coefficients, with the zeros at the front."""
+
+    def __init__(self, held: Any):
+        if held.ndim > 1:
+            raise ValueError("Polynomial must be 1d only.")
+        self.held = held
+
+    @property
+    def c(self) -> Any:
+        return _from_first(self.held)
+
+    @property
+    def coef(self) -> Any:
+        return _from_first(self.held)
+
+    @property
+    def coeffs(self) -> Any:
+        return _from_first(self.held)
+
+    @property
+    def coefficients(self) -> Any:
+        return _from_first(self.held)
+
+    @property
+    def o(self) -> Any:
+        return len(_from_first(self.held)) - 1
+
+    @property
+    def order(self) -> Any:
+        return len(_from_first(self.held)) - 1
+
+    def __call__(self, val: Any) -> Any:
+        if isinstance(val, Polynomial):
+            raise NotImplementedError("np.poly1d of np.poly1d is not compiled", "give it numbers or arrays")
+        return np.polyval(self.held, val)
+
+    def deriv(self, m: int = 1) -> Any:
+        return Polynomial(np.polyder(self.held, m))
+
+    def integ(self, m: int = 1, k: Any = 0) -> Any:
+        return Polynomial(np.polyint(self.held, m, k))
+
+    def __getitem__(self, power: int) -> Any:
+        return self.held[len(self.held) - 1 - power] if 0 <= power < len(self.held) else self.held[0] * 0
+
+    def __len__(self) -> Any:
+        return len(_from_first(self.held)) - 1
+
+    def __neg__(self) -> Any:
+        return Polynomial(-self.held)
+
+    def __add__(self, other: Any) -> Any:
+        return Polynomial(np.polyadd(self.held, _held_by(other)))
+
+    def __radd__(self, other: Any) -> Any:
+        return Polynomial(np.polyadd(self.held, _held_by(other)))
+
+    def __sub__(self, other: Any) -> Any:
+        return Polynomial(np.polysub(self.held, _held_by(other)))
+
+    def __rsub__(self, other: Any) -> Any:
+        return Polynomial(np.polysub(_held_by(other), self.held))
+
+    def __mul__(self, other: Any) -> Any:
+        return Polynomial(np.convolve(self.held, _held_by(other)))
+
+    def __rmul__(self, other: Any) -> Any:
+        return Polynomial(np.convolve(self.held, _held_by(other)))
+
+    def __truediv__(self, other: Any) -> Any:
+        if np.ndim(_held_by(other)) == 0 or len(_held_by(other)) == 1:
+            return Polynomial(self.held / other)
+        raise NotImplementedError("np.poly1d / np.poly1d is not compiled", "use np.polydiv of the coefficients")
+
+    def __pow__(self, exponent: int) -> Any:
+        made = np.ones(1, self.held.dtype)
+        for _ in range(exponent):
+            made = np.convolve(made, self.held)
+        return Polynomial(made)
+
+
+def _held_by(other: Any) -> Any:
+    return other.held if isinstance(other, Polynomial) else np.atleast_1d(other)
+
+
 @spells("numpy.polyder")
 def polyder(p: Any, m: int = 1) -> Any:
     if m < 0:

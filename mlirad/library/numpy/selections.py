@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.lib.array_utils import normalize_axis_index
 
 from mlirad.library.numpy.axes import require_axis
@@ -215,16 +216,64 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 
 
 @spells("numpy.trim_zeros")
-def trim_zeros(filt: Any, trim: str = "fb") -> Any:
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     x = np.asarray(filt)
-    if x.ndim != 1:
-        raise NotImplementedError("np.trim_zeros of an array with several axes is not compiled", "slice the array")
     sides = trim.lower()
     if sides not in ("fb", "bf", "f", "b"):
         raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
-    if len(x) == 0:
-        return x
-    is_kept = x != 0
-    first = np.argmax(is_kept) if "f" in sides else 0
-    end = len(x) - np.argmax(is_kept[::-1]) if "b" in sides else len(x)
-    return x[first : end if np.any(is_kept) else 0]
+    axes = tuple(range(x.ndim)) if axis is None else normalize_axis_tuple(axis, x.ndim, argname="axis")
+    is_other = x != 0
+    for place in axes:
+        if x.shape[place] > 0:
+            is_kept = np.any(is_other, axis=tuple(each for each in range(x.ndim) if each != place))
+            first = np.argmax(is_kept) if "f" in sides else 0
+            end = len(is_kept) - np.argmax(is_kept[::-1]) if "b" in sides else len(is_kept)
+            x = np.moveaxis(np.moveaxis(x, place, 0)[first : end if np.any(is_kept) else 0], 0, place)
+    return x
+
+
+@spells("numpy.imag")
+def imag(val: Any) -> Any:
+    """Of real numbers: zeros, which cannot be written."""
+    if not isinstance(val, np.ndarray | list | tuple):
+        raise NotImplementedError("np.imag of a number is not compiled", "it is 0: there are no complex numbers")
+    x = np.asarray(val)
+    return np.broadcast_to(np.zeros_like(x), x.shape)
+
+
+@spells("numpy.broadcast")
+def broadcast(*args: Any) -> Any:
+    return Broadcast(np.broadcast_shapes(*[np.shape(each) for each in args]), len(args))
+
+
+class Broadcast:
+    """np.broadcast, which nothing goes through."""
+
+    def __init__(self, shape: Any, number: int):
+        self.shape = shape
+        self.numiter = number
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def nd(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for each in self.shape:
+            size *= each
+        return size
+
+
+@spells("numpy.isreal")
+def isreal(x: Any) -> Any:
+    return np.ones(np.shape(x), bool)[()]
+
+
+@spells("numpy.isfortran")
+def isfortran(a: Any) -> Any:
+    return a.flags.fnc

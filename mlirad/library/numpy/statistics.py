@@ -184,6 +184,10 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: bool = False, 
     x = x.astype(np.uint8) if x.dtype == bool else x
     if weights is not None and np.shape(weights) != np.shape(a):
         raise ValueError("weights should have the same shape as a.")
+    if isinstance(bins, str):
+        if weights is not None:
+            raise TypeError("Automated estimation of the number of bins is not supported for weighted data")
+        bins = _number_of_bins(x, bins, range)
     edges = histogram_bin_edges(a, bins, range)
     floats = x.astype(np.result_type(x, edges))
     if np.ndim(bins) == 0:
@@ -217,7 +221,9 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
             raise ValueError("`bins` must increase monotonically, when an array")
         return edges
     if isinstance(bins, str):
-        raise NotImplementedError("a rule for the number of bins is not compiled", "give the number, or the edges")
+        if weights is not None:
+            raise TypeError("Automated estimation of the number of bins is not supported for weighted data")
+        bins = _number_of_bins(x, bins, range)
     if not isinstance(bins, (int, np.integer)):
         raise TypeError("`bins` must be an integer, a string, or an array")
     if bins < 1:
@@ -228,6 +234,46 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     if np.any(edges[:-1] >= edges[1:]):
         raise ValueError(f"Too many bins for data range. Cannot create {bins} finite-sized bins.")
     return edges
+
+
+def _number_of_bins(x: Any, rule: str, given: Any) -> Any:
+    """The number of bins that a rule of NumPy's gives for the width of a bin."""
+    if rule not in ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges"):
+        raise ValueError(f"{rule!r} is not a valid estimator for `bins`")
+    if rule == "stone" or given is not None:
+        raise NotImplementedError("this rule for the number of bins is not compiled", "give the number, or the edges")
+    if x.size == 0:
+        return 1
+    first, last = _ends(x if x.dtype.kind == "f" else x.astype(np.float64), None)
+    width = _width_of_bins(x, rule)
+    if x.dtype.kind in "iu" and 0 < width < 1:
+        width = width * 0 + 1.0
+    return int(np.ceil((last - first) / width)) if width > 0 else 1
+
+
+def _width_of_bins(x: Any, rule: str) -> Any:
+    size, spread = x.size, np.ptp(x)
+    if rule == "sqrt":
+        return spread / np.sqrt(size)
+    if rule == "sturges":
+        return spread / (np.log2(size) + 1.0)
+    if rule == "rice":
+        return spread / (2.0 * size ** (1.0 / 3))
+    if rule == "scott":
+        return (24.0 * np.pi**0.5 / size) ** (1.0 / 3.0) * np.std(x)
+    if rule == "doane":
+        sigma = np.std(x)
+        if size < 3 or sigma <= 0:
+            return spread * 0.0
+        skew = np.mean(((x - np.mean(x)) / sigma) ** 3)
+        error = np.sqrt(6.0 * (size - 2) / ((size + 1.0) * (size + 3)))
+        return spread / (1.0 + np.log2(size) + np.log2(1.0 + np.abs(skew) / error))
+    upper, lower = np.percentile(x, [75, 25])
+    freedman = 2.0 * (upper - lower) * size ** (-1.0 / 3.0)
+    if rule == "fd":
+        return freedman
+    sturges = spread / (np.log2(size) + 1.0)
+    return np.minimum(np.maximum(freedman, spread / np.sqrt(size) / 2), sturges)
 
 
 def _ends(x: Any, given: Any) -> Any:

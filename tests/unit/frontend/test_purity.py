@@ -289,7 +289,7 @@ REFUSED = {
         ),
         "read the clock outside": (reads_the_date, reads_the_clock),
         "read the file outside": (loads, loads_text, reads_from_a_file),
-        "write a loop": (*(vectorizes, calls_a_vectorized, makes_a_ufunc),),
+        "write a loop": (makes_a_ufunc,),
         "copy it first": (
             *(sets_an_item_of_a_list, adds_to_a_list, repeats_a_list, updates_a_dict, updates_by_keyword),
         ),
@@ -324,6 +324,14 @@ def test_hidden_state_is_refused_at_its_line_and_nothing_is_touched(program: Any
         assert first < error.value.lineno <= first + 6 or program is reads_a_counting_property
     assert before == [*(state() for state in states), list(LIST), dict(DICT), NOISY.n, np.geterr()]
     assert next(iter(ITERATOR.__reduce__()[1][0])) == 1.0 and ITERATOR.__length_hint__() == 3
+
+
+def test_a_vectorized_function_is_compiled_as_it_is_now() -> None:
+    global K
+    for function in (vectorizes, calls_a_vectorized):
+        kernel = mlirad.jit(function)
+        for K in (2.0, 3.0):
+            np.testing.assert_array_equal(kernel(X), function(X))
 
 
 def test_a_generator_that_is_passed_is_not_drawn_from() -> None:

@@ -182,6 +182,8 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
         if purity.is_pure(callee) and library_calls.is_known(context, [*args, *kwargs.values()]):
             return calls_of_numpy.evaluated_now(context, callee, args, kwargs)
         return inlining.inline_function(context, function_, args, kwargs)
+    if isinstance(callee, np.vectorize):
+        return call_vectorized(context, callee, args, kwargs)
     special = inspect.getattr_static(type(callee), "__call__", None)
     if isinstance(special, FunctionType) and type(callee).__module__.split(".")[0] not in _OWN:
         outside_objects.guard(context, Path(type(callee), "", (("attribute", "__call__"),)), special)
@@ -214,6 +216,18 @@ def partial_of(context: Context, value: partial, path: Path | None) -> Partial:
         for k, x in value.keywords.items()
     )
     return Partial(outside_objects.object_value(context, value.func, inner["func"]), tuple(args), tuple(named))
+
+
+def call_vectorized(context: Context, vectorized: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """A call of what np.vectorize has made outside."""
+    if vectorized.signature is not None or vectorized.excluded or kwargs:
+        raise context.refusal("np.vectorize with a signature, or with keywords, is not compiled", "write a loop")
+    function, otypes = (
+        outside_objects.object_value(context, getattr(vectorized, name), Path(vectorized, "", (("attribute", name),)))
+        for name in ("pyfunc", "otypes")
+    )
+    made = dispatch.call(context, Static(np.vectorize), (function, otypes), {})
+    return dispatch.call(context, made, args, {})
 
 
 def call_cached(context: Context, function: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
