@@ -308,6 +308,7 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
         lambda a: np.polymul(a, 2.0),
     ],
     "numpy.polydiv": [
+        lambda a: np.polydiv(a[0] * 1.5, [2.0, 1.0])[0] if a.size else a * 1,
         lambda a: np.polydiv(a[0] * 1.5, [2.0, 1.0]) if a.size else a,
         lambda a: np.polydiv([1.0, 2.0], a[0]) if a.size else a,
         lambda a: np.polydiv(np.convolve(a[0], [1.0, 0.5]), [1.0, 0.5]) if a.size else a,

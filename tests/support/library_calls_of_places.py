@@ -354,7 +354,10 @@ CALLS: dict[str, list[Callable[[Any], Any]]] = {
     ],
     "numpy.imag": [lambda a: np.imag(a) + a, lambda a: a.imag * 2 + np.imag(a.T)[0, :1]],
     "numpy.isreal": [lambda a: np.isreal(a) * a, lambda a: np.isreal(a[0, 0] if a.size else 1.0)],
-    "numpy.isfortran": [lambda a: np.isfortran(np.copy(a, order="F")) * a, lambda a: np.isfortran(np.ravel(a) * 1)],
+    "numpy.isfortran": [
+        lambda a: a * (np.isfortran(np.zeros(np.shape(a), order="F")) if a.size else 0),
+        lambda a: np.isfortran(np.ravel(a) * 1),
+    ],
     "numpy.broadcast": [
         lambda a: a * np.broadcast(a, a[0]).size,
         lambda a: a[0] + np.array((*np.broadcast(a, a[:, :1], 2.0).shape, np.broadcast(a, a[0]).nd))[:1],

@@ -44,18 +44,32 @@ def _of_one_length(x: Any, y: Any) -> Any:
 @spells("numpy.polymul")
 def polymul(a1: Any, a2: Any) -> Any:
     """Without the zeros at the front of either."""
-    return np.convolve(_from_first(np.atleast_1d(a1)), _from_first(np.atleast_1d(a2)))
+    x, y = _not_empty(np.atleast_1d(a1)), _not_empty(np.atleast_1d(a2))
+    first, other = _first(x), _first(y)
+    made = np.zeros(len(x) + len(y) - 1, np.result_type(x, y))
+    for k in range(len(x)):
+        products = np.where((np.arange(len(y)) >= other) & (k >= first), x[k] * y, np.zeros((), made.dtype))
+        made[k : k + len(y)] = made[k : k + len(y)] + products
+    return made[first + other :]
+
+
+def _first(x: Any) -> Any:
+    """The place of the first coefficient that is not 0, or of the last one."""
+    is_kept = x != 0
+    is_kept[-1] = True
+    return np.argmax(is_kept)
 
 
 def _from_first(x: Any) -> Any:
     """The coefficients from the first one that is not 0; the last one of zeros."""
+    given = _not_empty(x)
+    return given[_first(given) :]
+
+
+def _not_empty(x: Any) -> Any:
     if x.ndim > 1:
         raise ValueError("Polynomial must be 1d only.")
-    if len(x) == 0:
-        return np.zeros(1, x.dtype)
-    is_kept = x != 0
-    is_kept[-1] = True
-    return x[np.argmax(is_kept) :]
+    return x if len(x) > 0 else np.zeros(1, x.dtype)
 
 
 @spells("numpy.polydiv")

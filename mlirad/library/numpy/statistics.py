@@ -245,14 +245,14 @@ def _number_of_bins(x: Any, rule: str, given: Any) -> Any:
     if x.size == 0:
         return 1
     first, last = _ends(x if x.dtype.kind == "f" else x.astype(np.float64), None)
-    width = _width_of_bins(x, rule)
+    width = np.float64(_width_of_bins(x, rule))
     if x.dtype.kind in "iu" and 0 < width < 1:
-        width = width * 0 + 1.0
+        width = np.float64(1.0)
     return int(np.ceil((last - first) / width)) if width > 0 else 1
 
 
 def _width_of_bins(x: Any, rule: str) -> Any:
-    size, spread = x.size, np.ptp(x)
+    size, spread = x.size, np.ptp(x) * 1.0
     if rule == "sqrt":
         return spread / np.sqrt(size)
     if rule == "sturges":
@@ -264,10 +264,10 @@ def _width_of_bins(x: Any, rule: str) -> Any:
     if rule == "doane":
         sigma = np.std(x)
         if size < 3 or sigma <= 0:
-            return spread * 0.0
+            return np.float64(0.0)
         skew = np.mean(((x - np.mean(x)) / sigma) ** 3)
         error = np.sqrt(6.0 * (size - 2) / ((size + 1.0) * (size + 3)))
-        return spread / (1.0 + np.log2(size) + np.log2(1.0 + np.abs(skew) / error))
+        return np.float64(spread / (1.0 + np.log2(size) + np.log2(1.0 + np.abs(skew) / error)))
     upper, lower = np.percentile(x, [75, 25])
     freedman = 2.0 * (upper - lower) * size ** (-1.0 / 3.0)
     if rule == "fd":

@@ -34,19 +34,16 @@ class Vectorized:
                 raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
             empty = [np.empty(shape, each) for each in self.otypes]
             return empty[0] if len(empty) == 1 else tuple(empty)
-        first = self.pyfunc(*[line[0].item() for line in lines])
+        first = self.pyfunc(*[line[0] for line in lines])  # of NumPy's numbers: its dtype is the result's
         if not isinstance(first, tuple):
             made = np.empty(count, np.asarray(first).dtype if self.otypes is None else self.otypes[0])
-            made[0] = first
-            for k in range(1, count):
+            for k in range(count):
                 made[k] = self.pyfunc(*[line[k].item() for line in lines])
             return made.reshape(shape)
         several = [np.empty(count, np.asarray(each).dtype) for each in first]
         if self.otypes is not None:
             several = [np.empty(count, each) for each in self.otypes]
-        for n in range(len(several)):
-            several[n][0] = first[n]
-        for k in range(1, count):
+        for k in range(count):
             found = self.pyfunc(*[line[k].item() for line in lines])
             for n in range(len(several)):
                 several[n][k] = found[n]

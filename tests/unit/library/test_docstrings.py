@@ -27,7 +27,7 @@ REFUSED = {
     r"np\.r_\['": "strings that say how to concatenate",
     r"np\.isin\(element, (test_set|list\(test_set)": "sets as arrays",
     r"np\.testing": "tests",
-    r"np\.trim_zeros\(b": "zeros at the ends of several axes",
+    r"np\.fromiter\(iterable": "generators from around the function",
     r"bins='auto'": "rules for the number of bins, which depends on data",
     r"pad_with": "a function as the mode of np.pad",
     r"np\.random": "random numbers",
