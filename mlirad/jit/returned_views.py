@@ -93,7 +93,8 @@ def _slice(array: np.ndarray, step: _Slice) -> np.ndarray:
 
 
 def _by_strides(array: np.ndarray, steps: Sequence[_Step]) -> np.ndarray:
-    """The view, its strides being the distances of neighbours in memory."""
+    """The view, its strides being the distances of neighbours in memory. A copy where no strides give its elements: the
+    array lies in memory in another order than NumPy's would."""
     last = steps[-1]
     shape = last.repeats if isinstance(last, _Slice) else last.shape
 
@@ -109,7 +110,25 @@ def _by_strides(array: np.ndarray, steps: Sequence[_Step]) -> np.ndarray:
 
     first = array[(*place(*(0 for _ in shape)), ...)]
     strides = tuple(distance(axis) if size > 1 else 0 for axis, size in enumerate(shape))
+    offsets = _copied(_offsets(array.shape, array.strides), steps)
+    if offsets.size and not np.array_equal(offsets - offsets.flat[0], _offsets(shape, strides)):
+        return _copied(array, steps)
     return np.lib.stride_tricks.as_strided(first, shape, strides)
+
+
+def _offsets(shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
+    """How far each element is from the first one in memory, in bytes."""
+    offsets = np.zeros(shape, np.int64)
+    for axis, stride in enumerate(strides):
+        offsets += np.arange(shape[axis]).reshape(-1, *(1 for _ in shape[axis + 1 :])) * stride
+    return offsets
+
+
+def _copied(array: np.ndarray, steps: Sequence[_Step]) -> np.ndarray:
+    """What the steps give of an array, as a copy where it is no view."""
+    for step in steps:
+        array = array.reshape(step.shape) if isinstance(step, _Reshape) else _seen_by(array, step)
+    return array
 
 
 def _below(step: _Step, index: Sequence[int]) -> tuple[int, ...]:

@@ -485,6 +485,19 @@ def test_no_warnings() -> None:
         assert mlirad.jit(lambda x: (warnings.warn(f"{x}"), x[0]))(np.ones(2)) == (None, 1.0)
 
 
+@row("a returned new array that lies in another order")
+def test_returned_new_arrays_are_c_contiguous() -> None:
+    def f(x):
+        y = x.copy(order="F")
+        return y, y.flags.f_contiguous, np.ravel(y, "K")
+
+    x = np.arange(6.0).reshape(2, 3)
+    (found, is_fortran, line), wanted = mlirad.jit(f)(x), f(x)
+    assert wanted[0].flags.f_contiguous and found.flags.c_contiguous and is_fortran
+    np.testing.assert_array_equal(found, wanted[0])
+    np.testing.assert_array_equal(line, wanted[2])
+
+
 @row("a `with` block")
 def test_an_exception_leaves_a_block_at_once() -> None:
     class Held:
