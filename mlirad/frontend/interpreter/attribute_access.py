@@ -104,7 +104,7 @@ def array_attribute(context: Context, array: Ref, name: str) -> Value:
         case "dtype":
             return Static(array.dtype)
         case "device":
-            return Static("cpu")
+            return Static(np.empty(0).device)
         case "imag":
             return dispatch.call(context, Static(np.imag), (array,), {})
         case "flags":
