@@ -22,6 +22,7 @@ from mlirad.errors import (
     UnsupportedSyntaxError,
 )
 from mlirad.jit.check_grads import check_grads
+from mlirad.jit.registered import register_derivative
 from mlirad.jit.transforms import (
     accumulate_grad,
     checkpoint,
@@ -83,6 +84,7 @@ __all__ = [
     "jvp",
     "minimize",
     "nn",
+    "register_derivative",
     "root",
     "set_num_threads",
     "stop_gradient",

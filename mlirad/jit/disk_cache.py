@@ -32,6 +32,7 @@ from mlirad.contract.interface import Interface, Reliance
 from mlirad.dialect_version import DIALECT_VERSION
 from mlirad.jit.disk_store import Store
 from mlirad.jit.portable import NotPortable, ObjectTable, key_of
+from mlirad.library.own_rules import REGISTERED
 from mlirad.options import OWN_OPTIONS, Environment, Options
 from mlirad.signature import Signature, StaticLeaf
 from mlirad.targets.target import Artifact, Target
@@ -114,6 +115,7 @@ class DiskCache:
         objects = ObjectTable()
         try:
             request = [objects.encode(function), objects.encode(asked)]
+            request += [objects.encode(rule.described) for rule in REGISTERED.values()]
         except (NotPortable, RecursionError):  # of containers within containers
             return None
         listed = [[name, repr(getattr(options, name))] for name in OWN_OPTIONS if name != "cache"]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakSet
 
 from mlirad import forking, requests
 from mlirad.contract.vectorcall import NativelyCallable
@@ -31,6 +32,15 @@ MAX_SPECIALIZATIONS = 64
 SLOW_CALLS = 3
 """A specialisation that is found so often gets a plan by which its calls go fast, or is given one of the few places
 for plans again."""
+
+
+_all: WeakSet[Kernel] = WeakSet()
+
+
+def forget_all() -> None:
+    """Let every kernel compile again what it is called for."""
+    for kernel in list(_all):
+        kernel.forget()
 
 
 class CacheInfo(NamedTuple):
@@ -70,6 +80,7 @@ class Kernel(NativelyCallable):
         self.__mlirad_function__: Any = requests.plain(function)
         # First of all: of a function that wraps a kernel it copies what belongs to that kernel.
         self._describe(self.__mlirad_function__)
+        _all.add(self)
         self._fast: object = None
         self._plans: PlanTable | None = None
         self.options = compile_options
@@ -128,6 +139,13 @@ class Kernel(NativelyCallable):
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
+
+    def forget(self) -> None:
+        """Compile again what it is called for."""
+        with self._lock:
+            self._table.clear()
+            if self._plans is not None:
+                self._plans.set([])
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The function for arguments like these, on its way to the target; nothing is run."""

@@ -122,3 +122,11 @@ def _made(kind: type[OwnRule], function: Function, nondiff: Sequence[int], rules
     made = kind(function, nondiff)
     made.rules = rules
     return made
+
+
+REGISTERED: dict[int, OwnRule] = {}
+"""The rules of functions that do not bring them along, by the ids of the functions, which the rules keep alive."""
+
+
+def registered(function: Any) -> OwnRule | None:
+    return REGISTERED.get(id(function))

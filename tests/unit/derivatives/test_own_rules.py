@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import mlirad
+from mlirad.jit.kernel import forget_all
+from mlirad.library.own_rules import REGISTERED
 
 X = np.array([0.3, -0.7, 1.2])
 FACTOR = np.array([2.0])
@@ -324,3 +326,33 @@ def test_another_rule_is_another_kernel() -> None:
     FACTOR[:] = 2.0
     np.testing.assert_allclose(gradient(X), 2 * X)
     assert gradient.cache_info().misses == 2
+
+
+@pytest.fixture
+def registry():
+    """What a test registers is forgotten after it."""
+    before = dict(REGISTERED)
+    yield
+    REGISTERED.clear()
+    REGISTERED.update(before)
+    forget_all()
+
+
+def test_rules_are_registered_for_functions_that_are_there(registry) -> None:
+    gradient = mlirad.grad(lambda x: np.sum(np.abs(x)))
+    np.testing.assert_array_equal(gradient(X), np.sign(X))
+
+    def smooth(primals, tangents):
+        (x,), (t,) = primals, tangents
+        return np.abs(x), t * x / np.sqrt(x * x + 1.0)
+
+    mlirad.register_derivative(np.abs, jvp=smooth)
+    np.testing.assert_allclose(gradient(X), X / np.sqrt(X * X + 1.0))
+
+    def power(x, n=2):
+        return x**n
+
+    mlirad.register_derivative(power, vjp=(lambda x, n: (power(x, n), x), lambda x, g: (100.0 * x * g, None)))
+    assert mlirad.jit(mlirad.grad(power))(3.0) == 300.0 and mlirad.hessian(power)(3.0) == 100.0
+    with pytest.raises(TypeError, match="either jvp=, a rule, or vjp="):
+        mlirad.register_derivative(power)

@@ -52,7 +52,7 @@ from mlirad.frontend.values.values import (
     kind_of,
     read_only,
 )
-from mlirad.library.own_rules import OwnRule
+from mlirad.library.own_rules import OwnRule, registered
 from mlirad.library.python import builtin
 from mlirad.requests import Request, plain, transform_of
 
@@ -147,6 +147,9 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
     if isinstance(callee, type) and issubclass(callee, OwnRule):
         hint = "decorate the function outside, and give it its rule there"
         raise context.refusal(f"{callee.decorator} in a compiled function", hint)
+    rule = registered(callee)
+    if rule is not None and id(callee) not in context.calling.plain:
+        return rule_calls.call_of_rule(context, rule, None, args, kwargs)
     if isinstance(callee, OwnRule):
         return rule_calls.call_of_rule(context, callee, function.path, args, kwargs)
     if (transform := transform_of(callee)) is not None:

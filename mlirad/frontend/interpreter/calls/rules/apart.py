@@ -39,7 +39,11 @@ class Copies:
 
 
 def function_apart(
-    context: Context, function: Any, given: Sequence[Attribute], body: Callable[[list[Expr]], list[Expr]]
+    context: Context,
+    function: Any,
+    given: Sequence[Attribute],
+    body: Callable[[list[Expr]], list[Expr]],
+    plain_functions: frozenset[int] = frozenset(),
 ) -> tuple[func.FuncOp, list[SSAValue]]:
     """A private function whose arguments are of the types `given`, followed by what it takes from around itself, which
     are the values. body: gives its results, and may change nothing of the state. function: what it is made of."""
@@ -50,6 +54,7 @@ def function_apart(
     saved, before, active = context.state, context.state.fork(), context.active
     # What calls the function does not call its rule: a call of that in there is no recursion.
     context.state, context.active = context.state.fork(), []
+    plain, context.calling.plain = context.calling.plain, plain_functions
     try:
         with building(block), known_facts.scope():
             results = body([Expr(arg) for arg in block.args])
@@ -60,7 +65,7 @@ def function_apart(
         discard(block)
         raise
     finally:
-        context.state, context.active = saved, active
+        context.state, context.active, context.calling.plain = saved, active, plain
     made, captured = outline.callee_of(context, name, block, results)
     if place is not None:
         made.location = types.to_location(place)

@@ -284,7 +284,7 @@ class _Maker:
             return [outline.contents(context, leaf) for leaf in outline.result_leaves(context, results[0])]
 
         try:
-            made, captured = function_apart(context, self.rule, self.given, body)
+            made, captured = function_apart(context, self.rule, self.given, body, frozenset({id(self.rule.function)}))
         except Bottom:  # what it raises is raised here
             dispatch.call(context, function, self.args, {})
             raise
