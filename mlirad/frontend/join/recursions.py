@@ -64,8 +64,8 @@ class Recursion:
 class Calling:
     """The functions that are known to be called by calls of the IR: those that call themselves, or that several calls
     share. repeated: which calls may share one. copies: how often each function has been inlined in itself. ruled: the
-    functions with derivative rules of their own, by these and what their arguments are like. plain: the ids of functions
-    that are interpreted as if no rule were registered for them."""
+    functions with derivative rules of their own, by these and what their arguments are like. plain: the ids of
+    functions that are interpreted as if no rule were registered for them."""
 
     known: list[Recursion] = field(default_factory=list)
     repeated: RepeatedCalls = field(default_factory=RepeatedCalls)
