@@ -1,0 +1,87 @@
+"""The memory and time of gradients that keep less: checkpointed functions, parts of a batch, budgets. Prints tables.
+
+    python benchmarks/memory.py
+
+The memory of a call is what `last_memory()` says: exact, and the same in every run. Times are the shortest of three.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import mlirad
+
+RNG = np.random.default_rng(0)
+LAYERS, WIDTH, BATCH, TRIPS = 24, 64, 256, 4000
+
+
+def layer(h: Any, w: Any, v: Any) -> Any:
+    return np.tanh(np.sin(np.tanh(h @ w)) @ v) + h
+
+
+def network(helper: Callable[..., Any]) -> Callable[..., Any]:
+    def loss(weights, x, y):
+        h = x
+        for i in range(len(weights)):
+            h = helper(h, weights[i, 0], weights[i, 1])
+        return np.mean((h - y) ** 2)
+
+    return loss
+
+
+def until(x, n):
+    """A `while`, whose state is an array of 128 numbers."""
+    k = 0.0
+    while k < n:
+        x = np.sin(x * 1.1) + 0.3
+        k += 1.0
+    return np.sum(x)
+
+
+def measured(kernel: Any, args: Sequence[Any]) -> tuple[float, int]:
+    """The shortest time of a call, and its memory."""
+    kernel(*args)
+    seconds = []
+    for _ in range(3):
+        start = time.perf_counter()
+        kernel(*args)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds), kernel.last_memory()
+
+
+def table(rows: Sequence[tuple[str, Any]], args: Sequence[Any]) -> None:
+    """Each gradient beside the first one."""
+    first: tuple[float, int] | None = None
+    print("| | memory, KB | of the plain one | time of the plain one |\n|---|---:|---:|---:|")
+    for name, kernel in rows:
+        seconds, memory = measured(kernel, args)
+        first = first or (seconds, memory)
+        print(f"| {name} | {memory / 1000:,.0f} | {memory / first[1]:.3f} | {seconds / first[0]:.2f} |")
+
+
+def main() -> None:
+    weights = RNG.standard_normal((LAYERS, 2, WIDTH, WIDTH)) * 0.1
+    batch = RNG.standard_normal((BATCH, WIDTH)), RNG.standard_normal((BATCH, WIDTH))
+    plain = network(layer)
+    print(f"\nA network of {LAYERS} layers, {WIDTH} wide, for {BATCH} examples:\n")
+    table(
+        [
+            ("plain", mlirad.value_and_grad(plain)),
+            ("`checkpoint(layer)`", mlirad.value_and_grad(network(mlirad.checkpoint(layer)))),
+            ("`accumulate_grad(loss, 4)`", mlirad.value_and_grad(mlirad.accumulate_grad(plain, 4))),
+            ("both", mlirad.value_and_grad(mlirad.accumulate_grad(network(mlirad.checkpoint(layer)), 4))),
+            ("`checkpoint=4 << 20`", mlirad.value_and_grad(plain, checkpoint=4 << 20)),
+        ],
+        (weights, *batch),
+    )
+    print(f"\nA `while` of {TRIPS:,} trips, which carries 128 numbers:\n")
+    budgets = [("plain", None), *((f"`checkpoint={size}_000`", size * 1000) for size in (1000, 250, 64, 16))]
+    table([(name, mlirad.grad(until, checkpoint=size)) for name, size in budgets], (np.linspace(0.1, 0.9, 128), TRIPS))
+
+
+if __name__ == "__main__":
+    main()
