@@ -46,6 +46,7 @@ fuzz: ## random programs against NumPy and differences; FIRST=seed COUNT=seeds; 
 	$(PYTHON) -m mlirad.testing.programs --how tensor --no-derivatives --first $(FIRST) --count $(COUNT) --log build/fuzz/tensor.jsonl
 	$(PYTHON) -m mlirad.testing.programs --how native --no-derivatives --first $(FIRST) --count $$(( $(COUNT) / 10 )) --log build/fuzz/native.jsonl
 	$(PYTHON) -m mlirad.testing.programs --how native --first $(FIRST) --count $$(( $(COUNT) / 25 )) --log build/fuzz/derivatives.jsonl
+	$(PYTHON) -m mlirad.testing.programs --how native --target python --first $(FIRST) --count $$(( $(COUNT) / 25 )) --log build/fuzz/python.jsonl
 	nice $(PYTHON) -W ignore -m mlirad.testing.calls --first $(FIRST) --count $(COUNT) --log build/fuzz/calls.jsonl --page docs/verification/random-calls.md
 
 coverage: ## run a call of every public function; writes docs/coverage.md and the table that the package has; resumed

@@ -28,6 +28,49 @@ def message_of(message: str, words: Sequence[int]) -> str:
     return filled(message, lambda number, kind: _number(words[number], kind))
 
 
+Piece = str | tuple[str, int, str]
+"""A piece of source text; or what stands in front of a value, its number, and what stands behind it."""
+
+
+def message_as_source(message: str, of_words: bool = True) -> list[Piece]:
+    """The source of an f-string, or a string, that is such a message, or a template of values."""
+    pieces: list[Piece] = []
+    places = [found for found in PLACE.finditer(message) if found[1] is not None]
+    done = 0
+    for found in places:
+        pieces.append(message[done : found.start()])
+        _, kind, conversion, spec = found.groups()
+        plain = conversion is None and spec is None and kind is None
+        before, behind = ("", "") if plain else _converted(kind or "int", of_words)
+        if conversion == "%":
+            before, behind, spec, conversion = f"'%{spec}' % ({before}", f"{behind},)", None, None
+        end = (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+        pieces.append(("{" + before, int(found[1]), behind + end + "}"))
+        done = found.end()
+    pieces.append(message[done:])
+    texts = "".join(piece for piece in pieces if isinstance(piece, str))
+    quote = "'" if '"' in texts and "'" not in str(pieces) else '"'
+    for place, piece in enumerate(pieces):
+        if isinstance(piece, str):
+            plain_text = piece if places else piece.replace("{{", "{").replace("}}", "}")
+            pieces[place] = _quoted(plain_text, quote)
+    return [("f" if places else "") + quote, *pieces, quote]
+
+
+def _converted(kind: str, of_words: bool) -> tuple[str, str]:
+    """What stands around a value to make a number of a kind of it."""
+    if of_words and kind.startswith("float"):
+        return "np.int64(", ").view(np.float64)" + (".item()" if kind == "float" else f".astype(np.{kind})")
+    if kind in PYTHON:
+        return f"{kind}(", ")"
+    return (f"np.{kind}(", ")") if of_words else ("", "")
+
+
+def _quoted(plain: str, quote: str) -> str:
+    escaped = plain.encode("unicode_escape").decode("ascii") if not plain.isprintable() else plain.replace("\\", "\\\\")
+    return escaped.replace(quote, "\\" + quote)
+
+
 def _number(word: int, kind: str) -> object:
     """The number of a kind that a word stands for; the word of a float has the bits of a float64."""
     value = struct.unpack("d", struct.pack("q", word))[0] if kind.startswith("float") else word

@@ -187,3 +187,19 @@ def _second_kind(order: int, x: float) -> float:
     t = (np.arange(100)[:, None] + (nodes + 1.0) / 2) * step
     falling = (np.exp(order * t) + (-1) ** order * np.exp(-order * t)) * np.exp(-x * np.sinh(t))
     return turning - float(np.sum(falling @ weights)) * step / (2 * math.pi)
+
+
+def keep_last(value: Any, at: int, *indices: Any) -> Any:
+    """What stays of `value` when it is put at the places `indices` of an array, and 0 for what is overwritten.
+
+    value has the axes of the index arrays from axis `at` on.
+    """
+    last: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for point in np.ndindex(indices[0].shape):
+        last[tuple(int(index[point]) for index in indices)] = point
+    kept = np.zeros_like(value)
+    rank = indices[0].ndim
+    source, target = (np.moveaxis(array, range(at, at + rank), range(rank)) for array in (value, kept))
+    for point in last.values():
+        target[point] = source[point]
+    return kept

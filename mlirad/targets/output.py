@@ -40,5 +40,5 @@ class StageOutput(Output):
         if isinstance(value, ModuleOp):
             Printer(output).print_op(value)
         else:
-            output.write(value)
+            output.write(str(value))
         output.write("\n")

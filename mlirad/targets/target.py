@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mlirad.targets.memory_report import MemoryReport
 
 GROUP = "mlirad.targets"
-BUILT_IN = {"cpu": "mlirad.targets.cpu:CpuTarget"}
+BUILT_IN = {"cpu": "mlirad.targets.cpu:CpuTarget", "python": "mlirad.targets.python:PythonTarget"}
 """mlirad's own entry points: to look them up in what is installed takes longer than to load code from the cache."""
 
 

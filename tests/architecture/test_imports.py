@@ -50,7 +50,7 @@ ROWS: tuple[frozenset[str], ...] = (
 )
 LEAVES = ROWS[0]
 AROUND = frozenset({"cli", "opt", "testing", "interop", "nn", "random", "demo", "__main__"})
-TARGET_NAMES = frozenset({"cpu", "ascend"})
+TARGET_NAMES = frozenset({"cpu", "ascend", "python"})
 DRAWERS = frozenset({"utils", "util", "helpers", "helper", "common", "misc"})
 
 # Lines of a file and of a function: above the first a warning, above the second a failure.

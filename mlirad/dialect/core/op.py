@@ -20,6 +20,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, emit, emit_all
 from mlirad.dialect.core.intervals import UNKNOWN, Integer, Interval, Proofs, Values
 from mlirad.dialect.core.native import NativeCalls
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText
 from mlirad.dialect.core.registry import TypedOp, require_free, spell
 from mlirad.dialect.core.subset import Change, Subset
 from mlirad.errors import CompileError
@@ -122,6 +123,23 @@ class NdOp(TypedOp):
     def reference(self, *arrays: Any, **named: Any) -> Any:
         """What the op computes, by NumPy: a number or an array, a tuple of them where there are several results."""
         return self.spellings[0](*arrays, **named)
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        """How it is written in NumPy: a call of its first spelling, by default. Several results are a tuple.
+
+        An op that overwrites an operand has a line do that, and gives what becomes of the operand. An op without a
+        spelling that does not answer is refused by targets that need its source.
+        """
+        return source.called(self.spellings[0], *source.operands())
+
+    @classmethod
+    def has_numpy_source(cls) -> bool:
+        """Whether it can be written in NumPy."""
+        return bool(cls.spellings) or cls.numpy_source is not NdOp.numpy_source
+
+    def numpy_repeats(self) -> frozenset[int]:
+        """The operands that are in its `numpy_source` more than once."""
+        return frozenset()
 
     @abstractmethod
     def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:

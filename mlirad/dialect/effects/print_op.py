@@ -5,6 +5,7 @@ Where lanes run one after the other (`vmap`), each prints in its turn.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,9 +19,11 @@ from mlirad.contract.printing import FILES, Printed
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import InertOp
 from mlirad.dialect.core.expr import Expr, insert
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called, text
 from mlirad.dialect.core.op import Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.errors import DTypeError
+from mlirad.raised_exceptions import message_as_source
 
 TEMPLATE, FILE, FLUSH = "mlirad.print", "mlirad.file", "mlirad.flush"
 """Attributes of the call that a print is upstream."""
@@ -59,6 +62,22 @@ class PrintOp(InertOp):
     def reference(self, *values: Any) -> Any:
         self.printed.write(values)
         return ()
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        template, values = self.template.data, [source.typed(index) for index in range(len(self.operands))]
+        ends = template.endswith("\n")
+        shown = message_as_source(template[:-1] if ends else template, of_words=False)
+        spelled = text(*(part if isinstance(part, str) else text(part[0], values[part[1]], part[2]) for part in shown))
+        named: dict[str, str] = {} if ends else {"end": '""'}
+        if self.file.data != FILES[0]:
+            named["file"] = f"{source.name_of(sys)}.{self.file.data}"
+        if self.flush is not None:
+            named["flush"] = "True"
+        source.line(called("print", *([] if spelled.parts == ('""',) else [spelled]), **named))
+        return text()
+
+    def numpy_repeats(self) -> frozenset[int]:
+        return frozenset(range(len(self.operands)))  # names, of which an f-string is made more easily
 
     def recomputed(self, *operands: SSAValue) -> tuple[Expr, ...]:
         return ()

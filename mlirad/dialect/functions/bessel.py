@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.irdl import prop_def
 
 from mlirad.dialect.core.expr import Expr, emit
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText
 from mlirad.dialect.core.op import op
 from mlirad.dialect.functions import bessel_tables as tables
 from mlirad.dialect.functions.formulas import FormulaOp, Real
@@ -180,6 +181,11 @@ class BesselOp(FormulaOp):
     """A Bessel function of the integer `order`, which is not negative."""
 
     order = prop_def(IntegerAttr)
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        function = getattr(primitives, self.name.removeprefix("nd."))
+        return source.called(function, self.number, *source.elements())
+
     assembly_format = "$x attr-dict `:` type($x)"
 
     @property

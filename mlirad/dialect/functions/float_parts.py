@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, emit
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called, dtype_name, text
 from mlirad.dialect.core.op import op
 from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, choose, compare, floats, number, scalar_op
 
@@ -49,6 +50,10 @@ class ExponentOp(UnaryOp):
     def reference(self, x: Any) -> Any:
         return np.asarray(np.frexp(x)[1]).astype(np.asarray(x).dtype)[()]
 
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        (x,) = source.elements()
+        return text(called("np.frexp", x), "[1]", f".astype({dtype_name(self.element)})")
+
     def vjp(self, g: Expr, out: Expr, x: Expr) -> None:
         return None
 
@@ -82,6 +87,11 @@ class ScaleOp(BinaryOp):
 
     def reference(self, x: Any, n: Any) -> Any:
         return np.ldexp(x, np.clip(np.nan_to_num(n), -10000, 10000).astype(np.int32))
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        x, n = source.elements()
+        clipped = called("np.clip", called("np.nan_to_num", n), "-10000", "10000")
+        return called("np.ldexp", x, text(clipped, ".astype(np.int32)"))
 
     def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, None]:
         return emit(ScaleOp, g, y), None

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.irdl import prop_def
 
 from mlirad.dialect.core.expr import Expr, emit
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText
 from mlirad.dialect.core.op import op
 from mlirad.dialect.functions import special_tables as tables
 from mlirad.dialect.functions.formulas import FormulaOp, Real
@@ -193,6 +194,9 @@ class PolygammaOp(FormulaOp):
 
     def reference(self, x: Any) -> Any:
         return primitives.polygamma(self.order.value.data, x)
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        return source.called(primitives.polygamma, self.order.value.data, *source.elements())
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return g * emit(PolygammaOp, x, order=self.order.value.data + 1)

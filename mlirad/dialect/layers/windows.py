@@ -21,6 +21,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.derivative import LinearOp
 from mlirad.dialect.core.expr import Expr, building, emit, insert
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, tuple_of
 from mlirad.dialect.core.op import Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import empty, filled, segments
@@ -52,6 +53,10 @@ class WindowingOp(LinearOp):
         if not isinstance(asked, TensorType):
             raise ShapeError(f"{cls.name}: the result {asked} is no array")
         return asked
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        given = (ints(self.axes), ints(self.steps), types.shape(self.results[0].type))
+        return source.called(self.spellings[0], source.operand(0), *map(tuple_of, given))
 
     def places(self, parts: Attribute, rank: int) -> tuple[AffineMap, AffineMap]:
         """Where a place of the windows is in the array, of that rank, and in the windows themselves."""

@@ -13,6 +13,7 @@ from xdsl.irdl import operand_def, result_def
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, emit
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, called, infix, literal, text
 from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import BinaryOp, UnaryOp, choose, compare, number, scalar_op
@@ -75,6 +76,10 @@ class BitNotOp(UnaryOp):
 
     name = "nd.bit_not"
 
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        (x,) = source.elements()
+        return text("~", x.within(Rank.SIGN), rank=Rank.SIGN, is_numpy=x.is_numpy)
+
     @classmethod
     def accept(cls, type: Attribute) -> Attribute:
         return integers(cls.name, type)
@@ -130,6 +135,10 @@ class IntegerPowerOp(BitsOp):
 
     def reference(self, x: Any, y: Any) -> Any:
         return np.power(x, np.where(y < 0, 0, y).astype(np.asarray(y).dtype))
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        x = source.typed(0) if not types.is_tensor(self.x.type) else source.operand(0)
+        return infix(x, "**", called("np.maximum", source.operand(1), literal(0)), Rank.POWER)
 
     def scalar(self, x: SSAValue, y: SSAValue) -> SSAValue:
         widen = arith.ExtUIOp if types.is_unsigned(self.element) else arith.ExtSIOp
@@ -188,6 +197,9 @@ class FloatBitsOp(UnaryOp):
 
     def reference(self, x: Any) -> Any:
         return np.float64(x).view(np.int64)
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        return text(source.typed(0).within(Rank.ATOM), ".view(np.int64)")
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> None:
         return None

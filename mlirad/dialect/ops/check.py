@@ -19,13 +19,14 @@ from mlirad.dialect.core.derivative import InertOp
 from mlirad.dialect.core.effect_table import MayFail
 from mlirad.dialect.core.expr import Expr, emit, emit_all, insert
 from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, denied, infix, text
 from mlirad.dialect.core.op import Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import compare, number
-from mlirad.dialect.ops.indexing import WrapIndexOp, is_in_range, wrap_index
+from mlirad.dialect.ops.indexing import WrapIndexOp, is_in_range, wrap_index, wrapped_text
 from mlirad.errors import DTypeError
 from mlirad.location import SourceLocation
-from mlirad.raised_exceptions import message_of
+from mlirad.raised_exceptions import message_as_source, message_of
 
 
 class CheckFailed(Exception):
@@ -64,6 +65,22 @@ class EffectOp(InertOp):
         return None
 
 
+def raise_unless(source: NumpySource, ok: NumpyText, error: str, message: str, words: Sequence[NumpyText]) -> None:
+    """The lines of a check. words: what stands in its message for {0} and {1}."""
+    home, _, name = error.rpartition(".")
+    called = name if not home else f"np{home.removeprefix('numpy')}.{name}"
+    depth = 0 if ok.literal is False else 1
+    if depth:
+        source.line("if ", denied(ok), ":")
+    for place, word in enumerate(words):
+        if word.literal is not None:
+            message = message.replace(f"{{{place}}}", str(word.literal))
+    spelled = [
+        part if isinstance(part, str) else text(part[0], words[part[1]], part[2]) for part in message_as_source(message)
+    ]
+    source.line("raise ", called, "(", *spelled, ")", depth=depth)
+
+
 def call_check(ok: SSAValue, arguments: Sequence[SSAValue], error: str, message: str) -> None:
     """Emit the upstream call that a check is: `@mlirad_check(ok, a, b)`, its message in attributes of the call."""
     padded = [*arguments, *(number(0, i64) for _ in range(2 - len(arguments)))]
@@ -100,6 +117,14 @@ class CheckOp(EffectOp):
     def reference(self, ok: Any, *arguments: Any) -> Any:
         if not ok:
             raise CheckFailed(self.error.data, message_of(self.message.data, [int(a) for a in arguments]))
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        ok, *words = source.operands()
+        raise_unless(source, ok, self.error.data, self.message.data, words)
+        return text()
+
+    def numpy_repeats(self) -> frozenset[int]:
+        return frozenset(range(1, len(self.operands)))
 
     @property
     def raises(self) -> str:
@@ -147,6 +172,16 @@ class CheckIndexOp(EffectOp):
         if not -size <= index < size:
             raise CheckFailed("IndexError", self.message.format(int(index), int(size)))
         return np.int64(index + size if index < 0 else index)
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        index, size = source.operands()
+        is_inside = infix(text("-", size.within(Rank.SIGN), rank=Rank.SIGN), "<=", index, Rank.COMPARISON)
+        is_inside = text(is_inside, " < ", size.within(Rank.BIT_OR), rank=Rank.COMPARISON)
+        raise_unless(source, is_inside, "IndexError", self.message, [index, size])
+        return wrapped_text(source)
+
+    def numpy_repeats(self) -> frozenset[int]:
+        return frozenset({0, 1})
 
     def integer(self, *operands: Interval) -> Integer:
         return intervals.checked_index(*operands)

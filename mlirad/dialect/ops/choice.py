@@ -15,6 +15,17 @@ from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.derivative import only
 from mlirad.dialect.core.expr import Expr, emit, where
 from mlirad.dialect.core.intervals import Integer, Interval, Proofs
+from mlirad.dialect.core.numpy_source import (
+    NumpySource,
+    NumpyText,
+    Rank,
+    called,
+    choice,
+    dtype_name,
+    infix,
+    literal,
+    typed,
+)
 from mlirad.dialect.core.op import Cotangent, Generic, Given, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import (
@@ -149,6 +160,16 @@ class SelectOp(ElementwiseOp):
             raise DTypeError(f"nd.select: the condition is {condition}, not booleans of the shape of {x}")
         return [x]
 
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        if types.is_tensor(self.result.type):
+            condition, x, y = source.elements()
+            is_known = x.is_numpy or y.is_numpy or types.element_type(self.x.type) in (types.F64, types.I64, types.I1)
+            return called("np.where", condition, x, y if is_known else called(dtype_name(self.element), y))
+        condition, x, y = source.operands()
+        if types.element_type(self.x.type) not in (types.F64, types.I64, types.I1):
+            x, y = typed(x, self.x.type), typed(y, self.x.type)
+        return choice(condition, x, y)
+
     @property
     def element(self) -> Attribute:
         return types.element_type(self.operands[1].type)
@@ -200,6 +221,23 @@ class AnnihilateOp(ElementwiseOp):
     def reference(self, x: Any, *factors: Any) -> Any:
         holds = np.isnan(x) & np.all([factor == 0 for factor in factors], axis=0)
         return np.where(holds, np.zeros_like(x), x)[()]
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        x, *factors = source.elements()
+        zeros = [infix(factor, "==", literal(0), Rank.COMPARISON) for factor in factors]
+        if types.is_tensor(self.result.type):
+            holds = called("np.isnan", x)
+            for zero in zeros:
+                holds = infix(holds, "&", zero, Rank.BIT_AND)
+            return called("np.where", holds, literal(0.0), x)
+        holds = zeros[0]
+        for zero in [*zeros[1:], called("np.isnan", x)]:
+            holds = infix(holds, "and", zero, Rank.AND)
+        zero = literal(0.0)
+        return choice(holds, zero if self.x.type == types.F64 else typed(zero, self.x.type), x)
+
+    def numpy_repeats(self) -> frozenset[int]:
+        return frozenset({0})
 
     def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
         x, *factors = operands

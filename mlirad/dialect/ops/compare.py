@@ -14,6 +14,18 @@ from xdsl.irdl import operand_def, result_def
 from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.expr import Expr, constant, emit
 from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
+from mlirad.dialect.core.numpy_source import (
+    NumpySource,
+    NumpyText,
+    Rank,
+    called,
+    denied,
+    dtype_name,
+    infix,
+    literal,
+    text,
+    typed,
+)
 from mlirad.dialect.core.op import Given, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import (
@@ -177,6 +189,12 @@ class LogicalNotOp(UnaryOp):
 
     name = "nd.logical_not"
 
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        (x,) = source.elements()
+        if types.is_tensor(self.result.type):
+            return text("~", x.within(Rank.SIGN), rank=Rank.SIGN)
+        return denied(x)
+
     def implied(self, proofs: Proofs, truth: bool) -> Sequence[Values]:
         return proofs.implied(self.x, not truth)
 
@@ -214,6 +232,21 @@ class CastOp(UnaryOp):
 
     def reference(self, x: Any) -> Any:
         return as_dtype(np.asarray(x), types.to_dtype(self.target))[()]
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        (x,) = source.elements()
+        target, origin = self.target, self.element
+        if target == types.I1:
+            return infix(x, "!=", literal(0), Rank.COMPARISON)
+        is_wider = types.is_float(target) or (target == types.I64 and not types.is_float(origin))
+        if not types.is_tensor(self.x.type) and (is_wider or origin == types.I1):
+            return called(dtype_name(target), x)
+        x = typed(x, origin).within(Rank.ATOM) if not types.is_tensor(self.x.type) else x.within(Rank.ATOM)
+        x = called(dtype_name(origin), x) if x.literal is not None else x
+        names = [dtype_name(target)]
+        if types.is_float(origin) and types.to_dtype(target) == np.uint32:
+            names.insert(0, "np.int64")  # see as_dtype
+        return text(x, *(f".astype({name})" for name in names))
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr | None:
         return cast(g, x.element) if types.is_float(x.type) else None

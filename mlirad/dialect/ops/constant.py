@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from mlirad.dialect.core.attributes import dense, value_of
 from mlirad.dialect.core.derivative import InertOp, LinearOp
 from mlirad.dialect.core.expr import Expr, constant, emit, insert, sum_of
 from mlirad.dialect.core.intervals import Integer, Interval
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called, dtype_name, literal, shape_text, text
 from mlirad.dialect.core.op import Generic, NdOp, PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import empty, filled
@@ -44,6 +46,16 @@ class ConstantOp(InertOp, PureOp):
     def reference(self) -> Any:
         return value_of(self.value, self.result.type)
 
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        value = self.reference()
+        if not types.is_tensor(self.result.type):
+            return literal(value)
+        first = value.reshape(-1)[:1]
+        if value.size > 1 and value.tobytes() == np.full(value.shape, first).tobytes():
+            return filled_array(literal(first), self.result.type, value.shape)
+        given = {} if value.dtype in (np.float64, np.int64, np.bool_) and value.size else {"dtype": _dtype(self.result)}
+        return called("np.array", _nested(value), **given)
+
     def contents(self) -> Attribute:
         return self.value
 
@@ -64,6 +76,27 @@ class ConstantOp(InertOp, PureOp):
         if 0 in types.shape(type):
             return [empty(type)]  # upstream has no dense attribute of no elements
         return [insert(arith.ConstantOp(value, type)).result]  # pyright: ignore[reportArgumentType]  # any attribute of a number
+
+
+def _dtype(value: SSAValue) -> str:
+    return dtype_name(types.element_type(value.type))
+
+
+def _nested(value: Any) -> str:
+    """An array as nested lists."""
+    if not value.ndim:
+        return str(text(literal(value[()])).parts[0])
+    return "[" + ", ".join(map(_nested, value)) + "]"
+
+
+def filled_array(value: NumpyText, type: Attribute, shape: Sequence[NumpyText | str | int]) -> NumpyText:
+    """A new array of one number."""
+    element = types.element_type(type)
+    known = {"0": "np.zeros", "0.0": "np.zeros", "1": "np.ones", "1.0": "np.ones"}.get(repr(value.literal))
+    given = [shape_text(shape), *([] if known else [value])]
+    is_open = element == types.F64 if known else value.is_numpy or element in (types.F64, types.I64, types.I1)
+    named = {} if is_open else {"dtype": dtype_name(element)}
+    return replace(called(known or "np.full", *given, **named), lax=value)
 
 
 def is_finite(value: SSAValue) -> bool:
@@ -112,6 +145,11 @@ class FullOp(LinearOp):
         shape = [int(next(given)) if size < 0 else size for size in types.shape(self.result.type)]
         return np.full(shape, value, types.to_dtype(types.element_type(self.result.type)))
 
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        sizes = iter(source.operands(1))
+        shape = [next(sizes) if size < 0 else size for size in types.shape(self.result.type)]
+        return filled_array(source.operand(0), self.result.type, shape)
+
     def contents(self) -> SSAValue:
         return self.value
 
@@ -155,6 +193,10 @@ class ArangeOp(InertOp, PureOp):
     def reference(self, *sizes: Any) -> Any:
         (size,) = sizes or types.shape(self.result.type)
         return np.arange(size, dtype=np.int64)
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        (size,) = source.operands() or types.shape(self.result.type)
+        return called("np.arange", size)
 
     def loops(self) -> Generic:
         return Generic(((0,),), self._number, sizes=len(self.operands), counters=(0,))

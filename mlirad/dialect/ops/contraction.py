@@ -15,6 +15,7 @@ from xdsl.irdl import operand_def, prop_def, result_def
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import TwoOperandsOp, total
 from mlirad.dialect.core.expr import Expr, emit, ones_like
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, called, infix, text
 from mlirad.dialect.core.op import Generic, Given, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import numbers, scalar_op
@@ -78,6 +79,19 @@ class ContractOp(TwoOperandsOp, PureOp):
     def reference(self, x: Any, y: Any) -> Any:
         dtype = types.to_dtype(types.element_type(self.x.type))
         return np.asarray(np.einsum(self.spec.data, x, y)).astype(dtype)[()]
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        lhs, rhs, result = self.labels
+        x, y = source.operands()
+        if len(lhs) == len(rhs) == 1 and result == lhs + rhs:
+            return called("np.outer", x, y)
+        shared = [label for label in lhs if label in rhs and label not in result]
+        if len(shared) == 1 and 0 < len(lhs) < 3 and 0 < len(rhs) < 3 and result == (lhs + rhs).replace(shared[0], ""):
+            (label,) = shared
+            x = text(x.within(Rank.ATOM), ".T") if lhs[-1] != label else x
+            y = text(y.within(Rank.ATOM), ".T") if rhs[0] != label else y
+            return infix(x, "@", y, Rank.PRODUCT)
+        return called("np.einsum", f'"{self.spec.data}"', x, y)
 
     def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr]:
         lhs, rhs, result = self.labels

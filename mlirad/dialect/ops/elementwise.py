@@ -18,6 +18,7 @@ from mlirad.dialect.core.attributes import dense
 from mlirad.dialect.core.derivative import OneOperandOp, TwoOperandsOp, total
 from mlirad.dialect.core.expr import Expr, emit, insert, where
 from mlirad.dialect.core.intervals import Integer, Interval
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, typed
 from mlirad.dialect.core.op import Generic, Given, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.constant import is_finite, is_nonzero
@@ -89,6 +90,13 @@ class ElementwiseOp(PureOp):
                     total(sum, None if each is None else count) for sum, each in zip(totals, reached, strict=True)
                 ]
         return totals
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        return source.applied(self.spellings[0])
+
+    @classmethod
+    def has_numpy_source(cls) -> bool:
+        return bool(cls.spellings) or cls.numpy_source is not ElementwiseOp.numpy_source
 
     def by_element(self, scalar: Callable[..., SSAValue]) -> Generic:
         """`loops()`, of the scalar body."""
@@ -271,6 +279,11 @@ class NegOp(UnaryOp):
     """-x. Integers wrap."""
 
     name = "nd.neg"
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        (x,) = source.elements()
+        wraps = self.result.type == types.I64 and source.may_overflow(self.result)
+        return (typed(x, self.result.type) if wraps else x).negative()
 
     def integer(self, *operands: Interval) -> Integer:
         return intervals.negated(*operands)

@@ -21,16 +21,18 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.derivative import LinearOp
 from mlirad.dialect.core.expr import Expr, emit, insert, where
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, called, infix, subscript, text, tuple_of
 from mlirad.dialect.core.op import At, PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.dialect.core.upstream import counted
-from mlirad.dialect.ops.check import CheckFailed, EffectOp, call_check
+from mlirad.dialect.ops.check import CheckFailed, EffectOp, call_check, raise_unless
 from mlirad.dialect.ops.constant import ConstantOp
 from mlirad.dialect.ops.elementwise import choose, compare, number, numbers
 from mlirad.dialect.ops.indexing import UpdateOp, as_indices, wrap_index
 from mlirad.dialect.ops.places import mask_of
 from mlirad.errors import DTypeError, ShapeError
+from mlirad.library import primitives
 
 _T: VarConstraint[Attribute] = VarConstraint("T", AnyAttr())
 
@@ -137,6 +139,19 @@ class IndexedOp(PureOp):
         """What is at the places, with the axes of the index arrays first."""
         return np.moveaxis(values, range(self.position, self.position + rank), range(rank))
 
+    # As source.
+
+    def place_text(self, source: NumpySource, array: int) -> tuple[NumpyText, list[NumpyText]]:
+        """An array and the index of its places, with the axes of both in the order that NumPy has for the index."""
+        axes, t = ints(self.axes), source.operand(array)
+        index = {axis: source.operand(array + 1 + number) for number, axis in enumerate(axes)}
+        is_run = axes == tuple(range(axes[0], axes[0] + len(axes)))
+        if self.position == (axes[0] if is_run else 0):
+            return t, [index.get(axis, text(":")) for axis in range(axes[-1] + 1)]
+        kept = self._kept(len(types.shape(source.op.operands[array].type)))
+        order = [*kept[: self.position], *axes, *kept[self.position :]]
+        return called("np.transpose", t, tuple_of(order)), [text(":")] * self.position + list(index.values())
+
     # In loops.
 
     def each(
@@ -230,6 +245,10 @@ class GatherOp(IndexedOp, LinearOp):
         rank = indices[0].ndim
         return np.moveaxis(self.view(t)[tuple(indices)], range(rank), range(self.position, self.position + rank)).copy()
 
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        t, places = self.place_text(source, 0)
+        return subscript(t, *places)
+
     def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> At:
         return At(lambda accumulator: emit(ScatterAddOp, g, accumulator, *places, **self.properties))
 
@@ -281,6 +300,20 @@ class ScatterUpdateOp(IndexedOp, UpdateOp):
             place = tuple(index[point] for index in indices)
             view[place] = self.changed(view[place], values[point])
         return changed
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        value, t = source.operand(0), source.operand(1)
+        part, places = self.place_text(source, 1)
+        value = value if value.lax is None else value.lax
+        if self.CHANGE is Change.ADDED:
+            whole = [text("slice(None)") if place.parts == (":",) else place for place in places]
+            is_less = value.negated is not None
+            name = "np.subtract.at" if is_less else "np.add.at"
+            index = whole[0] if len(whole) == 1 else tuple_of(whole)
+            source.line(called(name, part, index, value.negated if value.negated is not None else value))
+        else:
+            source.line(subscript(part, *places), " = ", value)
+        return t
 
     @staticmethod
     @abstractmethod
@@ -386,14 +419,11 @@ class KeepLastOp(IndexedOp, LinearOp):
 
     def reference(self, value: Any, t: Any, *indices: Any) -> Any:
         require_checked(indices)
-        last: dict[tuple[int, ...], tuple[int, ...]] = {}
-        for point in np.ndindex(indices[0].shape):
-            last[tuple(int(index[point]) for index in indices)] = point
-        kept = np.zeros_like(value)
-        source, target = (self.aligned(array, indices[0].ndim) for array in (value, kept))
-        for point in last.values():
-            target[point] = source[point]
-        return kept
+        return primitives.keep_last(value, self.position, *indices)
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        value, _, *indices = source.operands()
+        return source.called(primitives.keep_last, value, self.position, *indices)
 
     def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> Expr:
         return self.result_on(g, *places)
@@ -467,6 +497,19 @@ class CheckIndicesOp(EffectOp):
         if wrong.size:
             raise CheckFailed("IndexError", self.message.format(int(wrong[0]), int(size)))
         return np.where(indices < 0, indices + size, indices)
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        indices, size = source.operands()
+        is_low = infix(indices, "<", text("-", size.within(Rank.SIGN), rank=Rank.SIGN), Rank.COMPARISON)
+        is_high = infix(indices, ">=", size, Rank.COMPARISON)
+        wrong = infix(is_low, "|", is_high, Rank.BIT_OR)
+        ok = text("not ", called("np.any", wrong), rank=Rank.NOT)
+        raise_unless(source, ok, "IndexError", self.message, [subscript(subscript(indices, wrong), text("0")), size])
+        wrapped = infix(indices, "+", size, Rank.SUM)
+        return called("np.where", infix(indices, "<", text("0"), Rank.COMPARISON), wrapped, indices)
+
+    def numpy_repeats(self) -> frozenset[int]:
+        return frozenset({0, 1})
 
     def recomputed(self, *operands: SSAValue) -> tuple[Expr, ...]:
         return (wrapped_indices(*map(Expr, operands)),)

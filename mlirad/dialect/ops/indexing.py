@@ -30,6 +30,8 @@ from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.derivative import InertOp, LinearOp, only
 from mlirad.dialect.core.expr import Expr, constant, dim, emit, insert, insertion_point, where, zeros_like
 from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
+from mlirad.dialect.core.numpy_slices import slice_text
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, assigned, choice, infix, subscript, text
 from mlirad.dialect.core.op import At, Composed, Cotangent, Given, PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.subset import Change, Range, Subset
@@ -131,6 +133,9 @@ class ExtractOp(LinearOp):
     def reference(self, t: Any, *indices: Any) -> Any:
         return t[_place(indices)]
 
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        return subscript(*source.operands())
+
     def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
         if any(stacked[1:]):
             return None
@@ -161,6 +166,14 @@ class UpdateOp(PureOp):
 
     @abstractmethod
     def subset(self) -> Subset: ...
+
+    def write(self, source: NumpySource, target: NumpyText, value: NumpyText) -> None:
+        """The line that changes the part `target` of an array."""
+        if self.CHANGE is Change.ADDED:
+            is_less = value.negated is not None
+            source.line(target, " -= " if is_less else " += ", value.negated if value.negated is not None else value)
+        else:
+            source.line(assigned(target, value))
 
     def cotangents(self, gs: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Sequence[Cotangent]:
         assert self.CHANGE in (Change.REPLACED, Change.ADDED), self.name
@@ -229,6 +242,11 @@ class ElementUpdateOp(UpdateOp):
 
     def loops(self) -> Upstream:
         return Upstream(self._build)
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        value, t, *indices = source.operands()
+        self.write(source, subscript(t, *indices), value)
+        return t
 
     @abstractmethod
     def _build(self, value: SSAValue, t: SSAValue, *indices: SSAValue) -> Sequence[SSAValue]:
@@ -385,6 +403,9 @@ class ExtractSliceOp(LinearOp):
         known = [int(next(lengths)) if size < 0 else size for size in sizes]
         return t[_slices(t.shape, places[: len(sizes)], known, ints(self.strides))].copy()
 
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        return slice_text(source, 0, ints(self.sizes), list(self.starts), list(self.lengths), ints(self.strides))
+
     def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr] | None:
         if any(stacked[1:]):
             return None
@@ -475,6 +496,19 @@ class SliceUpdateOp(UpdateOp):
         sizes, strides = ints(self.sizes), ints(self.strides)
         return Slice(self.t, 1, self.value, tuple(self.starts), self.CHANGE, sizes, strides)
 
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        value, t = source.operand(0), source.operand(1)
+        sizes = ints(self.sizes)
+        unknown = [(self.value, axis) for axis, size in enumerate(sizes) if size < 0]
+        target = slice_text(source, 1, sizes, list(self.starts), unknown, ints(self.strides))
+        assert target.thin is not None
+        if value.thin is not None and value.thin[1] == target.thin[1]:
+            target, value = target.thin[0], value.thin[0]
+        if target.parts == t.parts:
+            target = subscript(t, text(":"))
+        self.write(source, target, value if value.lax is None else value.lax)
+        return t
+
     def _reference_slices(self, value: Any, t: Any, starts: Sequence[Any]) -> tuple[slice, ...]:
         return _slices(t.shape, starts, value.shape, ints(self.strides))
 
@@ -559,6 +593,12 @@ class WrapIndexOp(InertOp, PureOp):
     def reference(self, index: Any, size: Any) -> Any:
         return np.int64(index + size if index < 0 else index)
 
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        return wrapped_text(source)
+
+    def numpy_repeats(self) -> frozenset[int]:
+        return frozenset({0})
+
     def loops(self) -> Upstream:
         return Upstream(wrap_index)
 
@@ -577,6 +617,13 @@ class WrapIndexOp(InertOp, PureOp):
         length, result = proofs.sum_of(self.size), proofs.sum_of(self.result)
         is_known = is_in_range(proofs, proofs.sum_of(self.index), length)
         return (result, length.shifted(-1) - result) if is_known else ()
+
+
+def wrapped_text(source: NumpySource) -> NumpyText:
+    """The index of an op on an index and a size, counted from the beginning."""
+    index, size = source.operands()
+    is_negative = infix(index, "<", text("0", is_numpy=False), Rank.COMPARISON)
+    return choice(is_negative, infix(index, "+", size, Rank.SUM), index)
 
 
 def is_in_range(proofs: Proofs, position: Values, length: Values) -> bool:

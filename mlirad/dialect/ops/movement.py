@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -18,6 +19,17 @@ from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.derivative import InertOp, LinearOp, OneOperandOp
 from mlirad.dialect.core.expr import Expr, dim, emit, insert, sum_of, unknown_dims
 from mlirad.dialect.core.intervals import Integer, Interval
+from mlirad.dialect.core.numpy_source import (
+    NumpySource,
+    NumpyText,
+    Rank,
+    as_view,
+    called,
+    dtype_name,
+    shape_text,
+    text,
+    tuple_of,
+)
 from mlirad.dialect.core.op import Generic, Given, NdOp, PureOp, SizeOf, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import filled, reshaped
@@ -86,6 +98,19 @@ class BroadcastOp(LinearOp):
             raise ValueError(f"{np.shape(x)} as a part of {shape} was not checked")
         aligned = np.reshape(x, [kept.get(axis, 1) for axis in range(len(shape))])
         return np.broadcast_to(aligned, shape).copy()
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        x, *sizes = source.operands()
+        given = iter(sizes)
+        shape = [next(given) if size < 0 else size for size in types.shape(self.result.type)]
+        if not types.shape(self.x.type):
+            element = types.element_type(self.x.type)
+            named = {} if x.is_numpy or element in (types.F64, types.I64, types.I1) else {"dtype": dtype_name(element)}
+            return replace(called("np.full", shape_text(shape), x, **named), lax=x)
+        first = ints(self.dims)[0]
+        axes = [":" if axis in ints(self.dims) else "None" for axis in range(first, len(shape))]
+        aligned = _indexed(x, axes) if "None" in axes else x
+        return replace(called("np.broadcast_to", aligned, tuple_of(shape)), is_new=False, lax=aligned)
 
     def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> Expr:
         axes = [axis for axis in range(len(out.shape)) if axis not in ints(self.dims)]
@@ -158,6 +183,28 @@ class ReshapeOp(MovementOp):
         shaped = np.reshape(x, shape)
         return shaped.copy() if types.is_tensor(self.result.type) else shaped[()]
 
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        x = source.operand(0)
+        before, after = types.shape(self.x.type), types.shape(self.result.type)
+        if x.thin is not None and x.thin[1] == after:
+            return x.thin[0]
+        if not types.is_tensor(self.x.type):
+            element = types.element_type(self.x.type)
+            named = {} if x.is_numpy or element in (types.F64, types.I64, types.I1) else {"dtype": dtype_name(element)}
+            made = called("np.full", shape_text(after), x, **named) if after else called("np.array", x, **named)
+            return replace(made, lax=x)
+        if not types.is_tensor(self.result.type):
+            return text(x.within(Rank.ATOM), "[", ", ".join("0" for _ in before) or "()", "]")
+        axes = _thin_axes(before, after)
+        if axes is None:
+            return as_view(called("np.reshape", x, shape_text(after)))
+        found = _indexed(x, axes) if axes else x
+        if "0" in axes:
+            return found
+        first = next((place for place, axis in enumerate(axes) if axis == ":"), len(axes))
+        thin = (x, before) if 1 not in before else x.thin
+        return replace(found, thin=thin, lax=x if "None" not in axes[first:] else None)
+
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return reshape(g, x.type)
 
@@ -177,6 +224,33 @@ class ReshapeOp(MovementOp):
         if not isinstance(x.type, TensorType):
             return [filled(x, types.tensor(types.shape(type), x.type))]
         return [reshaped(x, types.shape(type))]
+
+
+def _thin_axes(before: Sequence[int], after: Sequence[int]) -> list[str] | None:
+    """The index that drops and adds axes of size 1; None if there is more to do."""
+    found: list[str] = []
+    i = j = 0
+    while i < len(before) or j < len(after):
+        if i < len(before) and j < len(after) and before[i] == after[j]:
+            found.append(":")
+            i, j = i + 1, j + 1
+        elif j < len(after) and after[j] == 1:
+            found.append("None")
+            j += 1
+        elif i < len(before) and before[i] == 1:
+            found.append("0")
+            i += 1
+        else:
+            return None
+    return found
+
+
+def _indexed(x: NumpyText, axes: Sequence[str]) -> NumpyText:
+    """A view with axes dropped and added. Whole axes at the end go without saying."""
+    count = len(axes)
+    while count and axes[count - 1] == ":":
+        count -= 1
+    return as_view(text(x.within(Rank.ATOM), "[", ", ".join(axes[:count]), "]")) if count else x
 
 
 def reshape(x: Expr, type: Attribute) -> Expr:
@@ -208,6 +282,12 @@ class TransposeOp(MovementOp):
 
     def reference(self, x: Any) -> Any:
         return np.transpose(x, ints(self.permutation)).copy()
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        x, permutation = source.operand(0), ints(self.permutation)
+        if permutation == tuple(reversed(range(len(permutation)))):
+            return as_view(text(x.within(Rank.ATOM), ".T"))
+        return as_view(called("np.transpose", x, tuple_of(permutation)))
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> Expr:
         return emit(TransposeOp, g, permutation=np.argsort(ints(self.permutation)))
@@ -243,6 +323,12 @@ class DimOp(InertOp, PureOp):
 
     def reference(self, x: Any) -> Any:
         return np.int64(np.shape(x)[self.axis.value.data])
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        x = source.operand(0).within(Rank.ATOM)
+        if len(types.shape(self.x.type)) == 1:
+            return replace(called("len", x), is_numpy=False)
+        return text(x, f".shape[{self.axis.value.data}]", is_numpy=False)
 
     def integer(self, *operands: Interval) -> Integer:
         return intervals.size_along(self.axis.value.data)

@@ -20,6 +20,7 @@ from xdsl.irdl import operand_def, result_def
 from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.expr import Expr, constant, insert
 from mlirad.dialect.core.intervals import HIGHEST, LOWEST, Integer, Interval, Proofs, Values
+from mlirad.dialect.core.numpy_source import OPERATORS, NumpySource, NumpyText, Rank, called, infix, text
 from mlirad.dialect.core.op import op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.division import FloorDivOp
@@ -50,6 +51,13 @@ class FitsOp(BinaryOp):
 
     def reference(self, x: Any, y: Any) -> Any:
         return np.bool_(LOWEST <= type(self).EXACT(int(x), int(y)) <= HIGHEST)
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        """Python's own integers do not overflow."""
+        operator = OPERATORS[self.OF.spellings[0]]
+        x, y = (called("int", each) if each.is_numpy else each for each in source.operands())
+        result = infix(x, operator.symbol, y, operator.rank)
+        return text("-(2**63) <= ", result.within(Rank.BIT_OR), " < 2**63", rank=Rank.COMPARISON)
 
     def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[None, None]:
         return None, None

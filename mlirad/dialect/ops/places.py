@@ -14,6 +14,7 @@ from xdsl.irdl import operand_def, result_def
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import InertOp
 from mlirad.dialect.core.expr import Expr, building, emit, insert, sum_of
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called
 from mlirad.dialect.core.op import PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import counted, empty, size_of_axis
@@ -49,6 +50,9 @@ class FlatNonzeroOp(InertOp, PureOp):
         if len(places) != count:
             raise ValueError(f"{len(places)} elements are true, and not {count}")
         return places
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        return called("np.flatnonzero", source.operand(0))
 
     def size_source(self, axis: int, result: int = 0) -> SSAValue | tuple[SSAValue, int] | None:
         return self.count

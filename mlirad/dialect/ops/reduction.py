@@ -18,6 +18,7 @@ from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.derivative import OneOperandOp
 from mlirad.dialect.core.expr import Expr, emit, sum_of, where
 from mlirad.dialect.core.intervals import HIGHEST, Integer, Interval
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, dtype_name, literal, shape_text
 from mlirad.dialect.core.op import Generic, Given, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.choice import annihilated
@@ -76,6 +77,16 @@ class ReductionOp(OneOperandOp, PureOp):
         options = {"initial": self.neutral(element)} if is_open else {}
         found = self.spellings[0](x, axis=ints(self.axes), **options)
         return np.asarray(found).astype(types.to_dtype(element))[()]
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        element, axes = types.element_type(self.x.type), ints(self.axes)
+        named: dict[str, NumpyText | str | int] = {} if not self.kept else {"axis": shape_text(axes)}
+        if self.ufunc().identity is None:
+            if any(types.shape(self.x.type)[axis] < 1 for axis in axes):
+                named["initial"] = literal(self.neutral(element))
+        elif types.is_integer(element) and types.itemsize(element) < 8:
+            named["dtype"] = dtype_name(element)
+        return source.called(self.spellings[0], source.operand(0), **named)
 
     def batched(self, operands: Sequence[Expr], stacked: Sequence[bool], lanes: int | Expr) -> Sequence[Expr]:
         return [emit(type(self), operands[0], axes=[axis + 1 for axis in ints(self.axes)])]

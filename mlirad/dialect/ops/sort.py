@@ -18,6 +18,7 @@ from mlirad.dialect.core.derivative import InertOp, OneOperandOp
 from mlirad.dialect.core.expr import Expr, building, emit, insert, sum_of
 from mlirad.dialect.core.intervals import Proofs
 from mlirad.dialect.core.native import Length, NativeCalls, NativeFunction, PartAddress
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, called
 from mlirad.dialect.core.op import At, Given, PureOp, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.upstream import empty, generic, unknown_sizes
@@ -58,6 +59,11 @@ class SortingOp(PureOp):
         return self.x, axis
 
     @property
+    def keywords(self) -> dict[str, str]:
+        """What says in NumPy's source that it is stable."""
+        return {"stable": "True"} if self.kind.data == STABLE else {}
+
+    @property
     def along(self) -> Length:
         return Length(0, len(types.shape(self.x.type)) - 1)
 
@@ -83,6 +89,9 @@ class SortOp(OneOperandOp, SortingOp):
 
     def reference(self, x: Any) -> Any:
         return np.sort(x, stable=self.kind.data == STABLE)
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        return called("np.sort", source.operand(0), **self.keywords)
 
     def vjp(self, g: Expr, out: Expr, x: Expr) -> At:
         places, attributes = places_in_order(x)
@@ -128,6 +137,9 @@ class ArgsortOp(InertOp, SortingOp):
 
     def reference(self, x: Any) -> Any:
         return np.argsort(x, stable=self.kind.data == STABLE)
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        return called("np.argsort", source.operand(0), **self.keywords)
 
     def loops(self) -> NativeCalls:
         return NativeCalls(

@@ -15,6 +15,7 @@ from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind
 from mlirad.dialect.core import types
 from mlirad.dialect.core.derivative import InertOp, LinearOp
 from mlirad.dialect.core.expr import Expr, emit, insert
+from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, called, dtype_name, text
 from mlirad.dialect.core.op import Composed, PureOp, Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.errors import DTypeError
@@ -60,6 +61,13 @@ class TapeOp(InertOp):
         dtype = types.to_dtype(types.element_type(self.result.type))
         poison = np.nan if dtype.kind == "f" else True if dtype.kind == "b" else np.iinfo(dtype).max
         return np.full(max(int(size), 0), poison, dtype)
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        element = types.element_type(self.result.type)
+        size = source.operand(0) if self.size is not None else types.shape(self.result.type)[0]
+        if isinstance(size, NumpyText) and size.literal is None:
+            size = called("max", size, 0)
+        return called("np.empty", size, **({} if element == types.F64 else {"dtype": dtype_name(element)}))
 
     def size_source(self, axis: int, result: int = 0) -> SSAValue | tuple[SSAValue, int] | None:
         return self.size
@@ -127,6 +135,15 @@ class GrowOp(LinearOp):
             size *= 2
         # Zeros: the tangent of a tape grows too, and what was never written has the tangent 0.
         return np.concatenate([t, np.zeros(size - len(t), t.dtype)]) if size > len(t) else t
+
+    def numpy_source(self, source: NumpySource) -> NumpyText:
+        t, k = source.operands()
+        source.line("while ", called("len", t), " <= ", k.within(Rank.BIT_OR), ":")
+        element = types.element_type(self.t.type)
+        named = {} if element == types.F64 else {"dtype": dtype_name(element)}
+        more = called("np.zeros", text(called("len", t), " + 1"), **named)
+        source.line(t, " = ", called("np.append", t, more), depth=1)
+        return t
 
     def vjp(self, g: Expr, out: Expr, x: Expr, *places: Expr) -> Expr:
         return g

@@ -35,6 +35,7 @@ def show(program: Program, how: str, derivatives: bool, is_minimised: bool) -> i
 def main() -> int:
     parser = argparse.ArgumentParser(description="Compare random programs, compiled, with NumPy.")
     parser.add_argument("--how", choices=STAGES, default="autodiff", help="native, or interpreted at a stage")
+    parser.add_argument("--target", help="with --how native: a target, which is compared with the usual one, too")
     parser.add_argument("--bias", choices=BIASES, action="append", help="the generator's bias; both if not given")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--count", type=int, default=100, help="how many seeds, of each bias")
@@ -43,6 +44,10 @@ def main() -> int:
     parser.add_argument("--show", action="store_true", help="print the program of the first seed and its verdicts")
     parser.add_argument("--minimise", action="store_true", help="cut the wrong program of the first seed down")
     options = parser.parse_args()
+    if options.target is not None:
+        if options.how != "native":
+            parser.error("--target goes with --how native")
+        options.how += f":{options.target}"
     biases = options.bias or list(BIASES)
     if options.show or options.minimise:
         return show(generate(options.first, biases[0]), options.how, not options.no_derivatives, options.minimise)

@@ -25,7 +25,7 @@ from typing import Any
 from mlirad import stages
 from mlirad.testing.programs.features import features_of, pairs_of
 from mlirad.testing.programs.generate import generate
-from mlirad.testing.programs.judge import DERIVATIVES, Natively, Stepwise, Verdict, judge
+from mlirad.testing.programs.judge import DERIVATIVES, Natively, OnTarget, Stepwise, Verdict, judge
 from mlirad.testing.programs.program import Program
 
 Key = tuple[str, int]
@@ -38,8 +38,11 @@ LIFE = 500
 
 
 def way(how: str) -> Natively:
-    """How programs are run: "native", or interpreted at one of the first stages."""
-    return Natively() if how == "native" else Stepwise(how)
+    """How programs are run: "native" (on a target: "native:NAME"), or interpreted at one of the first stages."""
+    stage, _, target = how.partition(":")
+    if stage != "native":
+        return Stepwise(stage)
+    return OnTarget(target) if target else Natively()
 
 
 @dataclass

@@ -21,6 +21,7 @@ from mlirad.testing.interpreted import Interpreted
 from mlirad.testing.programs.oracle import Namespace, call, fresh, is_same, namespace_of, oracle_of, slope
 from mlirad.testing.programs.program import REPLACEMENT, Program, laid_out
 from mlirad.testing.programs.surrounding_statements import captured, change_captured
+from mlirad.testing.programs.two_targets import difference
 
 CALLS = 3
 DERIVATIVES = ("gradient", "duality", "second order")
@@ -42,10 +43,10 @@ class Natively:
         return mlirad.jit(function)
 
     def gradient(self, function: Any, argnums: tuple[int, ...]) -> Callable[..., Any]:
-        return mlirad.value_and_grad(function, argnums=argnums)
+        return self.value(mlirad.value_and_grad(function, argnums=argnums))
 
     def vjp(self, function: Any, primals: Sequence[Any]) -> Any:
-        return mlirad.vjp(function, *primals)
+        return mlirad.vjp(self.value(function), *primals)
 
     def jvp(self, function: Any, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
         return mlirad.jvp(function, primals, tangents)
@@ -53,6 +54,16 @@ class Natively:
     def curvature(self, function: Any, argnums: tuple[int, ...], primals: Sequence[Any], us: Sequence[Any]) -> Any:
         """The value and the gradients, and their tangents."""
         return mlirad.jvp(self.gradient(function, argnums), primals, us)
+
+
+@dataclass(frozen=True)
+class OnTarget(Natively):
+    """How programs are run: by another target, which has to agree with the usual one."""
+
+    target: str
+
+    def value(self, function: Any) -> Callable[..., Any]:
+        return mlirad.jit(function, target=self.target)
 
 
 @dataclass(frozen=True)
@@ -97,7 +108,21 @@ def judge(program: Program, how: Natively, directory: Path, derivatives: bool = 
         verdicts += _duality(program, how, ours)
         if program.seed % 4 == 0 and all(each.kind in ("same", "skipped") for each in verdicts):
             verdicts += _second_order(program, how, ours)
+    if isinstance(how, OnTarget):
+        verdicts += _beside_the_usual_target(program, how, namespace_of(program, directory), derivatives)
     return verdicts
+
+
+def _beside_the_usual_target(program: Program, how: OnTarget, ours: Namespace, derivatives: bool) -> list[Verdict]:
+    """Both targets run the same module."""
+    usual = Natively()
+    pairs = {"value on two targets": (usual.value(ours["f"]), how.value(ours["f"]))}
+    if derivatives and program.floats:
+        argnums = tuple(k for k, name in enumerate(program.parameters) if name in program.floats)
+        loss = ours["loss"]
+        pairs["gradient on two targets"] = (usual.gradient(loss, argnums), how.gradient(loss, argnums))
+    found = {about: difference(program, *pair, CALLS - 1) for about, pair in pairs.items()}
+    return [Verdict("same" if why is None else "wrong", about, why or "") for about, why in found.items()]
 
 
 def _values(program: Program, how: Natively, ours: Namespace, oracle: Namespace) -> list[Verdict]:

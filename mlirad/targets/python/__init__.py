@@ -1,0 +1,5 @@
+"""The debugger's view: the optimized program as NumPy source, which CPython runs."""
+
+from mlirad.targets.python.target import PythonTarget
+
+__all__ = ["PythonTarget"]
