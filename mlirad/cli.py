@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,6 +39,15 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE|FUNCTION",
         help="Python files (exit code 1: a call in one is not compiled), or functions, as numpy.sum; a summary if none",
     )
+    shown = commands.add_parser("explain", help="a function and its adjoint, side by side, as NumPy source")
+    shown.add_argument("subject", metavar="FILE.py:FUNCTION")
+    shown.add_argument(
+        "arguments",
+        nargs="*",
+        metavar="ARGUMENT",
+        help='Python expressions, as "np.ones(3)" 2.0; by default those of the first call when the file runs',
+    )
+    shown.add_argument("--html", type=Path, metavar="PAGE", help="write a page that needs nothing else")
     return command_line
 
 
@@ -52,8 +63,28 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _cache(arguments.action)
         case "coverage":
             return _coverage(arguments.subjects)
+        case "explain":
+            return _explain(arguments.subject, arguments.arguments, arguments.html)
         case other:
             raise NotImplementedError(other)
+
+
+def _explain(subject: str, expressions: Sequence[str], page: Path | None) -> int:
+    """Exit code 1: it cannot be compiled, or differentiated; 2: there is no such function, or no arguments."""
+    from mlirad.errors import CompileError
+    from mlirad.explaining import side_by_side
+    from mlirad.explaining.explain import NoExample, explained
+
+    try:
+        found = explained(subject, expressions)
+    except (NoExample, CompileError) as error:
+        print(error)
+        return 2 if isinstance(error, NoExample) else 1
+    if page is None:
+        print(side_by_side.in_columns(found, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
+    else:
+        page.write_text(side_by_side.as_page(found))
+    return 0
 
 
 def _coverage(subjects: Sequence[str]) -> int:

@@ -9,6 +9,8 @@ from typing import Any
 
 from mlirad.signature import StaticLeaf
 
+SOURCE_TARGET, SOURCE_STAGE = "python", "source"
+"""The target, and its stage, that `mlirad explain` shows."""
 MOST_THREADS = 256
 """Of those that share the work of one call."""
 

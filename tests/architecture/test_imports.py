@@ -49,7 +49,7 @@ ROWS: tuple[frozenset[str], ...] = (
     frozenset({"__init__"}),
 )
 LEAVES = ROWS[0]
-AROUND = frozenset({"cli", "opt", "testing", "interop", "nn", "random", "demo", "__main__"})
+AROUND = frozenset({"cli", "opt", "testing", "interop", "nn", "random", "demo", "explaining", "__main__"})
 TARGET_NAMES = frozenset({"cpu", "ascend", "python"})
 DRAWERS = frozenset({"utils", "util", "helpers", "helper", "common", "misc"})
 

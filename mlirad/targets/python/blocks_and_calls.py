@@ -17,7 +17,17 @@ from mlirad.analysis.loops import Carries, Loop, yields
 from mlirad.analysis.memory import is_nd, is_tensor, memory_of, ties
 from mlirad.dialect.core import types
 from mlirad.dialect.core.numpy_source import NumpyText, called, text, typed
-from mlirad.targets.python.python_statements import Assign, Copies, For, If, Line, Return, Statement, While, values_in
+from mlirad.targets.python.python_statements import (
+    Assign,
+    AssignAll,
+    For,
+    If,
+    Return,
+    SourceLine,
+    Statement,
+    While,
+    values_in,
+)
 from mlirad.targets.python.writer import FunctionWriter, copied, is_exact_type, python_name
 
 
@@ -103,7 +113,7 @@ def _exact_carries(writer: FunctionWriter, op: scf.ForOp | scf.WhileOp) -> list[
 
 def _copy_all(writer: FunctionWriter, pairs: Sequence[tuple[SSAValue, NumpyText]], op: Operation) -> None:
     if pairs:
-        writer.statements.append(Copies(list(pairs), types.from_location(op.location)))
+        writer.statements.append(AssignAll(list(pairs), types.from_location(op.location)))
 
 
 def _leave(writer: FunctionWriter, end: Operation, targets: Sequence[SSAValue], numbers: Sequence[int]) -> None:
@@ -234,7 +244,7 @@ def _call(writer: FunctionWriter, op: func.CallOp) -> None:
     made = called(python_name(op.callee.string_value()), *arguments)
     place = types.from_location(op.location)
     if not op.results:
-        writer.statements.append(Line(made, place))
+        writer.statements.append(SourceLine(made, place))
         return
     writer.statements.append(Assign(tuple(op.results), made, place, is_call=True))
     for result in op.results:
@@ -264,7 +274,7 @@ def _write_back(
             kept.name_hint = op.operands[other].name_hint
             writer.assign(kept, found if found.is_new else copied(found), place)
             given[other] = writer.texts[kept]
-    writer.statements.append(Line(text(argument, "[...] = ", given[number]), place))
+    writer.statements.append(SourceLine(text(argument, "[...] = ", given[number]), place))
     given[number] = NumpyText((argument,), is_new=False)
 
 

@@ -14,12 +14,12 @@ from mlirad.dialect.core.types import is_tensor
 from mlirad.location import SourceLocation
 from mlirad.targets.python.python_statements import (
     Assign,
-    Copies,
+    AssignAll,
     For,
     Function,
     If,
-    Line,
     Return,
+    SourceLine,
     Statement,
     While,
     values_in,
@@ -84,7 +84,7 @@ class PrintedLines:
     def _statement(self, statement: Statement, depth: int) -> None:
         place = statement.location
         match statement:
-            case Line(text=found, depth=more):
+            case SourceLine(text=found, depth=more):
                 self._comment(statement, depth)
                 self._put(self.shown(found), depth + more, place)
             case Return(values=values):
@@ -94,7 +94,7 @@ class PrintedLines:
             case Assign(targets=targets, text=found):
                 self._comment(statement, depth)
                 self._assign(targets, found, depth, place)
-            case Copies(pairs=pairs):
+            case AssignAll(pairs=pairs):
                 self._copies(pairs, depth, statement)
             case For(counter=counter, range=span, body=body):
                 self._comment(statement, depth)
@@ -123,7 +123,7 @@ class PrintedLines:
         elif self.names[targets[0]] != shown:
             self._put(self._assigned(targets[0], found), depth, place)
 
-    def _copies(self, pairs: Sequence[tuple[SSAValue, NumpyText]], depth: int, statement: Copies) -> None:
+    def _copies(self, pairs: Sequence[tuple[SSAValue, NumpyText]], depth: int, statement: AssignAll) -> None:
         left = [(target, found) for target, found in pairs if self._is_used(target)]
         left = [(target, found) for target, found in left if self.names[target] != self.shown(found)]
         if left:

@@ -15,7 +15,7 @@ from mlirad.location import SourceLocation
 
 
 @dataclass
-class Line:
+class SourceLine:
     """A line of source. depth: how much deeper it is indented than its block; a simple statement has 0."""
 
     text: NumpyText
@@ -34,7 +34,7 @@ class Assign:
 
 
 @dataclass
-class Copies:
+class AssignAll:
     """Variables that are all assigned at once."""
 
     pairs: list[tuple[SSAValue, NumpyText]]
@@ -75,7 +75,7 @@ class Return:
     location: SourceLocation | None = None
 
 
-Statement = Line | Assign | Copies | For | While | If | Return
+Statement = SourceLine | Assign | AssignAll | For | While | If | Return
 
 
 @dataclass
@@ -99,11 +99,11 @@ def used_in(statements: list[Statement]) -> set[SSAValue]:
     found: set[SSAValue] = set()
     for statement in statements:
         match statement:
-            case Line(text=text) | Assign(text=text):
+            case SourceLine(text=text) | Assign(text=text):
                 found.update(values_in(text))
             case Return(values=texts):
                 found.update(*map(values_in, texts))
-            case Copies(pairs=pairs):
+            case AssignAll(pairs=pairs):
                 found.update(*(values_in(text) for _, text in pairs))
             case For(range=text, body=body):
                 found |= {*values_in(text)} | used_in(body)

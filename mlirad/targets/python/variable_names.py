@@ -18,12 +18,12 @@ from xdsl.ir import SSAValue
 from mlirad.dialect.core.numpy_source import NumpyText
 from mlirad.targets.python.python_statements import (
     Assign,
-    Copies,
+    AssignAll,
     For,
     Function,
     If,
-    Line,
     Return,
+    SourceLine,
     Statement,
     While,
     values_in,
@@ -64,12 +64,12 @@ class _Liveness:
         """Number the variables in the order of the source."""
         for statement in statements:
             match statement:
-                case Line(text=text):
+                case SourceLine(text=text):
                     self._all(values_in(text))
                 case Assign(targets=targets, text=text):
                     self._all(values_in(text))
                     self._all(targets)
-                case Copies(pairs=pairs):
+                case AssignAll(pairs=pairs):
                     for target, text in pairs:
                         self._all([*values_in(text), target])
                 case For(counter=counter, range=span, body=body):
@@ -115,13 +115,13 @@ class _Liveness:
 
     def _before(self, statement: Statement, live: int) -> int:
         match statement:
-            case Line(text=text):
+            case SourceLine(text=text):
                 return live | self._uses(text)
             case Return(values=values):
                 return self._uses(*values)
             case Assign(targets=targets, text=text):
                 return self._assigned([(target, text) for target in targets], live)
-            case Copies(pairs=pairs):
+            case AssignAll(pairs=pairs):
                 return self._assigned(pairs, live)
             case For():
                 return self._for(statement, live)

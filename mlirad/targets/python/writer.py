@@ -30,7 +30,7 @@ from mlirad.targets.python.counters import Counting
 from mlirad.targets.python.python_statements import (
     Assign,
     Function,
-    Line,
+    SourceLine,
     Statement,
     values_in,
 )
@@ -131,7 +131,7 @@ class FunctionWriter(NumpySource):
         return self.peek(self.op.operands[index]) if given is None else given
 
     def line(self, *parts: str | SSAValue | NumpyText | int, depth: int = 0) -> None:
-        self.statements.append(Line(text(*parts), types.from_location(self.op.location), depth))
+        self.statements.append(SourceLine(text(*parts), types.from_location(self.op.location), depth))
 
     def name_of(self, function: Imported) -> str:
         name = _SHORT.get(function.__name__, function.__name__)

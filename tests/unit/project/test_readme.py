@@ -29,7 +29,10 @@ def expected_output(code: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/running.md", "docs/transforms.md", "docs/debugging.md"])
+PAGES = ("README.md", "docs/running.md", "docs/transforms.md", "docs/debugging.md", "docs/explain.md")
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_python_blocks_run_and_print_what_they_say(page: str, tmp_path: Path) -> None:
     code = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL))
     script = tmp_path / "readme.py"

@@ -1,0 +1,1 @@
+"""What `mlirad explain` shows: a function and its adjoint, as readable source."""

@@ -1,0 +1,142 @@
+"""The source of a function and of its adjoint, for example arguments.
+
+Reads: a function of a file, and arguments: expressions, or those of its first call when the file runs. Writes: nothing.
+Leaves: two programs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import os
+import runpy
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import mlirad
+from mlirad.options import SOURCE_STAGE, SOURCE_TARGET
+
+
+class NoExample(Exception):
+    """There is nothing to explain: no file, no function, or no arguments."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Two programs: a function's own, and that of its gradient or adjoint, which is called `derivative`."""
+
+    name: str
+    derivative: str
+    function: str
+    adjoint: str
+
+
+def explained(subject: str, expressions: Sequence[str] = ()) -> Explained:
+    """What `file.py:function` computes of arguments, and what its adjoint does.
+
+    expressions: Python, in which `np` and the names of the file are known. Without them, the file runs as a script up
+    to its first call of the function, whose arguments they are. Raises NoExample, or what compiling raises.
+    """
+    path, _, name = subject.rpartition(":")
+    if not path or not Path(path).is_file():
+        raise NoExample(f"no file {path!r}: write it as file.py:function")
+    if expressions:
+        namespace = runpy.run_path(path)
+        function = _plain(namespace.get(name), subject)
+        arguments = tuple(eval(each, {"np": np, **namespace}) for each in expressions)
+    else:
+        function, arguments = _first_call(path, name, subject)
+    return explained_function(function, arguments)
+
+
+def explained_function(function: Callable[..., Any], arguments: Sequence[Any]) -> Explained:
+    """The same of a function itself."""
+    name = getattr(function, "__name__", "function")
+    own = _source(function, arguments)
+    floats = tuple(number for number, each in enumerate(arguments) if _is_float(each))
+    if not floats:
+        raise NoExample(f"{name} has no float among its arguments: there is nothing to differentiate")
+    result = function(*copy.deepcopy(arguments))
+    if np.ndim(result) == 0 and isinstance(result, float | np.floating | np.ndarray):
+        derivative = mlirad.grad(function, floats[0] if len(floats) == 1 else floats)
+        return Explained(name, f"grad({name})", own, _source(derivative, arguments))
+    given = (tuple(arguments[number] for number in floats), mlirad.tree.map(_ones, result))
+    return Explained(name, f"vjp({name})", own, _source(_adjoint(function, arguments, floats), given))
+
+
+def _adjoint(function: Callable[..., Any], arguments: Sequence[Any], floats: Sequence[int]) -> Callable[..., Any]:
+    """The function that takes the cotangent of a result to those of the arguments."""
+    others = {number: each for number, each in enumerate(arguments) if number not in floats}
+    count = len(arguments)
+
+    def of_floats(*values: Any) -> Any:
+        left = list(values)
+        return function(*(others[number] if number in others else left.pop(0) for number in range(count)))
+
+    def adjoint(values: Any, cotangent: Any) -> Any:
+        _, pullback = mlirad.vjp(of_floats, *values)
+        return pullback(cotangent)
+
+    return adjoint
+
+
+def _source(function: Any, arguments: Sequence[Any]) -> str:
+    kernel: Any = mlirad.jit(function, target=SOURCE_TARGET, cache=False)
+    return kernel.lower(*copy.deepcopy(tuple(arguments))).as_text(SOURCE_STAGE)
+
+
+def _is_float(value: Any) -> bool:
+    leaves = mlirad.tree.leaves(value)
+    return bool(leaves) and all(isinstance(each, float) or np.asarray(each).dtype.kind == "f" for each in leaves)
+
+
+def _ones(value: Any) -> Any:
+    return np.ones_like(value) if isinstance(value, np.ndarray) else 1.0
+
+
+def _plain(function: Any, subject: str) -> Callable[..., Any]:
+    """A function, also if the file has compiled it."""
+    if not callable(function):
+        raise NoExample(f"no function {subject.rpartition(':')[2]!r} in {subject.rpartition(':')[0]}")
+    return getattr(function, "numpy", function)
+
+
+class _Called(BaseException):
+    """The function was called. No `except Exception` of the script stops it."""
+
+
+def _first_call(path: str, name: str, subject: str) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The function that a script calls by this name first, and the arguments."""
+    found: list[tuple[Any, tuple[Any, ...]]] = []
+    wanted = os.path.abspath(path)
+
+    def look(frame: Any, event: str, _argument: Any) -> None:
+        code = frame.f_code
+        if event != "call" or code.co_name != name or os.path.abspath(code.co_filename) != wanted:
+            return
+        names = code.co_varnames[: code.co_argcount]
+        function = frame.f_globals.get(name)
+        found.append((function, tuple(copy.deepcopy(frame.f_locals[each]) for each in names)))
+        raise _Called
+
+    before = os.environ.get("MLIRAD_DISABLE_JIT")
+    os.environ["MLIRAD_DISABLE_JIT"] = "1"  # what the file compiles is called in Python
+    sys.setprofile(look)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(_Called):
+            runpy.run_path(path, run_name="__main__")
+    finally:
+        sys.setprofile(None)
+        os.environ.pop("MLIRAD_DISABLE_JIT")
+        if before is not None:
+            os.environ["MLIRAD_DISABLE_JIT"] = before
+    if not found:
+        raise NoExample(f'{path} does not call {name} when it runs: give arguments, as in {subject} "np.ones(3)" 2.0')
+    function, arguments = found[0]
+    return _plain(function, subject), arguments

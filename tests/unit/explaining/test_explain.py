@@ -1,0 +1,82 @@
+"""`mlirad explain`: where arguments come from, what stands beside what, and the page."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from mlirad.cli import main
+from mlirad.explaining.explain import explained
+
+FILE = """\
+import numpy as np
+import mlirad
+
+SIZE = 3
+
+@mlirad.jit
+def loss(x, c):
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += c * x[i] ** 2
+    return total
+
+def scaled(x, c):
+    return x * c
+
+if __name__ == "__main__":
+    print(loss(np.ones(SIZE), 2.0))
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "program.py"
+    path.write_text(FILE)
+    return str(path)
+
+
+def test_a_function_and_its_gradient_side_by_side(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", f"{file}:loss"]) == 0
+    shown = capsys.readouterr().out
+    first, *lines = shown.splitlines()
+    assert [part.strip() for part in first.split(" | ")] == ["def loss(x, c):", "def grad_loss(x, c):"]
+    assert any("return total" in line.split("|")[0] for line in lines)
+    assert any("d_x" in line.split("|")[1] for line in lines if "|" in line)
+
+
+def test_arguments_may_be_given(file: str) -> None:
+    found = explained(f"{file}:scaled", ["np.ones(SIZE + 1)", "0.5"])
+    assert found.derivative == "vjp(scaled)"
+    assert "return x * c" in found.function
+    namespace: dict = {}
+    exec(found.adjoint, namespace)
+    first, second = namespace["adjoint"](3.0, 2.0, 1.0)
+    assert (first, second) == (2.0, 3.0)
+
+
+def test_the_page_needs_nothing_else(file: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert main(["explain", f"{file}:loss", "--html", str(page)]) == 0
+    found: list[str] = []
+
+    class Reader(HTMLParser):
+        def handle_data(self, data: str) -> None:
+            found.append(data)
+
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            assert not {"src", "href"} & {name for name, _ in attrs}, tag
+
+    Reader().feed(page.read_text())
+    told = explained(f"{file}:loss")
+    text = "".join(found)
+    for source in (told.function, told.adjoint):
+        assert source.removeprefix("import numpy as np").strip() in text
+
+
+@pytest.mark.parametrize(("subject", "code"), [("{}:scaled", 2), ("{}:nothing", 2), ("nowhere.py:f", 2)])
+def test_what_cannot_be_explained(subject: str, code: int, file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", subject.format(file)]) == code
+    assert capsys.readouterr().out
