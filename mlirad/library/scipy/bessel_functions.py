@@ -82,17 +82,17 @@ def _order(order: Any) -> tuple[int, float]:
 @spells("scipy.special.jv")
 def jv(v: Any, z: Any, /) -> Any:
     order, sign = _order(v)
-    return sign * primitives.bessel_j(order, floats(v, z)[1])
+    return sign * primitives.bessel_j(order, floats(v, z, narrow=True)[1])
 
 
 @spells("scipy.special.iv")
 def iv(v: Any, z: Any, /) -> Any:
-    return primitives.bessel_i(_order(v)[0], floats(v, z)[1])
+    return primitives.bessel_i(_order(v)[0], floats(v, z, narrow=True)[1])
 
 
 @spells("scipy.special.ive")
 def ive(v: Any, z: Any, /) -> Any:
-    return primitives.bessel_ie(_order(v)[0], floats(v, z)[1])
+    return primitives.bessel_ie(_order(v)[0], floats(v, z, narrow=True)[1])
 
 
 def _of_integer(order: Any, x: Any) -> Any:

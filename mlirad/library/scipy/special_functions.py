@@ -20,7 +20,8 @@ def floats(*values: Any, narrow: bool = False) -> Any:
     float32 is the first.
     """
     dtypes = [np.asarray(value).dtype for value in values if not _is_weak(value)]
-    is_narrow = len(dtypes) > 0 and (narrow or len(dtypes) == len(values))
+    has_numbers = len([each for each in dtypes if each.kind != "b"]) > 0  # bools beside a Python number are not narrow
+    is_narrow = len(dtypes) > 0 and (len(dtypes) == len(values) or (narrow and has_numbers))
     is_narrow = is_narrow and all(each == np.float32 or (narrow and _is_small(each)) for each in dtypes)
     found = [np.asarray(value, dtype=np.float32 if is_narrow else np.float64) for value in values]
     return found[0] if len(values) == 1 else found

@@ -156,7 +156,9 @@ FOUND = [
     Call("special.betaln(x, y)", {"x": X, "y": X}),  # the second derivative, where the arguments are equal
     Call("special.softplus(x), special.softmax(x)", {"x": np.array([1, 2, 5], np.int8)}),
     Call("special.logsumexp(x), special.log_softmax(x)", {"x": X.astype(np.float16)}),
-    Call("special.beta(x, 2), special.xlogy(2.0, x), special.kl_div(x, 2)", {"x": X.astype(np.float32)}),
+    Call(
+        "special.beta(x, 2), special.xlogy(2.0, x), special.kl_div(x, 2), special.jv(2, x)", {"x": X.astype(np.float32)}
+    ),
     Call("special.polygamma(1, x)", {"x": ONE[0].reshape(())}),
 ]
 
