@@ -132,7 +132,7 @@ _NEVER = frozenset(
 np.test np.info np.show_config np.show_runtime np.save np.savez np.savez_compressed np.savetxt np.memmap
 np.lookfor np.random.test np.random.set_bit_generator np.random.set_state builtins.input builtins.breakpoint
 builtins.exit builtins.quit builtins.help builtins.license builtins.credits builtins.copyright builtins.open
-builtins.exec builtins.eval builtins.compile builtins.__import__ builtins.print builtins.memoryview time.sleep
+builtins.exec builtins.eval builtins.compile builtins.__import__ builtins.memoryview time.sleep
 time.clock_settime time.clock_settime_ns time.pthread_getcpuclockid A.tofile A.dump A.resize N.tofile N.dump
 N.resize np.float64(2.5).tofile np.float64(2.5).dump
 """.split()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 @spells("numpy.unravel_index")
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     is_fortran = _is_fortran(order)
-    sizes = (shape,) if np.ndim(shape) == 0 else tuple(shape)
+    sizes = tuple(operator.index(size) for size in ((shape,) if np.ndim(shape) == 0 else shape))
     total = 1
     for size in sizes:
         total *= size

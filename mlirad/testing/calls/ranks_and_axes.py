@@ -66,6 +66,7 @@ VALUES: dict[str, Sequence[str]] = {
     ),
     "args": ("i, i", "x, i"),
     "varargs": ("", "0.5", "0.5, 0.25", "y"),
+    "iter": ("x", "[0.5, 1.5]"),
     "right": ("True", "0.5"),
     "left": ("0.5",),
     "sparse": ("True",),
@@ -84,6 +85,7 @@ VALUES: dict[str, Sequence[str]] = {
     "dims": ("(3, 3)", "3"),
     "func1d": ("np.sum", "np.cumsum"),
     "func": ("np.sum",),
+    "pyfunc": ("np.sum",),
     "function": ("np.add",),
     "from_": ("x",),
     "to": ("float", "int"),
@@ -142,7 +144,7 @@ VALUES: dict[str, Sequence[str]] = {
 
 _NAMES_OF_FIRST = """
 a x arr m v A array object prototype val value x1 arys condition base a1 ary ar ar1 f p element iterable
-seq_of_zeros
+seq_of_zeros op u c_or_r
 """
 _FIRST = frozenset(_NAMES_OF_FIRST.split())
 _NAMES_OF_SECOND = """
@@ -154,7 +156,7 @@ _NAMES_APART = """
 dtype out like device subok casting where initial mean correction copy kwargs optimize mode buffer strides mod
 prepend append retstep ndmax step signature axis_of_start overwrite_input method sorter kw return_index
 return_inverse return_counts return_indices sorted fweights aweights wrap nan posinf neginf varargs edge_order density
-range minlength
+range minlength cache doc excluded otypes flags op_axes op_flags op_dtypes itershape buffersize r variable
 """
 _APART = frozenset(_NAMES_APART.split())
 _CREATED = (np.empty, np.empty_like, np.ndarray)  # their elements are whatever was in memory
