@@ -1,7 +1,8 @@
 """mlirad: plain NumPy in, native gradients out.
 
 @mlirad.jit                      compile a NumPy function, loops, branches and in-place updates included
-mlirad.grad(f)(x)                its gradient, native too; value_and_grad, vjp, jvp, jacfwd, jacrev, hessian, hvp
+mlirad.grad(f)(x)                its gradient, native too; also value_and_grad, vjp, jvp, linearize
+mlirad.jacfwd(f)(x)              all derivatives; jacrev, hessian, hvp
 mlirad.jacobian(f)(x)            its Jacobian as a sparse matrix
 mlirad.vmap(f)(xs)               f of each lane of its arguments
 f.lower(x).as_text("autodiff")   the IR at any stage
@@ -33,8 +34,10 @@ from mlirad.jit.transforms import (
     jacfwd,
     jacobian,
     jacrev,
+    jet,
     jit,
     jvp,
+    linearize,
     minimize,
     root,
     value_and_grad,
@@ -80,8 +83,10 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jet",
     "jit",
     "jvp",
+    "linearize",
     "minimize",
     "nn",
     "register_derivative",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from inspect import getattr_static
 from types import FunctionType, MethodType
@@ -14,6 +14,9 @@ import numpy as np
 
 from mlirad import tree
 from mlirad.location import SourceLocation
+
+Argnums = int | str | tuple[int | str, ...]
+"""The arguments to differentiate with respect to, by number or by name; one of them gives one gradient, not a tuple."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +72,11 @@ class Request:
 class Grad(Request):
     """The gradient of a scalar function with respect to the arguments `argnums`.
 
-    argnums: an int gives one gradient, a tuple a tuple. has_aux: the function returns (value, aux).
+    argnums: an int or a name gives one gradient, a tuple a tuple. has_aux: the function returns (value, aux).
     with_value: the result is (value, gradients); with has_aux, ((value, aux), gradients) or (gradients, aux).
     """
 
-    argnums: int | tuple[int, ...] = 0
+    argnums: Argnums = 0
     has_aux: bool = False
     with_value: bool = False
 
@@ -89,7 +92,12 @@ class Grad(Request):
 
 @dataclass(frozen=True, eq=False)
 class Jvp(Request):
-    """Called with (primals, tangents), two tuples; gives (out, tangent of out)."""
+    """Called with (primals, tangents), two tuples; gives (out, tangent of out), or (out, tangent of out, aux).
+
+    has_aux: the function returns (out, aux).
+    """
+
+    has_aux: bool = False
 
     @property
     def signature(self) -> inspect.Signature:
@@ -134,7 +142,7 @@ class Jacobian(Request):
     For each leaf of the result, what `Grad` gives; has_aux: the function returns (value, aux).
     """
 
-    argnums: int | tuple[int, ...] = 0
+    argnums: Argnums = 0
     has_aux: bool = False
     is_forward: bool = True
 
@@ -151,7 +159,7 @@ class Jacobian(Request):
 class Hessian(Request):
     """All second derivatives of a function with respect to the arguments `argnums`."""
 
-    argnums: int | tuple[int, ...] = 0
+    argnums: Argnums = 0
     has_aux: bool = False
 
     @property
@@ -184,6 +192,34 @@ class Implicit(Request):
     @property
     def summary(self) -> str:
         return f"The {self.kind} of {name_of(self.function)}, by its equation."
+
+
+@dataclass(frozen=True, eq=False)
+class Jet(Request):
+    """Called with (primals, series), two tuples; gives (out, series of out): derivatives along a path."""
+
+    @property
+    def signature(self) -> inspect.Signature:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(name, kind) for name in ("primals", "series")])
+
+    @property
+    def summary(self) -> str:
+        return f"The value of {name_of(self.function)} and its derivatives along a path, of all orders."
+
+
+@dataclass(frozen=True, eq=False)
+class Linearize(Request):
+    """Called with the primals; gives out and a linear function of tangents.
+
+    has_aux: the function returns (out, aux), and the result is (out, linear function, aux).
+    """
+
+    has_aux: bool = False
+
+    @property
+    def summary(self) -> str:
+        return f"The value of {name_of(self.function)} and its derivative as a linear function."
 
 
 @dataclass(frozen=True)
@@ -261,9 +297,48 @@ class Accumulate(Request):
         return f"The {self.reduce} of {name_of(self.function)} of {self.parts} parts of its arguments, one by one."
 
 
-def listed(argnums: int | tuple[int, ...]) -> str:
+def argnums_of(argnums: Any = None, grad_position: Any = None, argnames: str | Sequence[str] | None = None) -> Argnums:
+    """The arguments that a transform names: `argnums` (`grad_position` is the same) or `argnames`, or both.
+
+    Raises TypeError for other things than ints and names, ValueError for an argument that is named twice.
+    """
+    numbers = argnums if grad_position is None else grad_position
+    if numbers is None and argnames is None:
+        return 0
+    chosen = [*_all_of(numbers, int, "argnums", "an int or a sequence of ints")]
+    chosen += _all_of(argnames, str, "argnames", "a name or a sequence of names")
+    if len(set(chosen)) != len(chosen):
+        raise ValueError(f"{spelled(tuple(chosen))} names an argument twice")
+    is_one = isinstance(numbers, int) if argnames is None else numbers is None and isinstance(argnames, str)
+    return chosen[0] if is_one else tuple(chosen)
+
+
+def _all_of(given: Any, kind: type, option: str, wanted: str) -> tuple[Any, ...]:
+    if given is None:
+        return ()
+    items = (given,) if isinstance(given, kind) else given
+    if not isinstance(items, tuple | list | range) or any(
+        not isinstance(x, kind) or isinstance(x, bool) for x in items
+    ):
+        raise TypeError(f"{option} must be {wanted}, not {given!r}")
+    return tuple(items)
+
+
+def spelled(argnums: Argnums) -> str:
+    """The options by which arguments are chosen."""
+    items = argnums if isinstance(argnums, tuple) else (argnums,)
+    numbers, names = [x for x in items if not isinstance(x, str)], [x for x in items if isinstance(x, str)]
+    options = (("argnums", numbers), ("argnames", names))
+    return ", ".join(
+        f"{option}={(tuple(chosen) if isinstance(argnums, tuple) else chosen[0])!r}"
+        for option, chosen in options
+        if chosen or (option == "argnums" and not names)
+    )
+
+
+def listed(argnums: Argnums) -> str:
     """Arguments, in a sentence."""
-    return f"argument {argnums}" if isinstance(argnums, int) else f"arguments {', '.join(map(str, argnums))}"
+    return f"arguments {', '.join(map(str, argnums))}" if isinstance(argnums, tuple) else f"argument {argnums}"
 
 
 def plain(function: Any) -> Any:

@@ -29,10 +29,12 @@ from mlirad.xdsl_support.effects import is_terminator
 class Adjoint(Reverse):
     """The reverse sweep of one function; ops are emitted at the current insertion point.
 
-    recorded: the calls whose forward sweeps have recorded what their pullbacks need.
+    recorded: the calls whose forward sweeps have recorded what their pullbacks need. annihilates: whether a cotangent
+    that is exactly 0 annihilates an infinite factor.
     """
 
     recorded: Recorded | None = None
+    annihilates: bool = True
 
     def block(self, block: Block, last: Operation | None, cotangents: Cotangents, at: Mirror) -> None:
         op = last if last is not None else block.last_op
@@ -67,7 +69,7 @@ class Adjoint(Reverse):
             for index, (operand, cotangent) in enumerate(zip(op.operands, answers, strict=True)):
                 mark_clear(g, cotangent)
                 if cotangent is not None and operand in self.activity.live:
-                    if op.scales(index) and (op.singular or result not in self.needed):
+                    if self.annihilates and op.scales(index) and (op.singular or result not in self.needed):
                         assert isinstance(cotangent, Expr), "what is added in place has no factor"
                         cotangent = annihilated(cotangent, g)
                     self.add(cotangents, operand, cotangent, at)

@@ -20,6 +20,7 @@ from mlirad.analysis.rule_attributes import NamedRule, own_rule
 from mlirad.autodiff.activity import Activity, Dependence, activity, dependent
 from mlirad.autodiff.private_functions import free_name
 from mlirad.dialect.core import types
+from mlirad.dialect.ops.request import LINEARIZED
 from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.traversal import find
 
@@ -30,11 +31,15 @@ TAPES: tuple[Attribute, ...] = (FLOATS, types.I64, INTEGERS, types.I64)
 
 @dataclass(frozen=True)
 class Part:
-    """What is differentiated of a function: these results with respect to these arguments."""
+    """What is differentiated of a function: these results with respect to these arguments.
+
+    is_linearized: see `LINEARIZED`.
+    """
 
     callee: str
     wrt: tuple[int, ...]
     outs: tuple[int, ...]
+    is_linearized: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,15 +89,6 @@ class Signature:
         n, m = len(self.inputs), len(self.outputs)
         return {**self.written, n: m, n + 2: m + 2}
 
-    @property
-    def tangent_written(self) -> dict[int, int]:
-        n, m, part = len(self.inputs), len(self.outputs), self.part
-        found = dict(self.written)
-        for place, index in enumerate(part.wrt):
-            if self._is_moved(index):
-                found[n + place] = m + part.outs.index(self.written[index])
-        return found
-
 
 @dataclass(frozen=True)
 class Reversed(Signature):
@@ -124,9 +120,23 @@ class Halved(Signature):
 
 @dataclass(frozen=True)
 class Pushed(Signature):
-    """A part's tangents, by the name of the function that computes them."""
+    """A part's tangents, by the name of the function that computes them.
+
+    order: how many Taylor coefficients it computes instead; 0 for tangents.
+    """
 
     name: str = ""
+    order: int = 0
+
+    @property
+    def tangent_written(self) -> dict[int, int]:
+        n, m, part, count = len(self.inputs), len(self.outputs), self.part, max(self.order, 1)
+        found = dict(self.written)
+        for place, index in enumerate(part.wrt):
+            if self._is_moved(index):
+                out = part.outs.index(self.written[index])
+                found.update((n + place * count + k, m + out * count + k) for k in range(count))
+        return found
 
 
 @dataclass
@@ -143,7 +153,7 @@ class Callees:
     pending: list[Reversed | Pushed] = field(default_factory=list)
     _reversed: dict[Part, Reversed] = field(default_factory=dict)
     _halved: dict[Part, Halved] = field(default_factory=dict)
-    _pushed: dict[Part, Pushed] = field(default_factory=dict)
+    _pushed: dict[tuple[Part, int], Pushed] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.functions = functions_of(self.module)
@@ -152,6 +162,7 @@ class Callees:
 
     def parts(self, function: func.FuncOp, live: Activity) -> dict[str, Part]:
         """What is to be differentiated of the functions that a function calls, and that those call: a fix-point."""
+        is_linearized = LINEARIZED in function.attributes
         wanted: dict[str, tuple[set[int], set[int]]] = {}
         pending = [(function, live)]
         while pending:
@@ -173,7 +184,8 @@ class Callees:
                     _require_covered(rule, ins, call)
                     continue
                 pending.append((self.functions[name], self.active_in(self.functions[name], ins, outs)))
-        return {name: Part(name, tuple(sorted(ins)), tuple(sorted(outs))) for name, (ins, outs) in wanted.items()}
+        chosen = {name: (tuple(sorted(ins)), tuple(sorted(outs))) for name, (ins, outs) in wanted.items()}
+        return {name: Part(name, *each, is_linearized) for name, each in chosen.items()}
 
     def add(self, function: func.FuncOp) -> None:
         """Note a function of the module that was made since, and is called."""
@@ -212,16 +224,16 @@ class Callees:
             self.dependence[made.forward] = self.dependence[part.callee]
         return self._halved[part]
 
-    def pushed(self, part: Part) -> Pushed:
-        if part not in self._pushed:
-            signature = self._signature(part)
-            inputs = [*signature.inputs, *(signature.inputs[number] for number in part.wrt)]
-            outputs = [*signature.outputs, *(signature.outputs[number] for number in part.outs)]
-            name = self._declare("jvp", signature, inputs, outputs)
-            made = Pushed(part, signature.inputs, signature.outputs, signature.written, name)
-            self._pushed[part] = made
+    def pushed(self, part: Part, order: int = 0) -> Pushed:
+        if (part, order) not in self._pushed:
+            signature, count = self._signature(part), max(order, 1)
+            inputs = [*signature.inputs, *(signature.inputs[number] for number in part.wrt for _ in range(count))]
+            outputs = [*signature.outputs, *(signature.outputs[number] for number in part.outs for _ in range(count))]
+            name = self._declare("jet" if order else "jvp", signature, inputs, outputs)
+            made = Pushed(part, signature.inputs, signature.outputs, signature.written, name, order)
+            self._pushed[part, order] = made
             self.pending.append(made)
-        return self._pushed[part]
+        return self._pushed[part, order]
 
     def _signature(self, part: Part) -> Signature:
         callee = self.functions[part.callee]

@@ -154,9 +154,11 @@ class ListResult:
 
 @dataclass(frozen=True)
 class ResidualsResult:
-    """The pullback that `mlirad.vjp` returns: result number `index` holds its residuals, and `entry` computes it.
+    """The pullback that `mlirad.vjp` returns, or the linear function of `mlirad.linearize`: result number `index` holds
+    its residuals, and `entry` computes it.
 
-    sizes: the numbers of the i64 results that are the sizes that the shapes of the cotangents leave open, in order.
+    sizes: the numbers of the i64 results that are the sizes that the shapes of what is passed in leave open, in order;
+    then those that a linear function takes.
     """
 
     index: int
@@ -175,7 +177,8 @@ class PullbackEntry:
     """@name(residuals, cotangents) -> cotangents of the primals.
 
     cotangents: structure and leaves of what is passed in (floats are operands, in order; other leaves are ignored).
-    structure, results: of what comes out.
+    structure, results: of what comes out. is_linear: @name(residuals, tangents, sizes of the results that only the run
+    knows) -> tangents of the results, and what is passed in is a tuple of tangents.
     """
 
     name: str
@@ -183,3 +186,4 @@ class PullbackEntry:
     cotangent_leaves: tuple[ArrayResult | ScalarResult | StaticResult, ...]
     structure: tree.Structure
     results: tuple[ResultLeaf, ...]
+    is_linear: bool = False

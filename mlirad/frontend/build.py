@@ -6,7 +6,6 @@ make Python values of what it returns.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import sys
 from collections.abc import Hashable, Mapping, Sequence, Set
@@ -41,10 +40,11 @@ from mlirad.frontend.aliases import Alias
 from mlirad.frontend.bound_arguments import BoundArguments
 from mlirad.frontend.donation import paired
 from mlirad.frontend.interpreter import dispatch, outside_objects, storage
-from mlirad.frontend.interpreter.calls import derivative_requests, outline
+from mlirad.frontend.interpreter.calls import outline
 from mlirad.frontend.interpreter.calls.construction import is_made_of_its_items
 from mlirad.frontend.interpreter.calls.derivative_requests import PulledBack
 from mlirad.frontend.interpreter.calls.recursion import INLINED
+from mlirad.frontend.interpreter.calls.transforms.linear_requests import Linearized
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import NeedList
 from mlirad.frontend.join.frames import Why
@@ -387,32 +387,31 @@ class Build:
     # The pullback of a top-level vjp.
 
     def pullback(self, value: PullbackValue) -> ResidualsResult:
-        """A second entry point: residuals and cotangents -> cotangents of the primals."""
+        """A second entry point: residuals and cotangents -> cotangents of the primals; or as `linearize` has it."""
         context = self.context
-        request: PulledBack = value.request
-        outlined = request.outlined
-        name = f"{outlined.callee.sym_name.data}_pullback"
-        leaf_specs: list[ArrayResult | ScalarResult] = []
-        input_types = [value.residuals.type]
-        for number, leaf in enumerate(request.leaves):
-            spec = (
-                ArrayResult(number, require_known(leaf.shape, SHAPE_OF_RESULT), leaf.dtype)
-                if isinstance(leaf, Ref)
-                else ScalarResult(number, leaf.dtype, leaf.weak)
-            )
-            leaf_specs.append(spec)
-            input_types.append(outlined.callee.function_type.outputs.data[number])
+        request: PulledBack | Linearized = value.request
+        is_linear = isinstance(request, Linearized)
+        name = f"{request.outlined.callee.sym_name.data}_{'linear' if is_linear else 'pullback'}"
+        leaf_specs = [
+            ArrayResult(number, require_known(leaf.shape, SHAPE_OF_RESULT), leaf.dtype)
+            if isinstance(leaf, Ref)
+            else ScalarResult(number, leaf.dtype, leaf.weak)
+            for number, leaf in enumerate(request.leaves)
+        ]
+        sizes = request.sizes
+        input_types = [value.residuals.type, *request.types, *(size.type for size in sizes)]
         block = Block(arg_types=input_types)
+        residuals, *given = map(Expr, block.args)
         saved, context.state = context.state, context.state.fork()
         outer, self.results = self.results, []
         with building(block):
-            rebuilt = outline.rebuilt(context, request.result, iter([Expr(argument) for argument in block.args[1:]]))
+            rebuilt = outline.rebuilt(context, request.passed, iter(given))
             structure, all_leaves = self.flattened(rebuilt)
-            # The caller has been asked for cotangents of these sizes.
+            # The caller has been asked for values of these sizes.
             own = tuple(leaf for leaf in all_leaves if isinstance(leaf, Ref | Traced))
-            here = PullbackValue(Expr(block.args[0]), dataclasses.replace(request, leaves=own))
-            out = derivative_requests.call_pullback(context, here, [rebuilt])
-            out_structure, out_leaves = self.flattened(out)
+            here = PullbackValue(residuals, request.inside(own, given[len(own) :]))
+            passed = rebuilt.items if is_linear and isinstance(rebuilt, Tuple) else (rebuilt,)
+            out_structure, out_leaves = self.flattened(dispatch.call(context, here, passed, {}))
             results = self.result_leaves(out_leaves)
             insert(func.ReturnOp(*(result.value for result in self.results)))
         outputs = [result.type for result in self.results]
@@ -421,12 +420,12 @@ class Build:
             func.FuncOp(name, FunctionType.from_lists(input_types, outputs), Region([block]), visibility="public")
         )
         specs = iter(leaf_specs)
-        cotangents = tuple(
+        given_leaves = tuple(
             next(specs) if isinstance(leaf, Ref | Traced) else StaticResult(getattr(leaf, "value", None))
             for leaf in all_leaves
         )
-        entry = PullbackEntry(name, structure, cotangents, out_structure, tuple(results))
-        open_sizes = [size for leaf in request.leaves for size in leaf.shape if isinstance(size, Dim)]
+        entry = PullbackEntry(name, structure, given_leaves, out_structure, tuple(results), is_linear)
+        open_sizes = [size.expr for leaf in request.leaves for size in leaf.shape if isinstance(size, Dim)]
         return ResidualsResult(
-            self.result(value.residuals), entry, tuple(self.result(size.expr) for size in open_sizes)
+            self.result(value.residuals), entry, tuple(self.result(size) for size in (*open_sizes, *sizes))
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -125,25 +125,75 @@ def _elements_of(row: ArrayResult | ScalarResult, rows: np.ndarray) -> list[Any]
     return rows.tolist() if row.weak else list(rows)
 
 
-class Pullback:
-    """A function from a cotangent of a function's value to a tuple of cotangents of its arguments.
+class _OfResiduals:
+    """A function that owns what a forward sweep has kept, and uses it each time that it is called."""
 
-    It owns what the forward sweep has kept, and only runs the reverse sweep, each time that it is called.
-    """
+    # Its name, what is passed in, and what that is like.
+    KIND: ClassVar[str]
+    GIVEN: ClassVar[str]
+    LIKE: ClassVar[str]
 
     def __init__(self, artifact: Artifact, entry: PullbackEntry, residuals: tuple[Any, ...], sizes: Sequence[int] = ()):
-        """sizes: those that the shapes of the cotangents leave open, in order."""
+        """sizes: those that the shapes of what is passed in leave open, in order, and then those that are operands."""
         self._artifact = artifact
         given = iter(sizes)
         self._shapes = [
             tuple(next(given) if size < 0 else size for size in leaf.shape) if isinstance(leaf, ArrayResult) else ()
             for leaf in entry.cotangent_leaves
         ]
+        self._sizes = list(given)
         self._entry = entry
         self._residuals = residuals
         self._returned = Returned(entry.structure, entry.results)
         dtypes = dtypes_of(entry.results)
         self._dtypes = [dtypes.get(number) for number in range(artifact.result_count(entry.name))]
+
+    def _run(self, given: Any) -> Any:
+        leaves, structure = tree.flatten(given)
+        entry = self._entry
+        if structure != entry.cotangents:
+            message = f"the {self.GIVEN} has the structure {structure}, and the {self.LIKE} {entry.cotangents}"
+            raise ValueError(message)
+        wanted = zip(leaves, entry.cotangent_leaves, self._shapes, strict=True)
+        passed = [self._fitted(*each) for each in wanted if not self._is_ignored(*each[:2])]
+        results = self._artifact.invoke(entry.name, [*self._residuals, *passed, *self._sizes], self._dtypes)
+        return self._returned(results, (), ())
+
+    def _is_ignored(self, leaf: Any, spec: Any) -> bool:
+        return isinstance(spec, StaticResult)
+
+    def _fitted(self, leaf: Any, spec: Any, shape: tuple[int, ...]) -> Any:
+        array = np.asarray(leaf)
+        if array.shape != shape:
+            raise ValueError(f"a {self.GIVEN} has the shape {array.shape}, and the {self.LIKE} {shape}")
+        if not np.can_cast(array.dtype, spec.dtype, "same_kind") and not isinstance(leaf, bool | int | float):
+            raise TypeError(f"a {self.GIVEN} has the dtype {array.dtype}, and the {self.LIKE} {spec.dtype}")
+        fitted = np.require(array, spec.dtype, ["C", "A"]).reshape(shape)
+        return fitted if isinstance(spec, ArrayResult) else fitted[()]
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"a {self.KIND} holds compiled code and memory of this process; pickle the function and the primals"
+        )
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, copied: object) -> Self:
+        return self
+
+    def last_memory(self) -> int | None:
+        """The most bytes that the last call of a function of this code needed; see `Kernel.last_memory`."""
+        return self._artifact.last_memory(self._entry.name)
+
+
+class Pullback(_OfResiduals):
+    """A function from a cotangent of a function's value to a tuple of cotangents of its arguments.
+
+    It owns what the forward sweep has kept, and only runs the reverse sweep, each time that it is called.
+    """
+
+    KIND, GIVEN, LIKE = "pullback", "cotangent", "value"
 
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         """The cotangents of the primals, one each, of their structure, shapes and dtypes.
@@ -151,40 +201,29 @@ class Pullback:
         cotangent: of the value's structure and shapes; numbers and arrays of other dtypes are converted if NumPy's
         "same_kind" rule allows it. Raises ValueError or TypeError where it does not fit.
         """
-        leaves, structure = tree.flatten(cotangent)
-        entry = self._entry
-        if structure != entry.cotangents:
-            raise ValueError(f"the cotangent has the structure {structure}, and the value {entry.cotangents}")
-        wanted = zip(leaves, entry.cotangent_leaves, self._shapes, strict=True)
-        passed = [_fit(leaf, spec, shape) for leaf, spec, shape in wanted if not _is_static(spec)]
-        results = self._artifact.invoke(entry.name, [*self._residuals, *passed], self._dtypes)
-        return self._returned(results, (), ())
-
-    def __reduce__(self) -> Any:
-        raise TypeError(
-            "a pullback holds compiled code and memory of this process; pickle the function and the primals"
-        )
-
-    def __copy__(self) -> Pullback:
-        return self
-
-    def __deepcopy__(self, copied: object) -> Pullback:
-        return self
-
-    def last_memory(self) -> int | None:
-        """The most bytes that the last call of a pullback of this code needed; see `Kernel.last_memory`."""
-        return self._artifact.last_memory(self._entry.name)
+        return self._run(cotangent)
 
 
-def _is_static(spec: Any) -> bool:
-    return isinstance(spec, StaticResult)
+class LinearFunction(_OfResiduals):
+    """A function from tangents of a function's arguments to the tangent of its value.
 
+    It owns what the forward sweep has kept, and does not run the function again when it is called.
+    """
 
-def _fit(leaf: Any, spec: Any, shape: tuple[int, ...]) -> Any:
-    array = np.asarray(leaf)
-    if array.shape != shape:
-        raise ValueError(f"a cotangent has the shape {array.shape}, and the value {shape}")
-    if not np.can_cast(array.dtype, spec.dtype, "same_kind") and not isinstance(leaf, bool | int | float):
-        raise TypeError(f"a cotangent has the dtype {array.dtype}, and the value {spec.dtype}")
-    fitted = np.require(array, spec.dtype, ["C", "A"]).reshape(shape)
-    return fitted if isinstance(spec, ArrayResult) else fitted[()]
+    KIND, GIVEN, LIKE = "linear function", "tangent", "primal"
+
+    def __call__(self, *tangents: Any) -> Any:
+        """The tangent of the value, of its structure, shapes and dtypes.
+
+        tangents: of the primals' structure and shapes; numbers and arrays of other dtypes are converted if NumPy's
+        "same_kind" rule allows it. The tangent of what has no derivative is None or 0. Raises ValueError or TypeError
+        where they do not fit.
+        """
+        return self._run(tangents)
+
+    def _is_ignored(self, leaf: Any, spec: Any) -> bool:
+        if not isinstance(spec, StaticResult):
+            return False
+        if leaf is not None and np.any(leaf):
+            raise ValueError("the tangent of what has no derivative is None")
+        return True

@@ -22,7 +22,7 @@ from mlirad.jit import arguments
 from mlirad.jit.aliasing import overlapping
 from mlirad.jit.arguments import Input
 from mlirad.jit.containers import change, containers_of
-from mlirad.jit.returned_values import Pullback, Returned, dtypes_of
+from mlirad.jit.returned_values import LinearFunction, Pullback, Returned, dtypes_of
 from mlirad.jit.shared_memory import Recompile, SharedMemory
 from mlirad.requests import Jvp
 from mlirad.signature import ArrayLeaf, ScalarLeaf, Signature, StaticLeaf
@@ -184,5 +184,6 @@ class Specialization:
         after = handle.index + self._residuals
         made = [*results[: handle.index], None, *results[after:]]
         sizes = [int(made[index]) for index in handle.sizes]
-        made[handle.index] = Pullback(self.artifact, handle.entry, tuple(results[handle.index : after]), sizes)
+        kind = LinearFunction if handle.entry.is_linear else Pullback
+        made[handle.index] = kind(self.artifact, handle.entry, tuple(results[handle.index : after]), sizes)
         return made

@@ -130,19 +130,6 @@ def _callable(function: Any) -> Any:
     return function
 
 
-def _argnums(argnums: int | Sequence[int], grad_position: int | Sequence[int] | None) -> int | tuple[int, ...]:
-    chosen = argnums if grad_position is None else grad_position
-    if isinstance(chosen, bool) or not (
-        isinstance(chosen, int) or (isinstance(chosen, Sequence) and all(isinstance(each, int) for each in chosen))
-    ):
-        raise TypeError(f"argnums must be an int or a sequence of ints, not {chosen!r}")
-    if isinstance(chosen, int):
-        return chosen
-    if len(set(chosen)) != len(chosen):
-        raise ValueError(f"argnums names an argument twice: {tuple(chosen)}")
-    return tuple(chosen)
-
-
 def _inherited(function: Any) -> Options:
     """The options of the function; what its own calls may overwrite, calls of its derivative may not."""
     return replace(function.options, donate_argnums=()) if isinstance(function, Kernel) else _NO_OPTIONS
@@ -161,16 +148,19 @@ def _stands_for(request: Callable[..., requests.Request]) -> Callable[[F], F]:
 @_stands_for(requests.Grad)
 def grad(
     function: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
+    argnums: int | Sequence[int] | None = None,
     has_aux: bool = False,
     *,
+    argnames: str | Sequence[str] | None = None,
     grad_position: int | Sequence[int] | None = None,
     **options: Any,
 ) -> Kernel:
     """The gradient of a scalar function.
 
-    argnums (grad_position is the same): the positional argument, or the arguments, to differentiate with respect to;
-    an int gives one gradient, a tuple a tuple. A gradient has its argument's shape, dtype and pytree structure.
+    argnums (grad_position is the same): the argument, or the arguments, to differentiate with respect to, by number;
+    an int gives one gradient, a tuple a tuple. argnames: the same by name; with both, the gradients are a tuple, first
+    those of argnums. With neither it is argument 0. Arguments may be passed by position or by keyword. A gradient has
+    its argument's shape, dtype and pytree structure.
     has_aux: the function returns (value, aux), and the result is (gradients, aux).
     options: as of `jit`; without them, the options of the function, if it is jitted, except donate_argnums.
 
@@ -178,16 +168,18 @@ def grad(
     one float and for an argument that is not of floats. What the function writes in the caller's arrays, lists, dicts
     and dataclasses is written once, as the function itself would.
     """
-    request = requests.Grad(requests.plain(_callable(function)), _argnums(argnums, grad_position), has_aux, False)
+    chosen = requests.argnums_of(argnums, grad_position, argnames)
+    request = requests.Grad(requests.plain(_callable(function)), chosen, has_aux, False)
     return kernel_of(request, _options(grad, options, _inherited(function)))
 
 
 @_stands_for(partial(requests.Grad, with_value=True))
 def value_and_grad(
     function: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
+    argnums: int | Sequence[int] | None = None,
     has_aux: bool = False,
     *,
+    argnames: str | Sequence[str] | None = None,
     grad_position: int | Sequence[int] | None = None,
     **options: Any,
 ) -> Kernel:
@@ -195,16 +187,18 @@ def value_and_grad(
 
     See `grad`. The forward sweep runs once.
     """
-    request = requests.Grad(requests.plain(_callable(function)), _argnums(argnums, grad_position), has_aux, True)
+    chosen = requests.argnums_of(argnums, grad_position, argnames)
+    request = requests.Grad(requests.plain(_callable(function)), chosen, has_aux, True)
     return kernel_of(request, _options(value_and_grad, options, _inherited(function)))
 
 
 @_stands_for(partial(requests.Jacobian, is_forward=True))
 def jacfwd(
     function: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
+    argnums: int | Sequence[int] | None = None,
     has_aux: bool = False,
     *,
+    argnames: str | Sequence[str] | None = None,
     grad_position: int | Sequence[int] | None = None,
     **options: Any,
 ) -> Kernel:
@@ -212,23 +206,25 @@ def jacfwd(
 
     For each array or number of the result, in its structure, there is what `grad` gives for a scalar: with argnums an
     int an array of the shape of the result followed by that of the argument (in the structure of the argument, if that
-    is a container), with a tuple a tuple of those. It costs about as much as a call of `jvp` for each number of the
-    arguments: `jacrev` is better where the results have fewer. has_aux: the function returns (value, aux), and the
-    result is (Jacobian, aux). options: as of `jit`.
+    is a container), with a tuple a tuple of those. The dtype is the argument's. It computes as many tangents as the
+    arguments have numbers: `jacrev` is better where the results have fewer. has_aux: the function returns (value, aux),
+    and the result is (Jacobian, aux). options: as of `jit`.
 
     Raises mlirad.DifferentiationError (a TypeError), at the place in the source, for results and arguments that are
     not of floats.
     """
-    request = requests.Jacobian(requests.plain(_callable(function)), _argnums(argnums, grad_position), has_aux, True)
+    chosen = requests.argnums_of(argnums, grad_position, argnames)
+    request = requests.Jacobian(requests.plain(_callable(function)), chosen, has_aux, True)
     return kernel_of(request, _options(jacfwd, options, _inherited(function)))
 
 
 @_stands_for(partial(requests.Jacobian, is_forward=False))
 def jacrev(
     function: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
+    argnums: int | Sequence[int] | None = None,
     has_aux: bool = False,
     *,
+    argnames: str | Sequence[str] | None = None,
     grad_position: int | Sequence[int] | None = None,
     **options: Any,
 ) -> Kernel:
@@ -236,7 +232,8 @@ def jacrev(
 
     See `jacfwd`, which gives the same. The forward sweep runs once, the reverse sweep for each number of the result.
     """
-    request = requests.Jacobian(requests.plain(_callable(function)), _argnums(argnums, grad_position), has_aux, False)
+    chosen = requests.argnums_of(argnums, grad_position, argnames)
+    request = requests.Jacobian(requests.plain(_callable(function)), chosen, has_aux, False)
     return kernel_of(request, _options(jacrev, options, _inherited(function)))
 
 
@@ -257,9 +254,10 @@ def hessian(
 @_stands_for(requests.Hessian)
 def hessian(
     function: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
+    argnums: int | Sequence[int] | None = None,
     has_aux: bool = False,
     *,
+    argnames: str | Sequence[str] | None = None,
     grad_position: int | Sequence[int] | None = None,
     sparsity: Any = None,
     **options: Any,
@@ -270,11 +268,12 @@ def hessian(
     argnums it is a tuple of tuples. With sparsity ("find", or a pattern) it is a matrix of scipy.sparse, whose rows and
     columns are the numbers of the one argument: see `jacobian`.
     """
+    chosen = requests.argnums_of(argnums, grad_position, argnames)
     if sparsity is not None:
         if has_aux:
             raise TypeError("hessian(): a sparse Hessian is of a function that returns one number, without aux")
-        return _sparse(hessian, function, argnums if grad_position is None else grad_position, sparsity, options)
-    request = requests.Hessian(requests.plain(_callable(function)), _argnums(argnums, grad_position), has_aux)
+        return _sparse(hessian, function, chosen, sparsity, options)
+    request = requests.Hessian(requests.plain(_callable(function)), chosen, has_aux)
     return kernel_of(request, _options(hessian, options, _inherited(function)))
 
 
@@ -320,29 +319,66 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
 
 
 @_stands_for(requests.Jvp)
-def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+def jvp(
+    function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]:
     """(out, tangent of out): `function` at `primals`, and its derivative along `tangents`, in one forward sweep.
 
     primals, tangents: tuples of the same structure, shapes and dtypes. Raises TypeError or ValueError if they differ.
     Integers and whatever else has no derivative may be among the primals; their tangent is None (or 0 of a number).
+    With has_aux the function returns (out, aux), and the result is (out, tangent of out, aux).
     """
-    return kernel_of(requests.Jvp(requests.plain(_callable(function))), _inherited(function))(
+    return kernel_of(requests.Jvp(requests.plain(_callable(function)), has_aux), _inherited(function))(
         tuple(primals), tuple(tangents)
     )
 
 
+@_stands_for(requests.Jet)
+def jet(function: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]]) -> tuple[Any, list[Any]]:
+    """(out, series of out): `function` and its derivatives along a path, up to an order K, in one forward sweep.
+
+    The path of primal i is x(t) = primals[i] + series[i][0] t + series[i][1] t**2 / 2! + ..., up to t**K / K!. So
+    series[i][k - 1] is its k-th derivative at t = 0. Item k - 1 of the result's series is the k-th derivative of
+    `function(x(t))` at t = 0, of the structure, shapes and dtypes of out: the convention of jax.experimental.jet.
+    The cost grows with K squared; that of nested calls of `jvp` may double with each.
+
+    Integers and whatever else has no derivative may be among the primals; their series is None. Raises TypeError or
+    ValueError where structures or shapes differ, and mlirad.DifferentiationError, at the place in the source, for what
+    has no Taylor series.
+    """
+    kernel = kernel_of(requests.Jet(requests.plain(_callable(function))), _inherited(function))
+    return kernel(tuple(primals), tuple(each if each is None else tuple(each) for each in series))
+
+
+@_stands_for(requests.Linearize)
+def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False, **constants: Any) -> Any:
+    """(out, linear function): `function` at `primals`, and its derivative as a function of tangents.
+
+    `linear(*tangents)` is what `jvp(function, primals, tangents)` gives as tangent of out. The function itself runs
+    once, here. The linear function keeps what a pullback of `vjp` keeps; it may be called any number of times.
+    With has_aux the function returns (out, aux), and the result is (out, linear function, aux).
+
+    constants: keyword arguments of the function, which have no tangents. The tangent of a primal without a derivative,
+    such as an integer, is None (or 0). Raises mlirad.DifferentiationError (a TypeError) where no primal is of floats.
+    """
+    request = requests.Linearize(requests.plain(_callable(function)), has_aux)
+    return kernel_of(request, _inherited(function))(*primals, **constants)
+
+
 @_stands_for(requests.Vjp)
-def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False, **constants: Any) -> Any:
     """(out, pullback): `function` at `primals`, and a function from a cotangent of out to a tuple of cotangents.
 
     The forward sweep runs once, here; the pullback may be called any number of times, and runs only the reverse sweep.
     A cotangent has the structure, shapes and dtypes of out. With has_aux the function returns (out, aux), and the
-    result is (out, pullback, aux).
+    result is (out, pullback, aux). constants: keyword arguments of the function, which have no cotangents.
 
     Integers and whatever else has no derivative may be among the primals; their cotangent is None. Raises
     mlirad.DifferentiationError (a TypeError) where no primal is of floats.
     """
-    return kernel_of(requests.Vjp(requests.plain(_callable(function)), has_aux), _inherited(function))(*primals)
+    return kernel_of(requests.Vjp(requests.plain(_callable(function)), has_aux), _inherited(function))(
+        *primals, **constants
+    )
 
 
 @_stands_for(requests.Vmap)

@@ -5,8 +5,9 @@ if all its ops have such a form. Leaves: the function. What is the same in all l
 
 Lanes do not see one another and run in no order, so a function with a check that may fail in one lane only has no such
 form, nor has one that prints. Where lanes take a branch differently, both sides are computed, if they are straight.
-Loops over single elements and large lanes run one lane after the other: they would lose more in memory than they gain
-from vectors.
+Loops over single elements run for all lanes at once if the arrays of all lanes stay in the cache. Large lanes do if
+they share large values, as the directions of a Jacobian share the function: otherwise they lose more in memory than
+they gain from vectors.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 LARGE = 4096
 """From so many elements on, a lane is computed by itself: its temporary arrays are as many as all lanes' would be."""
+CACHED = 1 << 15
+"""So many elements of all lanes stay in a processor's cache while a loop reads and writes them one by one."""
+MOST = 1 << 20
+"""So many elements may all lanes of an array have, for them to share large values."""
 
 
 def all_at_once(
@@ -53,7 +58,10 @@ def all_at_once(
     own = callee.body.block
     if lanes < 0 and not all(op.regions or has_no_effect(op) for op in ops_inside(callee)):
         return None  # without lanes, nothing of it is done
-    batch = _Batch(varying(own, [own.args[number] for number in wrt]), has_own_trips)
+    batch = _Batch(varying(own, [own.args[number] for number in wrt]), lanes, has_own_trips)
+    batch.share_large = any(
+        _is_large(result.type) and result not in batch.differing for op in ops_inside(callee) for result in op.results
+    )
     if not all(map(batch.is_possible, own.ops)):
         return None
     body = Block(arg_types=inputs)
@@ -72,8 +80,10 @@ class _Batch:
 
     lanes: int | Expr
 
-    def __init__(self, differing: set[SSAValue], has_own_trips: bool):
-        self.differing, self.has_own_trips = differing, has_own_trips
+    def __init__(self, differing: set[SSAValue], count: int, has_own_trips: bool):
+        """differing: the values that may differ between lanes. count: how many lanes there are, or -1."""
+        self.differing, self.count, self.has_own_trips = differing, count, has_own_trips
+        self.share_large = False
         self._values: dict[SSAValue, SSAValue] = {}
 
     def is_possible(self, op: Operation) -> bool:
@@ -85,7 +95,7 @@ class _Batch:
         match op:
             case NdOp():
                 values = (value for value in (*op.operands, *op.results) if value in self.differing)
-                return has_no_effect(op) and not any(_is_large(value.type) for value in values)
+                return has_no_effect(op) and not any(_is_large(value.type) for value in values if not self._pays(value))
             case scf.ForOp() | scf.IfOp() | scf.WhileOp():
                 inner = [each for region in op.regions for block in region.blocks for each in block.ops]
                 is_loop = not isinstance(op, scf.IfOp)
@@ -115,9 +125,19 @@ class _Batch:
         return any(value in self.differing for each in inside for value in (*each.operands, *each.results))
 
     def _is_of_one_element(self, op: Operation) -> bool:
-        """Whether an op reads or writes a part of an array that differs."""
+        """Whether an op reads or writes a part of an array that differs, and all lanes of it leave the cache."""
         subset = read_subset(op) or written_subset(op)
-        return subset is not None and (subset.array in self.differing or op.results[0] in self.differing)
+        if subset is None or (subset.array not in self.differing and op.results[0] not in self.differing):
+            return False
+        return not self._is_at_most(subset.array, CACHED)
+
+    def _pays(self, value: SSAValue) -> bool:
+        """Whether a large lane is computed with the others, because of what they share."""
+        return self.share_large and self._is_at_most(value, MOST)
+
+    def _is_at_most(self, value: SSAValue, elements: int) -> bool:
+        """Whether all lanes of a value together have at most so many elements."""
+        return self.count > 0 and types.is_static(value.type) and self.count * prod(types.shape(value.type)) <= elements
 
     def map(self, values: Sequence[SSAValue], all: Sequence[SSAValue]) -> None:
         for value, new in zip(values, all, strict=True):

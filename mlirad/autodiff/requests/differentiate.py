@@ -46,6 +46,7 @@ from mlirad.autodiff.requests.lane_loop import lane_by_lane
 from mlirad.autodiff.requests.paths import PathCounts, take_both_sides
 from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results
 from mlirad.autodiff.tangent import Tangent
+from mlirad.autodiff.taylor import Taylor
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import Expr, building, insert, located
@@ -53,10 +54,12 @@ from mlirad.dialect.ops.request import (
     BUDGET,
     CHECKPOINT,
     ForwardOp,
+    JetOp,
     JvpOp,
     PathsOp,
     PullbackOp,
     RequestOp,
+    TransposeRequestOp,
     TurnOp,
     VjpOp,
     VmapOp,
@@ -195,6 +198,19 @@ def _vjp(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.Func
     return function
 
 
+def _transpose(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
+    function, wrt, live = _prepared(callees, request, callee, "transpose")
+    recorded = record(callees, function, live)
+    outs = [returned_by(function)[number] for number in ints(request.outs)]
+
+    def cotangents() -> Sequence[SSAValue]:
+        return [_add_argument(function, out) for out in outs]
+
+    # A tangent that is 0 is like the cotangent of an element that is not needed: it annihilates its factor.
+    set_results(function, reverse(function, live, wrt, outs, cotangents, recorded, may_need=False))
+    return function
+
+
 def _joined(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
     """The forward sweep, `ad.turn` with its results, and the pullback, in one function."""
     function, wrt, live = _prepared(callees, request, callee, "joined")
@@ -233,6 +249,13 @@ def _paths(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.Fu
     return function
 
 
+def _jet(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
+    assert isinstance(request, JetOp)
+    function, wrt, live = _prepared(callees, request, callee, "jet")
+    _expand_series(callees, function, live, wrt, ints(request.outs), request.order)
+    return function
+
+
 def _vmap(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
     given = [operand.type for operand in request.primals], ints(request.wrt)
     ways = (all_at_once, block_by_block, lane_by_lane)
@@ -253,11 +276,33 @@ def _push(
     set_results(function, [*returned, *tangents])
 
 
+def _expand_series(
+    callees: Callees,
+    function: func.FuncOp,
+    live: Activity,
+    wrt: Sequence[SSAValue],
+    outs: Sequence[int],
+    order: int,
+) -> None:
+    """Let a function also take the Taylor coefficients of `wrt`, and return those of `outs`."""
+    parts = callees.parts(function, live)
+    taylor = Taylor(live, order, {name: callees.pushed(part, order) for name, part in parts.items()})
+    for arg in wrt:
+        taylor.give(arg, [Expr(_add_argument(function, arg)) for _ in range(order)])
+    taylor.block(function.body.block)
+    returned = returned_by(function)
+    with building(InsertPoint.before(terminator(function.body.block))):
+        coefficients = [each.value for number in outs for each in taylor.of(returned[number])]
+    set_results(function, [*returned, *coefficients])
+
+
 _BUILDERS: dict[type[RequestOp], Callable[[Callees, RequestOp, func.FuncOp], func.FuncOp]] = {
     VjpOp: _vjp,
     JvpOp: _jvp,
     PathsOp: _paths,
+    JetOp: _jet,
     ForwardOp: _joined,
+    TransposeRequestOp: _transpose,
     VmapOp: _vmap,
 }
 
@@ -272,12 +317,22 @@ def _halved(callees: Callees, wanted: Signature) -> Halved:
 
 def _called_jvp(callees: Callees, wanted: Signature) -> None:
     assert isinstance(wanted, Pushed)
+    if wanted.order and own_rule(callees.functions[wanted.part.callee]) is not None:
+        raise DifferentiationError(
+            f"@{wanted.part.callee} has a derivative rule of its own, and so no Taylor series",
+            types.from_location(callees.functions[wanted.part.callee].location),
+            "use nested calls of mlirad.jvp",
+        )
     if own_rule(callees.functions[wanted.part.callee]) is not None:
         define(callees.module, wanted.name, tangent_by_rule(callees, wanted))
         return
     function, live = copied(callees, wanted.part.callee, wanted.name, wanted.part.wrt, wanted.part.outs)
     args = function.body.block.args
-    _push(callees, function, live, [args[number] for number in wanted.part.wrt], wanted.part.outs)
+    wrt = [args[number] for number in wanted.part.wrt]
+    if wanted.order:
+        _expand_series(callees, function, live, wrt, wanted.part.outs, wanted.order)
+    else:
+        _push(callees, function, live, wrt, wanted.part.outs)
     set_written(function, wanted.tangent_written)
     define(callees.module, wanted.name, function)
 
@@ -286,7 +341,8 @@ def _called_joined(callees: Callees, wanted: Signature) -> None:
     """The forward sweep and pullback of a function that is called, in one function; `mlirad-split` cuts it in two."""
     assert isinstance(wanted, Reversed)
     part = wanted.part
-    function, live = copied(callees, part.callee, f"{wanted.forward}.joined", part.wrt, part.outs)
+    name = f"{wanted.forward}.joined"
+    function, live = copied(callees, part.callee, name, part.wrt, part.outs, part.is_linearized)
     block = function.body.block
     wrt = [block.args[number] for number in part.wrt]
     accumulated = [block.args[number] for number in wanted.accumulated]

@@ -23,7 +23,7 @@ from mlirad.dialect.ops.indexing import extract_slice, insert_slice
 from mlirad.dialect.ops.movement import of_lanes
 from mlirad.dialect.ops.stacked import lane_of, with_lane, zeros_of_lanes
 
-BLOCK = 128
+BLOCK = 32
 
 
 def block_by_block(

@@ -32,7 +32,8 @@ def recomputed(callees: Callees, wanted: Signature) -> Halved:
     too: the next order keeps as little."""
     part = wanted.part
     require_repeatable(callees.functions[part.callee], set(), "the derivative of a checkpointed function runs it again")
-    function, live = copied(callees, part.callee, f"{part.callee}.pullback", part.wrt, part.outs)
+    name = f"{part.callee}.pullback"
+    function, live = copied(callees, part.callee, name, part.wrt, part.outs, part.is_linearized)
     drop_unrepeatable(function.body.block)
     own = callees.functions[part.callee].attributes.get(BUDGET)
     live = keep_within(

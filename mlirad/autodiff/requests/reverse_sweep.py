@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import FunctionType, StringAttr
+from xdsl.dialects.builtin import FunctionType, StringAttr, UnitAttr
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint
 
@@ -27,15 +27,18 @@ from mlirad.autodiff.private_functions import free_name
 from mlirad.autodiff.trip_counters import count_trips
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, located
+from mlirad.dialect.ops.request import LINEARIZED
 from mlirad.xdsl_support.traversal import find
 
 
 def copied(
-    callees: Callees, callee: str, name: str, wrt: Sequence[int], outs: Sequence[int]
+    callees: Callees, callee: str, name: str, wrt: Sequence[int], outs: Sequence[int], is_linearized: bool = False
 ) -> tuple[func.FuncOp, Activity]:
     """A private copy of a function at the module's end, and its activity."""
     original = callees.functions[callee]
     function = original.clone()
+    if is_linearized:
+        function.attributes[LINEARIZED] = UnitAttr()
     function.location = original.location
     function.properties["sym_name"] = StringAttr(free_name(callees.module, name))
     function.properties["sym_visibility"] = StringAttr("private")
@@ -57,17 +60,21 @@ def reverse(
     cotangents_of_outs: Callable[[], Sequence[SSAValue]],
     recorded: Recorded,
     accumulated: Sequence[SSAValue] = (),
+    may_need: bool = True,
 ) -> list[SSAValue]:
     """Append the reverse sweep to the function's body and give the cotangents of `wrt`.
 
-    cotangents_of_outs gives, after those, the cotangents so far of the arguments `accumulated`.
+    cotangents_of_outs gives, after those, the cotangents so far of the arguments `accumulated`. may_need: with False,
+    a cotangent of an output may be 0 where it is not needed.
     """
     block = function.body.block
     end = terminator(block)
     last = end.prev_op
-    is_scalar = len(outs) == 1 and not types.is_tensor(outs[0].type) and not accumulated
+    is_scalar = may_need and len(outs) == 1 and not types.is_tensor(outs[0].type) and not accumulated
     needs = needed(function, live, outs) if is_scalar else frozenset()
-    adjoint, at, cotangents = Adjoint(live, needs, recorded=recorded), Mirror(block), Cotangents()
+    is_linearized = LINEARIZED in function.attributes
+    adjoint = Adjoint(live, needs, recorded=recorded, annihilates=not is_linearized)
+    at, cotangents = Mirror(block), Cotangents()
     with building(InsertPoint.before(end)), located(end.location):
         given = cotangents_of_outs()
         last_reverse = end.prev_op  # an `ad.turn` belongs to neither sweep

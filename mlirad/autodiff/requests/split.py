@@ -33,7 +33,7 @@ from mlirad.autodiff.requests.differentiate import JOINED
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import building, insert, located
-from mlirad.dialect.ops.request import ForwardOp, PullbackOp, ResidualsType, VmapOp
+from mlirad.dialect.ops.request import ForwardOp, PullbackOp, RequestOp, ResidualsType
 from mlirad.errors import DifferentiationError
 
 Values = tuple[SSAValue, ...]
@@ -215,24 +215,25 @@ def _convert_op(op: Operation, halves: Mapping[Attribute, Halves], stands_for: d
             call = _call(halves[op.residuals].forward, operands)
         case PullbackOp():
             call = _call(halves[op.residuals].pullback, operands)
-        case VmapOp():
-            call = op.on(operands, [sum(len(stands_for.get(x, (x,))) for x in op.primals[:n]) for n in ints(op.wrt)])
+        case RequestOp() if not any(result.type in halves for result in op.results):
+            given = [new for old in op.primals for new in stands_for.get(old, (old,))]
+            call = op.on(given, [sum(len(stands_for.get(x, (x,))) for x in op.primals[:n]) for n in ints(op.wrt)])
         case func.CallOp():
             call = func.CallOp(op.callee, operands, _types(list(op.result_types), halves))
         case _:
             raise DifferentiationError(
-                f"{op.name} cannot carry what a pullback needs; only calls, lanes and returns can",
+                f"{op.name} cannot carry what a pullback needs; only calls, requests and returns can",
                 types.from_location(op.location),
             )
     call.location = op.location
-    given = iter(call.results)
+    results = iter(call.results)
     kept: list[SSAValue | None] = []
     for result in op.results:
         if result.type in halves:
-            stands_for[result] = tuple(next(given) for _ in halves[result.type].crossing)
+            stands_for[result] = tuple(next(results) for _ in halves[result.type].crossing)
             kept.append(None)
         else:
-            kept.append(next(given))
+            kept.append(next(results))
     assert op.parent is not None
     op.parent.insert_op_before(call, op)
     for result, new in zip(op.results, kept, strict=True):

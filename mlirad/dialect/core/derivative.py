@@ -7,10 +7,10 @@ In `vjp` g is the cotangent of the result `out`, and what it gives the cotangent
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mlirad.dialect.core.expr import Expr
-from mlirad.dialect.core.op import Cotangent, Given, NdOp, PureOp
+from mlirad.dialect.core.op import Cotangent, Given, NdOp, PureOp, Series, at_order
 
 
 def only(gs: Given) -> Expr:
@@ -86,6 +86,25 @@ class TwoResultsOp(NdOp):
         return (None, None) if dx is None else self.jvp(dx, (first, second), *operands)
 
 
+class BilinearOp(TwoOperandsOp):
+    """One result, linear in each of two operands."""
+
+    def coefficient(self, order: int, outs: Sequence[Series], operands: Sequence[Series]) -> Given:
+        x, y = operands
+        return (convolution(self.result_on, order, x, y),)
+
+
+def convolution(product: Callable[[Expr, Expr], Expr], order: int, x: Series, y: Series, first: int = 0) -> Expr | None:
+    """The sum of all products of a coefficient of x, from number `first` on, and one of y, whose numbers add up to
+    `order`."""
+    result: Expr | None = None
+    for k in range(first, order + 1):
+        one, other = x[k], y[order - k]
+        if one is not None and other is not None:
+            result = total(result, product(one, other))
+    return result
+
+
 class LinearOp(PureOp):
     """One result, linear in the first operand. The others, `places`, are indices or sizes, without a derivative."""
 
@@ -100,6 +119,9 @@ class LinearOp(PureOp):
 
     def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given:
         return self.tangents(given, outs, operands)
+
+    def coefficient(self, order: int, outs: Sequence[Series], operands: Sequence[Series]) -> Given:
+        return self.tangents(*at_order(order, outs, operands))
 
 
 class InertOp(NdOp):

@@ -41,6 +41,8 @@ Cotangent = Expr | At | None
 """What an op gives for an operand; None stands for zeros."""
 Given = Sequence[Expr | None]
 """The cotangents of an op's results, or the tangents of its operands; None stands for zeros."""
+Series = Sequence[Expr | None]
+"""The coefficients of a truncated Taylor series, the value first; None stands for zeros."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,13 @@ class NdOp(TypedOp):
         as a whole: that is not known.
         """
         return None
+
+    def coefficient(self, order: int, outs: Sequence[Series], operands: Sequence[Series]) -> Given | None:
+        """Taylor coefficients number `order` > 0 of the results, for the operands' up to it and the results' below it.
+
+        None: they follow from `tangents`, taken of series (`autodiff/taylor.py`).
+        """
+        return self.tangents(*at_order(order, outs, operands)) if self.linear else None
 
     def scales(self, index: int) -> bool:
         """Whether the cotangent of operand `index` is the result's, times a factor that may not be finite."""
@@ -296,6 +305,14 @@ class NdOp(TypedOp):
             raise VerifyException(
                 f"{self.name}: the result types should be {[str(t) for t in expected]}, not {[str(t) for t in actual]}"
             )
+
+
+def at_order(
+    order: int, outs: Sequence[Series], operands: Sequence[Series]
+) -> tuple[Given, Sequence[Expr], Sequence[Expr]]:
+    """What `tangents` is asked for one coefficient of an op that is linear: its derivative is the same along a path."""
+    values, arguments = ([each for one in many if (each := one[0]) is not None] for many in (outs, operands))
+    return [one[order] for one in operands], values, arguments
 
 
 def read_subset(op: Operation | Block) -> Subset | None:

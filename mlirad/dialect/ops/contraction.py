@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def
 
 from mlirad.dialect.core import types
-from mlirad.dialect.core.derivative import TwoOperandsOp, total
+from mlirad.dialect.core.derivative import BilinearOp, total
 from mlirad.dialect.core.expr import Expr, emit, ones_like
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, called, infix, text
 from mlirad.dialect.core.op import Generic, Given, PureOp, op
@@ -31,7 +31,7 @@ def labels_of(spec: str) -> tuple[str, str, str]:
 
 
 @op(np.einsum, cost=2)
-class ContractOp(TwoOperandsOp, PureOp):
+class ContractOp(BilinearOp, PureOp):
     """Einstein's sum of two operands: `"ij,jk->ik"` is the matrix product.
 
     No label occurs twice in one operand, and a label of one operand is in the other or in the result.

@@ -15,11 +15,11 @@ from xdsl.irdl import AnyAttr, VarConstraint, operand_def, result_def
 
 from mlirad.dialect.core import intervals, types
 from mlirad.dialect.core.attributes import dense
-from mlirad.dialect.core.derivative import OneOperandOp, TwoOperandsOp, total
+from mlirad.dialect.core.derivative import BilinearOp, OneOperandOp, TwoOperandsOp, convolution, total
 from mlirad.dialect.core.expr import Expr, emit, insert, where
 from mlirad.dialect.core.intervals import Integer, Interval
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, typed
-from mlirad.dialect.core.op import Generic, Given, PureOp, op
+from mlirad.dialect.core.op import Generic, Given, PureOp, Series, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.constant import is_finite, is_nonzero
 from mlirad.errors import DTypeError, ShapeError
@@ -235,7 +235,7 @@ class SubOp(BinaryOp):
 
 
 @op(np.multiply)
-class MulOp(BinaryOp):
+class MulOp(BilinearOp, BinaryOp):
     """x * y. Integers wrap."""
 
     name = "nd.mul"
@@ -266,6 +266,14 @@ class DivOp(BinaryOp):
     def vjp(self, g: Expr, out: Expr, x: Expr, y: Expr) -> tuple[Expr, Expr]:
         quotient = g / y
         return quotient, -(quotient * out)
+
+    def coefficient(self, order: int, outs: Sequence[Series], operands: Sequence[Series]) -> Given:
+        """The coefficients of out * y are those of x."""
+        (out,), (x, y) = outs, operands
+        known = convolution(lambda one, other: -(one * other), order, y, out, first=1)
+        left, divisor = total(x[order], known), y[0]
+        assert divisor is not None, "a value"
+        return (None if left is None else left / divisor,)
 
     def scales(self, index: int) -> bool:
         return index == 1 or not is_nonzero(self.y)

@@ -32,7 +32,7 @@ from mlirad.dialect.core.expr import Expr, constant, dim, emit, insert, insertio
 from mlirad.dialect.core.intervals import Integer, Interval, Proofs, Values
 from mlirad.dialect.core.numpy_slices import slice_text
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, assigned, choice, infix, subscript, text
-from mlirad.dialect.core.op import At, Composed, Cotangent, Given, PureOp, Upstream, op
+from mlirad.dialect.core.op import At, Composed, Cotangent, Given, PureOp, Series, Upstream, at_order, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.core.subset import Change, Range, Subset
 from mlirad.dialect.ops.constant import counted
@@ -196,6 +196,9 @@ class UpdateOp(PureOp):
 
     def paths(self, given: Given, outs: Sequence[Expr], operands: Sequence[Expr]) -> Given | None:
         return self.tangents(given, outs, operands) if self.CHANGE in (Change.REPLACED, Change.ADDED) else None
+
+    def coefficient(self, order: int, outs: Sequence[Series], operands: Sequence[Series]) -> Given:
+        return self.tangents(*at_order(order, outs, operands))
 
 
 class ElementUpdateOp(UpdateOp):

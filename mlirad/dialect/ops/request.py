@@ -170,6 +170,10 @@ class RequestOp(IRDLOperation):
         properties = {"callee": callee, "wrt": _numbers(wrt), "outs": _numbers(outs)}
         return cls.build(operands=[list(primals), list(others)], properties=properties, result_types=[list(results)])
 
+    def on(self, primals: Sequence[SSAValue], wrt: Sequence[int]) -> Self:
+        """The same request, of a function whose arguments have changed."""
+        return self._make(self.callee, primals, self.others, wrt, self.outs, [result.type for result in self.results])
+
     @property
     def residuals(self) -> ResidualsType:
         """The type of the residuals of this callee, wrt and outs."""
@@ -286,6 +290,47 @@ class PathsOp(PushedOp):
 
 
 @irdl_op_definition
+class JetOp(RequestOp):
+    """The callee's results, and the Taylor coefficients of `outs` for those of `wrt`, from number 1 on.
+
+    Of each value they stand together. Coefficient k is the k-th derivative along a path, over k!.
+    """
+
+    name = "ad.jet"
+
+    @property
+    def order(self) -> int:
+        return len(self.others) // len(ints(self.wrt))
+
+    @property
+    def variant(self) -> tuple[Attribute, ...]:
+        return (IntegerAttr(self.order, i64),)
+
+    @classmethod
+    def of_order(
+        cls,
+        callee: func.FuncOp,
+        primals: Sequence[SSAValue],
+        others: Sequence[SSAValue],
+        wrt: Sequence[int],
+        outs: Sequence[int],
+    ) -> JetOp:
+        """A request on a function of the same module."""
+        symbol, order = SymbolRefAttr(callee.sym_name.data), len(others) // len(wrt)
+        _, _, results = cls._of_order(callee, wrt, outs, order)
+        return cls._make(symbol, primals, others, wrt, outs, results)
+
+    def expected(self, callee: func.FuncOp) -> Signature:
+        return self._of_order(callee, ints(self.wrt), ints(self.outs), self.order)
+
+    @staticmethod
+    def _of_order(callee: func.FuncOp, wrt: Sequence[int], outs: Sequence[int], order: int) -> Signature:
+        inputs, outputs = callee.function_type.inputs.data, callee.function_type.outputs.data
+        coefficients = [inputs[number] for number in wrt for _ in range(order)]
+        return [*inputs], coefficients, [*outputs, *(outputs[number] for number in outs for _ in range(order))]
+
+
+@irdl_op_definition
 class ForwardOp(DerivativeOp):
     """The callee's results, and what a pullback of it needs."""
 
@@ -309,6 +354,27 @@ class PullbackOp(DerivativeOp):
         residuals = ResidualsType.of(callee.sym_name.data, wrt, outs)
         cotangents = [outputs[number] for number in ints(_numbers(outs))]
         return [residuals], cotangents, [inputs[number] for number in ints(_numbers(wrt))]
+
+
+LINEARIZED = "ad.linearized"
+"""On a function: its pullback is only ever transposed (`ad.transpose`). It is linear in the cotangents, whatever they
+are: no product of one is annihilated."""
+
+
+@irdl_op_definition
+class TransposeRequestOp(DerivativeOp):
+    """The cotangents of `wrt` for the cotangents of `outs`, of a callee that is linear in `wrt`.
+
+    The operands that are `wrt` count by their shapes only.
+    """
+
+    name = "ad.transpose"
+
+    @classmethod
+    def signature(cls, callee: func.FuncOp, wrt: Numbers, outs: Numbers) -> Signature:
+        inputs, outputs = callee.function_type.inputs.data, callee.function_type.outputs.data
+        cotangents = [outputs[number] for number in ints(_numbers(outs))]
+        return [*inputs], cotangents, [inputs[number] for number in ints(_numbers(wrt))]
 
 
 @irdl_op_definition
@@ -337,10 +403,6 @@ class VmapOp(RequestOp):
         lanes = types.shape(first)[0]
         given = [of_lanes(type, lanes) if number in wrt else type for number, type in enumerate(inputs)]
         return given, [], [of_lanes(type, lanes) for type in outputs]
-
-    def on(self, primals: Sequence[SSAValue], wrt: Sequence[int]) -> VmapOp:
-        """The same request, of a function whose arguments have changed."""
-        return self._make(self.callee, primals, (), wrt, self.outs, [result.type for result in self.results])
 
     @property
     def variant(self) -> tuple[Attribute, ...]:
@@ -445,8 +507,10 @@ Ad = Dialect(
         VjpOp,
         JvpOp,
         PathsOp,
+        JetOp,
         ForwardOp,
         PullbackOp,
+        TransposeRequestOp,
         VmapOp,
         RecordOp,
         ReplayOp,

@@ -1,6 +1,6 @@
 // RUN: mlirad-opt %s -p mlirad-differentiate | filecheck %s
 
-// Lanes that leave a `while` at their own trips go in blocks of 128. A block runs until its last lane is done; a lane
+// Lanes that leave a `while` at their own trips go in blocks of 32. A block runs until its last lane is done; a lane
 // that is done keeps what it carries. The lanes that fill no block go one by one.
 
 func.func private @f(%a: f64, %b: f64) -> f64 {
@@ -36,13 +36,13 @@ func.func @few(%a: tensor<5xf64>, %b: f64) -> tensor<5xf64> {
 // CHECK-LABEL: func.func @few
 // CHECK: func.call @[[FEW:.*]](%a, %b)
 
-// CHECK-LABEL: func.func private @f.vmap(%a: tensor<128xf64>, %b: f64) -> tensor<128xf64>
-// CHECK: scf.while (%s = %a) : (tensor<128xf64>) -> tensor<128xf64>
-// CHECK: %go = nd.less %{{.*}}, %s : (tensor<128xf64>
-// CHECK: %[[ANY:.*]] = nd.max %go {axes = array<i64: 0>} : tensor<128xi1> to i1
-// CHECK: scf.condition(%[[ANY]]) %s : tensor<128xf64>
-// CHECK: ^bb0(%t: tensor<128xf64>):
-// CHECK: %[[GO:.*]] = nd.less %{{.*}}, %t : (tensor<128xf64>
+// CHECK-LABEL: func.func private @f.vmap(%a: tensor<32xf64>, %b: f64) -> tensor<32xf64>
+// CHECK: scf.while (%s = %a) : (tensor<32xf64>) -> tensor<32xf64>
+// CHECK: %go = nd.less %{{.*}}, %s : (tensor<32xf64>
+// CHECK: %[[ANY:.*]] = nd.max %go {axes = array<i64: 0>} : tensor<32xi1> to i1
+// CHECK: scf.condition(%[[ANY]]) %s : tensor<32xf64>
+// CHECK: ^bb0(%t: tensor<32xf64>):
+// CHECK: %[[GO:.*]] = nd.less %{{.*}}, %t : (tensor<32xf64>
 // CHECK: %next = nd.select %small, %r, %half
 // CHECK: %[[KEPT:.*]] = nd.select %[[GO]], %next, %t
 // CHECK: scf.yield %[[KEPT]]

@@ -91,6 +91,45 @@ def test_shapes_and_dtypes() -> None:
         np.testing.assert_array_equal(of_strided, np.diag([10.0, 6.0, 2.0]))
 
 
+def test_the_dtype_is_the_arguments() -> None:
+    def mixed(x, y):
+        return x.astype(np.float64) * y[0], (y * y).astype(np.float32), x[0] * 2
+
+    x, y = np.ones(2, np.float32), np.ones(3)
+    for transform in (mlirad.jacfwd, mlirad.jacrev):
+        for by_x, by_y in transform(mixed, argnums=(0, 1))(x, y):
+            assert (by_x.dtype, by_y.dtype) == (np.float32, np.float64)
+        assert type(transform(lambda x: np.float32(x) * x)(2.0)) is float
+    (xx, xy), (yx, yy) = mlirad.hessian(lambda x, y: np.sum(x * y[:2]) ** 2, argnums=(0, 1))(x, y)
+    assert [each.dtype.name for each in (xx, xy, yx, yy)] == ["float32", "float64", "float32", "float64"]
+
+
+def test_directions_at_once_are_directions_one_by_one() -> None:
+    """Loops over single elements, and arrays of 5000 elements that all directions share."""
+
+    def cell(p):
+        h, y = np.zeros(4), np.zeros(3)
+        for t in range(20):
+            for i in range(4):
+                h[i] = np.sin(h[i - 1] * p[i] + p[4]) if i else h[i] * p[5] + p[3]
+            y[t % 3] += h[2]
+        return y
+
+    def decay(p):
+        x, y = np.linspace(0, 1, 5000), np.zeros(5000)
+        for k in range(3):
+            y = y + p[2 * k] * np.exp(-p[2 * k + 1] * x) * np.cos(y)
+        return np.array([y.sum(), y @ y])
+
+    p = RNG.uniform(0.2, 0.8, size=6)
+    for function in (cell, decay):
+        found = mlirad.jacfwd(function)(p)
+        np.testing.assert_allclose(found, mlirad.jacrev(function)(p), rtol=1e-11)
+        np.testing.assert_allclose(found, differences(function, p), rtol=1e-5, atol=1e-6)
+    text = mlirad.jacfwd(decay).lower(p).as_text("optimized")
+    assert "tensor<6x5000xf64>" in text and text.count("nd.exp") == 1
+
+
 def rosenbrock(x):
     return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
 
@@ -155,7 +194,8 @@ def test_inside_other_transforms() -> None:
 def test_one_forward_sweep() -> None:
     """The rows of a reverse-mode Jacobian share the forward sweep: its sine is not in the loop over the rows."""
     text = mlirad.jacrev(lambda x: np.sin(np.cumsum(x)) * x).lower(X).as_text("autodiff")
-    assert text.index("nd.sin") < text.index("-> (tensor<4x4xf64>) : i64 {")
+    _, _, body = text.split("{", 2)
+    assert body.index("nd.sin") < body.index("tensor<4x4xf64>")
     assert text.count("nd.sin") == 1
 
 
@@ -166,7 +206,7 @@ def test_one_forward_sweep() -> None:
         (lambda: mlirad.jacrev(lambda x: (x, 3))(X), "the int 3, which has no derivative"),
         (lambda: mlirad.jacfwd(lambda x: x)(np.arange(3)), "int64, and only floats have derivatives"),
         (lambda: mlirad.hessian(lambda x: x)(X, argnums=3), "argnums"),
-        (lambda: mlirad.jacrev(lambda x: x, argnums=1)(X), "argnums=1 of <lambda>, which is called with 1 arguments"),
+        (lambda: mlirad.jacrev(lambda x: x, argnums=1)(X), "argnums=1 of <lambda>, which is called with 1 argument"),
         (lambda: mlirad.jacrev(lambda x: x, has_aux=True)(X), "with has_aux=True returns no pair"),
         (lambda: mlirad.hvp(rosenbrock, (X,), (X, X)), "1 primals and 2 tangents"),
         (lambda: mlirad.hvp(lambda n: 1.0 * n, (3,), (None,)), "only floats have derivatives"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ from mlirad.dialect.ops import (
 from mlirad.dialect.ops import places as P
 from mlirad.dialect.ops import sort as S
 from mlirad.dialect.ops.product import ProdOp
-from mlirad.dialect.ops.request import Ad, JvpOp, PathsOp, PushedOp, VjpOp
+from mlirad.dialect.ops.request import Ad, JetOp, JvpOp, PathsOp, PushedOp, VjpOp
 from mlirad.errors import CompileError
 from mlirad.pipeline import differentiate
 from mlirad.targets.target import find_target
@@ -730,6 +731,66 @@ def test_paths() -> None:
 
 WITHOUT_PATHS: set[str] = set()
 """Ops that do not say which numbers depend on which."""
+
+
+def series(sample: Sample, wrt: Sequence[int], path: Sequence[Sequence[Any]], at: float) -> list[np.ndarray]:
+    """The Taylor coefficients of the op's results, of operands on a path, at a time."""
+    module, function = program(sample, F64)
+    function.sym_visibility = builtin.StringAttr("private")
+    inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
+    outs = [i for i, output in enumerate(outputs) if types.is_float(output)]
+    order = len(path[0])
+    others = [inputs[i] for i in wrt for _ in range(order)]
+    main = func.FuncOp("main", ([*inputs, *others], []))
+    module.body.block.add_op(main)
+    with building(main.body.block):
+        given = main.body.block.args
+        request = insert(JetOp.of_order(function, given[: len(inputs)], given[len(inputs) :], wrt, outs))
+        end = insert(func.ReturnOp(*request.results[len(outputs) :]))
+    results = [operand.type for operand in end.operands]
+    main.function_type = builtin.FunctionType.from_lists([*inputs, *others], results)
+    module.verify()
+    arrays = sample.arrays(F64)
+    coefficients = []
+    for i, own in zip(wrt, path, strict=True):
+        whole = [arrays[i], *own]
+        moved = [
+            sum(comb(n, k) * at ** (n - k) * np.asarray(whole[n]) for n in range(k, order + 1))
+            for k in range(order + 1)
+        ]
+        arrays[i], *rest = [_like_value(each, whole[0]) for each in moved]
+        coefficients += rest
+    return [np.asarray(each) for each in run(differentiate(module), "main", *arrays, *coefficients)]
+
+
+def _like_value(value: Any, like: Any) -> Any:
+    return np.asarray(value) if isinstance(like, np.ndarray) else F64(value)
+
+
+LOOPS = {ProdOp}
+"""Their derivatives are loops: these have no series."""
+SERIES = list({s.op: s for s, dtype in reversed(SMOOTH) if dtype is F64 and s.to is not F32}.values())
+
+
+def test_taylor_coefficients() -> None:
+    """Coefficient k + 1 is the derivative of coefficient k along the path, over k + 1."""
+    rng = np.random.default_rng(2)
+    step, order = 1e-5, 3
+    for sample in SERIES:
+        wrt = _differentiable(sample, F64)
+        values = sample.arrays(F64)
+        path = [[0.3 * _like(rng, values[i]) for _ in range(order)] for i in wrt]
+        if sample.op in LOOPS:
+            with pytest.raises(CompileError, match="has no Taylor series: its derivative is a loop"):
+                series(sample, wrt, path, 0.0)
+            continue
+        here, before, after = (series(sample, wrt, path, at) for at in (0.0, -step, step))
+        for first in range(0, len(here), order):
+            for k in range(1, order):
+                change = (after[first + k - 1] - before[first + k - 1]) / (2 * step * (k + 1))
+                found = here[first + k]
+                scale = 1 + np.max(np.abs(found), initial=0.0)
+                np.testing.assert_allclose(found, change, atol=1e-6 * scale, err_msg=f"{sample.op.name} {k}")
 
 
 HALVES = list({sample.op: sample for sample in reversed(SAMPLES) if F32 in sample.dtypes and sample.operands}.values())

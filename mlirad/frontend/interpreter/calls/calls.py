@@ -24,7 +24,6 @@ from mlirad.frontend.interpreter.calls import (
     builtins_called,
     calls_of_numpy,
     construction,
-    derivative_requests,
     inlining,
     library_calls,
     methods,
@@ -128,7 +127,7 @@ def call(context: Context, function: Value, args: Sequence[Value], kwargs: dict[
         case Transformed():
             return transformed_calls.call_transformed(context, function, args, kwargs)
         case PullbackValue():
-            return derivative_requests.call_pullback(context, function, args)
+            return function.request.call(context, function.residuals, args, kwargs)
         case Object() if (
             inspect.getattr_static(kind := storage.entry_of(context, function).kind, "__call__", None) is not None
         ):

@@ -5,14 +5,14 @@ Reads: Request descriptors and values. Writes: ad.vjp, ad.jvp, ad.forward, ad.pu
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeGuard
 
 import numpy as np
 from xdsl.dialects import func
+from xdsl.ir import Attribute
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, insert
@@ -22,13 +22,14 @@ from mlirad.errors import DifferentiationError, DTypeError, ShapeError
 from mlirad.frontend.interpreter import iteration, storage
 from mlirad.frontend.interpreter.calls import outline, recursion
 from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outlined, name_of_value
+from mlirad.frontend.interpreter.calls.transforms.chosen_arguments import chosen_arguments
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.grown_lists import buffers_of, list_in_arrays
 from mlirad.frontend.values.assignment import assignable
 from mlirad.frontend.values.sizes import filled, require_equal, shape_of, text
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Object, PullbackValue, Ref, Static, Tuple, Value, kind_of
-from mlirad.requests import Grad, Vjp
+from mlirad.requests import Argnums, Grad, Vjp
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,28 @@ class PulledBack:
     wrt: tuple[int, ...]
     outs: tuple[int, ...]
     primals: Any
+
+    @property
+    def passed(self) -> Any:
+        """What a cotangent is like."""
+        return self.result
+
+    @property
+    def types(self) -> Sequence[Attribute]:
+        """Those of the leaves."""
+        return self.outlined.callee.function_type.outputs.data[: len(self.leaves)]
+
+    @property
+    def sizes(self) -> Sequence[Expr]:
+        """What a call needs besides."""
+        return ()
+
+    def inside(self, leaves: tuple[Ref | Traced, ...], sizes: Sequence[Expr]) -> PulledBack:
+        """The same in a function of its own, which is given these."""
+        return replace(self, leaves=leaves)
+
+    def call(self, context: Context, residuals: Expr, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+        return call_pullback(context, self, residuals, [*args, *kwargs.values()])
 
 
 # Which leaves are differentiated.
@@ -81,7 +104,7 @@ def active_where_possible(context: Context, value: Value) -> Value:
 
 def active_numbers(outlined: Outlined, leaves: Sequence[Value]) -> tuple[int, ...]:
     """The callee's arguments that the leaves of the primals are, where these have derivatives."""
-    pairs = zip(outlined.inputs, leaves, strict=True)
+    pairs = zip(outlined.inputs, leaves, strict=False)  # leaves of keyword arguments come last
     return tuple(number for number, leaf in pairs if number is not None and has_derivative(leaf))
 
 
@@ -146,40 +169,33 @@ def gradient(
 def outlined_for(
     context: Context,
     function: Value,
-    argnums: int | tuple[int, ...],
+    argnums: Argnums,
     args: Sequence[Value],
     kwargs: dict[str, Value],
 ) -> tuple[Outlined, list[Any], list[int]]:
     """A function that is differentiated with respect to chosen arguments, these (plain), and the callee's numbers of
     their leaves."""
     name = name_of_value(function)
-    chosen = chosen_arguments(context, argnums, len(args), name)
-    callers = args
-    args = [
-        activated(context, arg, f"argument {number} of {name}") if number in chosen else arg
-        for number, arg in enumerate(args)
+    chosen = chosen_arguments(context, argnums, function, args, kwargs)
+    callers = [*args, *kwargs.values()]
+    named = [*map(str, range(len(args))), *map(repr, kwargs)]
+    given = [
+        activated(context, arg, f"argument {named[number]} of {name}") if number in chosen else arg
+        for number, arg in enumerate(callers)
     ]
-    wanted = [outline.plain_result(context, args[number]) for number in chosen]
-    counts = [sum(1 for _ in outline.leaves_of(context, arg)) for arg in args]
-    outlined = outline.outline(context, function, args, kwargs, callers)
+    wanted = [outline.plain_result(context, given[number]) for number in chosen]
+    counts = [sum(1 for _ in outline.leaves_of(context, arg)) for arg in given]
+    by_keyword = dict(zip(kwargs, given[len(args) :], strict=True))
+    outlined = outline.outline(context, function, given[: len(args)], by_keyword, callers)
     return outlined, wanted, numbers_of(outlined, counts, chosen)
 
 
 def arranged(request: Grad, out: Value, aux: Value | None, gradients: Sequence[Value]) -> Value:
     """What grad and value_and_grad return."""
-    found: Value = gradients[0] if isinstance(request.argnums, int) else Tuple(tuple(gradients))
+    found: Value = Tuple(tuple(gradients)) if isinstance(request.argnums, tuple) else gradients[0]
     if request.with_value:
         return Tuple((out if aux is None else Tuple((out, aux)), found))
     return found if aux is None else Tuple((found, aux))
-
-
-def chosen_arguments(context: Context, argnums: int | tuple[int, ...], count: int, name: str) -> list[int]:
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    if any(not -count <= operator.index(number) < count for number in numbers):
-        hint = "argnums counts the arguments that are passed by position"
-        message = f"argnums={argnums} of {name}, which is called with {count} arguments"
-        raise DifferentiationError(message, context.location, hint)
-    return [number % count for number in numbers]
 
 
 def value_and_aux(context: Context, outlined: Outlined, request: Grad, name: str) -> tuple[Any, Any]:
@@ -238,11 +254,15 @@ def constant_gradient(context: Context, outlined: Outlined, request: Grad, wante
 def tangents(
     context: Context,
     function: Value,
+    has_aux: bool,
     args: Sequence[Value],
     kwargs: dict[str, Value],
     kind: type[PushedOp] = JvpOp,
 ) -> Tuple:
-    """`jvp(f, primals, tangents)` -> out, its tangent; another kind of request gives something else of that shape."""
+    """`jvp(f, primals, tangents)` -> out, its tangent, and aux if the function has it.
+
+    Another kind of request gives something else than the tangent, of that shape.
+    """
     name = name_of_value(function)
     callers, along = primals_and_tangents(context, "jvp", args, kwargs)
     primals = tuple(active_where_possible(context, x) for x in callers)
@@ -258,21 +278,24 @@ def tangents(
     outlined = outline.outline(context, function, primals, {}, callers)
     wrt = active_numbers(outlined, leaves)
     require_active(context, wrt, primals, name)
-    outs = [k for k, leaf in enumerate(outlined.leaves) if leaf.dtype.kind == "f"]
+    result = require_pair(context, outlined, name)[0] if has_aux else outlined.result
+    own = outlined.leaves[: sum(1 for _ in outline.result_leaves(context, result))]
+    outs = [k for k, leaf in enumerate(own) if leaf.dtype.kind == "f"]
     results = emit_request(context, kind, outlined, others, wrt, outs)
-    out = outline.rebuilt(context, outlined.result, results)
-    return Tuple((out, tangent_of(context, outlined.result, out, results)))
+    rebuilt = outline.rebuilt(context, outlined.result, results)
+    out, *aux = pair_of(rebuilt) if has_aux and isinstance(rebuilt, Tuple) else (rebuilt,)
+    return Tuple((out, tangent_of(context, result, out, results), *aux))
 
 
 def primals_and_tangents(
-    context: Context, transform: str, args: Sequence[Value], kwargs: dict[str, Value]
+    context: Context, transform: str, args: Sequence[Value], kwargs: dict[str, Value], second: str = "tangents"
 ) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
     """The arguments of `jvp`, and of what is called like it."""
-    named = dict(zip(("primals", "tangents"), args, strict=False)) | kwargs
-    if set(named) != {"primals", "tangents"} or len(args) > 2:
-        message = f"{transform} takes a function, a tuple of primals, and a tuple of tangents"
+    named = dict(zip(("primals", second), args, strict=False)) | kwargs
+    if set(named) != {"primals", second} or len(args) > 2:
+        message = f"{transform} takes a function, a tuple of primals, and a tuple of {second}"
         raise DTypeError(message, context.location)
-    return iteration.elements(context, named["primals"]), iteration.elements(context, named["tangents"])
+    return iteration.elements(context, named["primals"]), iteration.elements(context, named[second])
 
 
 def tangent_of(context: Context, result: Any, out: Value, tangents: Iterator[Expr]) -> Value:
@@ -330,30 +353,33 @@ def converted(context: Context, value: Value, like: Value) -> Expr:
 
 def forward(context: Context, function: Value, request: Vjp, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
     """`vjp(f, *primals)` -> out, pullback, and aux if the function has it."""
+    (out, *aux), residuals, pulled_back, _ = forward_sweep(context, function, request.has_aux, args, kwargs)
+    return Tuple((out, PullbackValue(residuals, pulled_back), *aux))
+
+
+def forward_sweep(
+    context: Context, function: Value, has_aux: bool, args: Sequence[Value], kwargs: dict[str, Value]
+) -> tuple[Sequence[Value], Expr, PulledBack, list[Value]]:
+    """The value and the aux, what a pullback needs, and the leaves of the primals. Keyword arguments are constants."""
     name = name_of_value(function)
-    if kwargs:
-        raise context.refusal(
-            f"vjp of {name} with the keyword {next(iter(kwargs))!r}", "pass the arguments by position"
-        )
     active = Tuple(tuple(active_where_possible(context, arg) for arg in args))
     inputs = list(outline.leaves_of(context, active))
     primals = outline.plain_result(
         context, outline.mapped(context, active, lambda leaf: leaf if has_derivative(leaf) else Static(None))
     )
-    outlined = outline.outline(context, function, active.items, {}, args)
+    outlined = outline.outline(context, function, active.items, kwargs, [*args, *kwargs.values()])
     wrt = active_numbers(outlined, inputs)
     require_active(context, wrt, active.items, name)
-    result = require_pair(context, outlined, name)[0] if request.has_aux else outlined.result
+    result = require_pair(context, outlined, name)[0] if has_aux else outlined.result
     require_no_list(context, result, name)
     # The leaves of the value come first, then the leaves of the aux.
     leaves = outlined.leaves[: sum(1 for _ in outline.result_leaves(context, result))]
     outs = tuple(k for k, leaf in enumerate(leaves) if leaf.dtype.kind == "f")
     results = emit_request(context, ForwardOp, outlined, [], wrt, outs)
     rebuilt = outline.rebuilt(context, outlined.result, results)
-    parts = pair_of(rebuilt) if request.has_aux and isinstance(rebuilt, Tuple) else (rebuilt,)
+    parts = pair_of(rebuilt) if has_aux and isinstance(rebuilt, Tuple) else (rebuilt,)
     made = tuple(leaf for leaf in outline.leaves_of(context, parts[0]) if isinstance(leaf, Ref | Traced))
-    pullback = PullbackValue(next(results), PulledBack(outlined, result, made, wrt, outs, primals))
-    return Tuple((parts[0], pullback, *parts[1:]))
+    return parts, next(results), PulledBack(outlined, result, made, wrt, outs, primals), inputs
 
 
 def require_no_list(context: Context, result: Any, name: str) -> None:
@@ -366,11 +392,10 @@ def require_no_list(context: Context, result: Any, name: str) -> None:
         require_no_list(context, item, name)
 
 
-def call_pullback(context: Context, function: PullbackValue, args: Sequence[Value]) -> Value:
+def call_pullback(context: Context, request: PulledBack, residuals: Expr, args: Sequence[Value]) -> Value:
     """The cotangents of the primals, for one cotangent of the structure of the function's result."""
     if len(args) != 1:
         raise DTypeError("a pullback takes one cotangent, of the structure of the result", context.location)
-    request: PulledBack = function.request
     given, wanted = (
         list(outline.leaves_of(context, args[0])),
         list(outline.result_leaves(context, request.result, with_static=True)),
@@ -381,7 +406,7 @@ def call_pullback(context: Context, function: PullbackValue, args: Sequence[Valu
     pairs = zip(given, wanted, strict=True)
     traced = [(cotangent, leaf) for cotangent, leaf in pairs if isinstance(leaf, Ref | Traced)]
     others = [converted(context, traced[k][0], request.leaves[k]).value for k in request.outs]
-    op = PullbackOp.of(request.outlined.callee, [function.residuals.value], others, request.wrt, request.outs)
+    op = PullbackOp.of(request.outlined.callee, [residuals.value], others, request.wrt, request.outs)
     results = iter([Expr(result) for result in insert(op).results])
     return outline.cotangents(context, request.primals, results)
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FunctionType
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, emit, insert
+from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.constant import counted
 from mlirad.dialect.ops.indexing import InsertOp
 from mlirad.dialect.ops.movement import TransposeOp, reshape
@@ -54,7 +54,7 @@ def product(context: Context, function: Value, args: Sequence[Value], kwargs: di
     if not chosen:
         derivative_requests.require_active(context, (), primals, name_of_value(function))
     gradient = Transformed(function, Grad(None, argnums=chosen))
-    found = derivative_requests.tangents(context, gradient, args, kwargs)
+    found = derivative_requests.tangents(context, gradient, False, args, kwargs)
     assert isinstance(found, Tuple) and isinstance(found.items[1], Tuple)
     along = iter(found.items[1].items)
     return Tuple(tuple(next(along) if number in chosen else Static(None) for number in range(len(leaves))))
@@ -84,7 +84,7 @@ def jacobian(
         out = None if isinstance(leaf, Static) else next(leaves)
         own = iter([None if out is None else parts[out, number] for number in wrt])
         found = [_like(context, each, own) for each in wanted]
-        return found[0] if isinstance(request.argnums, int) else Tuple(tuple(found))
+        return Tuple(tuple(found)) if isinstance(request.argnums, tuple) else found[0]
 
     made = _mapped(context, value, of_leaf)
     return made if rest is None else Tuple((made, rest))
@@ -177,21 +177,15 @@ def _along_all(
         unit = emit(InsertOp, constant(1, types.element_type(type)), zeros, number)
         ends = list(along(own, reshape(unit, type)))
         insert(func.ReturnOp(*ends))
-    made = func.FuncOp(
-        recursion.symbol(context, f"{callee.sym_name.data}_along"),
-        FunctionType.from_lists([arg.type for arg in block.args], [end.type for end in ends]),
-        Region([block]),
-        visibility="private",
-    )
-    made.location = types.to_location(context.location)
-    context.functions.append(made)
+    made = outline.private_function(context, f"{callee.sym_name.data}_along", block)
     op = insert(VmapOp.of_lanes(made, [*operands, counted(size).value], [len(operands)]))
     return list(map(Expr, op.results))
 
 
 def _joined(x: Expr, out: Attribute, argument: Attribute) -> Expr:
-    """A part of a Jacobian, in its shape: the axes of the result, then those of the argument."""
-    return reshape(x, types.of_shape((*types.shape(out), *types.shape(argument)), x.element))
+    """A part of a Jacobian, in its shape and dtype: the axes of the result, then those of the argument; its dtype."""
+    whole = reshape(x, types.of_shape((*types.shape(out), *types.shape(argument)), x.element))
+    return cast(whole, types.element_type(argument))
 
 
 # Putting together.

@@ -16,6 +16,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
+from mlirad.analysis.loops import yields
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, insert
 from mlirad.frontend.interpreter import dispatch, storage
@@ -189,7 +190,7 @@ def outline(
 ) -> Outlined:
     """Interpret a call as a function of its own, to which the arguments are passed as they are now.
 
-    callers: the arguments as the caller has them, where `args` are copies of them.
+    callers: all arguments as the caller has them, where those given are copies of them.
     """
     given = [(f"argument {number}", arg) for number, arg in enumerate(args)]
     given += [(f"argument {name!r}", arg) for name, arg in kwargs.items()]
@@ -201,9 +202,8 @@ def outline(
     inputs = tuple(next(positions) if isinstance(leaf, Ref | Traced) else None for leaf in found)
     block = Block(arg_types=[operand.type for operand in operands])
     outside: dict[SSAValue, SSAValue] = {arg: operand.value for arg, operand in zip(block.args, operands, strict=True)}
-    objects = [
-        each for arg in (*(args if callers is None else callers), *kwargs.values()) for each in objects_in(context, arg)
-    ]
+    callers = [*args, *kwargs.values()] if callers is None else callers
+    objects = [each for arg in callers for each in objects_in(context, arg)]
     active = [each for _, arg in given for each in objects_in(context, arg)]
     arrays = [leaf for leaf in traced if isinstance(leaf, Ref)]
     context.push(Mutables(tuple(arrays), tuple(objects), tuple(active)).value)
@@ -225,7 +225,8 @@ def outline(
         del context.active[active:]
         context.state = saved
         context.pop()
-        dispatch.call(context, function, args if callers is None else callers, kwargs)
+        by_keyword = dict(zip(kwargs, callers[len(args) :], strict=True))
+        dispatch.call(context, function, callers[: len(args)], by_keyword)
         raise
     except BaseException:
         discard(block)
@@ -274,15 +275,21 @@ def callee_of(context: Context, name: str, block: Block, leaves: Sequence[Expr])
     with building(block):
         insert(func.ReturnOp(*(leaf.value for leaf in leaves)))
     captured = close(block)
+    return private_function(context, name, block), captured
+
+
+def private_function(context: Context, name: str, block: Block) -> func.FuncOp:
+    """A function of the module with this body, which uses nothing of the code around it."""
+    ends = yields(block)
     made = func.FuncOp(
         recursion.symbol(context, name),
-        FunctionType.from_lists([argument.type for argument in block.args], [leaf.type for leaf in leaves]),
+        FunctionType.from_lists([argument.type for argument in block.args], [end.type for end in ends]),
         Region([block]),
         visibility="private",
     )
     made.location = types.to_location(context.location)
     context.functions.append(made)
-    return made, captured
+    return made
 
 
 def traced_call(

@@ -18,6 +18,7 @@ from mlirad.dialect.ops.tape import StopOp
 from mlirad.errors import DTypeError, UnsupportedSyntaxError
 from mlirad.frontend.interpreter import dispatch, outside_objects, storage
 from mlirad.frontend.interpreter.calls import derivative_requests, jacobian_requests, outline, vmap_requests
+from mlirad.frontend.interpreter.calls.transforms import linear_requests, taylor_requests
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.numpy.declarations import interprets
 from mlirad.frontend.values.traced import Traced
@@ -31,15 +32,18 @@ from mlirad.requests import (
     Hvp,
     Implicit,
     Jacobian,
+    Jet,
     Jvp,
+    Linearize,
     Paths,
     Sparse,
     Vjp,
     Vmap,
+    argnums_of,
     stop_gradient,
 )
 
-_OPTIONS = ("argnums", "has_aux", "grad_position")
+_OPTIONS = ("argnums", "has_aux", "grad_position", "argnames")
 """The options of `grad` and its like themselves, without the options of compilations."""
 
 
@@ -49,10 +53,10 @@ def make_transformed(context: Context, transform: Any, args: Sequence[Value], kw
         raise DTypeError("a transform needs the function that it transforms", context.location)
     if transform is Sparse:
         raise context.refusal("sparse matrices are not compiled", "use mlirad.jacfwd, or make the matrix outside")
-    if transform is Vjp:
+    if transform in (Vjp, Jvp, Linearize):
         has_aux = storage.static(context, kwargs.pop("has_aux", Static(False)), "the option has_aux=")
-        return dispatch.call(context, Transformed(args[0], Vjp(None, has_aux)), args[1:], kwargs)
-    if transform in (Jvp, Hvp):
+        return dispatch.call(context, Transformed(args[0], transform(None, has_aux)), args[1:], kwargs)
+    if transform in (Hvp, Jet):
         return dispatch.call(context, Transformed(args[0], transform(None)), args[1:], kwargs)
     if isinstance(transform, partial) and transform.func is Implicit:
         return dispatch.call(context, Static(KINDS[transform.keywords["kind"]]), args, kwargs)
@@ -68,10 +72,14 @@ def make_transformed(context: Context, transform: Any, args: Sequence[Value], kw
                 hint=f"it has {', '.join(_OPTIONS)}; options of the compilation belong to the function outside",
             )
     options = {name: storage.static(context, value, f"the option {name}=") for name, value in kwargs.items()}
-    if "grad_position" in options:
-        options["argnums"] = options.pop("grad_position")
     positional = [storage.static(context, value, "an option of a transform") for value in args[1:]]
-    return Transformed(args[0], transform(None, *positional, **options))
+    options |= dict(zip(_OPTIONS, positional, strict=False))
+    chosen = [options.pop(name, None) for name in ("argnums", "grad_position", "argnames")]
+    try:
+        argnums = argnums_of(*chosen)
+    except (TypeError, ValueError) as error:
+        raise DTypeError(str(error), context.location) from None
+    return Transformed(args[0], transform(None, argnums=argnums, **options))
 
 
 def call_transformed(context: Context, function: Transformed, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
@@ -86,9 +94,13 @@ def call_transformed(context: Context, function: Transformed, args: Sequence[Val
         case Hvp():
             return jacobian_requests.product(context, inner, args, kwargs)
         case Paths():
-            return derivative_requests.tangents(context, inner, args, kwargs, PathsOp).items[1]
-        case Jvp():
-            return derivative_requests.tangents(context, inner, args, kwargs)
+            return derivative_requests.tangents(context, inner, False, args, kwargs, PathsOp).items[1]
+        case Jvp() as request:
+            return derivative_requests.tangents(context, inner, request.has_aux, args, kwargs)
+        case Jet():
+            return taylor_requests.jet(context, inner, args, kwargs)
+        case Linearize() as request:
+            return linear_requests.linearized(context, inner, request, args, kwargs)
         case Vjp() as request:
             return derivative_requests.forward(context, inner, request, args, kwargs)
         case Implicit() as request:

@@ -204,7 +204,7 @@ def _outlined(
     rest, owner = iter(leaves), partial(outline.owner_of_copy, context)
     given = [outline.mapped(context, each, lambda _: next(rest), owner) for each in (*args, *kwargs.values())]
     named = dict(zip(kwargs, given[len(args) :], strict=True))
-    return outline.outline(context, function, given[: len(args)], named, args)
+    return outline.outline(context, function, given[: len(args)], named, [*args, *kwargs.values()])
 
 
 def _part(context: Context, laned: Laned, size: int) -> Value:

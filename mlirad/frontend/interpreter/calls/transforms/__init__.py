@@ -1,0 +1,1 @@
+"""Transforms that are made of requests for derivatives."""

@@ -1,0 +1,125 @@
+"""`mlirad.linearize`: the derivative of a function at one place, as a linear function of tangents.
+
+Reads: a function and its arguments. Writes: ad.forward, a function with the ad.pullback, and ad.transpose of that one.
+Leaves: values.
+
+The pullback is linear in the cotangents, and what it is transposed to is linear in the tangents. So a linear function
+uses what the forward sweep keeps for a pullback, and there is one tape for both modes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import Attribute, Block
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, constant, full, insert
+from mlirad.dialect.ops.request import LINEARIZED, PullbackOp, TransposeRequestOp
+from mlirad.errors import DTypeError, ShapeError
+from mlirad.frontend.interpreter.calls import derivative_requests, outline
+from mlirad.frontend.interpreter.calls.derivative_requests import PulledBack
+from mlirad.frontend.interpreter.calls.outline import Outlined
+from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.values.sizes import lengths
+from mlirad.frontend.values.traced import Traced
+from mlirad.frontend.values.values import PullbackValue, Ref, Static, Tuple, Value
+from mlirad.requests import Linearize
+
+
+@dataclass(frozen=True, eq=False)
+class Linearized:
+    """What a linear function needs to know besides its residuals.
+
+    pulled_back: the pullback. transposed: a function that calls it, of residuals and cotangents. passed: the structure
+    of the tangents, plain, with None for what has no derivative. leaves: those that have one, as they are in the
+    primals. given_sizes: `sizes`, where they are not those of the result.
+    """
+
+    pulled_back: PulledBack
+    transposed: func.FuncOp
+    passed: Any
+    leaves: tuple[Ref | Traced, ...]
+    given_sizes: Sequence[Expr] | None = None
+
+    @property
+    def outlined(self) -> Outlined:
+        return self.pulled_back.outlined
+
+    @property
+    def types(self) -> Sequence[Attribute]:
+        """Those of the leaves."""
+        return self.transposed.function_type.outputs.data
+
+    @property
+    def sizes(self) -> Sequence[Expr]:
+        """The sizes of the results that only the run knows."""
+        if self.given_sizes is not None:
+            return self.given_sizes
+        return [size for leaf in self.pulled_back.leaves for size in lengths(leaf.shape)]
+
+    def inside(self, leaves: tuple[Ref | Traced, ...], sizes: Sequence[Expr]) -> Linearized:
+        """The same in a function of its own, which is given these."""
+        return replace(self, leaves=leaves, given_sizes=sizes)
+
+    def call(self, context: Context, residuals: Expr, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+        return call_linear(context, self, residuals, args, kwargs)
+
+    def zeros(self) -> list[Expr]:
+        """Zeros for each leaf of the result."""
+        open_sizes = iter(self.sizes)
+        return [
+            full(constant(0, types.element_type(type)), types.shape(type), [next(open_sizes) for _ in unknown])
+            if (unknown := [size for size in types.shape(type) if size < 0])
+            else constant(0, type)
+            for type in self.pulled_back.types
+        ]
+
+
+def linearized(
+    context: Context, function: Value, request: Linearize, args: Sequence[Value], kwargs: dict[str, Value]
+) -> Value:
+    """`linearize(f, *primals)` -> out, linear function, and aux if the function has it."""
+    sweep = derivative_requests.forward_sweep(context, function, request.has_aux, args, kwargs)
+    (out, *aux), residuals, pulled_back, inputs = sweep
+    callee = pulled_back.outlined.callee
+    callee.attributes[LINEARIZED] = UnitAttr()
+    block = Block(arg_types=[residuals.type, *(pulled_back.types[number] for number in pulled_back.outs)])
+    with building(block):
+        back = PullbackOp.of(callee, block.args[:1], block.args[1:], pulled_back.wrt, pulled_back.outs)
+        insert(func.ReturnOp(*insert(back).results))
+    transposed = outline.private_function(context, f"{callee.sym_name.data}_transposed", block)
+    active = tuple(leaf for leaf in inputs if derivative_requests.has_derivative(leaf))
+    linear = Linearized(pulled_back, transposed, pulled_back.primals, active)
+    return Tuple((out, PullbackValue(residuals, linear), *aux))
+
+
+def call_linear(
+    context: Context, request: Linearized, residuals: Expr, args: Sequence[Value], kwargs: dict[str, Value]
+) -> Value:
+    """The tangent of the result, for tangents of the primals."""
+    if kwargs:
+        raise DTypeError("a linear function takes its tangents by position", context.location)
+    given = [leaf for tangent in args for leaf in outline.leaves_of(context, tangent)]
+    wanted = list(outline.result_leaves(context, request.passed, with_static=True))
+    if len(given) != len(wanted):
+        message = f"a linear function of {len(wanted)} primals is given {len(given)} tangents"
+        raise ShapeError(message, context.location)
+    active = iter(request.leaves)
+    others: list[Expr] = []
+    for tangent, leaf in zip(given, wanted, strict=True):
+        if isinstance(leaf, Static):
+            derivative_requests.require_no_tangent(context, tangent, leaf)
+        else:
+            others.append(derivative_requests.converted(context, tangent, next(active)))
+    zeros, pulled_back = request.zeros(), request.pulled_back
+    operands = [residuals.value, *(zeros[number].value for number in pulled_back.outs)]
+    ends = [other.value for other in others]
+    outs = range(len(pulled_back.wrt))
+    op = insert(TransposeRequestOp.of(request.transposed, operands, ends, range(1, len(operands)), outs))
+    out = outline.rebuilt(context, pulled_back.result, iter(zeros))
+    return derivative_requests.tangent_of(context, pulled_back.result, out, map(Expr, op.results))
