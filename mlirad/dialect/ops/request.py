@@ -299,6 +299,10 @@ class JetOp(RequestOp):
     name = "ad.jet"
 
     @property
+    def mode(self) -> Mode:
+        return Mode.FORWARD
+
+    @property
     def order(self) -> int:
         return len(self.others) // len(ints(self.wrt))
 

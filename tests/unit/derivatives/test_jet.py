@@ -136,3 +136,11 @@ def test_refusals() -> None:
         mlirad.jet(np.sin, (x,), ([np.ones(2)],))
     with pytest.raises(mlirad.DifferentiationError, match=r"nd\.prod has no Taylor series"):
         mlirad.jet(np.prod, (x,), ([x],))
+
+
+def test_functions_with_rules_are_refused() -> None:
+    """A rule is of the first order: the coefficients above it would not be its derivatives."""
+    own = mlirad.custom_jvp(lambda x: np.sin(x))
+    own.defjvp(lambda primals, tangents: (own(primals[0]), 3.0 * tangents[0]))
+    with pytest.raises(mlirad.DifferentiationError, match="has a derivative rule of its own, and so no Taylor series"):
+        mlirad.jet(lambda x: own(x) * x, (2.0,), ([1.0, 0.0],))
