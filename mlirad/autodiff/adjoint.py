@@ -41,7 +41,7 @@ class Adjoint(Reverse):
         while op is not None:
             before = op.prev_op
             if not is_terminator(op.__class__):
-                with located(op.location):
+                with located(types.of_adjoint(op.location)):
                     self._op(op, cotangents, at)
             op = before
 

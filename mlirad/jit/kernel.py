@@ -17,11 +17,13 @@ from weakref import WeakSet
 
 from mlirad import forking, requests
 from mlirad.contract.vectorcall import NativelyCallable
+from mlirad.jit import debug_modes
 from mlirad.options import Environment, Options
 from mlirad.signature import Signature, key_and_leaves, signature_of
 
 if TYPE_CHECKING:
     from mlirad.contract.call_recipes import PlanTable
+    from mlirad.jit.op_by_op import Interpreted
     from mlirad.jit.specialization import Specialization
     from mlirad.pipeline import Lowered
 
@@ -91,6 +93,7 @@ class Kernel(NativelyCallable):
         self._hits = self._misses = 0
         self._last: Specialization | None = None  # of the last call that went by no plan
         self._hits_before = 0  # how many calls had gone by plans then
+        self.watched: Interpreted | None = None  # what runs it op by op; see debug_modes.py
         # Read here and not at each call: looking a variable up costs as much as the rest of a call.
         self._is_disabled = Environment.has_jit_disabled() and not isinstance(
             self.__mlirad_function__, requests.Request
@@ -123,6 +126,8 @@ class Kernel(NativelyCallable):
         if self._is_disabled:
             return self.__mlirad_function__(*args, **kwargs)
         try:
+            if (run := debug_modes.current()) is not None:
+                return run(self, args, kwargs)
             specialization, leaves = self._specialization(args, kwargs)
             containers: Sequence[Any] = ()
             if specialization.built.changes_copies:
@@ -235,6 +240,8 @@ class Kernel(NativelyCallable):
         """From now on calls like this one go by a plan, if they can."""
         from mlirad.jit.fast_calls import plan_for
 
+        if not debug_modes.may_plan(self):
+            return
         plan = plan_for(found)
         if plan is None:
             return
@@ -252,6 +259,12 @@ class Kernel(NativelyCallable):
         others = self._plans.in_order()
         if plan not in others:
             self._plans.set([plan, *others])
+
+    def forget_plans(self) -> None:
+        """All calls go through Python again, until a specialisation is found often."""
+        with self._lock:
+            if self._plans is not None:
+                self._plans.set([])
 
     def _keep(self, key: Hashable, made: Specialization) -> None:
         plans = self._plans.in_order() if self._plans is not None else []

@@ -27,8 +27,8 @@ from mlirad.dialect.core.attributes import value_of
 from mlirad.dialect.effects.print_op import printed_by
 from mlirad.dialect.ops.check import CheckFailed
 from mlirad.dialect.ops.compare import as_dtype
+from mlirad.evaluator.control_flow import run_regions
 from mlirad.raised_exceptions import message_of
-from mlirad.testing.control_flow import run_regions
 from mlirad.xdsl_support.remf import RemfOp
 
 Value = Any

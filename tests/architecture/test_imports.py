@@ -42,7 +42,7 @@ ROWS: tuple[frozenset[str], ...] = (
     frozenset({"xdsl_support", "contract", "library"}),
     frozenset({"dialect"}),
     frozenset({"analysis"}),
-    frozenset({"frontend", "autodiff", "lowering"}),
+    frozenset({"frontend", "autodiff", "lowering", "evaluator"}),
     frozenset({"targets"}),
     frozenset({"pipeline"}),
     frozenset({"jit"}),

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerType,
     LocationAttr,
+    NameLoc,
     Signedness,
     StringAttr,
     TensorType,
@@ -152,6 +153,21 @@ _string, _integer = cache(StringAttr), cache(IntAttr)
 
 def from_location(location: Attribute | None) -> SourceLocation | None:
     """The place in the source that an op came from, or None."""
+    if isinstance(location, NameLoc):
+        location = location.location
     if isinstance(location, FileLineColLoc):
         return SourceLocation(location.filename.data, location.line.data, max(location.column.data - 1, 0))
     return None
+
+
+def of_adjoint(location: LocationAttr) -> LocationAttr:
+    """The location of an op of a reverse sweep, for that of the op whose adjoint it is a part of."""
+    return NameLoc(StringAttr(_ADJOINT), location) if isinstance(location, FileLineColLoc) else location
+
+
+def sweep_of(location: Attribute | None) -> str | None:
+    """What a location says of the sweep that an op is in: None of a forward sweep."""
+    return location.desc.data if isinstance(location, NameLoc) else None
+
+
+_ADJOINT = "adjoint"

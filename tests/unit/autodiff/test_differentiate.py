@@ -240,4 +240,5 @@ def test_adjoint_ops_have_their_primal_place() -> None:
     ask_vjp(module, "vjp", function(module, "f", [F64], body), [0])
     expand(module)
     (cosine,) = [op for op in module.walk() if op.name == "nd.cos"]
-    assert cosine.location == PLACE
+    assert cosine.location == types.of_adjoint(PLACE)
+    assert types.from_location(cosine.location) == types.from_location(PLACE)

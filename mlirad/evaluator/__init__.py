@@ -1,0 +1,1 @@
+"""Runs modules op by op with NumPy: what tests, debugging modes and traces share."""

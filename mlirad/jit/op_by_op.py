@@ -1,0 +1,160 @@
+"""Runs a function through the interpreter in place of a target, as `mlirad.jit` runs it natively.
+
+Reads: a function, or a request, and calls. Writes: the arguments that the function writes. Gives: its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.traits import SymbolTable
+
+from mlirad import pipeline, stages
+from mlirad.analysis.call_graph import written_by
+from mlirad.contract.captures import Capture
+from mlirad.dialect.ops.check import CheckFailed
+from mlirad.errors import CompileError, format_located
+from mlirad.evaluator.evaluator import Evaluator
+from mlirad.evaluator.nan_watch import NanWatch
+from mlirad.frontend.aliases import Alias
+from mlirad.jit.compilation import build_for, specialized
+from mlirad.jit.specialization import Specialization
+from mlirad.options import Options
+from mlirad.raised_exceptions import exception_class
+from mlirad.signature import Signature, leaves_of, signature_of
+from mlirad.targets.target import Artifact
+from mlirad.xdsl_support.verify import verify_dominance
+
+
+class InterpretedArtifact(Artifact):
+    """A module of stage tensor, autodiff or optimized, run op by op. watches_nans: a NaN that is made is an error."""
+
+    def __init__(self, module: ModuleOp, *, watches_nans: bool = False):
+        self.module = module
+        self.watches_nans = watches_nans
+
+    def result_count(self, name: str) -> int:
+        return len(self._function(name).function_type.outputs)
+
+    def invoke(
+        self, name: str, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None
+    ) -> tuple[Any, ...]:
+        function = self._function(name)
+        watch = NanWatch() if self.watches_nans else None
+        try:
+            with np.errstate(all="ignore"):
+                results = Evaluator(self.module, watch).call(function, values)
+        except CheckFailed as failed:
+            error = exception_class(failed.error)(format_located(failed.message, failed.location))
+            error.location = failed.location  # pyright: ignore[reportAttributeAccessIssue]  # exceptions take any
+            raise error from None
+        if watch is not None:
+            watch.require_none(results)
+        for index, number in written_by(function).items():
+            values[index][...] = results[number]
+        # One value may be several results, which are arrays of their own.
+        return tuple(each.copy() if isinstance(each, np.ndarray) else each for each in results)
+
+    def _function(self, name: str) -> func.FuncOp:
+        function = SymbolTable.lookup_symbol(self.module, name)
+        assert isinstance(function, func.FuncOp)
+        return function
+
+
+class Interpreted:
+    """A function, or a request, that is compiled up to a stage and interpreted there; once for calls of one kind."""
+
+    def __init__(
+        self,
+        function: Any,
+        stage: str = stages.AUTODIFF,
+        options: Options | None = None,
+        *,
+        watches_nans: bool = False,
+    ):
+        self.function = function
+        self.stage = stage
+        self.options = options or Options()
+        self.watches_nans = watches_nans
+        self._known: list[tuple[Signature, Specialization]] = []
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        asked = signature_of(args, kwargs, (*self.options.static_argnums, *self.options.static_argnames))
+        leaves = leaves_of(asked, args, kwargs)
+        for signature, known in self._known:
+            if signature == asked and known.fits(leaves):
+                return known(leaves, known.containers(self.function, args, kwargs))
+        made = self.specialization(asked, leaves)
+        self._known.append((asked, made))
+        return made(leaves, made.containers(self.function, args, kwargs))
+
+    def specialization(
+        self,
+        asked: Signature,
+        leaves: Sequence[Any],
+        aliases: Mapping[int, Alias] | None = None,
+        captures: Sequence[Capture] = (),
+    ) -> Specialization:
+        """What `mlirad.jit` would compile, verified after each stage."""
+        try:
+            return self._built(asked, leaves, aliases, captures, shares_calls=True)
+        except CompileError:
+            return self._built(asked, leaves, aliases, captures, shares_calls=False)
+
+    def _built(
+        self,
+        asked: Signature,
+        leaves: Sequence[Any],
+        aliases: Mapping[int, Alias] | None,
+        captures: Sequence[Capture],
+        *,
+        shares_calls: bool,
+    ) -> Specialization:
+        built, signature = build_for(
+            self.function, asked, leaves, self.options, aliases, captures, shares_calls=shares_calls
+        )
+        module = built.module
+        verify(module)
+        for name, run in ((stages.AUTODIFF, pipeline.differentiate), (stages.OPTIMIZED, pipeline.optimize)):
+            if stages.SHARED.index(self.stage) >= stages.SHARED.index(name):
+                module = run(module)
+                verify(module)
+
+        recompile = _Recompile(self, asked)
+        return specialized(
+            built,
+            asked,
+            signature,
+            InterpretedArtifact(module, watches_nans=self.watches_nans),
+            recompile,
+            aliases is not None,
+        )
+
+
+@dataclass(frozen=True)
+class _Recompile:
+    """Compiles a function again, for arguments that share memory; nothing is kept on disk."""
+
+    interpreted: Interpreted
+    asked: Signature
+
+    def from_disk(self, leaves: Sequence[Any], sharing: Sequence[Any]) -> None:
+        return None
+
+    def compile(
+        self, aliases: Mapping[int, Alias], captures: Sequence[Capture], leaves: Sequence[Any], sharing: Sequence[Any]
+    ) -> Specialization:
+        return self.interpreted.specialization(self.asked, leaves, aliases, captures)
+
+    def probe(self, together: Sequence[Sequence[int]], captures: Sequence[Capture], leaves: Sequence[Any]) -> None:
+        build_for(self.interpreted.function, self.asked, leaves, self.interpreted.options, None, captures, together)
+
+
+def verify(module: ModuleOp) -> None:
+    module.verify()
+    verify_dominance(module)
