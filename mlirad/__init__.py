@@ -23,7 +23,7 @@ from mlirad.errors import (
     UnsupportedSyntaxError,
 )
 from mlirad.jit.check_grads import check_grads
-from mlirad.jit.debug_modes import debug_nans
+from mlirad.jit.debug_modes import debug_nans, disable_jit
 from mlirad.jit.registered import register_derivative
 from mlirad.jit.transforms import (
     accumulate_grad,
@@ -77,6 +77,7 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "debug_nans",
+    "disable_jit",
     "fixed_point",
     "get_num_threads",
     "grad",

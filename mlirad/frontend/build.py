@@ -45,7 +45,7 @@ from mlirad.frontend.interpreter.calls.construction import is_made_of_its_items
 from mlirad.frontend.interpreter.calls.derivative_requests import PulledBack
 from mlirad.frontend.interpreter.calls.recursion import INLINED
 from mlirad.frontend.interpreter.calls.transforms.linear_requests import Linearized
-from mlirad.frontend.interpreter.context import Context
+from mlirad.frontend.interpreter.context import Context, Live
 from mlirad.frontend.interpreter.grown_lists import NeedList
 from mlirad.frontend.join.frames import Why
 from mlirad.frontend.join.repeated_calls import RepeatedCalls
@@ -106,19 +106,20 @@ def build(
     together: Sequence[Sequence[int]] = (),
     donated: Set[int] = frozenset(),
     shares_calls: bool = True,
+    live: Live | None = None,
 ) -> Built:
     """Compile a Python function, or a request on one, for a signature.
 
     aliases: arguments that are views of other ones. captures: those that are known already, by whose numbers `aliases`
     call them. together: sets of arguments that share memory in another way, which no function may write that is
     differentiated. donated: leaves, C-contiguous arrays, whose memory the function may use for its results.
-    shares_calls: whether calls of one function may be calls of one func.func.
+    shares_calls: whether calls of one function may be calls of one func.func. live: what runs its function in Python.
 
     Raises CompileError where it is refused, and NeedStaticLeaves where the values of some leaves must be known.
     """
     repeated = RepeatedCalls(shares_calls)
     try:
-        return _build(function, signature, boundscheck, aliases, captures, together, donated, repeated)
+        return _build(function, signature, boundscheck, aliases, captures, together, donated, repeated, live)
     except CompileError:
         if not repeated.wanted:
             raise
@@ -135,6 +136,7 @@ def _build(
     together: Sequence[Sequence[int]],
     donated: Set[int],
     repeated: RepeatedCalls,
+    live: Live | None = None,
 ) -> Built:
     """As often as something is found that has to be known from the beginning."""
     function = plain(function)
@@ -144,9 +146,9 @@ def _build(
         while True:
             repeated = repeated.again()
             try:
-                return Build(
-                    function, signature, boundscheck, findings, unrolled, repeated, aliases or {}, together, donated
-                ).run()
+                attempt = Build(function, signature, boundscheck, findings, unrolled, repeated, aliases or {})
+                attempt.together, attempt.donated, attempt.live = together, donated, live
+                return attempt.run()
             except Restart:
                 # What has been found is kept, so that every round finds more.
                 findings = findings.again()
@@ -207,6 +209,7 @@ class Build:
     aliases: Mapping[int, Alias] = field(default_factory=dict)
     together: Sequence[Sequence[int]] = ()
     donated: Set[int] = frozenset()
+    live: Live | None = None
     results: list[Expr] = field(default_factory=list)
     pullbacks: list[func.FuncOp] = field(default_factory=list)
 
@@ -214,6 +217,7 @@ class Build:
         name = re.sub(r"\W", "_", name_of(self.function)).strip("_") or "main"
         self.context = Context(self.findings, self.unrolled, self.boundscheck, frozenset({name}), self.repeated)
         context = self.context
+        context.live = self.live
         context.location = place = definition_of(self.function)
         context.state = State(frames={0: {}})
         block = self.block = Block()
@@ -221,6 +225,8 @@ class Build:
             captures = tuple(self.findings.captures.values())
             self.arguments = BoundArguments(context, self.signature, self.aliases, self.together, captures)
             args, kwargs = self.arguments.bind(block)
+            if self.live is not None:
+                self.live.start(block.args, self.arguments.keys)
             for name_of_parameter, value in zip(parameters_of(self.function), args, strict=False):
                 name_variable(context.state, name_of_parameter, value)
             try:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from mlirad.frontend.aliases import Alias
     from mlirad.frontend.build import Built
+    from mlirad.frontend.interpreter.context import Live
     from mlirad.pipeline import Lowered
 
 
@@ -112,10 +113,12 @@ def build_for(
     together: Sequence[Sequence[int]] = (),
     *,
     shares_calls: bool = True,
+    live: Live | None = None,
 ) -> tuple[Built, Signature]:
     """The function at stage `tensor`, and the signature in which the `leaves` whose values it needs are static.
 
-    shares_calls: whether calls of one function may share a func.func, if the target takes that.
+    shares_calls: whether calls of one function may share a func.func, if the target takes that. live: what runs the
+    function in Python.
     """
     require_originals(definition_of(function))
     from mlirad.dialect.ops.request import bound_reverse_sweeps
@@ -127,7 +130,8 @@ def build_for(
         try:
             # Code for arrays that share memory takes none of it.
             donated = frozenset() if aliases or together else _donated(signature, options)
-            built = build(function, signature, options.boundscheck, aliases, captures, together, donated, shares_calls)
+            given = (aliases, captures, together, donated, shares_calls, live)
+            built = build(function, signature, options.boundscheck, *given)
             if options.checkpoint is not None:
                 bound_reverse_sweeps(built.module, options.checkpoint)
             return built, signature

@@ -1,4 +1,4 @@
-"""Other ways to run kernels, to find out why: `debug_nans`. They hold in a `with` block, for its thread.
+"""Other ways to run kernels, to find out why: `debug_nans`, `disable_jit`. They hold in a `with` block, for its thread.
 
 Reads: nothing. Writes: the mode of the thread; while one is on anywhere, kernels get no plans for calls without
 Python.
@@ -11,11 +11,22 @@ import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from types import FunctionType, TracebackType
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from mlirad.jit.kernel import Kernel
+from mlirad.options import Environment, Options
+from mlirad.requests import Request
+
+
+class Kernel(Protocol):
+    """What is asked of a kernel here."""
+
+    __mlirad_function__: Any
+    options: Options
+    watched: Any
+
+    def forget_plans(self) -> None: ...
+
 
 Run = Callable[["Kernel", tuple[Any, ...], dict[str, Any]], Any]
 """Runs a call of a kernel."""
@@ -71,9 +82,39 @@ def debug_nans() -> AbstractContextManager[None]:
     return _Scope(_watching_nans)
 
 
+def disable_jit() -> AbstractContextManager[None]:
+    """`with mlirad.disable_jit():` functions run in Python, where a debugger stops in them, and are not compiled.
+
+    A derivative runs its function in Python, too, on arrays and numbers that show their values and record what is
+    computed of them; that is then differentiated op by op, by the rules that compiled code follows. What `vmap` gives
+    its lanes has no one value: there, functions are interpreted.
+    """
+    return _Scope(_in_python)
+
+
+def _in_python(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from mlirad.jit.live import live_calls, substituted
+    from mlirad.jit.live.recorded import recording_of
+
+    function = kernel.__mlirad_function__
+    recording = recording_of((args, kwargs))
+    if not isinstance(function, Request):
+        if recording is not None and isinstance(function, FunctionType):
+            return substituted.run(function, recording, args, kwargs)
+        return function(*args, **kwargs)
+    if recording is not None:
+        return recording.call(function, args, kwargs)
+    return live_calls.call(function, kernel.options, args, kwargs)
+
+
 def _watching_nans(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    from mlirad.jit.op_by_op import Interpreted
+    from mlirad.jit.live.op_by_op import Interpreted
 
     if kernel.watched is None:
         kernel.watched = Interpreted(kernel.__mlirad_function__, options=kernel.options, watches_nans=True)
-    return kernel.watched(*args, **kwargs)
+    try:
+        return kernel.watched(*args, **kwargs)
+    except Exception as error:
+        if Environment.read().full_traceback:
+            raise
+        raise error.with_traceback(None) from None

@@ -23,7 +23,7 @@ from mlirad.signature import Signature, key_and_leaves, signature_of
 
 if TYPE_CHECKING:
     from mlirad.contract.call_recipes import PlanTable
-    from mlirad.jit.op_by_op import Interpreted
+    from mlirad.jit.live.op_by_op import Interpreted
     from mlirad.jit.specialization import Specialization
     from mlirad.pipeline import Lowered
 
@@ -125,9 +125,9 @@ class Kernel(NativelyCallable):
         # Only what fits no plan comes here, once there are plans.
         if self._is_disabled:
             return self.__mlirad_function__(*args, **kwargs)
+        if (run := debug_modes.current()) is not None:
+            return run(self, args, kwargs)
         try:
-            if (run := debug_modes.current()) is not None:
-                return run(self, args, kwargs)
             specialization, leaves = self._specialization(args, kwargs)
             containers: Sequence[Any] = ()
             if specialization.built.changes_copies:

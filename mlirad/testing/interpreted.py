@@ -1,5 +1,5 @@
 """Functions that run op by op, under the name that tests know them by."""
 
-from mlirad.jit.op_by_op import Interpreted, InterpretedArtifact, verify
+from mlirad.jit.live.op_by_op import Interpreted, InterpretedArtifact, verify
 
 __all__ = ["Interpreted", "InterpretedArtifact", "verify"]

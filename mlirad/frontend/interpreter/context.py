@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from xdsl.dialects import func
-from xdsl.ir import Block
+from xdsl.ir import Block, SSAValue
 
 from mlirad.contract.captures import CaptureFindings
 from mlirad.dialect.core import types
@@ -38,6 +38,25 @@ from mlirad.location import SourceLocation
 
 Arguments = Sequence[Value]
 Keywords = dict[str, Value]
+
+
+class Live(Protocol):
+    """What runs one function in Python, and not in the interpreter, while what it computes is written all the same."""
+
+    @property
+    def function(self) -> object: ...
+
+    def start(self, arguments: Sequence[SSAValue], keys: Sequence[int]) -> None:
+        """The arguments of the outermost block are the leaves of these numbers."""
+        ...
+
+    def bind(self, arguments: Sequence[SSAValue], operands: Sequence[SSAValue]) -> None:
+        """The arguments of a block are these operands, in this run."""
+        ...
+
+    def run(self, context: Context, args: Arguments, kwargs: Keywords) -> Value | None:
+        """What the function gives; None where its arguments have no one value, as those of a lane."""
+        ...
 
 
 class _At:
@@ -106,6 +125,7 @@ class Context:
         self.returned: dict[str, SourceLocation] = {}  # the last return of each function, by its name
         self.fillings = Fillings(done=True)  # the lists that the loop under way keeps in arrays (filled_lists.py)
         self.functions: list[func.FuncOp] = []  # the module's
+        self.live: Live | None = None
         self.reserved = reserved  # names that no function may have
         self.handled: list[Callable[[], Exception]] = []  # of the handlers under way: what raises what they have caught
         self.calling = Calling(repeated=repeated or RepeatedCalls(is_allowed=False))

@@ -35,6 +35,16 @@ from mlirad.signature import ArrayLeaf, leaf_of
 BORROWED = "a {} that belongs to the code around the function"
 
 
+class HoldsValue:
+    """A Python object that stands for a value of the function that is compiled."""
+
+    __slots__ = ()
+
+    @property
+    def __mlirad_value__(self) -> Value:
+        raise NotImplementedError
+
+
 def is_container(value: Any) -> bool:
     """Whether the program may use the items of a Python object: a list, dict or dataclass, no kernel or request."""
     if isinstance(value, Request) or plain(value) is not value:
@@ -70,6 +80,8 @@ def global_value(context: Context, name: str) -> Value:
 
 def object_value(context: Context, value: Any, path: Path | None) -> Value:
     """A Python object as a value; `path`: where it was found (None: it cannot change)."""
+    if isinstance(value, HoldsValue):
+        return value.__mlirad_value__
     if isinstance(value, np.ndarray):
         return storage.result(context, of_array(value)) if path is None else captured(context, value, path)
     if isinstance(value, MethodType):

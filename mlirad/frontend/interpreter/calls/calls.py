@@ -178,6 +178,10 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
     made = calls_of_numpy.call_numpy(context, callee, args, kwargs)
     if made is not None:
         return made
+    if context.live is not None and callee is context.live.function:
+        made = context.live.run(context, args, kwargs)
+        if made is not None:
+            return made
     if (function_ := python_function(callee)) is not None:
         if is_of_hidden_state(function_) or hint_of(callee) is not None:
             raise numpy_calls.unsupported(callee)

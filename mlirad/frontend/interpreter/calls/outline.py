@@ -201,6 +201,8 @@ def outline(
     positions = iter(range(len(traced)))
     inputs = tuple(next(positions) if isinstance(leaf, Ref | Traced) else None for leaf in found)
     block = Block(arg_types=[operand.type for operand in operands])
+    if context.live is not None:
+        context.live.bind(block.args, [operand.value for operand in operands])
     outside: dict[SSAValue, SSAValue] = {arg: operand.value for arg, operand in zip(block.args, operands, strict=True)}
     callers = [*args, *kwargs.values()] if callers is None else callers
     objects = [each for arg in callers for each in objects_in(context, arg)]

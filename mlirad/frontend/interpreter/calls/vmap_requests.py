@@ -106,7 +106,11 @@ def call_of_lanes(
     found = _all_laned(context, request.in_axes, args, kwargs, name)
     lanes = _number_of_lanes(context, found, name)
     before = context.state.fork()
-    outlined = _outlined(context, function, args, kwargs, [_one_lane(context, laned) for laned in found])
+    live, context.live = context.live, None  # a lane has no one value
+    try:
+        outlined = _outlined(context, function, args, kwargs, [_one_lane(context, laned) for laned in found])
+    finally:
+        context.live = live
     for leaf in outlined.leaves:
         if not is_static(leaf.shape):
             raise ShapeError(

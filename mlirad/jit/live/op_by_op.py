@@ -125,7 +125,7 @@ class Interpreted:
                 module = run(module)
                 verify(module)
 
-        recompile = _Recompile(self, asked)
+        recompile = Recompiled(self, asked)
         return specialized(
             built,
             asked,
@@ -137,7 +137,7 @@ class Interpreted:
 
 
 @dataclass(frozen=True)
-class _Recompile:
+class Recompiled:
     """Compiles a function again, for arguments that share memory; nothing is kept on disk."""
 
     interpreted: Interpreted

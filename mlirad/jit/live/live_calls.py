@@ -1,0 +1,43 @@
+"""Calls of derivatives whose function runs in Python: `with mlirad.disable_jit()`.
+
+Reads: a transform of a function, and a call. Writes: what the function writes. Gives: what the compiled transform
+gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+from mlirad import pipeline
+from mlirad.jit.compilation import build_for, specialized
+from mlirad.jit.live.op_by_op import Interpreted, InterpretedArtifact, Recompiled
+from mlirad.jit.live.recording import Recording
+from mlirad.options import Options
+from mlirad.requests import Request, Vmap, plain
+from mlirad.signature import ScalarLeaf, leaves_of, signature_of
+
+
+def call(request: Request, options: Options, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """The transform of a call. Its function runs once, in Python; what it computes is differentiated op by op."""
+    function: Any = request
+    has_lanes = False
+    while isinstance(function, Request):
+        has_lanes |= isinstance(function, Vmap)
+        function = plain(function.function)
+    interpreted = Interpreted(request, options=options)
+    if has_lanes or not isinstance(function, FunctionType):
+        return interpreted(*args, **kwargs)
+    asked = signature_of(args, kwargs, (*options.static_argnums, *options.static_argnames))
+    leaves = leaves_of(asked, args, kwargs)
+    known = {
+        number: leaves[number]
+        for number, leaf in enumerate(asked.leaves)
+        if isinstance(leaf, ScalarLeaf) and leaf.dtype.kind != "f"
+    }
+    recording = Recording(function, leaves)
+    built, signature = build_for(request, asked.with_static(known), leaves, options, shares_calls=False, live=recording)
+    artifact = InterpretedArtifact(pipeline.differentiate(built.module))
+    made = specialized(built, asked, signature, artifact, Recompiled(interpreted, asked))
+    return made(leaves, made.containers(request, args, kwargs))
