@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
 from mlirad import stages
+from mlirad.analysis.decision_report import Fact, Report, of_code, of_derivatives, sorted_by_line
 from mlirad.autodiff.cancel_clears import CancelClears
 from mlirad.autodiff.requests.differentiate import Differentiate, has_requests
 from mlirad.autodiff.requests.needed_rules import DropRules
@@ -161,6 +162,8 @@ class Lowered:
     target: Target
     finish: Callable[[ModuleOp], Callable[..., Any]]
     name: str
+    noted: tuple[Fact, ...] = ()
+    """What was decided before there was a module."""
     # The texts made so far, and those to come: without source locations, and with them.
     _texts: dict[tuple[str, bool], str] = field(default_factory=dict)
     _pending: dict[bool, Iterator[tuple[str, str]]] = field(default_factory=dict)
@@ -205,6 +208,20 @@ class Lowered:
         if report is None:
             raise TargetError(f"the target {self.target.name} cannot predict the memory of a call")
         return report
+
+    def report(self) -> Report:
+        """What was specialised, unrolled, stored, recomputed, copied and vectorised, each with its line and the reason.
+
+        `print(report)` shows it; `report.facts` has the same as data.
+        """
+        facts, of_last = list(self.noted), list[Fact]()
+        for name, value in run(self.module.clone(), self.target):
+            if not isinstance(value, ModuleOp):
+                break
+            if name == stages.AUTODIFF:
+                facts += of_derivatives(value)
+            of_last = list(of_code(value))
+        return sorted_by_line([*facts, *of_last])
 
     def compile(self) -> Callable[..., Any]:
         """A callable that takes the same kind of arguments as those that were lowered."""

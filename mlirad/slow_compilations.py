@@ -63,15 +63,15 @@ _own = threading.local()
 
 
 @contextmanager
-def watched(name: str) -> Iterator[None]:
-    """The compilation of a function is in here."""
+def watched(name: str) -> Iterator[Compilation]:
+    """The compilation of a function is in here. Gives what is noted of it."""
     before = getattr(_own, "compilation", None)
     _own.compilation = made = Compilation(name)
     timer = threading.Timer(PATIENCE, made.report)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield made
     finally:
         _own.compilation = before
         timer.cancel()

@@ -8,7 +8,7 @@ frontend needed. `sharing` (JSON) says how arrays of the call share memory, for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +25,13 @@ from mlirad.options import Environment, Options
 from mlirad.replaced_functions import require_originals
 from mlirad.requests import definition_of, name_of
 from mlirad.signature import ArrayLeaf, Layout, ScalarLeaf, Signature, StaticLeaf, leaves_of
-from mlirad.slow_compilations import watched
+from mlirad.slow_compilations import Compilation, watched
 from mlirad.targets.target import Artifact, find_target
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from mlirad.analysis.decision_report import Fact
     from mlirad.frontend.aliases import Alias
     from mlirad.frontend.build import Built
     from mlirad.frontend.interpreter.context import Live
@@ -249,12 +250,13 @@ def lower(function: Any, asked: Signature, leaves: Sequence[Any], options: Optio
     target = find_target(options.target, **options.for_target)
     from mlirad.pipeline import Lowered, differentiate
 
-    built, signature = build_for(function, asked, leaves, options)
-    if built.has_shared_calls:
-        try:
-            differentiate(built.module.clone())
-        except CompileError:
-            built, signature = build_for(function, asked, leaves, options, shares_calls=False)
+    with watched(name_of(function)) as compilation:
+        built, signature = build_for(function, asked, leaves, options)
+        if built.has_shared_calls:
+            try:
+                differentiate(built.module.clone())
+            except CompileError:
+                built, signature = build_for(function, asked, leaves, options, shares_calls=False)
 
     def finish(module: ModuleOp) -> Callable[..., Any]:
         with forking.whole():
@@ -265,4 +267,17 @@ def lower(function: Any, asked: Signature, leaves: Sequence[Any], options: Optio
 
         return call
 
-    return Lowered(built.module, target, finish, built.name)
+    return Lowered(built.module, target, finish, built.name, tuple(_noted(asked, signature, compilation)))
+
+
+def _noted(asked: Signature, signature: Signature, compilation: Compilation) -> Iterator[Fact]:
+    """What the frontend has decided: which arguments are known while compiling, and which loops are unrolled."""
+    from mlirad.analysis.decision_report import Fact, Kind
+
+    owners = asked.argument_of()
+    for number, (before, after) in enumerate(zip(asked.leaves, signature.leaves, strict=True)):
+        if isinstance(after, StaticLeaf) and not isinstance(before, StaticLeaf):
+            subject = f"{_owner(owners[number])} is {after.value!r}, and other values have code of their own"
+            yield Fact(Kind.SPECIALISED, None, subject, "a shape, an axis or an unrolled loop depends on it")
+    for place, loop in compilation.loops.items():
+        yield Fact(Kind.UNROLLED, place, "the body of this loop, once for each trip", loop.why)
