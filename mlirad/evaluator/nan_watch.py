@@ -1,6 +1,7 @@
 """Finds the op that made a NaN which reaches a result.
 
-Reads: the operands and results of each op, as the evaluator runs it. Writes: nothing. Gives: `Origin`, or an exception.
+Reads: the operands and results of each op, as the evaluator runs it. Writes: nothing. Gives: `NanOrigin`, or an
+exception.
 
 A NaN that is discarded, as on the side of a `np.where` that is not taken, is none; nor is one that came in with the
 arguments, or that the program writes as a constant.
@@ -24,7 +25,7 @@ _SHOWN = 400
 
 
 @dataclass(frozen=True)
-class Origin:
+class NanOrigin:
     """An op that gave a NaN, of operands without one."""
 
     op: Operation
@@ -56,7 +57,7 @@ class NanWatch:
     """Where the NaNs in the values of a run come from; by the identity of the values, which the watch keeps alive."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Any, Origin | None]] = {}
+        self._known: dict[int, tuple[Any, NanOrigin | None]] = {}
 
     def ran(self, op: Operation, operands: Sequence[Any], results: Iterable[Any]) -> None:
         """An op without regions has been run."""
@@ -66,7 +67,7 @@ class NanWatch:
                 if given:
                     self.handed_on(given[0], result)
                 elif operands:
-                    self._known[id(result)] = (result, Origin(op, tuple(operands)))
+                    self._known[id(result)] = (result, NanOrigin(op, tuple(operands)))
 
     def handed_on(self, value: Any, copy: Any) -> None:
         """`copy` stands for `value` from now on."""

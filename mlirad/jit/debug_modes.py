@@ -18,7 +18,7 @@ from mlirad.options import Environment, Options
 from mlirad.requests import Request
 
 
-class Kernel(Protocol):
+class DebuggedKernel(Protocol):
     """What is asked of a kernel here."""
 
     __mlirad_function__: Any
@@ -28,13 +28,13 @@ class Kernel(Protocol):
     def forget_plans(self) -> None: ...
 
 
-Run = Callable[["Kernel", tuple[Any, ...], dict[str, Any]], Any]
+Run = Callable[["DebuggedKernel", tuple[Any, ...], dict[str, Any]], Any]
 """Runs a call of a kernel."""
 
 _mode: ContextVar[Run | None] = ContextVar("mlirad_mode", default=None)
 _scopes: set[_Scope] = set()
 _lock = threading.Lock()
-_planned: weakref.WeakSet[Kernel] = weakref.WeakSet()
+_planned: weakref.WeakSet[DebuggedKernel] = weakref.WeakSet()
 
 
 def current() -> Run | None:
@@ -42,7 +42,7 @@ def current() -> Run | None:
     return _mode.get()
 
 
-def may_plan(kernel: Kernel) -> bool:
+def may_plan(kernel: DebuggedKernel) -> bool:
     """Whether calls of a kernel may go without Python. It is asked before each plan."""
     _planned.add(kernel)
     return not _scopes
@@ -92,7 +92,7 @@ def disable_jit() -> AbstractContextManager[None]:
     return _Scope(_in_python)
 
 
-def _in_python(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _in_python(kernel: DebuggedKernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     from mlirad.jit.live import live_calls, substituted
     from mlirad.jit.live.recorded import recording_of
 
@@ -107,7 +107,7 @@ def _in_python(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return live_calls.call(function, kernel.options, args, kwargs)
 
 
-def _watching_nans(kernel: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _watching_nans(kernel: DebuggedKernel, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     from mlirad.jit.live.op_by_op import Interpreted
 
     if kernel.watched is None:

@@ -17,7 +17,7 @@ from mlirad.frontend.interpreter.outside_objects import HoldsValue
 from mlirad.frontend.values.values import Ref, Traced, Value
 
 
-class Recording(Protocol):
+class Recorder(Protocol):
     """What records: see recording.py."""
 
     dropped: list[str]
@@ -28,28 +28,28 @@ class Recording(Protocol):
     def taken(self, value: Any) -> Any: ...
     def call(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any: ...
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any: ...
-    def unary(self, op: ast.unaryop, value: Recorded) -> Any: ...
-    def in_place(self, op: ast.operator, current: Recorded, right: Any) -> Any: ...
-    def attribute(self, value: Recorded, name: str) -> Any: ...
-    def item(self, array: Recorded, index: Any) -> Any: ...
-    def set_item(self, array: Recorded, index: Any, value: Any) -> None: ...
+    def unary(self, op: ast.unaryop, value: RecordedValue) -> Any: ...
+    def in_place(self, op: ast.operator, current: RecordedValue, right: Any) -> Any: ...
+    def attribute(self, value: RecordedValue, name: str) -> Any: ...
+    def item(self, array: RecordedValue, index: Any) -> Any: ...
+    def set_item(self, array: RecordedValue, index: Any, value: Any) -> None: ...
 
 
 _NUMPYS = "it went to code of another file, or into an array from outside the function; without disable_jit, that works"
 
 
 def _binary(kind: type[ast.operator]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    def forward(self: Recorded, other: Any) -> Any:
+    def forward(self: RecordedValue, other: Any) -> Any:
         return self._recording.binary(kind(), self, other)
 
-    def backward(self: Recorded, other: Any) -> Any:
+    def backward(self: RecordedValue, other: Any) -> Any:
         return self._recording.binary(kind(), other, self)
 
     return forward, backward
 
 
 def _compared(function: Callable[[Any, Any], Any], ufunc: np.ufunc) -> Callable[..., Any]:
-    def compare(self: Recorded, other: Any) -> Any:
+    def compare(self: RecordedValue, other: Any) -> Any:
         if isinstance(self.__mlirad_value__, Traced) and self.__mlirad_value__.weak:
             return function(self._value(), self._recording.concrete(other))
         return self._recording.call(ufunc, (self, other), {})
@@ -57,12 +57,12 @@ def _compared(function: Callable[[Any, Any], Any], ufunc: np.ufunc) -> Callable[
     return compare
 
 
-class Recorded(HoldsValue):
+class RecordedValue(HoldsValue):
     """A number or an array of a recording."""
 
     __slots__ = ("_name", "_recording")
 
-    def __init__(self, recording: Recording, name: str):
+    def __init__(self, recording: Recorder, name: str):
         self._recording = recording
         self._name = name
 
@@ -179,7 +179,7 @@ class Recorded(HoldsValue):
     __ge__ = _compared(operator.ge, np.greater_equal)
 
 
-def _in_place(self: Recorded, kind: type[ast.operator], other: Any) -> Any:
+def _in_place(self: RecordedValue, kind: type[ast.operator], other: Any) -> Any:
     return self._recording.in_place(kind(), self, other)
 
 
@@ -196,12 +196,12 @@ for _name, _kind in {
     "ior": ast.BitOr,
     "ixor": ast.BitXor,
 }.items():
-    setattr(Recorded, f"__{_name}__", partialmethod(_in_place, _kind))
+    setattr(RecordedValue, f"__{_name}__", partialmethod(_in_place, _kind))
 
 
-def recording_of(value: Any) -> Recording | None:
+def recording_of(value: Any) -> Recorder | None:
     """The recording of the recorded values among these; None if there are none."""
-    if type(value) is Recorded:
+    if type(value) is RecordedValue:
         return value._recording
     parts = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
     return next((found for found in map(recording_of, parts) if found is not None), None)

@@ -1,6 +1,6 @@
 """A run of a function in Python, each step of which is computed at once and written as IR.
 
-Reads: the values of a call; what the function does with `Recorded` numbers and arrays. Writes: ops, by the parts of the
+Reads: the values of a call; what the function does with recorded numbers and arrays. Writes: ops, by the parts of the
 frontend that interpret the function elsewhere, and their values, by the evaluator. Leaves: a straight line of ops,
 which is differentiated as any other.
 """
@@ -37,7 +37,7 @@ from mlirad.frontend.values.poison import Unresolved
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.jit.live import substituted
-from mlirad.jit.live.recorded import Recorded
+from mlirad.jit.live.recorded import RecordedValue
 from mlirad.location import SourceLocation
 from mlirad.raised_exceptions import exception_class
 
@@ -48,7 +48,7 @@ _NUMPY = str(Path(np.__file__).parent)
 _ENDED = "the function that has computed this number or array has ended: return it, or keep its text"
 
 
-class Unknown(Exception):
+class NoOneValue(Exception):
     """A value that is not one in this run, as that of a lane."""
 
 
@@ -86,7 +86,7 @@ class Recording:
             try:
                 given = [self.to_python(arg) for arg in args]
                 named = {name: self.to_python(value) for name, value in kwargs.items()}
-            except Unknown:
+            except NoOneValue:
                 return None
             result = substituted.run(self.function, self, given, named)
             for value, each in zip((*args, *kwargs.values()), (*given, *named.values()), strict=True):
@@ -97,11 +97,11 @@ class Recording:
 
     # Values.
 
-    def recorded(self, value: Ref | Traced) -> Recorded:
+    def recorded(self, value: Ref | Traced) -> RecordedValue:
         """The Python object of a number or an array."""
         name = f"$recorded {next(self._numbers)}"
         self.context.state.frames[0][name] = value
-        return Recorded(self, name)
+        return RecordedValue(self, name)
 
     def variable(self, name: str) -> Value:
         found = self.context.state.frames[0].get(name)
@@ -120,14 +120,14 @@ class Recording:
         self._environment[id(ssa)] = value
 
     def _evaluated(self, ssa: SSAValue) -> Any:
-        """The value of an SSA value, of this block or of one around it. Raises Unknown."""
+        """The value of an SSA value, of this block or of one around it. Raises NoOneValue."""
         if id(ssa) not in self._environment:
             if (operand := self._operands.get(id(ssa))) is not None:
                 self._note(ssa, self._evaluated(operand))
             elif isinstance(owner := ssa.owner, Operation):
                 self._run(owner)
             else:
-                raise Unknown
+                raise NoOneValue
         return self._environment[id(ssa)]
 
     def _run(self, op: Operation) -> None:
@@ -191,7 +191,7 @@ class Recording:
         return made
 
     def concrete(self, value: Any) -> Any:
-        return value._value() if type(value) is Recorded else value
+        return value._value() if type(value) is RecordedValue else value
 
     def to_python(self, value: Value) -> Any:
         """What the function sees of a value: floats and arrays are recorded, other numbers are what they are."""
@@ -225,7 +225,7 @@ class Recording:
 
     def to_value(self, value: Any) -> Value:
         context = self.context
-        if type(value) is Recorded:
+        if type(value) is RecordedValue:
             return value.__mlirad_value__
         if isinstance(value, tuple):
             return Tuple(tuple(map(self.to_value, value)), type(value))
@@ -250,9 +250,9 @@ class Recording:
             now = dict(enumerate(given)) if entry.kind is list else given if entry.kind is dict else vars(given)
             is_same = list(now) == list(entry.keys)
             for part, each in zip(entry.items, now.values(), strict=False):
-                if is_same and isinstance(part, Object | Tuple) and not isinstance(each, Recorded):
+                if is_same and isinstance(part, Object | Tuple) and not isinstance(each, RecordedValue):
                     self._take_over(part, each)
-                elif type(each) is Recorded:
+                elif type(each) is RecordedValue:
                     is_same &= each.__mlirad_value__ is part
                 else:
                     is_same &= isinstance(part, Static | Traced) and each == self.to_python(part)
@@ -303,22 +303,22 @@ class Recording:
     def binary(self, op: ast.operator, left: Any, right: Any) -> Any:
         return self._made(lambda: expressions.binary(self.context, op, self.to_value(left), self.to_value(right)))
 
-    def unary(self, op: ast.unaryop, value: Recorded) -> Any:
+    def unary(self, op: ast.unaryop, value: RecordedValue) -> Any:
         return self._made(lambda: expressions.unary(self.context, op, value.__mlirad_value__))
 
-    def in_place(self, op: ast.operator, current: Recorded, right: Any) -> Any:
+    def in_place(self, op: ast.operator, current: RecordedValue, right: Any) -> Any:
         made = self._made(lambda: augmented.in_place(self.context, op, current.__mlirad_value__, self.to_value(right)))
         return current if isinstance(current.__mlirad_value__, Ref) else made
 
-    def attribute(self, value: Recorded, name: str) -> Any:
+    def attribute(self, value: RecordedValue, name: str) -> Any:
         return self._made(lambda: attribute_access.attribute(self.context, value.__mlirad_value__, name))
 
-    def item(self, array: Recorded, index: Any) -> Any:
+    def item(self, array: RecordedValue, index: Any) -> Any:
         return self._made(
             lambda: item_access.get_item(self.context, array.__mlirad_value__, self.to_value(self._known_index(index)))
         )
 
-    def set_item(self, array: Recorded, index: Any, value: Any) -> None:
+    def set_item(self, array: RecordedValue, index: Any, value: Any) -> None:
         with self._step():
             place = self.to_value(self._known_index(index))
             assigning.set_item(self.context, array.__mlirad_value__, place, self.to_value(value))
@@ -332,8 +332,7 @@ class Recording:
 
 def _instance(kind: type, named: dict[Any, Any]) -> Any:
     made = object.__new__(kind)
-    for name, value in named.items():
-        object.__setattr__(made, name, value)
+    vars(made).update(named)
     return made
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from mlirad.frontend.interpreter.outside_objects import HoldsValue
 from mlirad.frontend.values.values import Static, Value
-from mlirad.jit.live.recorded import Recording, recording_of
+from mlirad.jit.live.recorded import Recorder, recording_of
 
 _MODULES = ("numpy", "math", "scipy.special")
 
@@ -23,7 +23,7 @@ _MODULES = ("numpy", "math", "scipy.special")
 class _Module(HoldsValue):
     """A module whose functions take recorded values."""
 
-    def __init__(self, module: ModuleType, recording: Recording):
+    def __init__(self, module: ModuleType, recording: Recorder):
         self._module, self._recording = module, recording
 
     @property
@@ -37,7 +37,7 @@ class _Module(HoldsValue):
 class _Function(HoldsValue):
     """A function of NumPy or math that is recorded if it is given a recorded value."""
 
-    def __init__(self, function: Callable[..., Any], recording: Recording):
+    def __init__(self, function: Callable[..., Any], recording: Recorder):
         self._function, self._recording = function, recording
 
     @property
@@ -58,7 +58,7 @@ def _is_of_numbers(name: object) -> bool:
     return isinstance(name, str) and any(name == each or name.startswith(f"{each}.") for each in _MODULES)
 
 
-def _substitute(value: Any, recording: Recording) -> Any:
+def _substitute(value: Any, recording: Recorder) -> Any:
     if isinstance(value, ModuleType):
         return _Module(value, recording) if _is_of_numbers(value.__name__) else value
     if isinstance(value, type) or not callable(value):
@@ -70,14 +70,14 @@ def _substitute(value: Any, recording: Recording) -> Any:
 class _Float(_Function):
     """`float`, which gives a recorded number as it is."""
 
-    def __init__(self, recording: Recording):
+    def __init__(self, recording: Recorder):
         super().__init__(float, recording)
 
     def __instancecheck__(self, value: Any) -> bool:
         return isinstance(value, float)
 
 
-def run(function: FunctionType, recording: Recording, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def run(function: FunctionType, recording: Recorder, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A call of the function over substituted names. Functions beside it, in the same file, are called so, too."""
     names: dict[str, Any] = {}
     made: dict[FunctionType, FunctionType] = {}
