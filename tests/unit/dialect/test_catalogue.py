@@ -569,7 +569,7 @@ def test_prints_and_parses(sample: Sample, dtype: type) -> None:
 CHECKS = {"nd.check", "nd.check_index", "nd.check_indices"}
 OF_NUMBERS = {"nd.add_fits", "nd.sub_fits", "nd.mul_fits", "nd.floordiv_fits", "nd.float_bits", "nd.wrap_index"}
 AT_PLACES = {"nd.gather", "nd.scatter", "nd.scatter_add", "nd.keep_last", "nd.flatnonzero", "nd.windows", "nd.overlap"}
-ONE_BY_ONE = CHECKS | OF_NUMBERS | AT_PLACES | {"nd.constant", "nd.arange"}
+ONE_BY_ONE = CHECKS | OF_NUMBERS | AT_PLACES | {"nd.print", "nd.constant", "nd.arange"}
 """The ops that are computed lane by lane if all their operands have lanes, and also if only the first has. The last two
 are the same in all lanes."""
 
