@@ -48,10 +48,10 @@ def statements(x):
 
 
 # CHECK-LABEL: UnsupportedSyntaxError
-# CHECK-NEXT: errors.py:[[# @LINE - 5]]:10: this `with` is not compiled
+# CHECK-NEXT: errors.py:[[# @LINE - 5]]:10: open is not compiled
 # CHECK-NEXT:     with open("log") as log:
 # CHECK-NEXT:          ^~~~~~~~~~~
-# CHECK-NEXT:   help: leave it out of the compiled function
+# CHECK-NEXT:   help: read and write files outside
 refuse(statements, np.ones(3))
 
 
