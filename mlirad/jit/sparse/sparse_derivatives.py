@@ -167,7 +167,7 @@ def _kernels(function: Callable[..., Any], is_hessian: bool, options: Options) -
         def of_x(each):
             return function(*before, each, *after)
 
-        return np.ravel(counted(derived(of_x) if is_hessian else of_x)((x,), (seed,)))
+        return np.ravel(counted(derived(of_x) if is_hessian else of_x, (x,), (seed,)))
 
     def sums(before, x, after, seeds):
         def of_x(each):

@@ -1,6 +1,6 @@
 """What README.md says is so: its Python runs and prints what it says, and CI runs its commands.
 
-The Python of docs/running.md, docs/transforms.md and docs/debugging.md runs as well.
+The Python of the manuals in docs/ runs as well, and docs/api.md has an example of every public name.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+import mlirad
 
 ROOT = Path(__file__).resolve().parents[3]
 README = (ROOT / "README.md").read_text()
@@ -29,7 +31,8 @@ def expected_output(code: str) -> list[str]:
     return found
 
 
-PAGES = ("README.md", "docs/running.md", "docs/transforms.md", "docs/debugging.md", "docs/explain.md")
+MANUALS = ("api", "running", "transforms", "debugging", "explain")
+PAGES = ("README.md", *(f"docs/{name}.md" for name in MANUALS))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -43,6 +46,14 @@ def test_python_blocks_run_and_print_what_they_say(page: str, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == expected_output(code)
     assert expected_output(code)
+
+
+def test_the_page_of_public_names_has_them_all() -> None:
+    page = (ROOT / "docs" / "api.md").read_text()
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+    assert set(re.findall(r"mlirad\.(\w+)", code)) == set(mlirad.__all__)
+    assert set(re.findall(r"`(\w+)`", page)) >= set(mlirad.__all__)
+    assert len(mlirad.__all__) < 50
 
 
 def test_ci_runs_the_test_command_of_the_readme() -> None:

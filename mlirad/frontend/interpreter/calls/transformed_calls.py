@@ -56,7 +56,7 @@ def make_transformed(context: Context, transform: Any, args: Sequence[Value], kw
     if transform in (Vjp, Jvp, Linearize):
         has_aux = storage.static(context, kwargs.pop("has_aux", Static(False)), "the option has_aux=")
         return dispatch.call(context, Transformed(args[0], transform(None, has_aux)), args[1:], kwargs)
-    if transform in (Hvp, Jet):
+    if transform in (Hvp, Jet, Paths):
         return dispatch.call(context, Transformed(args[0], transform(None)), args[1:], kwargs)
     if isinstance(transform, partial) and transform.func is Implicit:
         return dispatch.call(context, Static(KINDS[transform.keywords["kind"]]), args, kwargs)
