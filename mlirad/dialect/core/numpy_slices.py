@@ -96,4 +96,6 @@ def _bounds(first: NumpyText, end: NumpyText, step: NumpyText) -> NumpyText:
     is_plain = all(not each.parts or each.is_simple for each in (first, end))
     before = " :" if first.parts and not is_plain else ":"
     behind = " " if end.parts and not is_plain else ""
-    return text(first, before, behind, end, " " if step.parts and not is_plain and end.parts else "", step)
+    if step.parts and not is_plain:
+        step = text(" " if end.parts else "", ": ", str(step.parts[0]).removeprefix(":"))
+    return text(first, before, behind, end, step)

@@ -292,6 +292,13 @@ class NumpySource(ABC):
         """A call of a function by its name."""
         return called(self.name_of(function), *arguments, **named)
 
+    def _is_nan(self, x: NumpyText, holds: bool) -> NumpyText:
+        found = called("np.isnan", x)
+        if holds:
+            return found
+        is_array = types.is_tensor(self.op.results[0].type)
+        return text("~", found, rank=Rank.SIGN) if is_array else denied(found)
+
     def applied(self, function: Callable[..., Any]) -> NumpyText:
         """An elementwise function of the operands: Python's operator, or a call."""
         operands, result = self.elements(), self.op.results[0]
@@ -300,6 +307,8 @@ class NumpySource(ABC):
             return self.called(function, *operands)
         x, y = operands
         symbol, rank = operator.symbol, operator.rank
+        if symbol in ("==", "!=") and x.parts == y.parts and types.is_float(self.op.operands[0].type):
+            return self._is_nan(x, symbol == "!=")
         if rank is Rank.COMPARISON and any(isinstance(each.literal, bool) for each in operands):
             return self.called(function, *operands)
         if operator.of_numbers is not None and not types.is_tensor(result.type):

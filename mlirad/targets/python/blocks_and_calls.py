@@ -14,9 +14,10 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from mlirad.analysis.constants import constant_int
 from mlirad.analysis.loops import Carries, Loop, yields
-from mlirad.analysis.memory import is_nd, is_tensor, memory_of, ties
+from mlirad.analysis.memory import is_tensor, memory_of, ties
 from mlirad.dialect.core import types
 from mlirad.dialect.core.numpy_source import NumpyText, called, text, typed
+from mlirad.targets.python.arrays_in_place import is_in_place, stays
 from mlirad.targets.python.python_statements import (
     Assign,
     AssignAll,
@@ -31,52 +32,6 @@ from mlirad.targets.python.python_statements import (
 from mlirad.targets.python.writer import FunctionWriter, copied, is_exact_type, python_name
 
 
-def _stays(writer: FunctionWriter, value: SSAValue, start: SSAValue) -> bool:
-    """Whether an array is `start` itself, changed in place."""
-    while value is not start:
-        op = value.owner
-        if not isinstance(value, OpResult) or isinstance(op, Block):
-            return False
-        if isinstance(op, scf.IfOp):
-            number, ends = value.index, [region.block.last_op for region in op.regions if region.blocks]
-            return all(
-                end is not None
-                and (end, number) not in writer.moves.copied
-                and _stays(writer, end.operands[number], start)
-                for end in ends
-            )
-        if isinstance(op, scf.ForOp | scf.WhileOp):
-            place = value.index + len(op.operands) - len(op.results)
-            if not _is_in_place(writer, op, value.index):
-                return False
-        else:
-            tie = next((place for place, result in ties(op) if result is value), None) if is_nd(op) else None
-            if tie is None:
-                return False
-            place = tie
-        if (op, place) in writer.moves.copied:
-            return False
-        value = op.operands[place]
-    return True
-
-
-def _is_in_place(writer: FunctionWriter, op: scf.ForOp | scf.WhileOp, number: int) -> bool:
-    """Whether a loop changes an array that it carries in place, from the first trip to the last."""
-    loop = Loop(op)
-    carry = loop.carry(number)
-    if not is_tensor(carry.init):
-        return False
-    end = loop.terminators[0]
-    if (end, number) in writer.moves.copied or not _stays(writer, carry.yielded, carry.arg):
-        return False
-    if isinstance(op, scf.WhileOp):
-        before = op.before_region.block
-        last = before.last_op
-        assert last is not None
-        return last.operands[number + 1] is before.args[number] and (last, number + 1) not in writer.moves.copied
-    return True
-
-
 def _enter(writer: FunctionWriter, op: scf.ForOp | scf.WhileOp, shift: int) -> list[int]:
     """Assign what a loop carries. Gives the numbers of what its body assigns at its end."""
     loop = Loop(op)
@@ -87,7 +42,7 @@ def _enter(writer: FunctionWriter, op: scf.ForOp | scf.WhileOp, shift: int) -> l
         first = loop.region_args[0][number]
         given = writer.take(op, number + shift, exact[number])
         is_variable = given.parts == (writer.variable(init),)
-        in_place = _is_in_place(writer, op, number)
+        in_place = is_in_place(writer.moves, op, number)
         if in_place and is_variable:
             writer.objects[first] = writer.variable(init)
         else:
@@ -216,7 +171,7 @@ def _common_object(writer: FunctionWriter, result: OpResult, ends: Sequence[Oper
         if source is None:
             return None
         value = source
-    return writer.variable(found) if _stays(writer, result, found) else None
+    return writer.variable(found) if stays(writer.moves, result, found) else None
 
 
 def _sources(value: SSAValue) -> Sequence[SSAValue]:

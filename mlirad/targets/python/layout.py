@@ -88,6 +88,8 @@ class PrintedLines:
                 self._comment(statement, depth)
                 self._put(self.shown(found), depth + more, place)
             case Return(values=values):
+                if not values:
+                    return
                 shown = ", ".join(map(self.shown, values))
                 is_long = len(values) > 1 and len(_INDENT) * depth + len(f"return {shown}") > _WIDTH
                 self._put(f"return ({shown})" if is_long else f"return {shown}".strip(), depth, place)
@@ -191,6 +193,12 @@ class PrintedLines:
             self._put(f"{word} {self.shown(denied(statement.condition))}:", depth, place)
             self.lines += otherwise
             return
+        only = None if otherwise else _only_if(then, depth + 1)
+        if only is not None:
+            shown = self.shown(statement.condition.within(Rank.AND))
+            self._put(f"{word} {shown} and {only}:", depth, place)
+            self.lines += [(line.removeprefix(_INDENT), where) for line, where in then[1:]]
+            return
         self._put(f"{word} {self.shown(statement.condition)}:", depth, place)
         self.lines += then
         if not otherwise:
@@ -203,6 +211,16 @@ class PrintedLines:
 
 
 # --- lines that are too long ------------------------------------------------------------------------------------
+
+
+def _only_if(lines: Sequence[Located], depth: int) -> str | None:
+    """The condition of the one `if` without `else` that lines are; None if they are anything else."""
+    start = _INDENT * depth
+    heads = [line for line, _ in lines if not line.startswith(start + " ")]
+    if len(heads) != 1 or not heads[0].startswith(start + "if ") or not heads[0].endswith(":"):
+        return None
+    condition = heads[0].removeprefix(start + "if ").removesuffix(":")
+    return f"({condition})" if " or " in condition or " if " in condition else condition
 
 
 def fitted(line: str, depth: int) -> Iterator[str]:

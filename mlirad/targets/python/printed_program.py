@@ -124,7 +124,6 @@ def _imports(imported: dict[Imported, str], bodies: list[list[Located]]) -> list
             continue
         own = function.__name__
         homes.setdefault(function.__module__, set()).add(own if own == name else f"{own} as {name}")
-    found += [""] if homes and found and found[-1] else []
     for home in sorted(homes):
         found += fitted(f"from {home} import {', '.join(sorted(homes[home]))}", 0)
     return found[:-1] if found and not found[-1] else found

@@ -18,7 +18,6 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from mlirad.analysis.call_graph import written_by
 from mlirad.analysis.constants import constant_int
 from mlirad.analysis.memory import is_tensor, is_view, memory_of, takes, viewed_operand
-from mlirad.analysis.moves import ArrayMoves
 from mlirad.dialect.core import types
 from mlirad.dialect.core.intervals import LinearForm, Values
 from mlirad.dialect.core.numpy_source import NumpySource, NumpyText, Rank, Term, called, infix, literal, text, typed
@@ -26,6 +25,7 @@ from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.movement import size_of
 from mlirad.errors import TargetError
 from mlirad.location import SourceLocation
+from mlirad.targets.python.arrays_in_place import moves_of
 from mlirad.targets.python.counters import Counting
 from mlirad.targets.python.python_statements import (
     Assign,
@@ -66,9 +66,8 @@ class FunctionWriter(NumpySource):
         width: int,
     ) -> None:
         self.function, self.imported, self.visits, self.width = function, imported, visits, width
-        entry = function.body.block
         self.written = written_by(function)
-        self.moves = ArrayMoves(function, {entry.args[index]: number for index, number in self.written.items()})
+        self.moves = moves_of(function, is_public)
         self.counting = Counting()
         self.texts: dict[SSAValue, NumpyText] = {}
         self.pending: dict[SSAValue, _Pending] = {}

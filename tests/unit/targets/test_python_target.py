@@ -89,7 +89,7 @@ def test_the_loop_programs_give_the_native_numbers(name: str, tmp_path: Path, mo
 
 
 def test_random_programs_give_the_native_numbers(tmp_path: Path) -> None:
-    keys = [(bias, 700_000) for bias in ("mixed", "alias", "selections")]
+    keys = [(bias, 700_000) for bias in ("mixed", "alias", "selections")] + [("around", 60_023)]
     summary = campaign.run(keys, f"native:{TARGET}", tmp_path / "log")
     assert not summary.failures, summary.text()
     assert summary.verdicts["same", "value on two targets"] >= 2
