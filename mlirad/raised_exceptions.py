@@ -25,7 +25,7 @@ def message_of(message: str, words: Sequence[int]) -> str:
     a NumPy number of that dtype: `{1.float64!r:>8}`.
     """
 
-    return filled(message, lambda number, kind: _number(words[number], kind))
+    return filled(message, lambda number, kind: _number(words[number], kind), len(words))
 
 
 Piece = str | tuple[str, int, str]
@@ -77,13 +77,18 @@ def _number(word: int, kind: str) -> object:
     return PYTHON[kind](value) if kind in PYTHON else np.array(value).astype(kind)[()]
 
 
-def filled(template: str, value: Callable[[int, str], object]) -> str:
-    """A template with the text of `value(number, kind)` in each of its places. `!%` formats as the operator % does."""
+def filled(template: str, value: Callable[[int, str], object], count: int | None = None) -> str:
+    """A template with the text of `value(number, kind)` in each of its places. `!%` formats as the operator % does.
+
+    count: how many values there are; what looks like the place of another one is text.
+    """
 
     def text(found: re.Match[str]) -> str:
         number, kind, conversion, spec = found.groups()
         if number is None:
             return found[0][0]
+        if count is not None and int(number) >= count:
+            return found[0]
         shown = value(int(number), kind or "int")
         if conversion == "%":
             return f"%{spec}" % (shown,)

@@ -162,7 +162,7 @@ def _arange_of_data(start: Any, stop: Any, step: Any = 1, *, dtype: Any) -> Trac
     begin, end, by = operands
     count = apply(np.ceil, in_type(as_operand((end - begin) / by), np.dtype(np.float64), ()))
     check(count == count, "ValueError", "arange: cannot compute length")
-    check(count < 2.0**62, "ValueError", "Maximum allowed size exceeded")
+    check(apply(np.absolute, count) < 2.0**62, "ValueError", "Maximum allowed size exceeded")
     length = cast_expr(apply(np.maximum, count, 0.0), types.I64)
     shape = (Dim(length, origins_of(operands)),)
     element = types.from_dtype(asked)

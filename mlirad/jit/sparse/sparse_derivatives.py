@@ -69,7 +69,7 @@ class SparseDerivative:
         sums = self._of_sums(before, x, after, plan.seeds.reshape(len(plan.seeds), *x.shape))
         if not self._is_hessian and plan.shape[0] != sums.shape[1]:
             raise ValueError(f"sparsity has {plan.shape[0]} rows, and {self._name} gives {sums.shape[1]} numbers")
-        entries = sums[plan.sums, plan.places]
+        entries = sums[plan.sums, plan.places].astype(x.dtype, copy=False)
         return sparse_module().csr_array((entries, (plan.rows, plan.columns)), shape=plan.shape)
 
     def pattern(self, *args: Any) -> Any:

@@ -202,5 +202,7 @@ def _dtype_of(ufunc: Any, x: Any, dtype: Any, is_accumulated: bool = False) -> A
     if dtype is not None and found != none.dtype:
         raise TypeError(f"No loop matching the specified signature and casting was found for ufunc {ufunc.__name__}")
     if found.kind == "b" and x.dtype.kind != "b" and dtype is None and (is_accumulated or ufunc is not np.logical_xor):
-        raise NotImplementedError(f"np.{ufunc.__name__} of what is no bool is not compiled here", "write it as a loop")
+        raise NotImplementedError(
+            "a ufunc that gives bools is not compiled here for other numbers", "write it as a loop"
+        )
     return found

@@ -74,7 +74,10 @@ def k1e(x: Any, /) -> Any:
 def _order(order: Any) -> tuple[int, float]:
     """The order without its sign, and (-1)^n of a negative one."""
     if isinstance(order, bool) or not isinstance(order, (int, float, np.integer, np.floating)) or order != int(order):
-        raise TypeError("the order of a Bessel function must be an integer that is known while compiling")
+        raise NotImplementedError(
+            "a Bessel function whose order is no integer known while compiling is not compiled",
+            "write the order as a number, such as special.jv(2, x)",
+        )
     number = int(order)
     return abs(number), -1.0 if number < 0 and number % 2 else 1.0
 

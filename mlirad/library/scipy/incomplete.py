@@ -191,12 +191,12 @@ def gammaincc(a: Any, x: Any, /) -> Any:
 @spells("scipy.special.chdtr")
 def chdtr(v: Any, x: Any, /) -> Any:
     """Chi-square: the cumulative distribution."""
-    return _each(lambda v, x: _gammainc(0.5 * v, 0.5 * x), v, x)
+    return _each(lambda v, x: _gammainc(0.5 * v, 0.5 * x), v, x, narrow=True)
 
 
 @spells("scipy.special.chdtrc")
 def chdtrc(v: Any, x: Any, /) -> Any:
-    return _each(lambda v, x: _gammaincc(0.5 * v, 0.5 * x), v, x)
+    return _each(lambda v, x: _gammaincc(0.5 * v, 0.5 * x), v, x, narrow=True)
 
 
 # --- beta -------------------------------------------------------------------------------------------------------
@@ -246,12 +246,12 @@ def _betainc(a: float, b: float, x: float, y: float) -> float:
 
 @spells("scipy.special.betainc")
 def betainc(a: Any, b: Any, x: Any, /) -> Any:
-    return _each(lambda a, b, x: _betainc(a, b, x, 1.0 - x), a, b, x)
+    return _each(lambda a, b, x: _betainc(a, b, x, 1.0 - x), a, b, x, narrow=True)
 
 
 @spells("scipy.special.betaincc")
 def betaincc(a: Any, b: Any, x: Any, /) -> Any:
-    return _each(lambda a, b, x: _betainc(b, a, 1.0 - x, x), a, b, x)
+    return _each(lambda a, b, x: _betainc(b, a, 1.0 - x, x), a, b, x, narrow=True)
 
 
 def _stdtr(df: float, t: float) -> float:
@@ -269,18 +269,18 @@ def _stdtr(df: float, t: float) -> float:
 
 @spells("scipy.special.stdtr")
 def stdtr(df: Any, t: Any, /) -> Any:
-    return _each(_stdtr, df, t)
+    return _each(_stdtr, df, t, narrow=True)
 
 
 @spells("scipy.special.fdtr")
 def fdtr(dfn: Any, dfd: Any, x: Any, /) -> Any:
     """Snedecor's F: the cumulative distribution."""
-    return _each(lambda n, d, x: _fdtr(n, d, x, 0.0), dfn, dfd, x)
+    return _each(lambda n, d, x: _fdtr(n, d, x, 0.0), dfn, dfd, x, narrow=True)
 
 
 @spells("scipy.special.fdtrc")
 def fdtrc(dfn: Any, dfd: Any, x: Any, /) -> Any:
-    return _each(lambda n, d, x: _fdtr(n, d, x, 1.0), dfn, dfd, x)
+    return _each(lambda n, d, x: _fdtr(n, d, x, 1.0), dfn, dfd, x, narrow=True)
 
 
 def _fdtr(n: float, d: float, x: float, upper: float) -> float:

@@ -828,7 +828,8 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
         for op in (EF.ErfOp, EF.ErfcOp, EF.ErfcxOp, EF.ErfinvOp, EF.ErfcinvOp, GF.GammaOp, GF.LgammaOp)
     ),
     (GF.PolygammaOp, [types.I64], {"order": 1}, None),
-    (bessel.BesselJOp, [types.I64], {"order": 1}, None),
+    *((op, [types.I64], {"order": 1}, None) for op in (bessel.BesselJOp, bessel.BesselYOp, bessel.BesselIOp)),
+    *((op, [types.I64], {"order": 1}, None) for op in (bessel.BesselIeOp, bessel.BesselKOp, bessel.BesselKeOp)),
     *((op, [types.I64], {}, None) for op in (FP.ExponentOp, FP.SpacingOp)),
     *((op, [types.I64, types.I64], {}, None) for op in (FP.ScaleOp, FP.NextAfterOp)),
     (Bits.BitCountOp, [types.F64], {}, None),

@@ -110,7 +110,7 @@ def test_bessel_functions() -> None:
     require_close(kernel(edges)[:2], bessels(edges)[:2], rtol=1e-14)
     for place in (3, 4, 7, 9, 12, 13, 14, 15):
         np.testing.assert_allclose(kernel(edges)[place], bessels(edges)[place], rtol=1e-14)
-    with pytest.raises(TypeError, match="the order of a Bessel function must be an integer"):
+    with pytest.raises(mlirad.UnsupportedSyntaxError, match="whose order is no integer known while compiling"):
         mlirad.jit(lambda x: s.jv(0.5, x))(x)
 
 

@@ -338,12 +338,27 @@ def traced_call(
 
 
 def _is_new(context: Context, value: Value, cells: set[int], objects: set[int]) -> bool:
-    """Whether the arrays and containers in a result are none of those, and each stands in it once."""
+    """Whether the arrays and containers in a result are none of those, and each stands in it once. A list that a loop
+    fills is taken as none of the callee's own."""
+    if _holds_grown(context, value):
+        return False
     arrays = [leaf for leaf in leaves_of(context, value) if isinstance(leaf, Ref)]
     found = [cell for array in arrays for cell in separate_copies.cells_of(array)]
     containers = [each.number for each in objects_in(context, value)]
     are_apart = len(set(found)) == len(found) and len(set(containers)) == len(containers)
     return are_apart and cells.isdisjoint(found) and objects.isdisjoint(containers)
+
+
+def _holds_grown(context: Context, value: Value) -> bool:
+    """Whether a list that a loop fills is in a value."""
+    value = context.use(value)
+    items: Sequence[Value] = value.items if isinstance(value, Tuple) else ()
+    if isinstance(value, Object):
+        entry = context.as_is(value)
+        if entry.growth is not None:
+            return True
+        items = entry.items
+    return any(_holds_grown(context, item) for item in items)
 
 
 def plain_result(context: Context, value: Value) -> Any:

@@ -60,6 +60,8 @@ def make_transformed(context: Context, transform: Any, args: Sequence[Value], kw
         return dispatch.call(context, Transformed(args[0], transform(None)), args[1:], kwargs)
     if isinstance(transform, partial) and transform.func is Implicit:
         return dispatch.call(context, Static(KINDS[transform.keywords["kind"]]), args, kwargs)
+    if transform is Checkpoint:
+        return Transformed(args[0], transform(None))
     if transform is Vmap:
         return vmap_requests.vmap_of(context, args, kwargs)
     if transform is Accumulate:
