@@ -99,7 +99,7 @@ class Undo:
         for value, version in self.undoing.at_head.get(block, ()):
             self.sweep.heads[value] = live[version]
         point = None if replay is None else Point(1, replay)
-        self._note(live, point)
+        self._note(live, block, point)
         for op in reversed(list(block.ops)):
             if isinstance(op, StructuredOp):
                 if op in self.undoing.through or any(result in live for result in op.results):
@@ -107,7 +107,7 @@ class Undo:
                     if reverse is not None:
                         assert point is not None and reverse.next_op is not None
                         point = Point(point.level + 1, reverse.next_op)
-                    self._note(live, point)
+                    self._note(live, block, point)
             elif isinstance(op, NdOp) and (write := written_subset(op)) is not None and op.results[0] in live:
                 self._undo(op, write, live, point)
             elif isinstance(op, NdOp) and op.results and (plan := self.undoing.in_place.get(op.results[0])) is not None:
@@ -115,10 +115,12 @@ class Undo:
                     self._read(op.results[0], op, live[plan.version], point)
         return live
 
-    def _note(self, live: LiveVersions, point: Point | None) -> None:
-        """Whole arrays that are re-read."""
+    def _note(self, live: LiveVersions, block: Block, point: Point | None) -> None:
+        """Whole arrays that are re-read, those of the block: an array from around it is live there once the reverse of
+        the loop or branch that the block belongs to has given it."""
         for version, array in live.items():
-            if version in self.undoing.in_place and version not in self.sweep.recovered:
+            is_own = block_of(version) is block
+            if is_own and version in self.undoing.in_place and version not in self.sweep.recovered:
                 assert point is not None
                 self.sweep.put(version, array, point)
 
@@ -132,7 +134,7 @@ class Undo:
             self.sweep.count(block_of(op.results[0]), "undone")
             array = self._emit(op, point, lambda places: write.put(Expr(old), Expr(array), places))
         live[write.array] = array
-        self._note({write.array: array}, point)
+        self._note({write.array: array}, block_of(op.results[0]), point)
 
     def _read(self, value: SSAValue, op: NdOp, array: SSAValue, point: Point | None) -> None:
         assert point is not None
