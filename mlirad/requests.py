@@ -266,7 +266,7 @@ class Checkpoint(Request):
 
     @property
     def summary(self) -> str:
-        return f"{name_of(self.function)}, of which reverse mode keeps the arguments only."
+        return f"{name_of(self.function)}, whose arguments alone reverse mode keeps."
 
 
 @dataclass(frozen=True, eq=False)

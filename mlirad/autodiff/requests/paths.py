@@ -53,8 +53,11 @@ class PathCounts(Tangent):
                 hint_cotangent(count.value, result)
                 self.tangents[result] = count
 
-    def _call(self, op: func.CallOp, pushed: object) -> None:
-        raise _refusal(op, f"the function {op.callee.string_value()} is called here, and shared or recursive")
+    def _op(self, op: Operation) -> None:
+        if isinstance(op, func.CallOp):
+            what = "a function is called here that is recursive, shared by several calls, or has a rule of its own"
+            raise _refusal(op, what)
+        super()._op(op)
 
     def _loop(self, op: scf.ForOp | scf.WhileOp) -> None:
         control = [op.lb, op.ub, op.step] if isinstance(op, scf.ForOp) else yields(op.before_region.block)[:1]

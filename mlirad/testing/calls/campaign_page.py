@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _PAGE = """# Random calls: what has been run
 
-`make fuzz` writes this page (`python -m mlirad.testing.calls`). {seeds:,} seeds, {calls:,} calls, {same:,} of which
+`make fuzz` writes this page (`python -m mlirad.testing.calls`). {seeds:,} seeds, {calls:,} calls: {same:,}
 agree with NumPy; {refused:,} were refused while compiling. There are {drawn:,} different calls of functions that
 [the table](../coverage.md) says are compiled, drawn with arguments, keywords, axes, shapes, dtypes (float16 to float64,
 integers, bools) and layouts (strided, reversed, transposed, Fortran order, read-only, unaligned). Twenty make a kernel,
@@ -22,9 +22,9 @@ are compared with NumPy's, and the class of an exception. Of a third of the call
 differences of NumPy's values and forward with reverse mode, of the call bare, in a loop or in a branch. *Undecided*:
 differences of two step sizes do not agree, or are not finite.
 
-Float16 has NumPy's bits in functions of elements, but for those of {near} and their like, which may be one unit apart,
-and sums (docs/deviations.md). Where a campaign finds something wrong, it is mended, becomes a case of
-`tests/unit/testing/test_coverage.py`, and the seed is run again.
+In elementwise functions, float16 results have NumPy's bits; those of {near} and their like may be one unit apart.
+Sums of float16 differ as docs/deviations.md says. Where a campaign finds something wrong, it is mended, becomes
+a case of `tests/unit/testing/test_coverage.py`, and the seed is run again.
 """
 
 _FOUND = (

@@ -156,6 +156,20 @@ def chosen_element(x):
     return x[np.array([int(x[0])])]
 
 
+@mlirad.custom_jvp
+def with_a_rule(x):
+    return x * x
+
+
+@with_a_rule.defjvp
+def with_a_rule_jvp(primals, tangents):
+    return with_a_rule(*primals), 2.0 * primals[0] * tangents[0]
+
+
+def ruled(x):
+    return with_a_rule(x) + x
+
+
 def raises(x):
     if x[0] > 100.0:
         raise ValueError("too large")
@@ -164,7 +178,11 @@ def raises(x):
 
 @pytest.mark.parametrize(
     ("function", "message"),
-    [(while_of_values, "how often this loop runs"), (chosen_element, "which elements are used here")],
+    [
+        (while_of_values, "how often this loop runs"),
+        (chosen_element, "which elements are used here"),
+        (ruled, "a function is called here that .* has a rule of its own"),
+    ],
 )
 def test_what_the_values_decide_is_refused(function: Any, message: str) -> None:
     x = np.array([0.5, 1.5, 2.5])
