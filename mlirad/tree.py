@@ -85,7 +85,7 @@ def unflatten(structure: Structure, found: Sequence[Any]) -> Any:
         value = _unflatten(structure, rest)
     except StopIteration:
         raise ValueError(f"{len(found)} leaves are too few for {structure}") from None
-    if next(rest, LEAF) is not LEAF:
+    for _ in rest:
         raise ValueError(f"{len(found)} leaves are too many for {structure}")
     return value
 
@@ -94,7 +94,7 @@ def _unflatten(structure: Structure, rest: Iterator[Any]) -> Any:
     if isinstance(structure, Leaf):
         return next(rest)
     # A list, not a generator, in which StopIteration would become a RuntimeError.
-    items = [next(rest) if child is LEAF else _unflatten(child, rest) for child in structure.children]
+    items = [next(rest) if isinstance(child, Leaf) else _unflatten(child, rest) for child in structure.children]
     return build(structure.kind, structure.keys, items)
 
 

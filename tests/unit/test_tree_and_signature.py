@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mlirad
 from mlirad import tree
 from mlirad.signature import ArrayLeaf, Layout, ScalarLeaf, StaticLeaf, leaf_of, signature_of
 
@@ -43,6 +44,17 @@ def test_map_takes_trees_of_one_structure() -> None:
     assert tree.map(lambda x, y: x - y, {"a": 5, "b": (1,)}, {"a": 2, "b": (1,)}) == {"a": 3, "b": (0,)}
     with pytest.raises(ValueError, match="structure"):
         tree.map(lambda x, y: x - y, {"a": 5}, {"b": 5})
+
+
+def test_trees_in_compiled_functions() -> None:
+    def twice(t):
+        leaves, structure = tree.flatten(tree.map(lambda a, b: a + b, t, t))
+        return leaves, tree.unflatten(structure, leaves)
+
+    nested = {"layers": [Layer(1.0, (2.0,)), Point(3.0, [])], "rate": 4.0}
+    assert mlirad.jit(twice)(nested) == twice(nested)
+    with pytest.raises(ValueError, match="too many"):
+        mlirad.jit(lambda t: tree.unflatten(tree.flatten(t)[1], [1.0, 2.0, 3.0]))((1.0, 2.0))
 
 
 def test_flatten_up_to_stops_at_the_leaves_of_the_structure() -> None:
