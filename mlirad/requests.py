@@ -8,12 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from inspect import getattr_static
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from mlirad import tree
 from mlirad.location import SourceLocation
+
+X = TypeVar("X")
 
 Argnums = int | str | tuple[int | str, ...]
 """The arguments to differentiate with respect to, by number or by name; one of them gives one gradient, not a tuple."""
@@ -416,13 +418,13 @@ def name_of(function: Any) -> str:
     return getattr(plain(function), "__name__", type(function).__name__)
 
 
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: X) -> X:
     """x (an array, a number or a container of them), its arrays copied. Through it no derivative flows, in either mode:
     what is computed of it is to a transform a constant."""
     return tree.map(lambda leaf: leaf.copy() if isinstance(leaf, np.ndarray) else leaf, x)
 
 
-def checkpointed(loop: Any, how: str | int) -> Any:
+def checkpointed(loop: X, how: str | int) -> X:
     """`loop` itself. As `for i in mlirad.checkpointed(range(n), how)`, or `while mlirad.checkpointed(condition, how)`,
     reverse mode keeps a few states of the loop instead of something for each trip, and runs the trips again from them.
 

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 from weakref import WeakSet
 
 from mlirad import forking, requests
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from mlirad.jit.specialization import Specialization
     from mlirad.pipeline import Lowered
 
+P = ParamSpec("P")
+Rest = ParamSpec("Rest")
+R_co = TypeVar("R_co", covariant=True)
+
 MAX_SPECIALIZATIONS = 64
 """How many specialisations a kernel keeps; the one that was not called for the longest time goes first."""
 
@@ -36,7 +40,7 @@ SLOW_CALLS = 3
 for plans again."""
 
 
-_all: WeakSet[Kernel] = WeakSet()
+_all: WeakSet[Kernel[..., Any]] = WeakSet()
 
 
 def forget_all() -> None:
@@ -67,7 +71,7 @@ class _Candidates:
         return None
 
 
-class Kernel(NativelyCallable):
+class Kernel(NativelyCallable, Generic[P, R_co]):
     """A function, or a transform of one, that runs compiled.
 
     Called like the function it stands for. Raises, besides what the function raises, `mlirad.CompileError` for what
@@ -78,7 +82,7 @@ class Kernel(NativelyCallable):
     # `__dict__`: `functools.wraps` copies that into the wrapper, which would be taken for this kernel.
     __slots__ = ("__dict__", "__mlirad_function__", "__weakref__", "_fast")
 
-    def __init__(self, function: Callable[..., Any] | requests.Request, compile_options: Options):
+    def __init__(self, function: Callable[P, R_co] | requests.Request, compile_options: Options):
         self.__mlirad_function__: Any = requests.plain(function)
         # First of all: of a function that wraps a kernel it copies what belongs to that kernel.
         self._describe(self.__mlirad_function__)
@@ -116,12 +120,12 @@ class Kernel(NativelyCallable):
                 self.__signature__ = called
 
     @property
-    def numpy(self) -> Callable[..., Any]:
+    def numpy(self) -> Callable[P, Any]:
         """The undecorated function. Of a transform it is the plain function that was transformed."""
         function = self.__mlirad_function__
         return function.transformed if isinstance(function, requests.Request) else function
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         # Only what fits no plan comes here, once there are plans.
         if self._is_disabled:
             return self.__mlirad_function__(*args, **kwargs)
@@ -142,6 +146,12 @@ class Kernel(NativelyCallable):
             # The message has the user's place; the compiler's own frames would only bury it.
             raise error.with_traceback(None) from None
 
+    @overload
+    def __get__(self, instance: None, owner: type | None = None) -> Kernel[P, R_co]: ...
+    @overload
+    def __get__(
+        self: Kernel[Concatenate[Any, Rest], R_co], instance: object, owner: type | None = None
+    ) -> Callable[Rest, R_co]: ...
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import getfullargspec
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 from mlirad import requests
 from mlirad.jit.kernel import Kernel, kernel_for, kernel_of
@@ -15,16 +15,22 @@ from mlirad.options import OWN_OPTIONS, Options
 from mlirad.signature import StaticLeaf
 
 F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
+Aux = TypeVar("Aux")
+X = TypeVar("X")
+
+Numbers = int | Sequence[int] | None
+Names = str | Sequence[str] | None
+Pullback = Callable[[Any], tuple[Any, ...]]
 
 _NO_OPTIONS = Options()
 
 
 @overload
-def jit(function: Callable[..., Any], /) -> Kernel: ...
+def jit(function: Callable[P, R], /, **options: Any) -> Kernel[P, R]: ...
 @overload
-def jit(function: Callable[..., Any], /, **options: Any) -> Kernel: ...
-@overload
-def jit(function: None = None, /, **options: Any) -> Callable[[Callable[..., Any]], Kernel]: ...
+def jit(function: None = None, /, **options: Any) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
 def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Compile a NumPy function, or a transform of one, when it is called. Also a decorator, with or without options.
 
@@ -145,14 +151,28 @@ def _stands_for(request: Callable[..., requests.Request]) -> Callable[[F], F]:
     return mark
 
 
+@overload
+def grad(
+    function: Callable[P, tuple[Any, Aux]], argnums: Numbers = None, *, has_aux: Literal[True], **options: Any
+) -> Kernel[P, tuple[Any, Aux]]: ...
+@overload
+def grad(
+    function: Callable[P, Any],
+    argnums: Numbers = None,
+    has_aux: bool = False,
+    *,
+    argnames: Names = None,
+    grad_position: Numbers = None,
+    **options: Any,
+) -> Kernel[P, Any]: ...
 @_stands_for(requests.Grad)
 def grad(
     function: Callable[..., Any],
-    argnums: int | Sequence[int] | None = None,
+    argnums: Numbers = None,
     has_aux: bool = False,
     *,
-    argnames: str | Sequence[str] | None = None,
-    grad_position: int | Sequence[int] | None = None,
+    argnames: Names = None,
+    grad_position: Numbers = None,
     **options: Any,
 ) -> Kernel:
     """The gradient of a scalar function.
@@ -175,14 +195,14 @@ def grad(
 
 @_stands_for(partial(requests.Grad, with_value=True))
 def value_and_grad(
-    function: Callable[..., Any],
-    argnums: int | Sequence[int] | None = None,
+    function: Callable[P, R],
+    argnums: Numbers = None,
     has_aux: bool = False,
     *,
-    argnames: str | Sequence[str] | None = None,
-    grad_position: int | Sequence[int] | None = None,
+    argnames: Names = None,
+    grad_position: Numbers = None,
     **options: Any,
-) -> Kernel:
+) -> Kernel[P, tuple[R, Any]]:
     """The value of a scalar function and its gradient: (value, gradients), or ((value, aux), gradients) with has_aux.
 
     See `grad`. The forward sweep runs once.
@@ -192,14 +212,28 @@ def value_and_grad(
     return kernel_of(request, _options(value_and_grad, options, _inherited(function)))
 
 
+@overload
+def jacfwd(
+    function: Callable[P, tuple[Any, Aux]], argnums: Numbers = None, *, has_aux: Literal[True], **options: Any
+) -> Kernel[P, tuple[Any, Aux]]: ...
+@overload
+def jacfwd(
+    function: Callable[P, Any],
+    argnums: Numbers = None,
+    has_aux: bool = False,
+    *,
+    argnames: Names = None,
+    grad_position: Numbers = None,
+    **options: Any,
+) -> Kernel[P, Any]: ...
 @_stands_for(partial(requests.Jacobian, is_forward=True))
 def jacfwd(
     function: Callable[..., Any],
-    argnums: int | Sequence[int] | None = None,
+    argnums: Numbers = None,
     has_aux: bool = False,
     *,
-    argnames: str | Sequence[str] | None = None,
-    grad_position: int | Sequence[int] | None = None,
+    argnames: Names = None,
+    grad_position: Numbers = None,
     **options: Any,
 ) -> Kernel:
     """The Jacobian of a function, in forward mode: by the tangents of each number of the arguments.
@@ -218,14 +252,28 @@ def jacfwd(
     return kernel_of(request, _options(jacfwd, options, _inherited(function)))
 
 
+@overload
+def jacrev(
+    function: Callable[P, tuple[Any, Aux]], argnums: Numbers = None, *, has_aux: Literal[True], **options: Any
+) -> Kernel[P, tuple[Any, Aux]]: ...
+@overload
+def jacrev(
+    function: Callable[P, Any],
+    argnums: Numbers = None,
+    has_aux: bool = False,
+    *,
+    argnames: Names = None,
+    grad_position: Numbers = None,
+    **options: Any,
+) -> Kernel[P, Any]: ...
 @_stands_for(partial(requests.Jacobian, is_forward=False))
 def jacrev(
     function: Callable[..., Any],
-    argnums: int | Sequence[int] | None = None,
+    argnums: Numbers = None,
     has_aux: bool = False,
     *,
-    argnames: str | Sequence[str] | None = None,
-    grad_position: int | Sequence[int] | None = None,
+    argnames: Names = None,
+    grad_position: Numbers = None,
     **options: Any,
 ) -> Kernel:
     """The Jacobian of a function, in reverse mode: by the cotangents of each number of the result.
@@ -239,26 +287,30 @@ def jacrev(
 
 @overload
 def hessian(
-    function: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    *,
-    grad_position: int | Sequence[int] | None = None,
-    sparsity: None = None,
-    **options: Any,
-) -> Kernel: ...
-@overload
-def hessian(
     function: Callable[..., Any], argnums: int = 0, *, grad_position: int | None = None, sparsity: Any, **options: Any
 ) -> SparseDerivative: ...
+@overload
+def hessian(
+    function: Callable[P, tuple[Any, Aux]], argnums: Numbers = None, *, has_aux: Literal[True], **options: Any
+) -> Kernel[P, tuple[Any, Aux]]: ...
+@overload
+def hessian(
+    function: Callable[P, Any],
+    argnums: Numbers = None,
+    has_aux: bool = False,
+    *,
+    argnames: Names = None,
+    grad_position: Numbers = None,
+    **options: Any,
+) -> Kernel[P, Any]: ...
 @_stands_for(requests.Hessian)
 def hessian(
     function: Callable[..., Any],
-    argnums: int | Sequence[int] | None = None,
+    argnums: Numbers = None,
     has_aux: bool = False,
     *,
-    argnames: str | Sequence[str] | None = None,
-    grad_position: int | Sequence[int] | None = None,
+    argnames: Names = None,
+    grad_position: Numbers = None,
     sparsity: Any = None,
     **options: Any,
 ) -> Kernel | SparseDerivative:
@@ -318,6 +370,18 @@ def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     )
 
 
+@overload
+def jvp(
+    function: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[False] = False
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    function: Callable[..., tuple[R, Aux]], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[True]
+) -> tuple[R, R, Aux]: ...
+@overload
+def jvp(
+    function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
+) -> tuple[Any, ...]: ...
 @_stands_for(requests.Jvp)
 def jvp(
     function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
@@ -334,7 +398,9 @@ def jvp(
 
 
 @_stands_for(requests.Jet)
-def jet(function: Callable[..., Any], primals: Sequence[Any], series: Sequence[Sequence[Any]]) -> tuple[Any, list[Any]]:
+def jet(
+    function: Callable[..., R], primals: Sequence[Any], series: Sequence[Sequence[Any] | None]
+) -> tuple[R, list[R]]:
     """(out, series of out): `function` and its derivatives along a path, up to an order K, in one forward sweep.
 
     The path of primal i is x(t) = primals[i] + series[i][0] t + series[i][1] t**2 / 2! + ..., up to t**K / K!. So
@@ -350,6 +416,14 @@ def jet(function: Callable[..., Any], primals: Sequence[Any], series: Sequence[S
     return kernel(tuple(primals), tuple(each if each is None else tuple(each) for each in series))
 
 
+@overload
+def linearize(function: Callable[P, R], *primals: P.args, **constants: P.kwargs) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(
+    function: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True], **constants: Any
+) -> tuple[R, Callable[..., R], Aux]: ...
+@overload
+def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool, **constants: Any) -> tuple[Any, ...]: ...
 @_stands_for(requests.Linearize)
 def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False, **constants: Any) -> Any:
     """(out, linear function): `function` at `primals`, and its derivative as a function of tangents.
@@ -365,6 +439,14 @@ def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False
     return kernel_of(request, _inherited(function))(*primals, **constants)
 
 
+@overload
+def vjp(function: Callable[P, R], *primals: P.args, **constants: P.kwargs) -> tuple[R, Pullback]: ...
+@overload
+def vjp(
+    function: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True], **constants: Any
+) -> tuple[R, Pullback, Aux]: ...
+@overload
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool, **constants: Any) -> tuple[Any, ...]: ...
 @_stands_for(requests.Vjp)
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False, **constants: Any) -> Any:
     """(out, pullback): `function` at `primals`, and a function from a cotangent of out to a tuple of cotangents.
@@ -382,7 +464,9 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False, **co
 
 
 @_stands_for(requests.Vmap)
-def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, **options: Any) -> Kernel:
+def vmap(
+    function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, **options: Any
+) -> Kernel[..., Any]:  # its parameters have an axis more than those of the function
     """`function` of each lane of its arguments: each slice along an axis of their arrays. The results are stacked.
 
     in_axes: the axis of the lanes: an int for all arguments, or a tuple or list with an item for each positional
@@ -405,7 +489,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, **op
 
 
 @_stands_for(requests.Checkpoint)
-def checkpoint(function: Callable[..., Any], /, **options: Any) -> Kernel:
+def checkpoint(function: Callable[P, R], /, **options: Any) -> Kernel[P, R]:
     """`function` itself, which reverse mode runs again instead of storing what it computes inside.
 
     The forward sweep keeps the arguments; the reverse sweep runs the function again from these, and then backwards.
@@ -422,8 +506,8 @@ def checkpoint(function: Callable[..., Any], /, **options: Any) -> Kernel:
 
 @_stands_for(requests.Accumulate)
 def accumulate_grad(
-    loss: Callable[..., Any], n_micro: int, in_axes: Any = None, reduce: str = "mean", **options: Any
-) -> Kernel:
+    loss: Callable[P, R], n_micro: int, in_axes: Any = None, reduce: str = "mean", **options: Any
+) -> Kernel[P, R]:
     """`loss` of a batch, computed of `n_micro` equal parts of it, one after the other: the mean of the parts' losses.
 
     Its gradient needs the memory of one part: `value_and_grad(accumulate_grad(loss, 4))(weights, x, y)`. Where loss is
@@ -454,13 +538,13 @@ def _solved(function: Callable[..., Any], kind: str, x0: Any, params: tuple[Any,
 @_stands_for(partial(requests.Implicit, kind="root"))
 def root(
     function: Callable[..., Any],
-    x0: Any,
+    x0: X,
     *params: Any,
     solver: Callable[..., Any] | None = None,
     linear_solver: Callable[..., Any] | None = None,
     tol: float | None = None,
     maxiter: int | None = None,
-) -> Any:
+) -> X:
     """x with `function(x, *params)` = 0, an array or a number of the shape of x0, found from x0 on.
 
     Its derivatives by the params, of any order, are those of the equation (the implicit function theorem): one linear
@@ -478,13 +562,13 @@ def root(
 @_stands_for(partial(requests.Implicit, kind="fixed_point"))
 def fixed_point(
     function: Callable[..., Any],
-    x0: Any,
+    x0: X,
     *params: Any,
     solver: Callable[..., Any] | None = None,
     linear_solver: Callable[..., Any] | None = None,
     tol: float | None = None,
     maxiter: int | None = None,
-) -> Any:
+) -> X:
     """x with `function(x, *params)` = x; by default found by x = function(x, *params) again and again. See `root`."""
     options = {"solver": solver, "linear_solver": linear_solver, "tol": tol, "maxiter": maxiter}
     return _solved(function, "fixed_point", x0, params, options)
@@ -493,13 +577,13 @@ def fixed_point(
 @_stands_for(partial(requests.Implicit, kind="minimize"))
 def minimize(
     function: Callable[..., Any],
-    x0: Any,
+    x0: X,
     *params: Any,
     method: str | Callable[..., Any] = "newton-cg",
     linear_solver: Callable[..., Any] | None = None,
     tol: float | None = None,
     maxiter: int | None = None,
-) -> Any:
+) -> X:
     """x at which `function(x, *params)`, a number, has a minimum, found from x0 on.
 
     method: "newton-cg", "bfgs", "gradient-descent", or a function of (function, x0, *params) that gives x. Otherwise

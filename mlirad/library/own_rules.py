@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 
 from mlirad import requests
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+Rule = TypeVar("Rule", bound=Function)
 
 
-class OwnRule:
+class OwnRule(Generic[P, R_co]):
     """A function with a rule. `rules`: the functions that the rule is made of, by the names that the methods give them;
     empty before one of the methods has been called."""
 
     decorator: ClassVar[str]
     definer: ClassVar[str]
 
-    def __init__(self, function: Function, nondiff_argnums: Sequence[int] = ()):
+    def __init__(self, function: Callable[P, R_co], nondiff_argnums: int | Sequence[int] = ()):
         if not callable(function):
             raise TypeError(f"{self.decorator}: {type(function).__name__} is not callable")
         if isinstance(nondiff_argnums, int):
@@ -39,7 +42,7 @@ class OwnRule:
     def __code__(self) -> Any:  # where it is defined, and what its parameters are called
         return self.function.__code__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         return self.function(*args, **kwargs)
 
     def __reduce__(self) -> Any:
@@ -61,7 +64,7 @@ class OwnRule:
                 raise TypeError(f"{self.definer}: a rule is a function, not {each!r}")
 
 
-class CustomVjp(OwnRule):
+class CustomVjp(OwnRule[P, R_co]):
     """A function whose derivative in reverse mode is given by two functions.
 
         @mlirad.custom_vjp
@@ -85,7 +88,7 @@ class CustomVjp(OwnRule):
         self.rules = (fwd, bwd)
 
 
-class CustomJvp(OwnRule):
+class CustomJvp(OwnRule[P, R_co]):
     """A function whose derivative in forward mode is given by a function.
 
         @mlirad.custom_jvp
@@ -103,7 +106,7 @@ class CustomJvp(OwnRule):
     decorator, definer = "mlirad.custom_jvp", "defjvp"
     is_by_argument = False
 
-    def defjvp(self, jvp: Function) -> Function:
+    def defjvp(self, jvp: Rule) -> Rule:
         """Give the function its rule; see the class. It is the rule again, so that this is a decorator."""
         self._required([jvp])
         self.rules, self.is_by_argument = (jvp,), False
