@@ -8,6 +8,8 @@ from functools import partial
 from inspect import getfullargspec
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
+import numpy as np
+
 from mlirad import requests
 from mlirad.jit.kernel import Kernel, kernel_for, kernel_of
 from mlirad.jit.sparse.sparse_derivatives import SparseDerivative
@@ -18,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
 R = TypeVar("R")
 Aux = TypeVar("Aux")
-X = TypeVar("X")
+X = TypeVar("X", float, np.ndarray)
 
 Numbers = int | Sequence[int] | None
 Names = str | Sequence[str] | None

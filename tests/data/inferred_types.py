@@ -87,7 +87,7 @@ reveal_type(mlirad.vjp(with_aux, x, has_aux=True)[2])  # dict[str, int]
 mlirad.vjp(f, x)  # error: reportCallIssue
 reveal_type(mlirad.linearize(f, x, n=2)[1](x))  # float
 
-reveal_type(mlirad.root(lambda y, a: y * y - a, 1.5, 2.0))  # float
+reveal_type(mlirad.root(lambda y, a: y * y - a, 1, 2.0))  # float
 reveal_type(mlirad.fixed_point(lambda y: np.cos(y), x))  # ndarray
 reveal_type(mlirad.minimize(lambda y: y @ y, x, method="bfgs"))  # ndarray
 reveal_type(mlirad.stop_gradient((x, 2)))  # tuple[ndarray, Literal[2]]
