@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import os
 import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -69,6 +71,31 @@ def mlir_opt() -> Callable[..., str]:
     def run(text: str, *flags: str) -> str:
         done = subprocess.run([program, *flags], input=text, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, f"mlir-opt-19 refuses it:\n{done.stderr}\n--- the text ---\n{text}"
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def ascend_tools() -> Path:
+    """The folder of `bishengir-opt` and `bishengir-compile`, Huawei's open compiler for the Ascend target."""
+    found = importlib.util.find_spec("ascendnpuir")
+    if found is None or found.origin is None:
+        message = "ascendnpu-ir is not installed (pip install 'mlirad[oracles]'; Linux on x86-64)"
+        if os.environ.get("MLIRAD_CI"):
+            pytest.fail(f"{message}, and CI needs it")
+        pytest.skip(message)
+    return Path(found.origin).parent / "bin"
+
+
+@pytest.fixture(scope="session")
+def bishengir_opt(ascend_tools: Path) -> Callable[..., str]:
+    """Huawei's verifier: `bishengir_opt(text, *flags)` gives its output, and fails the test if it refuses the text."""
+
+    def run(text: str, *flags: str) -> str:
+        command = [str(ascend_tools / "bishengir-opt"), *flags]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, f"bishengir-opt refuses it:\n{done.stderr}\n--- the text ---\n{text}"
         return done.stdout
 
     return run

@@ -1,0 +1,1 @@
+"""The Ascend 910B: kernels in Huawei's dialect `hivm`, executed by a simulator."""

@@ -1,0 +1,1 @@
+"""Huawei's dialects `hivm` and `hacc`: the instructions of the Ascend 910B, and what one of them computes."""

@@ -1,0 +1,220 @@
+"""Instructions of the cube core.
+
+Reads: global memory and the cube core's buffers. Writes: its buffers, and global memory. Leaves: nothing.
+
+Layouts. NZ is `(columns / c0, rows / 16, 16, c0)`, with c0 elements in 32 bytes (16 in L0C): element (r, c) of the
+matrix is at (c // c0, r // 16, r % 16, c % c0). What a matrix lacks to whole fractals is padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, UnitAttr, i1, i64
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from mlirad.targets.ascend.hivm.attributes import AddressSpace, FixpipeMode, FixpipeModeAttr, Pipe
+from mlirad.targets.ascend.hivm.instruction import Instruction, element_dtype, element_name, same_size
+from mlirad.targets.ascend.hivm.transfers import Transfer
+
+FRACTAL = 16
+
+
+def to_nz(matrix: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A matrix in the NZ layout of that shape, with zeros behind its rows and columns."""
+    columns, rows, inner_rows, inner_columns = shape
+    padded = np.zeros((rows * inner_rows, columns * inner_columns), matrix.dtype)
+    padded[: matrix.shape[0], : matrix.shape[1]] = matrix
+    return padded.reshape(rows, inner_rows, columns, inner_columns).transpose(2, 0, 1, 3)
+
+
+def from_nz(fractals: np.ndarray) -> np.ndarray:
+    """The whole matrix, padding included."""
+    columns, rows, inner_rows, inner_columns = fractals.shape
+    return fractals.transpose(1, 2, 0, 3).reshape(rows * inner_rows, columns * inner_columns)
+
+
+def _check_nz(op: Instruction, value: SSAValue, inner: int) -> tuple[int, int]:
+    """How many rows and columns a buffer in NZ layout holds."""
+    assert isinstance(value.type, MemRefType)
+    shape = value.type.get_shape()
+    if len(shape) != 4 or shape[2] != FRACTAL or shape[3] != inner:
+        raise VerifyException(f"{op.name}: {value.type} is not in NZ layout (columns, rows, {FRACTAL}, {inner})")
+    return shape[1] * FRACTAL, shape[0] * inner
+
+
+def _inner(value: SSAValue) -> int:
+    """How many elements 32 bytes hold."""
+    return 32 // element_dtype(value.type).itemsize
+
+
+@irdl_op_definition
+class ND2NZOp(Transfer):
+    """A matrix of global memory into L1, in NZ layout. Padding is zero."""
+
+    name = "hivm.hir.nd2nz"
+
+    src = operand_def(MemRefType)
+    dst = operand_def(MemRefType)
+    pad_value = opt_operand_def()
+    init_condition = opt_operand_def()
+    dst_continuous = opt_prop_def(UnitAttr)
+    result = var_result_def()
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(self, src: SSAValue, dst: SSAValue):
+        super().__init__(operands=[src, dst, None, None], result_types=[[]], properties={"dst_continuous": UnitAttr()})
+
+    def pipe(self) -> Pipe:
+        return Pipe.MTE2
+
+    def verify_(self) -> None:
+        self.check_path(AddressSpace.GM, AddressSpace.L1)
+        self.check_elements((self.src,), {"f16", "f32", "bf16", "i8"})
+        rows, columns = _check_nz(self, self.dst, _inner(self.dst))
+        assert isinstance(self.src.type, MemRefType)
+        shape = self.src.type.get_shape()
+        if len(shape) != 2 or shape[0] > rows or shape[1] > columns:
+            raise VerifyException(f"{self.name}: {self.src.type} does not fit into {self.dst.type}")
+        if self.pad_value is not None or self.init_condition is not None:
+            raise VerifyException(f"{self.name}: padding values are not in the subset")
+
+    def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
+        return to_nz(inputs[0], shape)
+
+
+@irdl_op_definition
+class MmadL1Op(Instruction):
+    """`c = a @ b`, added to c unless `init_condition`, of m rows, k and n columns; products are added in f32.
+
+    a and b are in L1, c in L0C, all in NZ layout. With `a_transpose`, a holds the transpose; so for b.
+    """
+
+    name = "hivm.hir.mmadL1"
+
+    a = operand_def(MemRefType)
+    b = operand_def(MemRefType)
+    init_condition = operand_def(i1)
+    real_m = operand_def(IndexType)
+    real_k = operand_def(IndexType)
+    real_n = operand_def(IndexType)
+    c = operand_def(MemRefType)
+    sync_related_args = var_operand_def(i64)
+    unit_flag_cond = var_operand_def(i1)
+    per_channel_bias = opt_operand_def()
+    a_transpose = opt_prop_def(UnitAttr)
+    b_transpose = opt_prop_def(UnitAttr)
+    result = var_result_def()
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(
+        self,
+        a: SSAValue,
+        b: SSAValue,
+        c: SSAValue,
+        init: SSAValue,
+        sizes: tuple[SSAValue, SSAValue, SSAValue],
+        a_transpose: bool = False,
+        b_transpose: bool = False,
+    ):
+        """sizes: m, k and n."""
+        super().__init__(
+            operands=[a, b, init, *sizes, c, [], [], None],
+            result_types=[[]],
+            properties={
+                **({"a_transpose": UnitAttr()} if a_transpose else {}),
+                **({"b_transpose": UnitAttr()} if b_transpose else {}),
+            },
+        )
+
+    def pipe(self) -> Pipe:
+        return Pipe.M
+
+    def inputs(self) -> tuple[SSAValue, ...]:
+        return (self.a, self.b, self.init_condition, self.real_m, self.real_k, self.real_n)
+
+    def output(self) -> SSAValue:
+        return self.c
+
+    def reads_output(self) -> bool:
+        return True
+
+    def verify_(self) -> None:
+        self.check_spaces((self.a, self.b), AddressSpace.L1)
+        self.check_spaces((self.c,), AddressSpace.L0C)
+        self.check_elements((self.a, self.b), {"f16", "f32", "bf16"})
+        self.check_elements((self.c,), {"f32"})
+        if element_name(self.a.type) != element_name(self.b.type):
+            raise VerifyException(f"{self.name}: element types differ: {self.a.type} and {self.b.type}")
+        m, k = _check_nz(self, self.a, _inner(self.a))[:: -1 if self.a_transpose is not None else 1]
+        other_k, n = _check_nz(self, self.b, _inner(self.b))[:: -1 if self.b_transpose is not None else 1]
+        rows, columns = _check_nz(self, self.c, FRACTAL)
+        if not (same_size(m, rows) and same_size(n, columns) and same_size(k, other_k)):
+            raise VerifyException(f"{self.name}: ({m}, {k}) @ ({other_k}, {n}) does not fit ({rows}, {columns})")
+
+    def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
+        a, b, init, m, k, n, before = inputs
+        first, second = (from_nz(each).astype(np.float32) for each in (a, b))
+        first = first.T if self.a_transpose is not None else first
+        second = second.T if self.b_transpose is not None else second
+        product = np.zeros((shape[1] * FRACTAL, shape[0] * FRACTAL), np.float32)
+        product[:m, :n] = first[:m, :k] @ second[:k, :n]
+        if not init:
+            product[:m, :n] += from_nz(before)[:m, :n]
+        return to_nz(product, shape)
+
+
+@irdl_op_definition
+class FixpipeOp(Transfer):
+    """A matrix of L0C to global memory, from NZ layout to rows (`nz2nd`); f16 is rounded to nearest."""
+
+    name = "hivm.hir.fixpipe"
+
+    src = operand_def(MemRefType)
+    dst = operand_def(MemRefType)
+    unit_flag_cond = var_operand_def(i1)
+    quant_scale = opt_operand_def()
+    dma_mode = prop_def(FixpipeModeAttr)
+    unit_flag_group_id = opt_prop_def(IntegerAttr)
+    result = var_result_def()
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(self, src: SSAValue, dst: SSAValue):
+        super().__init__(
+            operands=[src, dst, [], None],
+            result_types=[[]],
+            properties={"dma_mode": FixpipeModeAttr(FixpipeMode.NZ2ND)},
+        )
+
+    def pipe(self) -> Pipe:
+        return Pipe.FIX
+
+    def verify_(self) -> None:
+        self.check_spaces((self.src,), AddressSpace.L0C)
+        self.check_spaces((self.dst,), AddressSpace.GM)
+        self.check_elements((self.src,), {"f32"})
+        self.check_elements((self.dst,), {"f32", "f16"})
+        rows, columns = _check_nz(self, self.src, FRACTAL)
+        assert isinstance(self.dst.type, MemRefType)
+        shape = self.dst.type.get_shape()
+        if self.dma_mode.data is not FixpipeMode.NZ2ND or self.quant_scale is not None:
+            raise VerifyException(f"{self.name}: only the mode nz2nd, without quantisation, is in the subset")
+        if len(shape) != 2 or shape[0] > rows or shape[1] > columns:
+            raise VerifyException(f"{self.name}: {self.dst.type} is larger than {self.src.type}")
+
+    def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return from_nz(inputs[0])[: shape[0], : shape[1]].astype(element_dtype(self.dst.type))

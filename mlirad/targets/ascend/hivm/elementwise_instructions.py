@@ -1,0 +1,387 @@
+"""Vector instructions that compute each element from the elements at the same place.
+
+Reads: buffers of the unified buffer, and scalars. Writes: a buffer of the unified buffer. Leaves: nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from xdsl.dialects.builtin import DenseArrayBase, MemRefType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    opt_operand_def,
+    prop_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from mlirad.targets.ascend.hivm.attributes import (
+    CastKind,
+    CastKindAttr,
+    CompareMode,
+    CompareModeAttr,
+    RoundMode,
+    RoundModeAttr,
+)
+from mlirad.targets.ascend.hivm.conversions import CASTS, convert
+from mlirad.targets.ascend.hivm.instruction import (
+    ARITHMETIC,
+    FLOATS,
+    VectorInstruction,
+    element_name,
+    i64_array,
+    integers,
+    is_scalar,
+    same_shape,
+)
+
+BITS = frozenset({"i1", "i8", "i16", "i32"})
+
+
+class ElementwiseInstruction(VectorInstruction):
+    """`src` are the inputs, `dst` is the one output, which may be an input itself.
+
+    The inputs in SCALARS may be scalars, but at least one is a buffer.
+    """
+
+    SCALARS: ClassVar[frozenset[int]] = frozenset()
+    ARITY: ClassVar[int] = 1
+
+    src = var_operand_def()
+    dst = var_operand_def(MemRefType)
+    transpose = prop_def(DenseArrayBase)
+    broadcast = prop_def(DenseArrayBase)
+    result = var_result_def()
+
+    def inputs(self) -> tuple[SSAValue, ...]:
+        return tuple(self.src)
+
+    def output(self) -> SSAValue:
+        return self.dst[0]
+
+    def verify_types(self) -> None:
+        if len(self.src) != self.ARITY or len(self.dst) != 1 or self.results:
+            raise VerifyException(f"{self.name} takes {self.ARITY} inputs and one output buffer, and has no result")
+        if integers(self.transpose) or integers(self.broadcast):
+            raise VerifyException(f"{self.name}: transpose and broadcast on the fly are not in the subset")
+        for number, each in enumerate(self.src):
+            if is_scalar(each.type) and number not in self.SCALARS:
+                raise VerifyException(f"{self.name}: input {number} has to be a buffer, not {each.type}")
+        if all(is_scalar(each.type) for each in self.src):
+            raise VerifyException(f"{self.name}: one of the inputs has to be a buffer")
+        self.verify_elements()
+
+    def verify_elements(self) -> None:
+        self.check_elements((*self.src, *self.dst), self.ACCEPTED)
+        for each in self.src:
+            self.check_like(each, self.dst[0])
+
+    def check_like(self, value: SSAValue, buffer: SSAValue) -> None:
+        """Refuse a value whose shape or elements are not those of a buffer; a scalar has no shape."""
+        if not is_scalar(value.type):
+            self.check_same(value, buffer)
+        elif element_name(value.type) != element_name(buffer.type):
+            raise VerifyException(f"{self.name}: a scalar {value.type} with elements {element_name(buffer.type)}")
+
+    @classmethod
+    def plain(cls) -> dict[str, Attribute]:
+        """The properties without a transpose or broadcast on the fly."""
+        return {"transpose": i64_array(()), "broadcast": i64_array(())}
+
+
+class WithScratch(ElementwiseInstruction):
+    """It may have a buffer for intermediate values."""
+
+    src = var_operand_def()  # again: xDSL counts the operands of a subclass first
+    dst = var_operand_def(MemRefType)
+    temp_buffer = opt_operand_def(MemRefType)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def scratch(self) -> tuple[SSAValue, ...]:
+        return () if self.temp_buffer is None else (self.temp_buffer,)
+
+    def __init__(self, src: Sequence[SSAValue], dst: SSAValue, temp_buffer: SSAValue | None = None):
+        super().__init__(operands=[src, [dst], temp_buffer], result_types=[[]], properties=self.plain())
+
+
+class Unary(WithScratch):
+    ACCEPTED: ClassVar[frozenset[str]] = FLOATS
+
+    def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return self.function()(inputs[0])
+
+    def function(self) -> Callable[[np.ndarray], np.ndarray]:
+        raise NotImplementedError(self.name)
+
+
+class Transcendental(Unary):
+    def passes(self) -> float:
+        return 4.0
+
+
+@irdl_op_definition
+class VExpOp(Transcendental):
+    name = "hivm.hir.vexp"
+
+    def function(self) -> Callable[[np.ndarray], np.ndarray]:
+        return np.exp
+
+
+@irdl_op_definition
+class VLnOp(Transcendental):
+    name = "hivm.hir.vln"
+
+    def function(self) -> Callable[[np.ndarray], np.ndarray]:
+        return np.log
+
+
+@irdl_op_definition
+class VSqrtOp(Transcendental):
+    name = "hivm.hir.vsqrt"
+
+    def function(self) -> Callable[[np.ndarray], np.ndarray]:
+        return np.sqrt
+
+
+@irdl_op_definition
+class VRsqrtOp(Transcendental):
+    """1/sqrt(x), rounded once. The hardware's is an approximation."""
+
+    name = "hivm.hir.vrsqrt"
+
+    def function(self) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda x: (1 / np.sqrt(x.astype(np.float64))).astype(x.dtype)
+
+
+@irdl_op_definition
+class VRecOp(Transcendental):
+    """1/x, rounded once. The hardware's is an approximation."""
+
+    name = "hivm.hir.vrec"
+
+    def function(self) -> Callable[[np.ndarray], np.ndarray]:
+        return np.reciprocal
+
+
+@irdl_op_definition
+class VAbsOp(Unary):
+    name = "hivm.hir.vabs"
+
+    def function(self) -> Callable[[np.ndarray], np.ndarray]:
+        return np.abs
+
+
+@irdl_op_definition
+class VReluOp(Unary):
+    """max(x, 0); NaN stays NaN."""
+
+    name = "hivm.hir.vrelu"
+    ACCEPTED: ClassVar[frozenset[str]] = FLOATS | {"i32"}
+
+    def function(self) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda x: np.maximum(x, x.dtype.type(0))
+
+
+@irdl_op_definition
+class VNotOp(Unary):
+    name = "hivm.hir.vnot"
+    ACCEPTED: ClassVar[frozenset[str]] = BITS
+
+    def function(self) -> Callable[[np.ndarray], np.ndarray]:
+        return np.invert
+
+
+class Binary(WithScratch):
+    ARITY: ClassVar[int] = 2
+    SCALARS: ClassVar[frozenset[int]] = frozenset({1})
+
+    def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return self.function()(*inputs)
+
+    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
+        raise NotImplementedError(self.name)
+
+
+@irdl_op_definition
+class VAddOp(Binary):
+    name = "hivm.hir.vadd"
+
+    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
+        return np.add
+
+
+@irdl_op_definition
+class VSubOp(Binary):
+    name = "hivm.hir.vsub"
+    SCALARS: ClassVar[frozenset[int]] = frozenset({0, 1})
+
+    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
+        return np.subtract
+
+
+@irdl_op_definition
+class VMulOp(Binary):
+    name = "hivm.hir.vmul"
+
+    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
+        return np.multiply
+
+
+@irdl_op_definition
+class VDivOp(Binary):
+    name = "hivm.hir.vdiv"
+    SCALARS: ClassVar[frozenset[int]] = frozenset({0, 1})
+    ACCEPTED: ClassVar[frozenset[str]] = FLOATS
+
+    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
+        return np.divide
+
+    def passes(self) -> float:
+        return 4.0
+
+
+@irdl_op_definition
+class VMaxOp(Binary):
+    """The greater one; NaN if one of them is."""
+
+    name = "hivm.hir.vmax"
+
+    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
+        return np.maximum
+
+
+@irdl_op_definition
+class VMinOp(Binary):
+    """The lesser one; NaN if one of them is."""
+
+    name = "hivm.hir.vmin"
+
+    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
+        return np.minimum
+
+
+class Bitwise(Binary):
+    ACCEPTED: ClassVar[frozenset[str]] = BITS
+    SCALARS: ClassVar[frozenset[int]] = frozenset()
+
+
+@irdl_op_definition
+class VAndOp(Bitwise):
+    name = "hivm.hir.vand"
+
+    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
+        return np.bitwise_and
+
+
+@irdl_op_definition
+class VOrOp(Bitwise):
+    name = "hivm.hir.vor"
+
+    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
+        return np.bitwise_or
+
+
+@irdl_op_definition
+class VXorOp(Bitwise):
+    name = "hivm.hir.vxor"
+
+    def function(self) -> Callable[[np.ndarray, Any], np.ndarray]:
+        return np.bitwise_xor
+
+
+_COMPARED: dict[CompareMode, Callable[..., Any]] = {
+    CompareMode.EQ: np.equal,
+    CompareMode.NE: np.not_equal,
+    CompareMode.LT: np.less,
+    CompareMode.GT: np.greater,
+    CompareMode.GE: np.greater_equal,
+    CompareMode.LE: np.less_equal,
+}
+
+
+@irdl_op_definition
+class VCmpOp(ElementwiseInstruction):
+    """One bit for each element. Integers are compared by eq and ne only."""
+
+    name = "hivm.hir.vcmp"
+    ARITY: ClassVar[int] = 2
+    SCALARS: ClassVar[frozenset[int]] = frozenset({1})
+    ACCEPTED: ClassVar[frozenset[str]] = FLOATS | {"i32"}
+
+    compare_mode = prop_def(CompareModeAttr)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def __init__(self, first: SSAValue, second: SSAValue, dst: SSAValue, mode: CompareMode):
+        properties = self.plain() | {"compare_mode": CompareModeAttr(mode)}
+        super().__init__(operands=[[first, second], [dst]], result_types=[[]], properties=properties)
+
+    def verify_elements(self) -> None:
+        first, second = self.src
+        self.check_elements(self.src, self.ACCEPTED)
+        self.check_elements(self.dst, {"i1"})
+        self.check_like(second, first)
+        if element_name(first.type) == "i32" and self.compare_mode.data not in (CompareMode.EQ, CompareMode.NE):
+            raise VerifyException(f"{self.name}: the vector unit compares i32 by eq and ne only")
+        if not same_shape(first.type, self.dst[0].type):
+            raise VerifyException(f"{self.name}: shapes differ: {first.type} and {self.dst[0].type}")
+
+    def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return _COMPARED[self.compare_mode.data](*inputs)
+
+
+@irdl_op_definition
+class VSelOp(WithScratch):
+    """The element of input 1 where the bit of input 0 is set, else that of input 2."""
+
+    name = "hivm.hir.vsel"
+    ARITY: ClassVar[int] = 3
+    SCALARS: ClassVar[frozenset[int]] = frozenset({1, 2})
+    ACCEPTED: ClassVar[frozenset[str]] = ARITHMETIC
+
+    def verify_elements(self) -> None:
+        self.check_elements(self.src[:1], {"i1"})
+        self.check_elements((*self.src[1:], *self.dst), self.ACCEPTED)
+        for each in self.src[1:]:
+            self.check_like(each, self.dst[0])
+
+    def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
+        return np.where(*inputs)
+
+
+@irdl_op_definition
+class VCastOp(WithScratch):
+    """Converts elements. `round_mode` says how what the result cannot represent is rounded."""
+
+    name = "hivm.hir.vcast"
+
+    round_mode = prop_def(RoundModeAttr)
+    cast = prop_def(CastKindAttr)
+
+    def __init__(
+        self, src: SSAValue, dst: SSAValue, mode: RoundMode = RoundMode.RINT, temp_buffer: SSAValue | None = None
+    ):
+        super().__init__(src=[src], dst=dst, temp_buffer=temp_buffer)
+        self.properties |= {"round_mode": RoundModeAttr(mode), "cast": CastKindAttr(CastKind.SIGNED)}
+
+    def verify_elements(self) -> None:
+        from_, to = element_name(self.src[0].type), element_name(self.dst[0].type)
+        if (from_, to) not in CASTS:
+            raise VerifyException(f"{self.name}: the vector unit does not convert {from_} to {to}")
+        if (mode := self.round_mode.data) not in CASTS[from_, to]:
+            listed = ", ".join(CASTS[from_, to])
+            raise VerifyException(f"{self.name}: {from_} to {to} has no round mode {mode}; it has {listed}")
+        if not same_shape(self.src[0].type, self.dst[0].type):
+            raise VerifyException(f"{self.name}: shapes differ: {self.src[0].type} and {self.dst[0].type}")
+
+    def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
+        from_, to = element_name(self.src[0].type), element_name(self.dst[0].type)
+        return convert(inputs[0], from_, to, self.round_mode.data)

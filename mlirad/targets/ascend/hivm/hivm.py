@@ -1,0 +1,74 @@
+"""The dialects `hivm` and `hacc`: the subset of Huawei's that mlirad emits, under its real names.
+
+Reads: nothing. Writes: dialects for xDSL. Leaves: nothing. Text that these dialects print in generic form is what
+`bishengir-opt` of AscendNPU-IR accepts.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from mlirad.targets.ascend.hivm import (
+    attributes,
+    cube_instructions,
+    elementwise_instructions,
+    rearranging_instructions,
+    synchronisation,
+    transfers,
+)
+
+HIVM = Dialect(
+    "hivm",
+    [
+        transfers.PointerCastOp,
+        transfers.LoadOp,
+        transfers.StoreOp,
+        transfers.CopyOp,
+        elementwise_instructions.VAddOp,
+        elementwise_instructions.VSubOp,
+        elementwise_instructions.VMulOp,
+        elementwise_instructions.VDivOp,
+        elementwise_instructions.VMaxOp,
+        elementwise_instructions.VMinOp,
+        elementwise_instructions.VAbsOp,
+        elementwise_instructions.VExpOp,
+        elementwise_instructions.VLnOp,
+        elementwise_instructions.VSqrtOp,
+        elementwise_instructions.VRsqrtOp,
+        elementwise_instructions.VRecOp,
+        elementwise_instructions.VReluOp,
+        elementwise_instructions.VAndOp,
+        elementwise_instructions.VOrOp,
+        elementwise_instructions.VXorOp,
+        elementwise_instructions.VNotOp,
+        elementwise_instructions.VCmpOp,
+        elementwise_instructions.VSelOp,
+        elementwise_instructions.VCastOp,
+        rearranging_instructions.VReduceOp,
+        rearranging_instructions.VBrcOp,
+        rearranging_instructions.VTransposeOp,
+        rearranging_instructions.VArangeOp,
+        synchronisation.SetFlagOp,
+        synchronisation.WaitFlagOp,
+        synchronisation.PipeBarrierOp,
+        synchronisation.GetBlockIdxOp,
+        synchronisation.GetBlockNumOp,
+        cube_instructions.ND2NZOp,
+        cube_instructions.MmadL1Op,
+        cube_instructions.FixpipeOp,
+    ],
+    [
+        attributes.AddressSpaceAttr,
+        attributes.PipeAttr,
+        attributes.CoreTypeAttr,
+        attributes.EventAttr,
+        attributes.AtomicKindAttr,
+        attributes.PadModeAttr,
+        attributes.RoundModeAttr,
+        attributes.CastKindAttr,
+        attributes.CompareModeAttr,
+        attributes.ReduceKindAttr,
+        attributes.FixpipeModeAttr,
+    ],
+)
+HACC = Dialect("hacc", [], [attributes.FunctionKindAttr])
