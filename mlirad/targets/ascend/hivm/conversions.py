@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.targets.ascend.hivm.attributes import RoundMode
+from mlirad.targets.ascend.hivm.hivm_attributes import RoundMode
 
 _EXACT = (RoundMode.RINT,)
 _TO_INTEGER = (RoundMode.RINT, RoundMode.ROUND, RoundMode.FLOOR, RoundMode.CEIL, RoundMode.TRUNC)

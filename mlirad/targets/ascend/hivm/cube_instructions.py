@@ -26,7 +26,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from mlirad.targets.ascend.hivm.attributes import AddressSpace, FixpipeMode, FixpipeModeAttr, Pipe
+from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace, FixpipeMode, FixpipeModeAttr, Pipe
 from mlirad.targets.ascend.hivm.instruction import Instruction, element_dtype, element_name, same_size
 from mlirad.targets.ascend.hivm.transfers import Transfer
 

@@ -21,7 +21,8 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from mlirad.targets.ascend.hivm.attributes import (
+from mlirad.targets.ascend.hivm.conversions import CASTS, convert
+from mlirad.targets.ascend.hivm.hivm_attributes import (
     CastKind,
     CastKindAttr,
     CompareMode,
@@ -29,7 +30,6 @@ from mlirad.targets.ascend.hivm.attributes import (
     RoundMode,
     RoundModeAttr,
 )
-from mlirad.targets.ascend.hivm.conversions import CASTS, convert
 from mlirad.targets.ascend.hivm.instruction import (
     ARITHMETIC,
     FLOATS,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from mlirad.targets.ascend.hivm import (
-    attributes,
     cube_instructions,
     elementwise_instructions,
+    hivm_attributes,
     rearranging_instructions,
     synchronisation,
     transfers,
@@ -58,17 +58,17 @@ HIVM = Dialect(
         cube_instructions.FixpipeOp,
     ],
     [
-        attributes.AddressSpaceAttr,
-        attributes.PipeAttr,
-        attributes.CoreTypeAttr,
-        attributes.EventAttr,
-        attributes.AtomicKindAttr,
-        attributes.PadModeAttr,
-        attributes.RoundModeAttr,
-        attributes.CastKindAttr,
-        attributes.CompareModeAttr,
-        attributes.ReduceKindAttr,
-        attributes.FixpipeModeAttr,
+        hivm_attributes.AddressSpaceAttr,
+        hivm_attributes.PipeAttr,
+        hivm_attributes.CoreTypeAttr,
+        hivm_attributes.EventAttr,
+        hivm_attributes.AtomicKindAttr,
+        hivm_attributes.PadModeAttr,
+        hivm_attributes.RoundModeAttr,
+        hivm_attributes.CastKindAttr,
+        hivm_attributes.CompareModeAttr,
+        hivm_attributes.ReduceKindAttr,
+        hivm_attributes.FixpipeModeAttr,
     ],
 )
-HACC = Dialect("hacc", [], [attributes.FunctionKindAttr])
+HACC = Dialect("hacc", [], [hivm_attributes.FunctionKindAttr])

@@ -26,7 +26,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.utils.exceptions import VerifyException
 
-from mlirad.targets.ascend.hivm.attributes import AddressSpace, AddressSpaceAttr, Pipe
+from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace, AddressSpaceAttr, Pipe
 
 FLOATS = frozenset({"f16", "f32"})
 ARITHMETIC = FLOATS | {"i16", "i32"}

@@ -22,7 +22,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from mlirad.targets.ascend.hivm.attributes import ReduceKind, ReduceKindAttr
+from mlirad.targets.ascend.hivm.hivm_attributes import ReduceKind, ReduceKindAttr
 from mlirad.targets.ascend.hivm.instruction import (
     ARITHMETIC,
     FLOATS,

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_operand_def, opt_prop_def, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
-from mlirad.targets.ascend.hivm.attributes import EventAttr, EventId, Pipe, PipeAttr
+from mlirad.targets.ascend.hivm.hivm_attributes import EventAttr, EventId, Pipe, PipeAttr
 
 
 class FlagOp(IRDLOperation):

@@ -24,7 +24,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from mlirad.targets.ascend.hivm.attributes import (
+from mlirad.targets.ascend.hivm.hivm_attributes import (
     AddressSpace,
     AtomicKind,
     AtomicKindAttr,

@@ -34,9 +34,9 @@ from xdsl.printer import Printer
 from xdsl.rewriter import InsertPoint
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from mlirad.targets.ascend.hivm import attributes as a
 from mlirad.targets.ascend.hivm import cube_instructions as cube
 from mlirad.targets.ascend.hivm import elementwise_instructions as elementwise
+from mlirad.targets.ascend.hivm import hivm_attributes as a
 from mlirad.targets.ascend.hivm import rearranging_instructions as rearranging
 from mlirad.targets.ascend.hivm import synchronisation as sync
 from mlirad.targets.ascend.hivm import transfers
