@@ -20,7 +20,9 @@ from mlirad.dialect.core.types import from_location
 from mlirad.dialect_version import require_version, stamped
 from mlirad.errors import CompileError
 from mlirad.options import Environment
+from mlirad.targets.finding import find_target
 from mlirad.targets.output import StageOutput
+from mlirad.targets.reading import load_dialects
 from mlirad.testing.reducing.edits import size_of
 from mlirad.testing.reducing.search import Reduction, Test, fails_as, failure, satisfies
 from mlirad.xdsl_support.parser import PlacedParser
@@ -65,6 +67,9 @@ class MliradOptMain(xDSLOptMain):
             help="print the smallest module found for which a shell command, given the name of a file with the module, "
             "still exits with 0; for crashes, hangs (with timeout) and wrong results",
         )
+        arg_parser.add_argument(
+            "--dialects-of", metavar="TARGET", help="a target whose own dialects the file has, too (`acme`, say)"
+        )
         arg_parser.formatter_class = argparse.RawDescriptionHelpFormatter
         own = [f"  {each.name:35} {summary(each)}" for each in passes()]
         others = sorted(name for name in self.available_passes if not name.startswith(PREFIX))
@@ -83,13 +88,7 @@ class MliradOptMain(xDSLOptMain):
 
     def register_all_dialects(self) -> None:
         super().register_all_dialects()
-        from mlirad.dialect.nd import Nd
-        from mlirad.dialect.ops.request import Ad
-        from mlirad.xdsl_support.remf import RemfOp
-
-        self.ctx.load_op(RemfOp)
-        for dialect in (Nd, Ad):
-            self.ctx.load_dialect(dialect)
+        load_dialects(self.ctx)
 
     def register_all_frontends(self) -> None:
         super().register_all_frontends()
@@ -97,6 +96,9 @@ class MliradOptMain(xDSLOptMain):
         def parse(stream: IO[bytes]) -> ModuleOp:
             text = stream.read().decode()
             require_version(text, self.get_input_name())
+            if self.args.dialects_of is not None:
+                for dialect in find_target(self.args.dialects_of).dialects():
+                    self.ctx.load_dialect(dialect)
             return PlacedParser(self.ctx, text, self.get_input_name()).parse_module(not self.args.no_implicit_module)
 
         self.available_frontends["mlir"] = parse

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import os
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,14 @@ class Options:
         """The options for the target, which refuses unknown ones."""
         return {name: leaf.value for name, leaf in self.of_target} | ({"parallel": True} if self.parallel else {})
 
+    def with_environment(self) -> Options:
+        """These, and those of MLIRAD_TARGET_OPTIONS for this target that the program does not give."""
+        given = Environment.target_options().get(self.target)
+        if not given:
+            return self
+        leaves = {name: StaticLeaf(value, is_declared=True) for name, value in given.items()} | dict(self.of_target)
+        return replace(self, of_target=tuple(sorted(leaves.items(), key=lambda each: each[0])))
+
 
 OWN_OPTIONS = tuple(name for name in Options.__dataclass_fields__ if name != "of_target")
 """The options that `jit` has whatever the target is."""
@@ -77,8 +87,8 @@ class Environment:
         MLIRAD_NUM_THREADS=n, as they are now. Without MLIRAD_CACHE_DIR, the directory is `mlirad` in XDG_CACHE_HOME, or
         in ~/.cache.
 
-        A kernel reads MLIRAD_DISABLE_JIT when it is made; MLIRAD_NUM_THREADS is read once (see threads.py), the others
-        whenever they are needed.
+        A kernel reads MLIRAD_DISABLE_JIT and MLIRAD_TARGET_OPTIONS when it is made; MLIRAD_NUM_THREADS is read once
+        (see threads.py), the others whenever they are needed.
         """
         dump = os.environ.get("MLIRAD_DUMP")
         return cls(
@@ -93,6 +103,26 @@ class Environment:
     def has_jit_disabled() -> bool:
         """MLIRAD_DISABLE_JIT, which each call of `jit` reads."""
         return os.environ.get("MLIRAD_DISABLE_JIT", "") not in ("", "0")
+
+    @staticmethod
+    def target_options() -> dict[str, dict[str, Any]]:
+        """MLIRAD_TARGET_OPTIONS="cpu.vector_bytes=32 toy.model=small": by target, options by name.
+
+        Words are split as a shell does. Values are numbers, strings, True, False and None, as in Python; what is none
+        of these is a string as it stands. Raises ValueError for any other word.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        for word in shlex.split(os.environ.get("MLIRAD_TARGET_OPTIONS", "")):
+            place, is_given, text = word.partition("=")
+            target, _, name = place.rpartition(".")
+            if not (is_given and target and name.isidentifier()):
+                raise ValueError(f"MLIRAD_TARGET_OPTIONS has words such as cpu.vector_bytes=32, unlike {word!r}")
+            try:
+                value = ast.literal_eval(text)
+            except (SyntaxError, ValueError):
+                value = text
+            found.setdefault(target, {})[name] = value
+        return found
 
 
 def _cache_directory() -> Path | None:

@@ -35,6 +35,7 @@ from mlirad.lowering.clean_up.drop_hints import DropHints
 from mlirad.lowering.clean_up.hoist import Hoist
 from mlirad.lowering.clean_up.inline import Inline
 from mlirad.lowering.clean_up.mask_selections import MaskSelections
+from mlirad.targets.finding import described, stages_of
 from mlirad.targets.memory_report import MemoryReport
 from mlirad.targets.target import Artifact, Stage, Target
 from mlirad.xdsl_support.traversal import ops_inside
@@ -93,7 +94,7 @@ def all_stages(target: Target) -> tuple[Stage, ...]:
         Stage(stages.AUTODIFF, differentiate),
         Stage(stages.OPTIMIZED, hand_over),
     )
-    return (*shared, *target.stages())
+    return (*shared, *stages_of(target))
 
 
 def run(module: ModuleOp, target: Target, timings: dict[str, float] | None = None) -> Iterator[tuple[str, Any]]:
@@ -116,18 +117,19 @@ def compile_module(
     """
     if dump is not None:
         write_stages(module.clone(), target, dump)
-    for name, value in run(module, target):
-        if name == target.loads:
-            return target.load(target.compile(value)) if link is None else link(value)
-    raise AssertionError(f"target {target.name} has no stage {target.loads!r}")
+    value = next(value for name, value in run(module, target) if name == target.loads)
+    return target.load(target.compile(value)) if link is None else link(value)
 
 
 def texts(module: ModuleOp, target: Target, locations: bool = False) -> Iterator[tuple[str, str]]:
     """The stages' names and texts, each verified (dominance too) before it is printed."""
+    verifiers = {stage.name: stage.verify for stage in all_stages(target)}
     for name, value in run(module, target):
         if isinstance(value, ModuleOp):
             value.verify()
             verify_dominance(value)
+        if (verify := verifiers[name]) is not None:
+            verify(value)
         yield name, text_of(value, locations)
 
 
@@ -143,14 +145,16 @@ def text_of(value: Any, locations: bool = False) -> str:
 def write_stages(module: ModuleOp, target: Target, directory: Path) -> list[Path]:
     """One file for each stage of a module, which is consumed, numbered in their order; with source locations.
 
-    MLIR names the version of the dialects in its first line.
+    MLIR names the version of the dialects in its first line, and, where the code is not native, what runs it.
     """
     directory.mkdir(parents=True, exist_ok=True)
+    runtime = target.runtime_info()
+    runs_on = "" if runtime.kind == "native" else f"// target {target.name}: {runtime}\n"
     paths: list[Path] = []
     stages_and_texts = zip(all_stages(target), texts(module, target, locations=True), strict=True)
     for number, (stage, (name, text)) in enumerate(stages_and_texts):
         paths.append(directory / f"{number:02d}-{name}.{stage.suffix}")
-        paths[-1].write_text(stamped(text) if stage.suffix == "mlir" else text)
+        paths[-1].write_text(stamped(runs_on + text) if stage.suffix == "mlir" else text)
     return paths
 
 
@@ -228,4 +232,4 @@ class Lowered:
         return self.finish(self.module.clone())
 
     def __repr__(self) -> str:
-        return f"<mlirad.Lowered for {self.target.name}: {', '.join(self.stages)}>"
+        return f"<mlirad.Lowered for {described(self.target)}: {', '.join(self.stages)}>"

@@ -33,6 +33,7 @@ from mlirad.contract.results import (
 )
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, insert, located
+from mlirad.dialect.core.op import NdOp
 from mlirad.errors import CompileError, UnsupportedSyntaxError
 from mlirad.frontend import parts  # noqa: F401  (they fill the tables of the dispatcher)
 from mlirad.frontend.abandoned_uses import drop_abandoned_uses
@@ -67,6 +68,7 @@ from mlirad.process_setting import ProcessSetting
 from mlirad.requests import definition_of, name_of, parameters_of, plain
 from mlirad.signature import Signature
 
+_NONE: Mapping[Any, type[NdOp]] = {}
 # An abstract interpreter recurses as deeply as the program nests, unrolled iterations included.
 _recursion_limit = ProcessSetting(sys.getrecursionlimit, sys.setrecursionlimit, lambda usual: max(usual, 20_000))
 
@@ -107,6 +109,7 @@ def build(
     donated: Set[int] = frozenset(),
     shares_calls: bool = True,
     live: Live | None = None,
+    ops_of_target: Mapping[Any, type[NdOp]] = _NONE,
 ) -> Built:
     """Compile a Python function, or a request on one, for a signature.
 
@@ -114,17 +117,21 @@ def build(
     call them. together: sets of arguments that share memory in another way, which no function may write that is
     differentiated. donated: leaves, C-contiguous arrays, whose memory the function may use for its results.
     shares_calls: whether calls of one function may be calls of one func.func. live: what runs its function in Python.
+    ops_of_target: what calls of these functions become.
 
     Raises CompileError where it is refused, and NeedStaticLeaves where the values of some leaves must be known.
     """
     repeated = RepeatedCalls(shares_calls)
     try:
-        return _build(function, signature, boundscheck, aliases, captures, together, donated, repeated, live)
+        return _build(
+            function, signature, boundscheck, aliases, captures, together, donated, repeated, live, ops_of_target
+        )
     except CompileError:
         if not repeated.wanted:
             raise
     # Less is known around calls that share a function.
-    return _build(function, signature, boundscheck, aliases, captures, together, donated, RepeatedCalls(False))
+    alone = RepeatedCalls(False)
+    return _build(function, signature, boundscheck, aliases, captures, together, donated, alone, None, ops_of_target)
 
 
 def _build(
@@ -136,7 +143,8 @@ def _build(
     together: Sequence[Sequence[int]],
     donated: Set[int],
     repeated: RepeatedCalls,
-    live: Live | None = None,
+    live: Live | None,
+    ops_of_target: Mapping[Any, type[NdOp]],
 ) -> Built:
     """As often as something is found that has to be known from the beginning."""
     function = plain(function)
@@ -148,6 +156,7 @@ def _build(
             try:
                 attempt = Build(function, signature, boundscheck, findings, unrolled, repeated, aliases or {})
                 attempt.together, attempt.donated, attempt.live = together, donated, live
+                attempt.ops_of_target = ops_of_target
                 return attempt.run()
             except Restart:
                 # What has been found is kept, so that every round finds more.
@@ -210,6 +219,7 @@ class Build:
     together: Sequence[Sequence[int]] = ()
     donated: Set[int] = frozenset()
     live: Live | None = None
+    ops_of_target: Mapping[Any, type[NdOp]] = field(default_factory=dict)
     results: list[Expr] = field(default_factory=list)
     pullbacks: list[func.FuncOp] = field(default_factory=list)
 
@@ -217,7 +227,7 @@ class Build:
         name = re.sub(r"\W", "_", name_of(self.function)).strip("_") or "main"
         self.context = Context(self.findings, self.unrolled, self.boundscheck, frozenset({name}), self.repeated)
         context = self.context
-        context.live = self.live
+        context.live, context.ops_of_target = self.live, self.ops_of_target
         context.location = place = definition_of(self.function)
         context.state = State(frames={0: {}})
         block = self.block = Block()

@@ -26,7 +26,8 @@ from mlirad.replaced_functions import require_originals
 from mlirad.requests import definition_of, name_of
 from mlirad.signature import ArrayLeaf, Layout, ScalarLeaf, Signature, StaticLeaf, leaves_of
 from mlirad.slow_compilations import Compilation, watched
-from mlirad.targets.target import Artifact, find_target
+from mlirad.targets.finding import find_target, own_ops
+from mlirad.targets.target import Artifact
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -131,7 +132,7 @@ def build_for(
         try:
             # Code for arrays that share memory takes none of it.
             donated = frozenset() if aliases or together else _donated(signature, options)
-            given = (aliases, captures, together, donated, shares_calls, live)
+            given = (aliases, captures, together, donated, shares_calls, live, own_ops(target))
             built = build(function, signature, options.boundscheck, *given)
             if options.checkpoint is not None:
                 bound_reverse_sweeps(built.module, options.checkpoint)

@@ -89,7 +89,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         _all.add(self)
         self._fast: object = None
         self._plans: PlanTable | None = None
-        self.options = compile_options
+        self.options = compile_options.with_environment()
         self._table: OrderedDict[Hashable, _Candidates] = OrderedDict()  # by `signature.key_and_leaves`
         self._static = (*compile_options.static_argnums, *compile_options.static_argnames)
         self._lock = forking.new_lock()
@@ -258,7 +258,7 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         if self._plans is None:
             from mlirad.jit.collect_rarely import collect_rarely
             from mlirad.jit.disk_cache import disk_cache
-            from mlirad.targets.target import find_target
+            from mlirad.targets.finding import find_target
 
             kept = disk_cache(self.options, find_target(self.options.target, **self.options.for_target))
             with collect_rarely():  # it may compile
@@ -333,7 +333,12 @@ class Kernel(NativelyCallable, Generic[P, R_co]):
         return self if made is function or made == function else kernel_of(made, self.options)
 
     def __repr__(self) -> str:
-        return f"<mlirad kernel {self.__name__}>"
+        if self.options.target == Options.target:
+            return f"<mlirad kernel {self.__name__}>"
+        from mlirad.targets.finding import described, find_target
+
+        target = find_target(self.options.target, **self.options.for_target)
+        return f"<mlirad kernel {self.__name__} for {described(target)}>"
 
 
 _SENT = f".{Kernel.as_sent.attrname}"

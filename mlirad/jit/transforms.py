@@ -87,7 +87,7 @@ def _options(caller: Callable[..., Any], given: dict[str, Any], before: Options 
     of_target = dict(kept) | {name: StaticLeaf(value, is_declared=True) for name, value in others.items()}
     made = replace(made, of_target=tuple(sorted(of_target.items(), key=lambda each: each[0])))
     if made.for_target:
-        from mlirad.targets.target import find_target
+        from mlirad.targets.finding import find_target
 
         find_target(made.target, **made.for_target)  # it checks the values
     return made
@@ -102,7 +102,7 @@ def _check_budget(caller: Callable[..., Any], budget: Any) -> None:
 
 def _check_of_target(caller: Callable[..., Any], given: dict[str, Any], target: str) -> None:
     """Raise TypeError for options that neither every kernel nor the target has, and for unhashable values."""
-    from mlirad.targets.target import option_names
+    from mlirad.targets.finding import option_names
 
     declared = [name for name in option_names(target) if name not in OWN_OPTIONS]
     unknown = [name for name in given if name not in declared]

@@ -15,7 +15,7 @@ from xdsl.utils.target import Target as Output
 
 from mlirad.errors import TargetError
 from mlirad.stages import OPTIMIZED
-from mlirad.targets.target import find_target
+from mlirad.targets.finding import find_target
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a target is, what it loads, and how it is found by name.
+"""What a target is, and what it loads: version 1 of the interface, provisional until a second package has used it.
 
 Reads: the module of stage `optimized`. Writes: an `Artifact`, ready to be called. Leaves: nothing.
 """
@@ -6,37 +6,61 @@ Reads: the module of stage `optimized`. Writes: an `Artifact`, ready to be calle
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from mlirad.contract.code_cache import CodeCache
 from mlirad.errors import TargetError
-from mlirad.options import OWN_OPTIONS, SHARED_OPTIONS
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Dialect
 
     from mlirad.targets.memory_report import MemoryReport
 
-GROUP = "mlirad.targets"
-BUILT_IN = {"cpu": "mlirad.targets.cpu:CpuTarget", "python": "mlirad.targets.python:PythonTarget"}
-"""mlirad's own entry points: to look them up in what is installed takes longer than to load code from the cache."""
+API_VERSION = (1, 0)
+"""Of this interface. What would break a target raises the first number, what is added to it the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySpace:
+    """A memory of the device: how many bytes it has (None: as many as there are), and how addresses are aligned."""
+
+    bytes: int | None
+    alignment: int
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeInfo:
+    """What runs the code: `kind` says how far it is from the device.
+
+    "native": the device. "simulator": a model of it. "interpreter": anything else that gives the numbers. "none": code
+    is only written.
+    """
+
+    kind: Literal["native", "simulator", "interpreter", "none"]
+    device: str
+    version: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.kind, self.version, f"({self.device})")))
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
     """A named step: `run` takes the previous stage's value (a module, later text) and returns its own.
 
-    suffix: of a file that holds its text.
+    suffix: of a file that holds its text. verify: raises for a value that is not what the stage should leave; of a
+    module, this comes after xDSL's own verification. It is asked where stages are shown, not where code is made.
     """
 
     name: str
     run: Callable[[Any], Any]
     suffix: str = "mlir"
+    verify: Callable[[Any], None] | None = None
 
 
 class Artifact(ABC):
@@ -75,11 +99,25 @@ class Target(ABC):
     """
 
     name: ClassVar[str]
+    """The name of its entry point, too."""
+    api_version: ClassVar[tuple[int, int]]
+    """The version of this interface that the class was written for: a literal, and not `API_VERSION`."""
     loads: ClassVar[str]
     """The stage whose value `compile` takes. Stages after it only show what becomes of it."""
 
     shares_calls: ClassVar[bool] = False
     """Whether functions that several places call may stay functions. Otherwise only those that call themselves do."""
+
+    memory_spaces: ClassVar[Mapping[str, MemorySpace]] = {}
+    """The memories of the device, by the names that its reports and dumps use."""
+
+    def dialects(self) -> tuple[Dialect, ...]:
+        """The target's own dialects: with them its stages can be read again.
+
+        An op of these that is an `NdOp` with a spelling is what calls of that function become, in code for this target
+        only; other targets compile the function itself.
+        """
+        return ()
 
     @abstractmethod
     def check(self, module: ModuleOp) -> list[TargetError]:
@@ -100,6 +138,10 @@ class Target(ABC):
         code_cache: stores on disk the code that the target needs besides, for all modules.
         """
 
+    @abstractmethod
+    def runtime_info(self) -> RuntimeInfo:
+        """What runs the code. The text of a kernel (`repr`) and the dumps name everything that is not native."""
+
     def memory(self, module: ModuleOp, name: str) -> MemoryReport | None:
         """What calls of the public function `name` will need, of a module of stage `optimized`, which is consumed.
 
@@ -116,52 +158,3 @@ class Target(ABC):
         problems = self.check(module)
         if problems:
             raise TargetError.of_all(problems)
-
-
-def target_names() -> tuple[str, ...]:
-    """The names of the targets that are installed."""
-    from importlib.metadata import entry_points
-
-    return tuple(sorted({*BUILT_IN, *(point.name for point in entry_points(group=GROUP))}))
-
-
-def find_target(name: str, **options: Any) -> Target:
-    """The target of that name with these options. Raises TargetError for an unknown name or option."""
-    cls = _load(name)
-    known = _options_of(name, cls)
-    for option in options:
-        if option not in known:
-            listed = ", ".join(sorted(known)) or "none"
-            raise TargetError(f"target {name!r} has no option {option!r}", hint=f"its options are: {listed}")
-    return cls(**options)
-
-
-def option_names(name: str) -> tuple[str, ...]:
-    """The options that the target of that name declares. Raises TargetError for an unknown name."""
-    return _options_of(name, _load(name))
-
-
-def _options_of(name: str, cls: type[Target]) -> tuple[str, ...]:
-    names = tuple(each.name for each in fields(cls) if each.init) if is_dataclass(cls) else ()
-    for each in names:
-        if each in OWN_OPTIONS and each not in SHARED_OPTIONS:
-            raise TargetError(f"target {name!r} declares the option {each!r}, which every kernel has")
-    return names
-
-
-def _load(name: str) -> type[Target]:
-    if name in BUILT_IN:
-        value = BUILT_IN[name]
-        module, _, attribute = value.partition(":")
-        cls = getattr(import_module(module), attribute)
-    else:
-        from importlib.metadata import entry_points
-
-        points = tuple(entry_points(group=GROUP, name=name))
-        if not points:
-            listed = ", ".join(target_names()) or "none"
-            raise TargetError(f"there is no target {name!r}", hint=f"the targets installed are: {listed}")
-        value, cls = points[0].value, points[0].load()
-    if not (isinstance(cls, type) and issubclass(cls, Target)):
-        raise TargetError(f"target {name!r} ({value}) is not a mlirad.targets.target.Target")
-    return cls

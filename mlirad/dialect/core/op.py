@@ -338,6 +338,8 @@ _OF_ONE_RESULT = ("contents", "implied", "integer", "is_finite", "part_of", "res
 """The questions about an op's one result. Verbs ask them where a value comes from: an op of several has no answer."""
 
 
+DIALECTS = ("nd", "ad")
+"""Those of mlirad. Ops of others are a target's."""
 _classes: list[type[NdOp]] = []
 """Every class that `@op` has accepted."""
 
@@ -357,6 +359,9 @@ def op(
 ) -> Callable[[type[NdOpT]], type[NdOpT]]:
     """Define an op of mlirad, which is what the functions `spellings` are in IR (the first is its reference).
 
+    An op of another dialect is its target's: the functions are that op in code for this target only, and anything else
+    for all others (see `Target.dialects`).
+
     cost, overwrites, changes, views, shape_only: see `Memory`. singular: its derivative's factor may be infinite where
     the op itself is finite, so that an exactly zero cotangent always annihilates it. linear: its derivative has no
     factors but constants. harmless: where all operands are that, the op and its derivatives are finite; it stands in
@@ -372,7 +377,9 @@ def op(
             open_questions.append("reference (give a spelling, or define it)")
         if open_questions:
             raise TypeError(f"{cls.__name__} leaves open: {', '.join(open_questions)}")
-        require_free(spellings, cls.__name__)
+        is_own = cls.name.partition(".")[0] in DIALECTS
+        if is_own:
+            require_free(spellings, cls.__name__)
         defined = irdl_op_definition(cls)
         if result_count(defined) != 1:
             answered = [name for name in _OF_ONE_RESULT if getattr(cls, name) is not getattr(NdOp, name)]
@@ -388,8 +395,9 @@ def op(
         defined.harmless = harmless
         defined.partial = frozenset(partial)
         defined.inert = frozenset(inert)
-        _classes.append(defined)
-        spell(defined, spellings)
+        if is_own:
+            _classes.append(defined)
+            spell(defined, spellings)
         return defined
 
     return define

@@ -6,7 +6,7 @@ Reads: values. Writes: ops at the current insertion point. Leaves: the state aft
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ from xdsl.ir import Block, SSAValue
 from mlirad.contract.captures import CaptureFindings
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, insertion_point, swap_location
+from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.check import check
 from mlirad.errors import CompileError, UnsupportedSyntaxError
 from mlirad.frontend.join.append_counts import AppendCounts
@@ -126,6 +127,7 @@ class Context:
         self.fillings = Fillings(done=True)  # the lists that the loop under way keeps in arrays (filled_lists.py)
         self.functions: list[func.FuncOp] = []  # the module's
         self.live: Live | None = None
+        self.ops_of_target: Mapping[Any, type[NdOp]] = {}  # by the functions that they are
         self.reserved = reserved  # names that no function may have
         self.handled: list[Callable[[], Exception]] = []  # of the handlers under way: what raises what they have caught
         self.calling = Calling(repeated=repeated or RepeatedCalls(is_allowed=False))

@@ -25,7 +25,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import is_removable
 from mlirad.dialect.core.expr import building, current_location, insert, insertion_point, located
 from mlirad.dialect.core.native import NativeCalls
-from mlirad.dialect.core.op import NdOp, SizeOf, written_subset
+from mlirad.dialect.core.op import DIALECTS, NdOp, SizeOf, written_subset
 from mlirad.dialect.core.upstream import empty, filled, generic, size_of_axis, written
 from mlirad.dialect.ops.elementwise import number
 from mlirad.dialect.ops.indexing import as_index
@@ -35,8 +35,6 @@ from mlirad.lowering.rewriting import erase, in_place_of
 from mlirad.lowering.to_linalg.fused_body import FusedBody
 from mlirad.lowering.to_linalg.fusion import Fusion, FusionPlan, Member
 from mlirad.lowering.to_linalg.native_calls import native_calls
-
-_OURS = ("nd", "ad")
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class _Lowering:
         with located(op.location):
             if isinstance(op, NdOp):
                 results = self._upstream(op, plan)
-            elif op.dialect_name() in _OURS:
+            elif op.dialect_name() in DIALECTS:
                 raise CompileError(
                     f"internal error: {op.name} is left at the lowering to linalg", types.from_location(op.location)
                 )

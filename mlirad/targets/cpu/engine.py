@@ -82,6 +82,11 @@ def has_halves() -> bool:
 
 
 @cache
+def host_name() -> str:
+    """The processor's architecture and model, as LLVM names them."""
+    return f"{llvm.get_process_triple().partition('-')[0]} {llvm.get_host_cpu_name()}"
+
+
 def host_fingerprint() -> str:
     """What object code depends on: LLVM, the platform, the processor and its features."""
     version = ".".join(map(str, llvm.llvm_version_info))

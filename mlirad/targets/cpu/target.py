@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from mlirad.errors import TargetError
-from mlirad.targets.target import Stage, Target
+from mlirad.targets.target import RuntimeInfo, Stage, Target
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -34,6 +34,7 @@ class CpuTarget(Target):
     """
 
     name: ClassVar[str] = "cpu"
+    api_version: ClassVar[tuple[int, int]] = (1, 0)
     loads: ClassVar[str] = "llvmir"
     shares_calls: ClassVar[bool] = True
 
@@ -85,6 +86,11 @@ class CpuTarget(Target):
 
         bufferized = _passes(_bufferized)(_passes(_linalg)(module))
         return report_on(bufferized, name, arenas_of(self._to_loops(bufferized.clone())))
+
+    def runtime_info(self) -> RuntimeInfo:
+        from mlirad.targets.cpu.engine import host_name
+
+        return RuntimeInfo("native", host_name())
 
     def compile(self, value: str) -> bytes:
         from mlirad.targets.cpu.engine import compile_object

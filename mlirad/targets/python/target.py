@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import platform
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mlirad.errors import TargetError
-from mlirad.targets.target import Stage, Target
+from mlirad.targets.target import RuntimeInfo, Stage, Target
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -21,6 +22,7 @@ class PythonTarget(Target):
     """NumPy source with the user's names, of a function as of its derivatives: to be read, and to be debugged."""
 
     name: ClassVar[str] = "python"
+    api_version: ClassVar[tuple[int, int]] = (1, 0)
     loads: ClassVar[str] = "source"
 
     def check(self, module: ModuleOp) -> list[TargetError]:
@@ -30,6 +32,9 @@ class PythonTarget(Target):
 
     def stages(self) -> tuple[Stage, ...]:
         return (Stage("source", _source, "py"),)
+
+    def runtime_info(self) -> RuntimeInfo:
+        return RuntimeInfo("interpreter", platform.python_implementation(), platform.python_version())
 
     def compile(self, value: Program) -> bytes:
         return value.to_bytes()

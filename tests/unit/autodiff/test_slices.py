@@ -18,7 +18,7 @@ from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, apply, constant, dim, full
 from mlirad.dialect.ops.indexing import extract_slice
 from mlirad.dialect.ops.tape import TapeOp
-from mlirad.targets.target import find_target
+from mlirad.targets.finding import find_target
 from mlirad.testing.derivatives import check_jvp, check_transpose, check_vjp
 from mlirad.testing.expr_functions import ask_jvp, ask_vjp, for_loop, function
 

@@ -21,7 +21,7 @@ from mlirad.dialect.core.intervals import UNKNOWN, Integer, Interval
 from mlirad.dialect.functions.rounding import ModfOp, PartsOp
 from mlirad.dialect.ops.elementwise import scalar_op
 from mlirad.lowering.clean_up.canonicalize import Canonicalize
-from mlirad.targets.target import find_target
+from mlirad.targets.finding import find_target
 from mlirad.testing.derivatives import check_jvp, check_transpose, check_vjp
 from mlirad.testing.expr_functions import ask_jvp, ask_vjp, branch, for_loop, function, get, put
 

@@ -48,7 +48,7 @@ from mlirad.dialect.ops.product import ProdOp
 from mlirad.dialect.ops.request import Ad, JetOp, JvpOp, PathsOp, PushedOp, VjpOp
 from mlirad.errors import CompileError
 from mlirad.pipeline import differentiate
-from mlirad.targets.target import find_target
+from mlirad.targets.finding import find_target
 from mlirad.testing.interpreter import run
 
 F32, F64 = np.float32, np.float64

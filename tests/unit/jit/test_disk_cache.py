@@ -35,7 +35,7 @@ from mlirad.jit.disk_store import MAGIC, Store
 from mlirad.jit.portable import NotPortable, ObjectTable
 from mlirad.options import Environment
 from mlirad.targets.cpu import engine
-from mlirad.targets.target import find_target
+from mlirad.targets.finding import find_target
 
 X = np.array([0.5, -1.25, 2.0])
 

@@ -22,7 +22,7 @@ from mlirad.lowering.to_loops import parallel_nest
 from mlirad.options import Environment
 from mlirad.targets.cpu import CpuTarget
 from mlirad.targets.cpu.runtime import PARALLEL_FOR
-from mlirad.targets.target import BUILT_IN
+from mlirad.targets.finding import BUILT_IN
 
 RNG = np.random.default_rng(7)
 N = 20_000

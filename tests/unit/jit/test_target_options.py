@@ -22,7 +22,8 @@ from mlirad.errors import TargetError
 from mlirad.pipeline import text_of
 from mlirad.requests import copied
 from mlirad.targets.cpu.target import CpuTarget
-from mlirad.targets.target import BUILT_IN, Artifact, Stage, Target
+from mlirad.targets.finding import BUILT_IN
+from mlirad.targets.target import Artifact, RuntimeInfo, Stage, Target
 from mlirad.testing.interpreted import InterpretedArtifact
 
 X = np.linspace(-1.0, 1.0, 64)
@@ -50,6 +51,7 @@ class Toy(Target):
     """Runs a module of stage `optimized` as it is. What it makes of its options stands in the code, not in the text."""
 
     name: ClassVar[str] = "toy"
+    api_version: ClassVar[tuple[int, int]] = (1, 0)
     loads: ClassVar[str] = "printed"
     loaded: ClassVar[list[str]] = []
 
@@ -76,12 +78,16 @@ class Toy(Target):
         self.loaded.append(code.decode().splitlines()[0])
         return InterpretedArtifact(Parser(context, code.decode()).parse_module())
 
+    def runtime_info(self) -> RuntimeInfo:
+        return RuntimeInfo("interpreter", "none")
+
     def fingerprint(self) -> str:
         return "toy"
 
 
 @dataclass(frozen=True)
 class Greedy(Toy):
+    name: ClassVar[str] = "greedy"
     cache: bool = True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import sys
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -15,54 +16,154 @@ from xdsl.context import Context
 from xdsl.dialects import arith, builtin, func, scf
 from xdsl.parser import Parser
 
+import mlirad
 from mlirad.dialect.nd import Nd
 from mlirad.errors import TargetError
 from mlirad.location import SourceLocation
-from mlirad.targets import memory_report, output
+from mlirad.pipeline import write_stages
+from mlirad.targets import finding, memory_report, output
 from mlirad.targets import target as interface
 from mlirad.targets.cpu import CpuTarget
-from mlirad.targets.target import Stage, find_target, target_names
+from mlirad.targets.finding import find_target, stages_of, target_names
+from mlirad.targets.reading import parsed
+from mlirad.targets.target import Stage
 
 OF_A_CPU = re.compile(r"arena|segment|slot|plan|recipe|address|cpu\.", re.IGNORECASE)
 
 
+CODE = """
+from dataclasses import dataclass
+from typing import ClassVar
+from mlirad.targets.cpu import CpuTarget
+
+@dataclass(frozen=True)
+class Elsewhere(CpuTarget):
+    name: ClassVar[str] = "elsewhere"
+"""
+
+
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """A distribution that provides targets, on sys.path as an installed one is."""
+    """Distributions that provide targets, on sys.path as installed ones are. code: of the module `elsewhere_target`."""
 
-    def install(**points: str) -> None:
-        info = tmp_path / "elsewhere-1.0.dist-info"
+    def install(package: str = "elsewhere", code: str = CODE, **points: str) -> None:
+        info = tmp_path / f"{package}-1.0.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: elsewhere\nVersion: 1.0\n")
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
         lines = [f"{name} = {value}" for name, value in points.items()]
         (info / "entry_points.txt").write_text("\n".join(["[mlirad.targets]", *lines, ""]))
+        (tmp_path / "elsewhere_target.py").write_text(code)
         monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "elsewhere_target", raising=False)
 
     return install
 
 
 def test_a_target_is_found_by_its_entry_point(installed) -> None:
-    installed(elsewhere="mlirad.targets.cpu:CpuTarget")
+    installed(elsewhere="elsewhere_target:Elsewhere")
     assert "elsewhere" in target_names()
-    assert find_target("elsewhere", vector_bytes=32) == CpuTarget(vector_bytes=32)
+    found = find_target("elsewhere", vector_bytes=32)
+    assert isinstance(found, CpuTarget)
+    assert (found.name, found.vector_bytes) == ("elsewhere", 32)
 
 
 def test_an_unknown_target_names_those_that_exist(installed) -> None:
-    installed(elsewhere="mlirad.targets.cpu:CpuTarget")
+    installed(elsewhere="elsewhere_target:Elsewhere")
     with pytest.raises(TargetError, match=r"(?s)no target 'gpu'.*elsewhere"):
         find_target("gpu")
 
 
 def test_an_unknown_option_names_those_that_exist(installed) -> None:
-    installed(elsewhere="mlirad.targets.cpu:CpuTarget")
+    installed(elsewhere="elsewhere_target:Elsewhere")
     with pytest.raises(TargetError, match=r"(?s)no option 'vectors'.*vector_bytes"):
         find_target("elsewhere", vectors=4)
 
 
-def test_an_entry_point_that_is_no_target_is_refused(installed) -> None:
-    installed(odd="json:dumps")
-    with pytest.raises(TargetError, match="json:dumps"):
-        find_target("odd")
+@pytest.mark.parametrize(
+    ("value", "code", "message"),
+    [
+        ("json:dumps", CODE, r"json:dumps, of the package elsewhere\) is not a mlirad"),
+        ("elsewhere_target:Elsewhere", "import chip_of_tomorrow", r"(?s)imported: ModuleNotFoundError.*uninstall it"),
+        ("elsewhere_target:Elsewhere", "1 / 0", r"(?s)cannot be imported: ZeroDivisionError.*package elsewhere needs"),
+        ("elsewhere_target:Other", CODE, r"cannot be imported: AttributeError"),
+        ("elsewhere_target:Elsewhere", CODE.replace('"elsewhere"', '"other"'), r"(?s)calls itself 'other'.*one name"),
+        (
+            "elsewhere_target:Elsewhere",
+            CODE + "    api_version = (2, 0)",
+            r"(?s)for version 2\.0 of the interface, and this is 1\.0.*upgrade mlirad",
+        ),
+        ("elsewhere_target:Elsewhere", CODE + "    api_version = (0, 3)", r"(?s)version 0\.3.*upgrade elsewhere"),
+        ("elsewhere_target:Elsewhere", CODE + "    api_version = 1", r"(?s)does not say which version.*\(1, 0\)"),
+        (
+            "elsewhere_target:Half",
+            "from mlirad.targets.target import Target\nclass Half(Target):\n"
+            "    name, loads, api_version = 'elsewhere', 'x', (1, 0)\n",
+            r"lacks check, compile, fingerprint, load, runtime_info, stages",
+        ),
+    ],
+)
+def test_what_is_no_target_is_refused(installed, value: str, code: str, message: str) -> None:
+    """The message names the package, and what to do about it; nothing else is broken by it."""
+    installed(code=code, elsewhere=value)
+    with pytest.raises(TargetError, match=message):
+        find_target("elsewhere")
+    assert find_target("cpu").name == "cpu"
+
+
+def test_two_packages_with_one_target(installed) -> None:
+    installed(elsewhere="elsewhere_target:Elsewhere")
+    installed("another", elsewhere="elsewhere_target:Another")
+    with pytest.raises(TargetError, match=r"(?s)another \(elsewhere_target:Another\) and elsewhere .*uninstall all"):
+        find_target("elsewhere")
+
+
+def test_no_package_takes_over_a_target_of_mlirads(installed) -> None:
+    installed(python="elsewhere_target:Elsewhere")
+    with pytest.raises(TargetError, match=r"(?s)several packages.*elsewhere \(.* and mlirad"):
+        mlirad.jit(abs, target="python")(1.0)
+
+
+@pytest.mark.parametrize("names", ["one one", "one optimized", "two"])
+def test_stages_have_names_of_their_own(names: str) -> None:
+    class Odd(CpuTarget):
+        loads = "one"
+
+        def stages(self) -> tuple[Stage, ...]:
+            return tuple(Stage(name, str) for name in names.split())
+
+    with pytest.raises(TargetError, match=r"(?s)two stages '(one|optimized)'.*rename|no stage 'one', which it says"):
+        stages_of(Odd())
+    assert stages_of(CpuTarget())
+
+
+def test_options_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are those of a kernel that is not given any; what the program says counts for more."""
+    monkeypatch.setenv("MLIRAD_TARGET_OPTIONS", "cpu.vector_bytes=16 python.x='a b'")
+    assert mlirad.jit(abs).options.for_target == {"vector_bytes": 16}
+    assert mlirad.jit(abs, vector_bytes=32).options.for_target == {"vector_bytes": 32}
+    with pytest.raises(TargetError, match="target 'python' has no option 'x'"):
+        mlirad.jit(abs, target="python")(1.0)
+    monkeypatch.setenv("MLIRAD_TARGET_OPTIONS", "cup.vector_bytes=16")
+    with pytest.raises(TargetError, match=r"(?s)MLIRAD_TARGET_OPTIONS: there is no target 'cup'.*cpu"):
+        mlirad.jit(abs)(-1.5)
+    for odd in ("cpu.vector_bytes", "vector_bytes=16", "cpu.=3"):
+        monkeypatch.setenv("MLIRAD_TARGET_OPTIONS", odd)
+        with pytest.raises(ValueError, match=f"MLIRAD_TARGET_OPTIONS has words such as .*, unlike '{odd}'"):
+            mlirad.jit(abs)
+
+
+def test_what_runs_the_code_is_told(tmp_path) -> None:
+    """Where it is not the device itself: in `repr`, and at the head of dumps."""
+    kernel = mlirad.jit(np.sin, target="python")
+    assert re.fullmatch(r"<mlirad kernel sin for python, interpreter 3\.\S+ \(\w+\)>", repr(kernel))
+    assert "for python, interpreter" in repr(kernel.lower(1.0))
+    assert repr(mlirad.jit(np.sin)) == "<mlirad kernel sin>"
+    lowered = kernel.lower(1.0)
+    write_stages(lowered.module.clone(), lowered.target, tmp_path)
+    assert "// target python: interpreter" in (tmp_path / "02-optimized.mlir").read_text()
+    assert parsed((tmp_path / "02-optimized.mlir").read_text()).is_structurally_equivalent(
+        parsed(lowered.as_text("optimized"))
+    )
 
 
 def test_the_package_declares_its_own_target() -> None:
@@ -85,7 +186,7 @@ def _names(text: str) -> Iterator[str]:
                 yield name
 
 
-@pytest.mark.parametrize("module", [interface, memory_report, output], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [interface, finding, memory_report, output], ids=lambda module: module.__name__)
 def test_what_a_target_is_says_nothing_of_a_cpu(module: ModuleType) -> None:
     """Arenas, slots of 64 bits and call plans are the CPU's; another target need not know the words."""
     assert [name for name in _names(inspect.getsource(module)) if OF_A_CPU.search(name)] == []

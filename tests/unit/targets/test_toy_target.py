@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mlirad
-from mlirad.targets.target import BUILT_IN
+from mlirad.targets.finding import BUILT_IN
 
 PAGE = Path(__file__).resolve().parents[3] / "ARCHITECTURE.md"
 X = np.array([0.5, 2.0, 3.0])

@@ -30,7 +30,7 @@ from mlirad.frontend.interpreter.calls import (
     transformed_calls,
 )
 from mlirad.frontend.interpreter.calls.construction import is_users
-from mlirad.frontend.interpreter.calls.rules import rule_calls
+from mlirad.frontend.interpreter.calls.rules import rule_calls, target_calls
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import answers, visits
 from mlirad.frontend.numpy import numpy_calls
@@ -151,6 +151,9 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
         return rule_calls.call_of_rule(context, rule, None, args, kwargs)
     if isinstance(callee, OwnRule):
         return rule_calls.call_of_rule(context, callee, function.path, args, kwargs)
+    made = target_calls.call_of_target(context, callee, args, kwargs)
+    if made is not None:
+        return made
     if (transform := transform_of(callee)) is not None:
         return transformed_calls.make_transformed(context, transform, args, kwargs)
     if callee is partial and args:

@@ -1,1 +1,1 @@
-"""Calls of functions that have a derivative rule of their own."""
+"""Calls of functions that are known by more than their code: by derivative rules, as ops of the target."""
