@@ -181,7 +181,7 @@ class Callees:
                 ins.update(i for i, _ in flowing)
                 outs.update(o for _, o in flowing)
                 if (rule := own_rule(self.functions[name])) is not None:
-                    _require_covered(rule, ins, call)
+                    require_covered(rule, ins, call)
                     continue
                 pending.append((self.functions[name], self.active_in(self.functions[name], ins, outs)))
         chosen = {name: (tuple(sorted(ins)), tuple(sorted(outs))) for name, (ins, outs) in wanted.items()}
@@ -199,7 +199,7 @@ class Callees:
 
     def reversed(self, part: Part) -> Reversed:
         if part not in self._reversed:
-            signature = self._signature(part)
+            signature = self.signature(part)
             recorded = [*signature.outputs, *TAPES, types.I64]
             forward = self._declare("forward", signature, [*signature.inputs, *TAPES], recorded)
             gradients = [signature.inputs[number] for number in part.wrt]
@@ -220,13 +220,13 @@ class Callees:
         if self.halve is None or (part.callee in self.recursive and not has_rule):
             return None
         if part not in self._halved:
-            self._halved[part] = made = self.halve(self, self._signature(part))
+            self._halved[part] = made = self.halve(self, self.signature(part))
             self.dependence[made.forward] = self.dependence[part.callee]
         return self._halved[part]
 
     def pushed(self, part: Part, order: int = 0) -> Pushed:
         if (part, order) not in self._pushed:
-            signature, count = self._signature(part), max(order, 1)
+            signature, count = self.signature(part), max(order, 1)
             inputs = [*signature.inputs, *(signature.inputs[number] for number in part.wrt for _ in range(count))]
             outputs = [*signature.outputs, *(signature.outputs[number] for number in part.outs for _ in range(count))]
             name = self._declare("jet" if order else "jvp", signature, inputs, outputs)
@@ -235,7 +235,7 @@ class Callees:
             self.pending.append(made)
         return self._pushed[part, order]
 
-    def _signature(self, part: Part) -> Signature:
+    def signature(self, part: Part) -> Signature:
         callee = self.functions[part.callee]
         inputs, outputs = callee.function_type.inputs.data, callee.function_type.outputs.data
         return Signature(part, inputs, outputs, written_by(callee))
@@ -252,7 +252,7 @@ class Callees:
         return name
 
 
-def _require_covered(rule: NamedRule, wrt: Iterable[int], call: func.CallOp) -> None:
+def require_covered(rule: NamedRule, wrt: Iterable[int], call: func.CallOp) -> None:
     """A rule says nothing of what the function takes from around itself, and of what is not to be differentiated."""
     if not set(rule.wrt).issuperset(wrt):
         name = call.callee.string_value().rpartition("_")[0]

@@ -40,6 +40,7 @@ from mlirad.autodiff.records import RECORDED, recorded_attribute
 from mlirad.autodiff.requests.batch import all_at_once
 from mlirad.autodiff.requests.budget import budget_of, keep_within
 from mlirad.autodiff.requests.by_own_rules import halved_by_rule, tangent_by_rule
+from mlirad.autodiff.requests.calls_on_paths import inline_calls
 from mlirad.autodiff.requests.halves import halved
 from mlirad.autodiff.requests.lane_blocks import block_by_block
 from mlirad.autodiff.requests.lane_loop import lane_by_lane
@@ -236,6 +237,7 @@ def _jvp(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.Func
 
 def _paths(callees: Callees, request: RequestOp, callee: func.FuncOp) -> func.FuncOp:
     function, wrt, _ = _prepared(callees, request, callee, "paths")
+    inline_calls(callees, function, ints(request.wrt), ints(request.outs))
     block = function.body.block
     take_both_sides(block, wrt)
     live = callees.active_in(function, ints(request.wrt), ints(request.outs))

@@ -55,8 +55,7 @@ class PathCounts(Tangent):
 
     def _op(self, op: Operation) -> None:
         if isinstance(op, func.CallOp):
-            what = "a function is called here that is recursive, shared by several calls, or has a rule of its own"
-            raise _refusal(op, what)
+            raise _refusal(op, "a function is called here that calls itself")
         super()._op(op)
 
     def _loop(self, op: scf.ForOp | scf.WhileOp) -> None:

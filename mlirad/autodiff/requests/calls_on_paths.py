@@ -1,0 +1,101 @@
+"""Calls in a function whose paths are counted: what they do is done in their place.
+
+Reads: a function that calls others. Writes: the same function without these calls. Leaves: calls of functions that call
+themselves.
+
+A function with a derivative rule has the paths of its tangents, which are linear in those of its arguments: y = f(x)
+becomes y = f(s) + tangent(s, x - s), where no path leads through s = stop(x). A rule for reverse mode is transposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import func
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from mlirad.analysis.call_graph import calls_in, functions_of
+from mlirad.analysis.loops import terminator
+from mlirad.analysis.rule_attributes import own_rule
+from mlirad.autodiff.activity import Activity
+from mlirad.autodiff.callees import Callees, Part, require_covered
+from mlirad.autodiff.requests.by_own_rules import tangent_by_rule
+from mlirad.dialect.core import types
+from mlirad.dialect.core.expr import Expr, building, emit, located
+from mlirad.dialect.ops.tape import StopOp
+
+Step = tuple[str, bool]
+"""The name of a function that was inlined, and whether its tangents were."""
+Within = dict[Operation, frozenset[Step]]
+"""The steps that led to a call in an inlined body."""
+
+
+def inline_calls(callees: Callees, function: func.FuncOp, wrt: Sequence[int], outs: Sequence[int]) -> None:
+    """Inline all calls in a function, except those that lead to themselves; `wrt` and `outs` say what is counted."""
+    within: Within = {}
+    tangents: dict[Part, func.FuncOp] = {}
+    while True:
+        live = callees.active_in(function, wrt, outs)
+        functions = functions_of(callees.module)
+        # All of them before one is inlined: the values are live that are there now.
+        planned = [(call, _part(callees, call, functions[_name(call)], live)) for call in calls_in(function)]
+        planned = [(call, part) for call, part in planned if (_name(call), bool(part)) not in within.get(call, ())]
+        if not planned:
+            return
+        for call, part in planned:
+            inside = within.pop(call, frozenset()) | {(_name(call), bool(part))}
+            if part is None:
+                results = _inlined(call, functions[_name(call)], call.operands, inside, within)
+            else:
+                if part not in tangents:
+                    tangents[part] = tangent_by_rule(callees, callees.signature(part))
+                results = _by_tangent(call, part, tangents[part], inside, within)
+            Rewriter.replace_op(call, [], results)
+
+
+def _name(call: func.CallOp) -> str:
+    return call.callee.string_value()
+
+
+def _part(callees: Callees, call: func.CallOp, callee: func.FuncOp, live: Activity) -> Part | None:
+    """What derivatives flow through in a call of a function with a rule; None if it has none, or nothing flows."""
+    rule = own_rule(callee)
+    if rule is None or not live.is_live(call):
+        return None
+    flowing = [
+        (i, o)
+        for i, o in callees.dependence[_name(call)]
+        if call.operands[i] in live.live and call.results[o] in live.live
+    ]
+    wrt, outs = (tuple(sorted({pair[place] for pair in flowing})) for place in (0, 1))
+    require_covered(rule, wrt, call)
+    return Part(_name(call), wrt, outs)
+
+
+def _inlined(
+    call: func.CallOp, callee: func.FuncOp, operands: Sequence[SSAValue], inside: frozenset[Step], within: Within
+) -> list[SSAValue]:
+    """Put a copy of the callee's body in front of a call; gives what it returns."""
+    block = callee.clone().body.detach_block(0)
+    within.update((inner, inside) for inner in block.walk() if isinstance(inner, func.CallOp))
+    end = terminator(block)
+    Rewriter.inline_block(block, InsertPoint.before(call), operands)
+    returned = list(end.operands)
+    end.detach()
+    end.erase()
+    return returned
+
+
+def _by_tangent(
+    call: func.CallOp, part: Part, tangent: func.FuncOp, inside: frozenset[Step], within: Within
+) -> list[SSAValue]:
+    """The results of a call, which depend on its arguments as its tangents do."""
+    with building(InsertPoint.before(call)), located(call.location):
+        stopped = [emit(StopOp, Expr(x)).value if types.is_float(x.type) else x for x in call.operands]
+        moved = [(Expr(call.operands[number]) - Expr(stopped[number])).value for number in part.wrt]
+    results = _inlined(call, tangent, [*stopped, *moved], inside, within)
+    with building(InsertPoint.before(call)), located(call.location):
+        for number, added in zip(part.outs, results[len(call.results) :], strict=True):
+            results[number] = (Expr(results[number]) + Expr(added)).value
+    return results[: len(call.results)]
