@@ -24,7 +24,7 @@ from mlirad.errors import (
 )
 from mlirad.jit.check_grads import check_grads
 from mlirad.jit.debug_modes import debug_nans, disable_jit
-from mlirad.jit.registered import register_derivative
+from mlirad.jit.registered import register_derivative, register_op
 from mlirad.jit.transforms import (
     accumulate_grad,
     checkpoint,
@@ -93,6 +93,7 @@ __all__ = [
     "minimize",
     "nn",
     "register_derivative",
+    "register_op",
     "root",
     "set_num_threads",
     "stop_gradient",

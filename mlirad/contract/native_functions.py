@@ -18,12 +18,11 @@ from importlib import import_module
 
 import numpy as np
 
+from mlirad.contract import registered_ops
+from mlirad.contract.registered_ops import NativeFunctionError
+
 PREFIX = "mlirad.native."
 _NAME = re.compile(rb"mlirad\.native\.[A-Za-z0-9_.]+")
-
-
-class NativeFunctionError(RuntimeError):
-    """A native function is not where it is expected."""
 
 
 def addresses_in(code: bytes) -> dict[str, int]:
@@ -101,4 +100,14 @@ def _sorts(address: int, gives_places: bool, dtype: np.dtype) -> bool:
     return not _Sort(address)(values.ctypes.data, len(values), None) and (values == expected).all()
 
 
-_SOURCES: Mapping[str, Callable[[str], int]] = {SORTING: _sorting}
+# --- the user's -------------------------------------------------------------------------------------------------
+
+REGISTERED = "registered"
+
+
+def registered(symbol: str) -> str:
+    """The name of a function that the user has registered."""
+    return f"{PREFIX}{REGISTERED}.{symbol}"
+
+
+_SOURCES: Mapping[str, Callable[[str], int]] = {SORTING: _sorting, REGISTERED: registered_ops.address_of}

@@ -11,6 +11,7 @@ from mlirad.dialect.functions import (  # noqa: F401  (as the families below)
     exponentials,
     float_parts,
     gammas,
+    native_elements,
     rounding,
     trigonometry,
 )

@@ -23,7 +23,8 @@ import numpy as np
 from mlirad import requests, signature, tree
 from mlirad.contract import results
 from mlirad.contract.captures import Capture, Path
-from mlirad.library.own_rules import OwnRule
+from mlirad.contract.registered_ops import NativeFunctionError, NativeOp, op_of
+from mlirad.library.own_rules import OwnRule, registered
 
 _SETTLED = ("numpy", "math", "cmath", "builtins", "operator", "_operator", "functools", "mlirad")
 """Packages whose objects are what their names say: their versions are part of every key."""
@@ -85,6 +86,8 @@ class ObjectTable:
         return self._encode_object(value)
 
     def _encode_object(self, value: Any) -> Any:
+        if isinstance(value, NativeOp):
+            return self._encode_native(value)
         if is_settled_object(value):
             return ["global", *_name_of(value)]
         if _is_imported(value):
@@ -103,6 +106,21 @@ class ObjectTable:
             fields = [self.encode(getattr(value, name)) for name in _FIELDS[type(value).__name__]]
             return ["record", type(value).__name__, fields]
         raise NotPortable(f"{type(value).__name__} is known by its identity")
+
+    def _encode_native(self, value: NativeOp) -> Any:
+        """A registered op: its name in object code, and all that code depends on."""
+        rule = registered(value)
+        own = None if rule is None else [type(rule).__name__, self.encode(rule.rules)]
+        return ["native", value.symbol, str(value.prototype), value.prototype.zeros, value.needs_gil, own]
+
+    def _native(self, data: list[Any]) -> NativeOp:
+        try:
+            found = op_of(data[1])
+        except NativeFunctionError as error:
+            raise NotPortable(str(error)) from None
+        if self._encode_native(found) != data:
+            raise NotPortable(f"the native op {data[1]} is another one here")
+        return found
 
     def _numbered(self, value: Any) -> Any:
         number = self._numbers.get(id(value))
@@ -153,6 +171,8 @@ class ObjectTable:
                 return {self.decode(key): self.decode(item) for key, item in parts[0]}
             case "object":
                 return self.known[parts[0]]
+            case "native":
+                return self._native(data)
             case "enum":
                 return self.decode(parts[0])[parts[1]]
             case "path":

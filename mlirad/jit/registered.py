@@ -1,6 +1,6 @@
-"""Derivative rules for functions that are there already: NumPy's, SciPy's, other people's.
+"""Functions that are there already: derivative rules for NumPy's, SciPy's, other people's; native functions as ops.
 
-Reads and writes: the table of rules. Leaves: no code that was compiled without them.
+Reads and writes: the tables of rules and of native ops. Leaves: no code that was compiled without the rules.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlirad import requests
+from mlirad.contract.native_sources import native_source
+from mlirad.contract.registered_ops import NativeOp, registered
 from mlirad.jit.kernel import forget_all
 from mlirad.library.own_rules import REGISTERED, CustomJvp, CustomVjp, OwnRule
 
@@ -28,13 +30,58 @@ def register_derivative(
     """
     if (vjp is None) == (jvp is None):
         raise TypeError("register_derivative takes either jvp=, a rule, or vjp=, a pair of functions")
-    rule: OwnRule
+    REGISTERED[id(requests.plain(function))] = _rule(function, vjp, jvp, nondiff_argnums)
+    forget_all()
+
+
+def _rule(
+    function: Callable[..., Any],
+    vjp: tuple[Callable[..., Any], Callable[..., Any]] | None,
+    jvp: Callable[..., Any] | None,
+    nondiff_argnums: Sequence[int],
+) -> OwnRule:
     if jvp is not None:
         rule = CustomJvp(function, nondiff_argnums)
         rule.defjvp(jvp)
-    else:
-        assert vjp is not None
-        rule = CustomVjp(function, nondiff_argnums)
-        rule.defvjp(*vjp)
-    REGISTERED[id(requests.plain(function))] = rule
-    forget_all()
+        return rule
+    assert vjp is not None
+    rule = CustomVjp(function, nondiff_argnums)
+    rule.defvjp(*vjp)
+    return rule
+
+
+def register_op(
+    name: str,
+    function: Any,
+    *,
+    signature: str | None = None,
+    vjp: tuple[Callable[..., Any], Callable[..., Any]] | None = None,
+    jvp: Callable[..., Any] | None = None,
+    needs_gil: bool = False,
+) -> NativeOp:
+    """A native function of numbers as an op that kernels call, on numbers and, element by element, on arrays.
+
+        j1 = mlirad.register_op("j1", "scipy.special.cython_special.j1", jvp=lambda primals, tangents: ...)
+
+    function: a ctypes function, a `numba.cfunc`, or the name of a function that a Cython module exports to C. What it
+    takes and gives (float32, float64, and integers of 32 and 64 bits) is what it says itself, or what `signature` says:
+    "float64(float64, int64)". Arguments broadcast and are cast as a ufunc does that: never where digits may be lost.
+
+    jvp, vjp: its derivative rule, one at most, as register_derivative takes it; the arguments that the rule gets have
+    one shape, and the function's dtypes. It may call the op. Without a rule the op has no derivative.
+
+    The function is pure: it may be called more often than the program says, or not at all, with any numbers and in any
+    thread, and must not raise. (A `numba.cfunc` that raises prints the exception, and gives garbage; so does a callback
+    of ctypes into Python.) needs_gil: call it with the interpreter's lock. The op finds its function in processes that
+    have registered it: code on disk refers to it by its name.
+
+    Raises TypeError for what is no native function, or takes or gives anything else, and ValueError for a wrong name or
+    signature.
+    """
+    if vjp is not None and jvp is not None:
+        raise TypeError("register_op takes jvp=, a rule, or vjp=, a pair of functions, not both")
+    source = native_source(function, signature)
+    made = registered(name, source.address, source.prototype, needs_gil or source.needs_gil, source.owner)
+    if vjp is not None or jvp is not None:
+        REGISTERED[id(made)] = _rule(made, vjp, jvp, ())
+    return made

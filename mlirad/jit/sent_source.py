@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.contract.registered_ops import NativeOp
 from mlirad.frontend.program.codes import codes_in
 from mlirad.frontend.program.source import text_of
 from mlirad.library.own_rules import OwnRule
@@ -59,6 +60,8 @@ def _mentioned_by(function: FunctionType) -> Iterator[Any]:
 def _parts_of(value: Any) -> Sequence[Any]:
     if isinstance(value, Request):
         return [value.function]
+    if isinstance(value, NativeOp):
+        return []
     if isinstance(value, OwnRule):
         return [value.function, *(each for each in value.rules if each is not None)]
     if isinstance(value, MethodType):

@@ -295,18 +295,22 @@ def _constant(op: arith.ConstantOp) -> Value:
 
 
 def _native(op: func.CallOp, operands: Sequence[Value]) -> Sequence[Value]:
-    """A native function, called through ctypes on copies of the arrays."""
+    """A native function, called through ctypes on numbers and copies of arrays."""
     arrays = {index: np.array(x, order="C") for index, x in enumerate(operands) if isinstance(x, np.ndarray)}
     arguments: list[Any] = []
     rest = iter(range(1, len(operands)))
     for index in rest:
         if index not in arrays:
-            arguments.append(ctypes.c_ssize_t(int(operands[index])))
+            arguments.append(np.ctypeslib.as_ctypes_type(operands[index].dtype)(operands[index].item()))
             continue
         place = [int(operands[next(rest)]) for _ in range(arrays[index].ndim)]
         start = sum(i * stride for i, stride in zip(place, arrays[index].strides, strict=True))
         arguments.append(ctypes.c_void_p(arrays[index].ctypes.data + start))
-    code = ctypes.PYFUNCTYPE(ctypes.c_int)(address_of(_text(op.attributes[NATIVE])))(*arguments)
+    numbers = [_dtype(result.type) for result in op.results if not types.is_tensor(result.type)]
+    gives = np.ctypeslib.as_ctypes_type(numbers[0]) if numbers else ctypes.c_int
+    code = ctypes.PYFUNCTYPE(gives)(address_of(_text(op.attributes[NATIVE])))(*arguments)
+    if numbers:
+        return [numbers[0].type(code)]
     if "mlirad.error" in op.attributes and code:
         raise CheckFailed(_text(op.attributes["mlirad.error"]), _text(op.attributes["mlirad.message"]))
     return [arrays[index] for index, _ in ties(op)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,28 @@ class Length:
 
 
 @dataclass(frozen=True)
+class ElementAt:
+    """A number: an element of an operand, or an operand that is a number."""
+
+    array: int
+
+
+@dataclass(frozen=True)
 class NativeCalls:
-    """An op that is calls of a native function, one for each part of its arrays.
+    """An op that is calls of a native function, one for each part of its arrays, or for each element.
 
     The parts are C-contiguous: the last `rank` axes of each array, whose other axes are alike. `start` makes the
     results as they are before the calls, from lowered operands; a result may be an operand itself, which is copied if
-    it is needed later. A number among the arguments is an intp, or where it is 0 a null pointer. work: the cost of a
-    call for each element of its first part.
+    it is needed later. A number among the arguments is an intp, or where it is 0 a null pointer or a C int. work: the
+    cost of a call for each element of its first part.
+
+    result: the type of the number that the function gives, if it does: an element of the op's one result, or on numbers
+    the result, which is then not there before the calls. Its arguments are elements then, and rank is 0.
     """
 
     function: NativeFunction
-    arguments: tuple[PartAddress | Length | int, ...]
+    arguments: tuple[PartAddress | Length | ElementAt | int, ...]
     start: Callable[..., Sequence[SSAValue]]
     rank: int = 1
     work: int = 1
+    result: Attribute | None = None

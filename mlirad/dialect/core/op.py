@@ -178,6 +178,10 @@ class NdOp(TypedOp):
         """Whether it computes with its elements and rounds what it gives, so that f16 may be computed in f32."""
         return False
 
+    def is_foldable(self) -> bool:
+        """Whether its result on known numbers may be computed while compiling: the code may run in another process."""
+        return True
+
     def is_simpler_if_known(self, index: int) -> bool:
         """Whether a number known at compile time, as operand `index`, makes it a simpler op."""
         return False

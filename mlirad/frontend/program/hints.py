@@ -5,6 +5,7 @@ Reads: names. Writes: nothing. Gives: hints. A name that exists is no typo, howe
 
 from __future__ import annotations
 
+from _ctypes import CFuncPtr
 from collections.abc import Iterable, Mapping
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -30,6 +31,12 @@ def of_effect(function: Any) -> str | None:
         own = _EFFECTS.get(function) if home in ("builtins", "io", "_io") else None
         return own or _MODULES_OF_EFFECTS.get(home.split(".")[0].lstrip("_"))
     return None
+
+
+def of_native(function: Any) -> str | None:
+    """What to do in place of calling a native function by its address."""
+    is_native = isinstance(function, CFuncPtr)
+    return "make an op of it: mlirad.register_op(name, function)" if is_native else None
 
 
 def of_former_name(name: str) -> str | None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from mlirad.contract.registered_ops import NativeOp
 from mlirad.frontend.interpreter.outside_objects import HoldsValue
 from mlirad.frontend.values.values import Static, Value
 from mlirad.jit.live.recorded import Recorder, recording_of
@@ -64,7 +65,7 @@ def _substitute(value: Any, recording: Recorder) -> Any:
     if isinstance(value, type) or not callable(value):
         return value
     home = getattr(value, "__module__", None)
-    return _Function(value, recording) if isinstance(value, np.ufunc) or _is_of_numbers(home) else value
+    return _Function(value, recording) if isinstance(value, np.ufunc | NativeOp) or _is_of_numbers(home) else value
 
 
 class _Float(_Function):

@@ -99,7 +99,7 @@ def _folded(op: NdOp, *operands: SSAValue) -> Result:
         if number is None or types.is_tensor(operand.type):
             return None
         numbers.append(number)
-    if not numbers or any(types.is_tensor(result.type) for result in op.results):
+    if not numbers or not op.is_foldable() or any(types.is_tensor(result.type) for result in op.results):
         return None
     with np.errstate(all="ignore"):
         found = op.reference(*numbers)

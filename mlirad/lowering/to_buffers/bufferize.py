@@ -69,7 +69,8 @@ class Bufferize(ModulePass):
         for function in functions:
             if function.is_declaration:
                 inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
-                returned = () if NATIVE in function.attributes else outputs
+                is_native = NATIVE in function.attributes
+                returned = [each for each in outputs if not (is_native and isinstance(each, TensorType))]
                 function.function_type = FunctionType.from_lists(_memrefs(inputs), _memrefs(returned))
             else:
                 bufferize_function(function, constants, defined)

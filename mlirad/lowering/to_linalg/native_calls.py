@@ -8,6 +8,10 @@ the arrays that it overwrites.
 
     %1 = func.call @"mlirad.native.sorting.sort.stable.float64(4)"(%work, %0, %c0, %n, %null)
         {mlirad.native = "mlirad.native.sorting.sort.stable.float64", mlirad.ties = array<i64: 1, 0>, ...}
+
+A function of numbers gets elements, and gives an element:
+
+    %2 = func.call @"mlirad.native.registered.j1()"(%work, %1) {mlirad.native = "mlirad.native.registered.j1", ...}
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.dialects import arith, func
+from xdsl.dialects import arith, func, tensor
 from xdsl.dialects.builtin import DenseArrayBase, IndexType, IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Attribute, SSAValue
 
@@ -23,7 +27,7 @@ from mlirad.analysis.cost import CALL, WORK
 from mlirad.analysis.memory import GIL, NATIVE, TIES
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import insert
-from mlirad.dialect.core.native import Length, NativeCalls, NativeFunction, PartAddress
+from mlirad.dialect.core.native import ElementAt, Length, NativeCalls, NativeFunction, PartAddress
 from mlirad.dialect.core.upstream import counted, size_of_axis
 from mlirad.dialect.ops.elementwise import number
 from mlirad.dialect.ops.indexing import as_indices
@@ -33,7 +37,7 @@ def native_calls(answer: NativeCalls, operands: Sequence[SSAValue]) -> Sequence[
     """What the op is, on lowered operands."""
     results = list(answer.start(*operands))
     arrays = [*operands, *results]
-    first = next(arrays[argument.array] for argument in answer.arguments if isinstance(argument, PartAddress))
+    first = next(arrays[each.array] for each in answer.arguments if isinstance(each, PartAddress | ElementAt))
     outer = len(types.shape(first.type)) - answer.rank
     work = _product([_length(first, outer + axis) for axis in range(answer.rank)], answer.work)
 
@@ -49,16 +53,27 @@ def native_calls(answer: NativeCalls, operands: Sequence[SSAValue]) -> Sequence[
                     if array >= len(operands):
                         ties += [len(passed), array - len(operands)]
                     passed += [now[array], *place]
+                case ElementAt(array):
+                    passed.append(_element(now[array], place))
                 case Length(array, axis):
                     passed.append(_size(_length(arrays[array], axis)))
                 case int():
                     passed.append(number(argument, i64))
-        made = _call(answer.function, passed, ties, [value.type for value in carried])
+        given = [answer.result] if answer.result is not None else [value.type for value in carried]
+        made = _call(answer.function, passed, ties, given)
         if isinstance(work, int):
             made.attributes[WORK] = IntegerAttr(CALL + work, i64)
+        if answer.result is not None and carried:
+            return [insert(tensor.InsertOp(made.results[0], carried[0], place)).result]
         return made.results
 
     return counted([_size(_length(first, axis)) for axis in range(outer)], results, call)
+
+
+def _element(value: SSAValue, place: Sequence[SSAValue]) -> SSAValue:
+    if not types.is_tensor(value.type):
+        return value
+    return insert(tensor.ExtractOp(value, place, types.element_type(value.type))).result
 
 
 def _call(
@@ -69,7 +84,8 @@ def _call(
     written = ", ".join("x".join("?" if size < 0 else str(size) for size in shape) for shape in shapes)
     call = insert(func.CallOp(f"{function.name}({written})", operands, results))
     call.attributes[NATIVE] = StringAttr(function.name)
-    call.attributes[TIES] = DenseArrayBase.from_list(i64, ties)
+    if ties:
+        call.attributes[TIES] = DenseArrayBase.from_list(i64, ties)
     if function.needs_gil:
         call.attributes[GIL] = UnitAttr()
     if function.failure is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from keyword import iskeyword
 from types import ModuleType
 from typing import Any
 
@@ -407,4 +408,5 @@ def _read_by(found: _Pending) -> list[SSAValue]:
 
 def python_name(name: str) -> str:
     """A function's name as an identifier."""
-    return "".join(letter if letter.isalnum() else "_" for letter in name)
+    made = "".join(letter if letter.isalnum() else "_" for letter in name)
+    return f"{made}_" if iskeyword(made) else made  # a lambda is called `lambda`

@@ -6,6 +6,7 @@ It prints and parses; native code gives NumPy's numbers; its vjp agrees with fin
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import comb
@@ -19,13 +20,23 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 from xdsl.parser import Parser
 
+import mlirad
 from mlirad.autodiff.requests.batch import all_at_once
 from mlirad.dialect import nd
 from mlirad.dialect.core import attributes, types
 from mlirad.dialect.core.expr import building, emit_all, insert
 from mlirad.dialect.core.op import NdOp, op_classes
 from mlirad.dialect.effects.print_op import PrintOp
-from mlirad.dialect.functions import bessel, error_functions, exponentials, float_parts, gammas, rounding, trigonometry
+from mlirad.dialect.functions import (
+    bessel,
+    error_functions,
+    exponentials,
+    float_parts,
+    gammas,
+    native_elements,
+    rounding,
+    trigonometry,
+)
 from mlirad.dialect.layers.windows import OverlapOp, WindowsOp
 from mlirad.dialect.ops import bits as Bits
 from mlirad.dialect.ops import (
@@ -131,8 +142,10 @@ ROUNDINGS = (rounding.FloorOp, rounding.CeilOp, rounding.TruncOp, rounding.RintO
 HALVES = np.concatenate([SPECIAL, np.arange(-4.5, 5), [0.49999999999999994, -0.2, 2.0**52 + 1, -1e300]])
 E, D, H, C, M, R, I = elementwise, division, choice, compare, movement, reduction, indexing
 A, B = _x(6), _x(6)[::-1].copy()
-X, N, FP, EF, GF = exponentials, trigonometry, float_parts, error_functions, gammas
+X, N, FP, EF, GF, NE = exponentials, trigonometry, float_parts, error_functions, gammas, native_elements
 SMALL = A / 8  # in (-1, 1)
+LDEXP = {"function": "catalogue_ldexp", "zeros": 0}
+mlirad.register_op("catalogue_ldexp", ctypes.CDLL(None).ldexp, signature="double(double, int)")
 OF_ALL = (X.Exp2Op, X.Expm1Op, X.CbrtOp, N.TanOp, N.SinhOp, N.CoshOp, N.ArcsinhOp)
 OF_POSITIVE = (X.Log2Op, X.Log10Op, X.Log1pOp)
 OF_UNIT = (N.ArcsinOp, N.ArccosOp, N.ArctanhOp)
@@ -473,6 +486,16 @@ SAMPLES: list[Sample] = [
         Sample(op, (np.int64(x), np.int64(y)), (I64,), smooth=False)
         for op in FITS
         for x, y in ((2, 3), *((x, y) for x in EDGES[:2] + EDGES[-3:] for y in (*EDGES[:2], -1, 1, 2, EDGES[-1])))
+    ),
+    *(
+        Sample(NE.NativeElementsOp, operands, (F64,), exact=(1,), attributes=LDEXP, to=F64, smooth=False, unknown=open_)
+        for operands, open_ in (
+            ((A, np.arange(6, dtype=np.int32)), ()),
+            ((T, np.full((3, 4), 2, np.int32)), (0, 1)),
+            ((np.float64(1.5), np.int32(3)), ()),
+            ((np.asarray(1.5), np.asarray(3, np.int32)), ()),
+            ((_x(0, 3), np.zeros((0, 3), np.int32)), ()),
+        )
     ),
     *(Sample(Bits.FloatBitsOp, (np.float64(x),), (F64,), smooth=False) for x in (0.0, -0.0, 0.1, -1e300, np.inf)),
     Sample(
@@ -962,6 +985,9 @@ WRONG: list[tuple[type[NdOp], list[Attribute], dict[str, Any], Attribute | None]
     (Bits.FloatBitsOp, [types.I64], {}, None),
     (PrintOp, [types.I64], {"template": "{0.float64}", "file": "stdout"}, None),
     (PrintOp, [], {"template": "", "file": "stdin"}, None),
+    (NE.NativeElementsOp, [types.F64], LDEXP, types.tensor((), types.F64)),
+    (NE.NativeElementsOp, [types.tensor((2,), types.F64), types.tensor((3,), types.F64)], LDEXP, types.F64),
+    (NE.NativeElementsOp, [], LDEXP, types.F64),
     (check.CheckOp, [types.I1, types.I64, types.I64, types.I64], {"error": "E", "message": ""}, None),
 ]
 TYPED_BY_XDSL = (I.WrapIndexOp, check.CheckIndexOp)  # their operands are i64 by declaration; see below

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from mlirad.contract.captures import Path
+from mlirad.contract.registered_ops import NativeOp
 from mlirad.errors import DTypeError
 from mlirad.frontend.interpreter import dispatch, expressions, iteration, outside_objects, storage
 from mlirad.frontend.interpreter.calls import (
@@ -30,7 +31,7 @@ from mlirad.frontend.interpreter.calls import (
     transformed_calls,
 )
 from mlirad.frontend.interpreter.calls.construction import is_users
-from mlirad.frontend.interpreter.calls.rules import rule_calls, target_calls
+from mlirad.frontend.interpreter.calls.rules import native_op_calls, rule_calls, target_calls
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.interpreter.dispatch import answers, visits
 from mlirad.frontend.numpy import numpy_calls
@@ -146,6 +147,8 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
     if isinstance(callee, type) and issubclass(callee, OwnRule):
         hint = "decorate the function outside, and give it its rule there"
         raise context.refusal(f"{callee.decorator} in a compiled function", hint)
+    if isinstance(callee, NativeOp):
+        return native_op_calls.call_native(context, callee, args, kwargs)
     rule = registered(callee)
     if rule is not None and id(callee) not in context.calling.plain:
         return rule_calls.call_of_rule(context, rule, None, args, kwargs)

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import MemRefType, StringAttr
 
 from mlirad.analysis.memory import GIL, NATIVE
 from mlirad.dialect.core.types import from_location
-from mlirad.targets.cpu.emit.descriptor import address
+from mlirad.targets.cpu.emit.descriptor import address, part_types, to_parts
 from mlirad.targets.cpu.emit.function import FunctionEmitter
 from mlirad.targets.cpu.emit.polling import charge
 from mlirad.targets.cpu.manifest import ErrorEntry
@@ -28,8 +28,9 @@ def call_native(e: FunctionEmitter, op: func.CallOp) -> None:
             place, operands = e.words(operands[:rank]), operands[rank:]
             arguments.append(("ptr", address(e, e.memref(value), place)))
         else:
-            arguments.append(("i64", e.word(value)))
-    gives = "void" if error is None else "i32"
+            arguments += to_parts(e.value(value), value.type)
+    given = [part for result in op.results for part in part_types(result.type)]
+    gives = given[0] if given else "void" if error is None else "i32"
     types, listed = ", ".join(type for type, _ in arguments), ", ".join(f"{type} {word}" for type, word in arguments)
     callee = e.module.declare(name.data, f"declare {gives} @{name.data}({types}) nounwind")
     state = None
@@ -37,11 +38,17 @@ def call_native(e: FunctionEmitter, op: func.CallOp) -> None:
         ensure = e.module.declare("PyGILState_Ensure", "declare i32 @PyGILState_Ensure() nounwind")
         state = e.assign(f"call i32 {ensure}()")
     call = f"call {gives} {callee}({listed})"
-    code = e.assign(call) if error is not None else e.line(call)
+    code = ""
+    if gives == "void":
+        e.line(call)
+    else:
+        code = e.assign(call)
     if state is not None:
         release = e.module.declare("PyGILState_Release", "declare void @PyGILState_Release(i32) nounwind")
         e.line(f"call void {release}(i32 {state})")
-    if isinstance(error, StringAttr) and isinstance(message, StringAttr):
+    if given:
+        e.bind(op.results[0], code)
+    elif isinstance(error, StringAttr) and isinstance(message, StringAttr):
         failed = e.module.error_code(ErrorEntry(error.data, message.data, from_location(op.location)))
         e.require(e.assign(f"icmp eq i32 {code}, 0"), failed)
     if op in e.polling.moves:
