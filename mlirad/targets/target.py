@@ -108,8 +108,10 @@ class Target(ABC):
     shares_calls: ClassVar[bool] = False
     """Whether functions that several places call may stay functions. Otherwise only those that call themselves do."""
 
-    memory_spaces: ClassVar[Mapping[str, MemorySpace]] = {}
-    """The memories of the device, by the names that its reports and dumps use."""
+    @property
+    def memory_spaces(self) -> Mapping[str, MemorySpace]:
+        """The memories of the device that code is planned for, by the names that its reports and dumps use."""
+        return {}
 
     def dialects(self) -> tuple[Dialect, ...]:
         """The target's own dialects: with them its stages can be read again.

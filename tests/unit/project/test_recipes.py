@@ -1,6 +1,6 @@
 """The recipes of ARCHITECTURE.md for an op and a NumPy function show what is there, and the one for a pass works.
 
-It is followed in a copy of the package, by another process. `test_toy_target.py` follows the recipe for a target.
+It is followed in a copy of the package, by another process. `test_plugin.py` follows the guide for a target.
 """
 
 from __future__ import annotations
