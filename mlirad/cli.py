@@ -39,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE|FUNCTION",
         help="Python files (exit code 1: a call in one is not compiled), or functions, as numpy.sum; a summary if none",
     )
+    commands.add_parser("targets", help="the targets that are installed, what runs their code, and their options")
     shown = commands.add_parser("explain", help="a function and its adjoint, side by side, as NumPy source")
     shown.add_argument("subject", metavar="FILE.py:FUNCTION")
     shown.add_argument(
@@ -63,6 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _cache(arguments.action)
         case "coverage":
             return _coverage(arguments.subjects)
+        case "targets":
+            return _targets()
         case "explain":
             return _explain(arguments.subject, arguments.arguments, arguments.html)
         case other:
@@ -85,6 +88,25 @@ def _explain(subject: str, expressions: Sequence[str], page: Path | None) -> int
     else:
         page.write_text(side_by_side.as_page(found))
     return 0
+
+
+def _targets() -> int:
+    """Exit code 1: one cannot be used."""
+    from mlirad.errors import TargetError
+    from mlirad.targets.finding import find_target, installed_targets, option_names
+
+    code = 0
+    for name, owners in sorted(installed_targets().items()):
+        packages = ", ".join(dict.fromkeys(each.package for each in owners))
+        try:
+            target = find_target(name)
+            listed = ", ".join(option_names(name)) or "none"
+            stages = ", ".join(stage.name for stage in target.stages())
+            print(f"{name} (of {packages}): {target.runtime_info()}\n  options: {listed}\n  stages: {stages}")
+        except TargetError as error:
+            print(f"{name} (of {packages}): {error}")
+            code = 1
+    return code
 
 
 def _coverage(subjects: Sequence[str]) -> int:

@@ -14,6 +14,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+# Packages of their own, whose tests run where they are installed.
+collect_ignore = ["plugins"]
+
 # No test finds code that was compiled before, and none leaves any with the user; the cache's own tests turn it on.
 os.environ["MLIRAD_CACHE"] = "0"
 

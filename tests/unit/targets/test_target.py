@@ -17,6 +17,7 @@ from xdsl.dialects import arith, builtin, func, scf
 from xdsl.parser import Parser
 
 import mlirad
+from mlirad import cli
 from mlirad.dialect.nd import Nd
 from mlirad.errors import TargetError
 from mlirad.location import SourceLocation
@@ -150,6 +151,18 @@ def test_options_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("MLIRAD_TARGET_OPTIONS", odd)
         with pytest.raises(ValueError, match=f"MLIRAD_TARGET_OPTIONS has words such as .*, unlike '{odd}'"):
             mlirad.jit(abs)
+
+
+def test_the_command_lists_targets(installed, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that cannot be used, too, with the reason."""
+    assert cli.main(["targets"]) == 0
+    assert "python (of mlirad): interpreter" in capsys.readouterr().out
+    installed(code="1 / 0", elsewhere="elsewhere_target:Elsewhere")
+    assert cli.main(["targets"]) == 1
+    told = capsys.readouterr().out
+    assert "elsewhere (of elsewhere): target 'elsewhere' (elsewhere_target:Elsewhere) cannot be imported" in told
+    assert "cpu (of mlirad): native" in told
+    assert "options: vector_bytes, parallel" in told
 
 
 def test_what_runs_the_code_is_told(tmp_path) -> None:
