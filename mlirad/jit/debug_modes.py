@@ -97,7 +97,7 @@ def _in_python(kernel: DebuggedKernel, args: tuple[Any, ...], kwargs: dict[str, 
     from mlirad.jit.live.recorded import recording_of
 
     function = kernel.__mlirad_function__
-    recording = recording_of((args, kwargs))
+    recording = recording_of((args, kwargs, function))
     if not isinstance(function, Request):
         if recording is not None and isinstance(function, FunctionType):
             return substituted.run(function, recording, args, kwargs)

@@ -550,7 +550,8 @@ def root(
     """x with `function(x, *params)` = 0, an array or a number of the shape of x0, found from x0 on.
 
     Its derivatives by the params, of any order, are those of the equation (the implicit function theorem): one linear
-    system for each, whatever the solver does. By x0 they are zero. params: any nests of arrays and numbers.
+    system for each, whatever the solver does. So are those by what the function takes from around itself. By x0 they
+    are zero. params: any nests of arrays and numbers.
 
     solver(function, x0, *params) gives x; by default it is Newton's method. linear_solver(product, b) gives v with
     product(v) = b; by default it eliminates up to 48 unknowns, and uses GMRES for more. tol, maxiter: of the default

@@ -59,6 +59,10 @@ class Live(Protocol):
         """What the function gives; None where its arguments have no one value, as those of a lane."""
         ...
 
+    def held_by(self, value: object) -> set[str]:
+        """The names, in frame 0, of the values that a Python object holds: those that a function captures."""
+        ...
+
 
 class _At:
     """What `Context.at` gives: a class, as every expression is evaluated in one."""

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from functools import partialmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial, partialmethod
+from types import FunctionType, MethodType
 from typing import Any, Protocol
 
 import numpy as np
 
 from mlirad.frontend.interpreter.outside_objects import HoldsValue
 from mlirad.frontend.values.values import Ref, Traced, Value
+from mlirad.requests import Request
 
 
 class Recorder(Protocol):
@@ -200,8 +203,39 @@ for _name, _kind in {
 
 
 def recording_of(value: Any) -> Recorder | None:
-    """The recording of the recorded values among these; None if there are none."""
+    """The recording of the recorded values in this one; None if there are none."""
+    return next((found._recording for found in recorded_in(value)), None)
+
+
+def recorded_in(value: Any, seen: set[int] | None = None) -> Iterator[RecordedValue]:
+    """The recorded values in this one. A function holds what it captures."""
+    seen = set() if seen is None else seen
     if type(value) is RecordedValue:
-        return value._recording
-    parts = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
-    return next((found for found in map(recording_of, parts) if found is not None), None)
+        yield value
+    elif id(value) not in seen:
+        seen.add(id(value))
+        for part in _parts(value):
+            yield from recorded_in(part, seen)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    """What a container holds, or a function, or what a transform is of."""
+    if type(value) in (list, tuple):
+        return value
+    if type(value) is dict:
+        return value.values()
+    if isinstance(value, Request):
+        return (value.function,)
+    if isinstance(value, partial):
+        return (value.func, value.args, value.keywords)
+    if isinstance(value, MethodType):
+        return (value.__func__, value.__self__)
+    if type(value) is FunctionType:
+        return (value.__defaults__, value.__kwdefaults__, *_captured(value))
+    return ()
+
+
+def _captured(function: FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # a cell may be empty
+            yield cell.cell_contents

@@ -37,7 +37,7 @@ from mlirad.frontend.values.poison import Unresolved
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Bound, Entry, Lazy, Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.jit.live import substituted
-from mlirad.jit.live.recorded import RecordedValue
+from mlirad.jit.live.recorded import RecordedValue, recorded_in
 from mlirad.location import SourceLocation
 from mlirad.raised_exceptions import exception_class
 
@@ -102,6 +102,9 @@ class Recording:
         name = f"$recorded {next(self._numbers)}"
         self.context.state.frames[0][name] = value
         return RecordedValue(self, name)
+
+    def held_by(self, value: object) -> set[str]:
+        return {each._name for each in recorded_in(value)}
 
     def variable(self, name: str) -> Value:
         found = self.context.state.frames[0].get(name)

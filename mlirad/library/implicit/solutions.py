@@ -17,12 +17,14 @@ from mlirad import requests
 from mlirad.library.implicit.equations import newton, repeated
 from mlirad.library.implicit.linear_systems import solved
 from mlirad.library.implicit.minimizers import bfgs, gradient_descent, newton_cg
+from mlirad.library.implicit.surroundings import called_with, values_around
 from mlirad.library.own_rules import CustomVjp
 
 # As a compiled function mentions them: `mlirad.jvp` itself stands above this room.
 jvp: Any = requests.Jvp
 vjp: Any = requests.Vjp
 grad: Any = requests.Grad
+stop_gradient: Any = requests.stop_gradient
 
 METHODS: dict[str, Callable[..., Any]] = {
     "newton-cg": newton_cg,
@@ -88,18 +90,35 @@ def jacobian_solve_backward(residual: Any, linear_solver: Any, is_transposed: bo
 jacobian_solve.defvjp(jacobian_solve_forward, jacobian_solve_backward)
 
 
+def with_values(f: Any, values: Any) -> Any:
+    """f, where `values` are what it takes from around itself."""
+    return lambda x, *p: called_with(f, values, x, *p)
+
+
+def alone(solver: Any) -> Any:
+    """A solver whose result does not depend, as to derivatives, on what it takes from around itself: it solves the
+    equation anyhow."""
+    values = stop_gradient(values_around(solver))
+    return lambda *args: called_with(solver, values, *args)
+
+
+def linear_solver_of(linear_solver: Any) -> Any:
+    return solved if linear_solver is None else lambda product, b: alone(linear_solver)(product, b)
+
+
 def root(
     f: Any, x0: Any, *params: Any, solver: Any = None, linear_solver: Any = None, tol: Any = None, maxiter: Any = None
 ) -> Any:
     """x with f(x, *params) = 0."""
 
     def residual(x: Any, p: Any) -> Any:
-        return f(x, *p)
+        return with_values(f, p[0])(x, *p[1])
 
     def found(x: Any, p: Any) -> Any:
-        return newton(lambda y: f(y, *p), x, tol, maxiter) if solver is None else solver(f, x, *p)
+        g = with_values(f, p[0])
+        return newton(lambda y: g(y, *p[1]), x, tol, maxiter) if solver is None else alone(solver)(g, x, *p[1])
 
-    return implicit_solution((residual, found, solved if linear_solver is None else linear_solver), x0, params)
+    return implicit_solution((residual, found, linear_solver_of(linear_solver)), x0, (values_around(f), params))
 
 
 def fixed_point(
@@ -108,12 +127,13 @@ def fixed_point(
     """x with f(x, *params) = x."""
 
     def residual(x: Any, p: Any) -> Any:
-        return f(x, *p) - x
+        return with_values(f, p[0])(x, *p[1]) - x
 
     def found(x: Any, p: Any) -> Any:
-        return repeated(lambda y: f(y, *p), x, tol, maxiter) if solver is None else solver(f, x, *p)
+        g = with_values(f, p[0])
+        return repeated(lambda y: g(y, *p[1]), x, tol, maxiter) if solver is None else alone(solver)(g, x, *p[1])
 
-    return implicit_solution((residual, found, solved if linear_solver is None else linear_solver), x0, params)
+    return implicit_solution((residual, found, linear_solver_of(linear_solver)), x0, (values_around(f), params))
 
 
 def minimize(
@@ -130,14 +150,15 @@ def minimize(
         raise ValueError(f"minimize has no method {method!r}: take newton-cg, bfgs, gradient-descent, or a function")
 
     def residual(x: Any, p: Any) -> Any:
-        return grad(lambda y: f(y, *p))(x)
+        return grad(lambda y: with_values(f, p[0])(y, *p[1]))(x)
 
     def found(x: Any, p: Any) -> Any:
+        g = with_values(f, p[0])
         if isinstance(method, str):
-            return METHODS[method](lambda y: f(y, *p), x, tol, maxiter)
-        return method(f, x, *p)
+            return METHODS[method](lambda y: g(y, *p[1]), x, tol, maxiter)
+        return alone(method)(g, x, *p[1])
 
-    return implicit_solution((residual, found, solved if linear_solver is None else linear_solver), x0, params)
+    return implicit_solution((residual, found, linear_solver_of(linear_solver)), x0, (values_around(f), params))
 
 
 KINDS: dict[str, Callable[..., Any]] = {"root": root, "fixed_point": fixed_point, "minimize": minimize}
