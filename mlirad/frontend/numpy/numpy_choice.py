@@ -24,6 +24,18 @@ from mlirad.frontend.values.traced import Number, Traced, as_operand, as_traced,
 _MISSING = object()
 
 
+def _where_checks_ints() -> bool:
+    try:
+        np.where(True, -1, np.uint8(0))
+    except OverflowError:
+        return True
+    return False
+
+
+_WHERE_CHECKS_INTS = _where_checks_ints()
+"""Whether np.where takes Python ints as operators do: from NumPy 2.5 on. Before they wrapped."""
+
+
 @compiles(np.nonzero, method="nonzero", is_row_major=True)
 def nonzero(a: Any) -> tuple[Traced, ...]:
     """For each axis, where the elements are that are not zero."""
@@ -50,7 +62,9 @@ def where(condition: Any, x: Any = _MISSING, y: Any = _MISSING) -> Traced | tupl
 
 
 def _as(x: Traced | Number, dtype: np.dtype, shape: Shape) -> Expr:
-    """x in a dtype and broadcast, as np.where casts it: a Python int that does not fit wraps."""
+    """x in a dtype and broadcast, as np.where casts it."""
+    if _WHERE_CHECKS_INTS and stand_in(x) is int and dtype.kind in "iu":
+        return in_type(x, dtype, shape)
     element = types.from_dtype(dtype)
     if isinstance(x, Traced):
         return stretched(cast_expr(x.expr if x.ndim else x.scalar, element), shape)

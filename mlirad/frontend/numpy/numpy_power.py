@@ -37,6 +37,9 @@ from mlirad.frontend.values.traced import (
 
 # Beyond this the rounding errors of the multiplications would add up to more than pow's.
 _LARGEST_CHAIN = 8
+# As of infinity: before NumPy 2.3 it is the operator of arrays only that takes the root.
+with np.errstate(invalid="ignore"):
+    _NUMPYS_POWER_IS_ROOT = bool(np.isnan(np.power(-np.inf, 0.5)))
 _NEGATIVE = "Integers to negative integer powers are not allowed."
 
 
@@ -62,7 +65,7 @@ def power(x: Traced | Number, y: Traced | Number, of_numpy: bool = False) -> Tra
         # Of float16 too it is one operation, rounded once.
         chain = _multiplied(cast(base, nep50.computed_in(base.element)), abs(count))
         return result(cast(1.0 / chain if count < 0 else chain, base.element))
-    if exponent == 0.5 and (shape or of_numpy):
+    if exponent == 0.5 and (_NUMPYS_POWER_IS_ROOT if of_numpy else shape):
         return result(apply(np.sqrt, base))  # as NumPy does, -inf and -0.0 included
     return result(apply(np.power, base, in_type(y, second, shape)))
 

@@ -75,6 +75,8 @@ def _not_empty(x: Any) -> Any:
 @spells("numpy.polydiv")
 def polydiv(u: Any, v: Any) -> Any:
     dividend, divisor = np.atleast_1d(u) + 0.0, np.atleast_1d(v) + 0.0
+    if dividend.ndim > 1 or divisor.ndim > 1:
+        raise ValueError("the coefficients of a polynomial have one axis")
     order = len(divisor) - 1
     rest = (dividend[0] + divisor[0]) * 0 + dividend
     count = max(len(dividend) - order, 1)

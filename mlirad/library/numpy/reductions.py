@@ -79,9 +79,14 @@ def std(
     return np.sqrt(variance).astype(variance.dtype)
 
 
+# Before NumPy 2.3 it was Python's.
+_COUNTS_ALL_IN_AN_INT = isinstance(np.count_nonzero(np.ones(1)), int)
+
+
 @spells("numpy.count_nonzero")
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    return np.sum(np.asarray(a).astype(bool), axis, np.int64, keepdims=keepdims)
+    count = np.sum(np.asarray(a).astype(bool), axis, np.int64, keepdims=keepdims)
+    return int(count) if _COUNTS_ALL_IN_AN_INT and axis is None and not keepdims else count
 
 
 @spells("numpy.isclose")

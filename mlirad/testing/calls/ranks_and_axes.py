@@ -105,6 +105,8 @@ VALUES: dict[str, Sequence[str]] = {
     "axisc": _SINGLE,
     "dx": ("0.5", "y"),
     "obj": ("1", "-1", "5", "[0, 1]", "i"),
+    "steps": ("2", "None"),
+    "descending": ("True", "False"),
     "kth": ("0", "1", "-1", "5", "1.0"),
     "side": ("'right'", "'both'"),
     "q": ("0.5", "0", "1", "[0.25, 0.5]", "1.5", "-0.1"),
@@ -156,7 +158,8 @@ _NAMES_APART = """
 dtype out like device subok casting where initial mean correction copy kwargs optimize mode buffer strides mod
 prepend append retstep ndmax step signature axis_of_start overwrite_input method sorter kw return_index
 return_inverse return_counts return_indices sorted fweights aweights wrap nan posinf neginf varargs edge_order density
-range minlength cache doc excluded otypes flags op_axes op_flags op_dtypes itershape buffersize r variable
+range minlength cache doc excluded otypes flags op_axes op_flags op_dtypes itershape buffersize r variable interpolation
+newshape
 """
 _APART = frozenset(_NAMES_APART.split())
 _CREATED = (np.empty, np.empty_like, np.ndarray)  # their elements are whatever was in memory

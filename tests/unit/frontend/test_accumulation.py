@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import other_numpys
 import pytest
 from run_frontend import call, is_same
 
@@ -171,6 +172,8 @@ PROGRAMS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
 
 @pytest.mark.parametrize(("function", "args"), PROGRAMS, ids=lambda x: getattr(x, "__name__", ""))
 def test_is_what_numpy_does(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    if function is right_side_and_index_first and not other_numpys.READS_INDICES_FIRST:
+        pytest.skip("a deviation, on this NumPy")
     expected, actual, native = fresh(args), fresh(args), fresh(args)
     want = function(*expected)
     assert is_same(want, call(function, *actual))

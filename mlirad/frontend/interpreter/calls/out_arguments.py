@@ -143,5 +143,8 @@ def _names(function: Any) -> tuple[str, ...]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # no function, or one written in C
-        return ()
+        # Before NumPy 2.4 methods had none; they take the array, and then what the function takes.
+        name = getattr(function, "__name__", "")
+        is_method = function is not None and function is getattr(np.ndarray, name, None)
+        return _names(getattr(np, name, None)) if is_method else ()
     return tuple(each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD))

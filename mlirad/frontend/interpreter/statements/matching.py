@@ -35,6 +35,7 @@ Truth = bool | Traced
 Bindings = dict[str, Value]
 # The one positional part of a pattern of these classes is the value itself.
 _WHOLE = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+_ARRAYS_MATCH = bool(np.ndarray.__flags__ & 1 << 5)  # Py_TPFLAGS_SEQUENCE, which arrays have from NumPy 2.5 on
 
 
 @runs(ast.Match)
@@ -145,17 +146,19 @@ def joined(ufunc: np.ufunc, x: Truth, y: Traced) -> Traced:
 def matches_sequence(context: Context, patterns: Sequence[ast.pattern], value: Value, bindings: Bindings) -> Truth:
     is_list = isinstance(value, Object) and storage.entry_of(context, value).kind is list
     is_static = isinstance(value, Static) and isinstance(value.value, tuple | range)
-    if not (is_list or is_static or isinstance(value, Tuple)):
+    is_of_array = _ARRAYS_MATCH and not isinstance(value, Tuple) and is_array(context, value)
+    if not (is_list or is_static or is_of_array or isinstance(value, Tuple)):
         if not isinstance(value, Static | Object | Traced) and not is_array(context, value):
             raise context.refusal(f"{kind_of(value)} is not compiled as the subject of this pattern")
         return False
-    items = list(iteration.elements(context, value))
     starred = [place for place, pattern in enumerate(patterns) if isinstance(pattern, ast.MatchStar)]
-    if not starred:
-        return len(items) == len(patterns) and all_match(context, list(zip(patterns, items, strict=True)), bindings)
-    place, tail = starred[0], len(patterns) - starred[0] - 1
-    if len(items) < len(patterns) - 1:
+    length = iteration.length_of(context, value)
+    if isinstance(length, int) and (length < len(patterns) - 1 if starred else length != len(patterns)):
         return False
+    items = list(iteration.elements(context, value))
+    if not starred:
+        return all_match(context, list(zip(patterns, items, strict=True)), bindings)
+    place, tail = starred[0], len(patterns) - starred[0] - 1
     star, split = patterns[place], len(items) - tail
     assert isinstance(star, ast.MatchStar)
     if star.name is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import cast
 
 from mlirad.frontend.interpreter import branches, conditions, dispatch, expressions, variables
 from mlirad.frontend.interpreter.context import Context
@@ -17,8 +18,10 @@ from mlirad.frontend.join.frames import RESULT
 from mlirad.frontend.join.outcomes import Exit, Outcome
 from mlirad.frontend.join.steering import Bottom
 from mlirad.frontend.program.scope import Names, always_leaves
+from mlirad.frontend.values.poison import Poison
 from mlirad.frontend.values.values import Static, Value
 
+_SPELLED = {"AsyncFunctionDef": "async def", "TryStar": "except*"}
 _ADVICE = {
     ast.Delete: "only names can be deleted; use pop, or make a new list or dict",
     ast.Global: "pass the value in and return it",
@@ -139,8 +142,11 @@ def simple(context: Context, node: ast.stmt) -> None:
             imports.import_names(context, node)
         case ast.Pass() | ast.Nonlocal():
             pass
+        case _ if type(node).__name__ == "TypeAlias":  # which ast has from Python 3.12 on
+            name = cast(ast.Name, vars(node)["name"]).id
+            variables.bind(context, name, Poison(f"{name} is a name for a type, and no value", context.location))
         case _:
-            name = {"AsyncFunctionDef": "async def"}.get(type(node).__name__, type(node).__name__.lower())
+            name = _SPELLED.get(type(node).__name__, type(node).__name__.lower())
             raise context.refusal(f"the statement `{name}` is not compiled", _ADVICE.get(type(node)))
 
 
