@@ -24,6 +24,7 @@ def untyped(x, n=2):
 
 
 x = np.ones(3)
+anything: Any = f
 
 reveal_type(mlirad.grad(f))  # Kernel[(x: ndarray, n: int), Any]
 reveal_type(mlirad.grad(f)(x, n=2))  # Any
@@ -44,6 +45,8 @@ reveal_type(mlirad.jit(f))  # Kernel[(x: ndarray, n: int), float]
 reveal_type(mlirad.jit(f, parallel=True)(x, 2))  # float
 reveal_type(mlirad.jit(f).numpy)  # (x: ndarray, n: int) -> Any
 reveal_type(mlirad.jit(mlirad.grad(f), donate_argnums=0))  # Kernel[(x: ndarray, n: int), Any]
+reveal_type(mlirad.jit(anything)(x, 2))  # Any
+reveal_type(mlirad.jit()(f))  # Kernel[(x: ndarray, n: int), float]
 
 
 @mlirad.jit
