@@ -5,7 +5,8 @@ Reads: func, scf, nd and ad ops. Writes: nothing. Gives: the values that depend 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
@@ -16,17 +17,32 @@ from mlirad.dialect.core.op import NdOp
 from mlirad.xdsl_support.traversal import ops_of
 
 
-def varying(block: Block, start: Iterable[SSAValue], callers: frozenset[Block] = frozenset()) -> set[SSAValue]:
-    """The values in a block, regions included, that depend on those of `start`. callers: whose calls lead to it."""
+@dataclass(frozen=True)
+class _Call:
+    """A call that is being followed: the arguments that vary, and the results that are known to vary so far."""
+
+    given: frozenset[int]
+    gives: set[int] = field(default_factory=set)
+
+
+_Callers = Mapping[Block, _Call]
+
+
+def varying(block: Block, start: Iterable[SSAValue]) -> set[SSAValue]:
+    """The values in a block, regions included, that depend on those of `start`."""
+    return _varying(block, start, {})
+
+
+def _varying(block: Block, start: Iterable[SSAValue], callers: _Callers) -> set[SSAValue]:
     found = set(start)
     size = -1
     while size < len(found):  # what loops carry needs more than one round
         size = len(found)
-        _spread(block, found, callers | {block})
+        _spread(block, found, callers)
     return found
 
 
-def _spread(block: Block, found: set[SSAValue], callers: frozenset[Block]) -> None:
+def _spread(block: Block, found: set[SSAValue], callers: _Callers) -> None:
     for op in ops_of(block):
         for inner in op.regions:
             for each in inner.blocks:
@@ -52,16 +68,24 @@ def _spread(block: Block, found: set[SSAValue], callers: frozenset[Block]) -> No
                     found.update(op.results)
 
 
-def _of_call(op: func.CallOp, found: set[SSAValue], callers: frozenset[Block]) -> Iterable[SSAValue]:
+def _of_call(op: func.CallOp, found: set[SSAValue], callers: _Callers) -> Iterable[SSAValue]:
     """The results of a call that depend on what is found."""
     if found.isdisjoint(op.operands):
         return ()
     callee = _callee(op)
-    if not isinstance(callee, func.FuncOp) or callee.is_declaration or callee.body.block in callers:
+    if not isinstance(callee, func.FuncOp) or callee.is_declaration:
         return op.results
     block = callee.body.block
-    inside = varying(block, [arg for arg, x in zip(block.args, op.operands, strict=True) if x in found], callers)
-    return (result for result, value in zip(op.results, yields(block), strict=True) if value in inside)
+    call = _Call(frozenset(number for number, operand in enumerate(op.operands) if operand in found))
+    if block in callers:  # a fix-point: what calls itself gives no more than it is known to give
+        around = callers[block]
+        return (op.results[number] for number in around.gives) if call.given <= around.given else op.results
+    while True:
+        inside = _varying(block, [block.args[number] for number in call.given], {**callers, block: call})
+        gives = {number for number, value in enumerate(yields(block)) if value in inside}
+        if gives <= call.gives:
+            return [op.results[number] for number in gives]
+        call.gives.update(gives)
 
 
 def _callee(op: func.CallOp) -> Operation | None:

@@ -20,7 +20,7 @@ from mlirad.analysis.rule_attributes import NamedRule, own_rule
 from mlirad.autodiff.activity import Activity, Dependence, activity, dependent
 from mlirad.autodiff.private_functions import free_name
 from mlirad.dialect.core import types
-from mlirad.dialect.ops.request import LINEARIZED
+from mlirad.dialect.ops.request import LINEARIZED, TRANSPOSED
 from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.traversal import find
 
@@ -33,13 +33,14 @@ TAPES: tuple[Attribute, ...] = (FLOATS, types.I64, INTEGERS, types.I64)
 class Part:
     """What is differentiated of a function: these results with respect to these arguments.
 
-    is_linearized: see `LINEARIZED`.
+    is_linearized, is_transposed: see `LINEARIZED`, `TRANSPOSED`.
     """
 
     callee: str
     wrt: tuple[int, ...]
     outs: tuple[int, ...]
     is_linearized: bool = False
+    is_transposed: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ class Callees:
 
     def parts(self, function: func.FuncOp, live: Activity) -> dict[str, Part]:
         """What is to be differentiated of the functions that a function calls, and that those call: a fix-point."""
-        is_linearized = LINEARIZED in function.attributes
+        hints = LINEARIZED in function.attributes, TRANSPOSED in function.attributes
         wanted: dict[str, tuple[set[int], set[int]]] = {}
         pending = [(function, live)]
         while pending:
@@ -185,7 +186,7 @@ class Callees:
                     continue
                 pending.append((self.functions[name], self.active_in(self.functions[name], ins, outs)))
         chosen = {name: (tuple(sorted(ins)), tuple(sorted(outs))) for name, (ins, outs) in wanted.items()}
-        return {name: Part(name, *each, is_linearized) for name, each in chosen.items()}
+        return {name: Part(name, *each, *hints) for name, each in chosen.items()}
 
     def add(self, function: func.FuncOp) -> None:
         """Note a function of the module that was made since, and is called."""

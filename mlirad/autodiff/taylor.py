@@ -17,7 +17,7 @@ products, and no formula grows with n.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -35,6 +35,9 @@ from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.choice import annihilated
 from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.effects import has_no_effect, is_terminator
+
+SeriesOfLoop = Callable[[NdOp, Sequence[Sequence[SSAValue] | None]], Sequence[Sequence[SSAValue]]]
+"""The coefficients of the results of an op whose tangent is a loop, for those of its operands (None: a constant)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +60,8 @@ class Taylor:
     is not there for the other one.
     """
 
-    def __init__(self, activity: Activity, order: int, called: Mapping[str, Pushed] | None = None):
-        self.activity, self.order, self.called = activity, order, called or {}
+    def __init__(self, activity: Activity, order: int, called: Mapping[str, Pushed], series_of_loop: SeriesOfLoop):
+        self.activity, self.order, self.called, self._series_of_loop = activity, order, called, series_of_loop
         self._nodes: dict[SSAValue, SeriesNode] = {}
         self._derivatives: dict[SeriesNode, SeriesNode] = {}
         self._equal: dict[Hashable, tuple[SeriesNode, ...]] = {}
@@ -95,6 +98,8 @@ class Taylor:
                 self._if(op)
             case func.CallOp() if op.callee.string_value() in self.called:
                 self._call(op, self.called[op.callee.string_value()])
+            case NdOp() if op.has_looped_tangent():
+                self._looped(op)
             case NdOp():
                 nodes = self._nodes_of(op, tuple(map(self._node, op.operands)))
                 following = op.next_op
@@ -107,6 +112,18 @@ class Taylor:
                         self._require(self._nodes[result])
             case _:
                 raise DifferentiationError(f"{op.name} has no Taylor series", types.from_location(op.location))
+
+    def _looped(self, op: NdOp) -> None:
+        following = op.next_op
+        assert following is not None
+        with building(InsertPoint.before(following)):
+            moving = [operand in self.activity.live for operand in op.operands]
+            series = [
+                [each.value for each in self.of(x)] if moves else None
+                for x, moves in zip(op.operands, moving, strict=True)
+            ]
+            for result, coefficients in zip(op.results, self._series_of_loop(op, series), strict=True):
+                self.give(result, list(map(Expr, coefficients)))
 
     def _require(self, node: SeriesNode) -> None:
         """Compute the coefficients here, and not inside of what comes later."""

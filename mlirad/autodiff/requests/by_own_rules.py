@@ -1,6 +1,7 @@
 """Derivatives of functions that have a rule of their own, in both modes, whichever of the two the rule is for.
 
-Reads: the functions of a rule. Writes: private functions of the module. Leaves: a Halved, or the function of tangents.
+Reads: the functions of a rule. Writes: private functions of the module. Leaves: a Halved, or the function of tangents
+or of Taylor coefficients.
 
 A rule for one mode gives the other one by transposition. The tangents of the results are linear in those of the
 arguments: the pullback is the pullback of that linear function, at any point, at zero here. In the same way, cotangents
@@ -12,24 +13,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from mlirad.analysis.call_graph import functions_of
 from mlirad.analysis.loops import terminator, yields
 from mlirad.analysis.rule_attributes import NamedRule, float_results, own_rule
-from mlirad.analysis.varying import varying
-from mlirad.autodiff.callees import Callees, Crossing, Halved, Part, Signature
+from mlirad.autodiff.callees import Callees, Crossing, Halved, Part, Pushed, Signature
 from mlirad.autodiff.private_functions import add_function
 from mlirad.autodiff.requests.halves import halved
+from mlirad.autodiff.requests.linear_rules import require_linear, spell_linearly
+from mlirad.autodiff.requests.series_of_tangents import series_along
 from mlirad.dialect.core import types
 from mlirad.dialect.core.effect_table import Effect, effect_of
 from mlirad.dialect.core.expr import Expr, building, insert, located, zeros_like
-from mlirad.dialect.core.op import NdOp
 from mlirad.errors import DifferentiationError
 from mlirad.xdsl_support.effects import is_terminator
-from mlirad.xdsl_support.traversal import find, ops_inside, ops_of
+from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 
 def halved_by_rule(callees: Callees, wanted: Signature) -> Halved:
@@ -46,6 +46,18 @@ def tangent_by_rule(callees: Callees, wanted: Signature) -> func.FuncOp:
     rule = _rule_of(callees, wanted)
     with located(callees.functions[wanted.part.callee].location):
         return _tangent(callees, wanted, rule) if rule.tangent else _by_transposed_pullback(callees, wanted, rule)
+
+
+def series_by_rule(callees: Callees, wanted: Pushed) -> func.FuncOp:
+    """A function that takes the Taylor coefficients of the part's arguments too, and gives those of its results."""
+    part, order, count = wanted.part, wanted.order, len(wanted.inputs)
+    tangent = tangent_by_rule(callees, wanted)
+    body = Block(arg_types=[*wanted.inputs, *(wanted.inputs[number] for number in part.wrt for _ in range(order))])
+    with located(callees.functions[part.callee].location), building(body):
+        series = [body.args[first : first + order] for first in range(count, len(body.args), order)]
+        results, found = series_along(tangent, body.args[:count], part.wrt, series, len(wanted.outputs))
+    ends = [*results, *(each for one in found for each in one)]
+    return _function(callees, f"{part.callee}.jet", body, ends, ends=False)
 
 
 def _rule_of(callees: Callees, wanted: Signature) -> NamedRule:
@@ -192,46 +204,14 @@ def _transposed(callees: Callees, function: func.FuncOp, first: int, out: int, w
     """The halves of a function that is linear in its arguments from `first` on: its results from `out` on."""
     inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
     name = function.sym_name.data
-    for op in find(function, NdOp):  # the transpose has factors of its own that may be 0
-        if (part := op.linear_part()) is not None:
-            op.results[0].replace_all_uses_with(part)
+    spell_linearly(function, range(first, len(inputs)))
     _erase_unasked(function.body.block, callees.functions)
     callees.functions[name] = function
-    part = Part(name, tuple(range(first, len(inputs))), tuple(range(out, len(outputs))))
+    part = Part(name, tuple(range(first, len(inputs))), tuple(range(out, len(outputs))), is_transposed=True)
     made = halved(callees, Signature(part, tuple(inputs), tuple(outputs), {}))
     there = functions_of(callees.module)
-    _require_linear(there[made.forward], there[made.pullback], made, first, callees.functions[wanted.part.callee])
+    require_linear(there[made.forward], there[made.pullback], made, first, callees.functions[wanted.part.callee])
     return made
-
-
-def _require_linear(
-    forward: func.FuncOp, pullback: func.FuncOp, made: Halved, first: int, function: func.FuncOp
-) -> None:
-    """The transpose of a linear function needs nothing of what the function is linear in, but its shapes."""
-    block = forward.body.block
-    differing = varying(block, block.args[first:])
-    for each, arg in zip(made.crossing, pullback.body.block.args, strict=False):
-        value = block.args[each.number] if each.is_operand else yields(block)[each.number]
-        if value in differing and not all(_asks_for_shape(use.operation, use.index) for use in arg.uses):
-            rule = own_rule(function)
-            assert rule is not None
-            kind, what = ("tangents", "jvp") if rule.pullback is None else ("cotangents", "bwd")
-            raise DifferentiationError(
-                f"the rule of {function.sym_name.data.rpartition('_')[0]} is not linear in the {kind}, and the other "
-                f"mode takes its transpose",
-                types.from_location(_rule_function(forward, rule).location),
-                f"let {what} only add {kind}, and multiply them with what does not depend on them",
-            )
-
-
-def _rule_function(near: func.FuncOp, rule: NamedRule) -> func.FuncOp:
-    module = near.parent_op()
-    assert isinstance(module, ModuleOp)
-    return functions_of(module)[rule.pullback or rule.tangent or ""]
-
-
-def _asks_for_shape(op: object, index: int) -> bool:
-    return isinstance(op, NdOp) and index in op.memory.shape_only
 
 
 def _erase_unasked(block: Block, functions: Mapping[str, func.FuncOp]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -39,13 +40,14 @@ from mlirad.autodiff.naming import hint_cotangent
 from mlirad.autodiff.records import RECORDED, recorded_attribute
 from mlirad.autodiff.requests.batch import all_at_once
 from mlirad.autodiff.requests.budget import budget_of, keep_within
-from mlirad.autodiff.requests.by_own_rules import halved_by_rule, tangent_by_rule
+from mlirad.autodiff.requests.by_own_rules import halved_by_rule, series_by_rule, tangent_by_rule
 from mlirad.autodiff.requests.calls_on_paths import inline_calls
 from mlirad.autodiff.requests.halves import halved
 from mlirad.autodiff.requests.lane_blocks import block_by_block
 from mlirad.autodiff.requests.lane_loop import lane_by_lane
 from mlirad.autodiff.requests.paths import PathCounts, take_both_sides
 from mlirad.autodiff.requests.reverse_sweep import copied, reverse, set_results
+from mlirad.autodiff.requests.series_of_tangents import series_of_loop
 from mlirad.autodiff.tangent import Tangent
 from mlirad.autodiff.taylor import Taylor
 from mlirad.dialect.core import types
@@ -288,7 +290,8 @@ def _expand_series(
 ) -> None:
     """Let a function also take the Taylor coefficients of `wrt`, and return those of `outs`."""
     parts = callees.parts(function, live)
-    taylor = Taylor(live, order, {name: callees.pushed(part, order) for name, part in parts.items()})
+    called = {name: callees.pushed(part, order) for name, part in parts.items()}
+    taylor = Taylor(live, order, called, partial(series_of_loop, callees.module))
     for arg in wrt:
         taylor.give(arg, [Expr(_add_argument(function, arg)) for _ in range(order)])
     taylor.block(function.body.block)
@@ -319,14 +322,9 @@ def _halved(callees: Callees, wanted: Signature) -> Halved:
 
 def _called_jvp(callees: Callees, wanted: Signature) -> None:
     assert isinstance(wanted, Pushed)
-    if wanted.order and own_rule(callees.functions[wanted.part.callee]) is not None:
-        raise DifferentiationError(
-            f"@{wanted.part.callee} has a derivative rule of its own, and so no Taylor series",
-            types.from_location(callees.functions[wanted.part.callee].location),
-            "use nested calls of mlirad.jvp",
-        )
     if own_rule(callees.functions[wanted.part.callee]) is not None:
-        define(callees.module, wanted.name, tangent_by_rule(callees, wanted))
+        by_rule = series_by_rule if wanted.order else tangent_by_rule
+        define(callees.module, wanted.name, by_rule(callees, wanted))
         return
     function, live = copied(callees, wanted.part.callee, wanted.name, wanted.part.wrt, wanted.part.outs)
     args = function.body.block.args
@@ -344,7 +342,7 @@ def _called_joined(callees: Callees, wanted: Signature) -> None:
     assert isinstance(wanted, Reversed)
     part = wanted.part
     name = f"{wanted.forward}.joined"
-    function, live = copied(callees, part.callee, name, part.wrt, part.outs, part.is_linearized)
+    function, live = copied(callees, part.callee, name, part.wrt, part.outs, part)
     block = function.body.block
     wrt = [block.args[number] for number in part.wrt]
     accumulated = [block.args[number] for number in wanted.accumulated]

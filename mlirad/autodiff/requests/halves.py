@@ -30,7 +30,7 @@ def halved(callees: Callees, wanted: Signature) -> Halved:
     part = wanted.part
     if is_checkpointed(callees.functions[part.callee]):
         return recomputed(callees, wanted)
-    function, live = copied(callees, part.callee, f"{part.callee}.joined", part.wrt, part.outs, part.is_linearized)
+    function, live = copied(callees, part.callee, f"{part.callee}.joined", part.wrt, part.outs, part)
     entry = function.body.block
     wrt = [entry.args[number] for number in part.wrt]
     accumulated = [entry.args[number] for number in wanted.accumulated]

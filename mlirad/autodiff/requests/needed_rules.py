@@ -74,9 +74,11 @@ class _Asked:
     order: int
     modes: frozenset[Mode]
 
-    def of(self, mode: Mode | None) -> _Asked:
-        """Of what a request of a mode is for; None: it is for no derivative."""
-        return self if mode is None else _Asked(min(self.order + 1, HIGHEST), self.modes | {mode})
+    def of(self, request: RequestOp) -> _Asked:
+        """Of what a request is for."""
+        if request.mode is None:
+            return self
+        return _Asked(min(self.order + request.order, HIGHEST), self.modes | {request.mode})
 
     def of_rule(self, rule: NamedRule) -> _Asked:
         """Of the functions of a rule: it stands for one of the derivatives, unless it is transposed."""
@@ -113,7 +115,7 @@ class _Orders:
             if isinstance(op, func.CallOp):
                 yield op.callee.string_value(), asked
             elif isinstance(op, RequestOp):
-                yield op.callee.string_value(), asked.of(op.mode)
+                yield op.callee.string_value(), asked.of(op)
         rule = own_rule(function)
         if rule is not None and asked.order:
             yield from ((name, asked.of_rule(rule)) for name in rule.functions)

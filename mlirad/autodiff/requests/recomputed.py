@@ -33,7 +33,7 @@ def recomputed(callees: Callees, wanted: Signature) -> Halved:
     part = wanted.part
     require_repeatable(callees.functions[part.callee], set(), "the derivative of a checkpointed function runs it again")
     name = f"{part.callee}.pullback"
-    function, live = copied(callees, part.callee, name, part.wrt, part.outs, part.is_linearized)
+    function, live = copied(callees, part.callee, name, part.wrt, part.outs, part)
     drop_unrepeatable(function.body.block)
     own = callees.functions[part.callee].attributes.get(BUDGET)
     live = keep_within(

@@ -17,28 +17,30 @@ from mlirad.analysis.loops import terminator
 from mlirad.autodiff.activity import Activity
 from mlirad.autodiff.adjoint import Adjoint
 from mlirad.autodiff.call_adjoint import Recorded
-from mlirad.autodiff.callees import (
-    Callees,
-)
+from mlirad.autodiff.callees import Callees, Part
 from mlirad.autodiff.cotangents import Cotangents
 from mlirad.autodiff.naming import Mirror
 from mlirad.autodiff.needed import needed
 from mlirad.autodiff.private_functions import free_name
+from mlirad.autodiff.requests.linear_rules import spell_linearly
 from mlirad.autodiff.trip_counters import count_trips
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, located
-from mlirad.dialect.ops.request import LINEARIZED
+from mlirad.dialect.ops.request import LINEARIZED, TRANSPOSED
 from mlirad.xdsl_support.traversal import find
 
 
 def copied(
-    callees: Callees, callee: str, name: str, wrt: Sequence[int], outs: Sequence[int], is_linearized: bool = False
+    callees: Callees, callee: str, name: str, wrt: Sequence[int], outs: Sequence[int], part: Part | None = None
 ) -> tuple[func.FuncOp, Activity]:
-    """A private copy of a function at the module's end, and its activity."""
+    """A private copy of a function at the module's end, and its activity. part: how it is differentiated, if called."""
     original = callees.functions[callee]
     function = original.clone()
-    if is_linearized:
+    if part is not None and part.is_linearized:
         function.attributes[LINEARIZED] = UnitAttr()
+    if part is not None and part.is_transposed:
+        function.attributes[TRANSPOSED] = UnitAttr()
+        spell_linearly(function, wrt)
     function.location = original.location
     function.properties["sym_name"] = StringAttr(free_name(callees.module, name))
     function.properties["sym_visibility"] = StringAttr("private")

@@ -30,6 +30,7 @@ from mlirad.autodiff.callees import define
 from mlirad.autodiff.records import RECORDED, read_record, write_record
 from mlirad.autodiff.requests.cut_at_turn import halves_at_turn, private_function, replace_inside, second_half
 from mlirad.autodiff.requests.differentiate import JOINED
+from mlirad.autodiff.requests.linear_rules import check_what_waited
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import ints
 from mlirad.dialect.core.expr import building, insert, located
@@ -98,6 +99,7 @@ class Split(ModulePass):
             for function in op.ops:
                 if isinstance(function, func.FuncOp) and not function.is_declaration:
                     _convert(function, halves)
+        check_what_waited(op)
 
 
 # --- cutting ----------------------------------------------------------------------------------------------------

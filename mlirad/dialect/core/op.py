@@ -166,6 +166,10 @@ class NdOp(TypedOp):
         """
         return self.tangents(*at_order(order, outs, operands)) if self.linear else None
 
+    def has_looped_tangent(self) -> bool:
+        """Whether `tangents` are computed by a loop, so that no formula gives Taylor coefficients."""
+        return False
+
     def scales(self, index: int) -> bool:
         """Whether the cotangent of operand `index` is the result's, times a factor that may not be finite."""
         return False

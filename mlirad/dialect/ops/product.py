@@ -33,6 +33,9 @@ class ProdOp(ReductionOp):
         axes = ints(self.axes)
         return sum_of(annihilated(dx * products_of_others(x, axes), dx), axes)
 
+    def has_looped_tangent(self) -> bool:
+        return True
+
     def combine(self, element: SSAValue, accumulator: SSAValue) -> SSAValue:
         return self.pick((arith.MulfOp, arith.MuliOp, arith.MuliOp), accumulator, element)
 

@@ -148,6 +148,11 @@ class RequestOp(IRDLOperation):
         """The mode of the derivative that is asked for; None where none is."""
         return None
 
+    @property
+    def order(self) -> int:
+        """The highest order of the derivatives that are asked for."""
+        return 1
+
     @abstractmethod
     def expected(self, callee: func.FuncOp) -> Signature:
         """The types of primals, others and results, as they follow from the callee's type."""
@@ -363,6 +368,9 @@ class PullbackOp(DerivativeOp):
 LINEARIZED = "ad.linearized"
 """On a function: its pullback is only ever transposed (`ad.transpose`). It is linear in the cotangents, whatever they
 are: no product of one is annihilated."""
+
+TRANSPOSED = "ad.transposed"
+"""On a function: a derivative, linear in the arguments that it is differentiated by. Its pullback is its transpose."""
 
 
 @irdl_op_definition

@@ -134,13 +134,73 @@ def test_refusals() -> None:
         mlirad.jet(lambda x: x[0], ([x, x],), ([[x]],))
     with pytest.raises(mlirad.ShapeError, match=r"of shape \(2,\) for shape \(3,\)"):
         mlirad.jet(np.sin, (x,), ([np.ones(2)],))
-    with pytest.raises(mlirad.DifferentiationError, match=r"nd\.prod has no Taylor series"):
-        mlirad.jet(np.prod, (x,), ([x],))
 
 
-def test_functions_with_rules_are_refused() -> None:
-    """A rule is of the first order: the coefficients above it would not be its derivatives."""
-    own = mlirad.custom_jvp(lambda x: np.sin(x))
-    own.defjvp(lambda primals, tangents: (own(primals[0]), 3.0 * tangents[0]))
-    with pytest.raises(mlirad.DifferentiationError, match="has a derivative rule of its own, and so no Taylor series"):
-        mlirad.jet(lambda x: own(x) * x, (2.0,), ([1.0, 0.0],))
+@mlirad.custom_jvp
+def forward_rule(x):
+    return np.sin(x)
+
+
+@forward_rule.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    y = forward_rule(x)
+    return y, 3.0 * t * np.cos(x) * y
+
+
+@mlirad.custom_vjp
+def reverse_rule(x, y):
+    return np.sin(x) * y
+
+
+reverse_rule.defvjp(lambda x, y: (reverse_rule(x, y), (x, y)), lambda kept, g: (2.0 * g * kept[1], kept[0] * g))
+
+
+def climb(s, a):
+    return s if s > 3.0 else climb(s * 1.5 + 0.2 * np.sin(a * s), a)
+
+
+@mlirad.custom_vjp
+def recursive_rule(s, a):
+    return climb(s, a)
+
+
+def recursive_bwd(kept, g):
+    d_s, d_a = mlirad.vjp(climb, *kept)[1](g)
+    return d_s, 2.0 * d_a
+
+
+recursive_rule.defvjp(lambda s, a: (recursive_rule(s, a), (s, a)), recursive_bwd)
+
+
+def ruled(x):
+    total = forward_rule(x) * x
+    for i in range(len(x)):
+        if x[i] > 0.0:
+            total[i] += reverse_rule(x[i], total[0])
+    return total
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        ruled,
+        lambda x: recursive_rule(x[0], x[1]) * x,
+        lambda x: mlirad.root(lambda y, a: y**3 + y - a, 1.0, x[0] * x[1]) * x,
+        lambda x: (np.prod(x), np.prod(np.outer(x, np.sin(x) + x), axis=1), np.cumprod(x)),
+    ],
+    ids=["rules", "a rule of a recursive function", "an equation", "products"],
+)
+def test_what_has_tangents_and_no_formula(function) -> None:
+    """Rules, whose derivatives are false on purpose, and products: as nested calls of jvp."""
+    x, a, b = np.array([0.5, 1.2, 0.0]), np.array([1.0, -0.4, 0.7]), np.array([0.3, 0.2, -0.5])
+
+    @mlirad.jit
+    def nested(x):
+        first = lambda t: mlirad.jvp(lambda t: function(x + a * t + 0.5 * b * t**2), (t,), (1.0,))[1]
+        second = lambda t: mlirad.jvp(first, (t,), (1.0,))[1]
+        return first(0.0), second(0.0), mlirad.jvp(second, (0.0,), (1.0,))[1]
+
+    out, found = mlirad.jet(function, (x,), ([a, b, np.zeros(3)],))
+    for leaf, other in zip(mlirad.tree.leaves((out, found)), mlirad.tree.leaves((function(x), nested(x))), strict=True):
+        assert_allclose(leaf, other, rtol=1e-11, atol=1e-11)

@@ -296,6 +296,28 @@ def test_rules_that_are_not_linear_serve_one_mode() -> None:
         mlirad.jvp(clipped, (X,), (X,))
 
 
+def climb(s, a):
+    return s if s > 3.0 else climb(s * 1.5 + 0.2 * np.sin(a * s), a)
+
+
+def test_rules_of_functions_that_call_themselves_serve_both_modes() -> None:
+    """What the transpose needs of such a function is known when it has been cut in two, and is looked at then."""
+    backward, forward = mlirad.custom_vjp(climb), mlirad.custom_jvp(climb)
+    backward.defvjp(
+        lambda s, a: (climb(s, a), (s, a)), lambda kept, g: mlirad.vjp(lambda s, a: 2.0 * climb(s, a), *kept)[1](g)
+    )
+    forward.defjvp(lambda primals, tangents: (climb(*primals), 2.0 * mlirad.jvp(climb, primals, tangents)[1]))
+    slopes = mlirad.grad(climb, argnums=(0, 1))(0.5, 0.7)
+    for function in (backward, forward):
+        np.testing.assert_allclose(mlirad.grad(function, argnums=(0, 1))(0.5, 0.7), 2.0 * np.array(slopes))
+        tangent = mlirad.jvp(function, (0.5, 0.7), (1.0, 0.3))[1]
+        np.testing.assert_allclose(tangent, 2.0 * (slopes[0] + 0.3 * slopes[1]))
+    bent = mlirad.custom_vjp(climb)
+    bent.defvjp(lambda s, a: (climb(s, a), (s, a)), lambda kept, g: (climb(g, kept[1]), climb(kept[0], g)))
+    with pytest.raises(mlirad.DifferentiationError, match="not linear in the cotangents"):
+        mlirad.jvp(bent, (0.5, 0.7), (1.0, 0.3))
+
+
 def test_a_function_without_a_rule_and_one_that_writes_its_argument() -> None:
     with pytest.raises(mlirad.CompileError, match="without a rule"):
         mlirad.jit(mlirad.custom_vjp(total))(X)

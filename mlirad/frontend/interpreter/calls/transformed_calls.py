@@ -51,8 +51,10 @@ def make_transformed(context: Context, transform: Any, args: Sequence[Value], kw
     """`mlirad.grad(h, ...)` and its like inside a function: `transform` is the class of request, or makes one."""
     if not args:
         raise DTypeError("a transform needs the function that it transforms", context.location)
-    if transform is Sparse:
-        raise context.refusal("sparse matrices are not compiled", "use mlirad.jacfwd, or make the matrix outside")
+    if transform is Sparse or "sparsity" in kwargs:
+        raise context.refusal(
+            "sparse matrices are not compiled", "use mlirad.jacfwd or mlirad.hessian, or make the matrix outside"
+        )
     if transform in (Vjp, Jvp, Linearize):
         has_aux = storage.static(context, kwargs.pop("has_aux", Static(False)), "the option has_aux=")
         return dispatch.call(context, Transformed(args[0], transform(None, has_aux)), args[1:], kwargs)
