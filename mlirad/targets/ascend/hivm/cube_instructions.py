@@ -92,6 +92,9 @@ class ND2NZOp(Transfer):
         if self.pad_value is not None or self.init_condition is not None:
             raise VerifyException(f"{self.name}: padding values are not in the subset")
 
+    def is_pointwise(self) -> bool:
+        return False
+
     def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
         return to_nz(inputs[0], shape)
 
@@ -149,8 +152,8 @@ class MmadL1Op(Instruction):
     def output(self) -> SSAValue:
         return self.c
 
-    def reads_output(self) -> bool:
-        return True
+    def reads_output(self, inputs: Sequence[Any]) -> bool:
+        return not inputs[2]
 
     def verify_(self) -> None:
         self.check_spaces((self.a, self.b), AddressSpace.L1)
@@ -166,14 +169,14 @@ class MmadL1Op(Instruction):
             raise VerifyException(f"{self.name}: ({m}, {k}) @ ({other_k}, {n}) does not fit ({rows}, {columns})")
 
     def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
-        a, b, init, m, k, n, before = inputs
+        a, b, init, m, k, n, *before = inputs
         first, second = (from_nz(each).astype(np.float32) for each in (a, b))
         first = first.T if self.a_transpose is not None else first
         second = second.T if self.b_transpose is not None else second
         product = np.zeros((shape[1] * FRACTAL, shape[0] * FRACTAL), np.float32)
         product[:m, :n] = first[:m, :k] @ second[:k, :n]
         if not init:
-            product[:m, :n] += from_nz(before)[:m, :n]
+            product[:m, :n] += from_nz(before[0])[:m, :n]
         return to_nz(product, shape)
 
 
@@ -214,6 +217,9 @@ class FixpipeOp(Transfer):
             raise VerifyException(f"{self.name}: only the mode nz2nd, without quantisation, is in the subset")
         if len(shape) != 2 or shape[0] > rows or shape[1] > columns:
             raise VerifyException(f"{self.name}: {self.dst.type} is larger than {self.src.type}")
+
+    def is_pointwise(self) -> bool:
+        return False
 
     def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
         with np.errstate(all="ignore"):

@@ -65,6 +65,9 @@ class ElementwiseInstruction(VectorInstruction):
     def output(self) -> SSAValue:
         return self.dst[0]
 
+    def is_pointwise(self) -> bool:
+        return True
+
     def verify_types(self) -> None:
         if len(self.src) != self.ARITY or len(self.dst) != 1 or self.results:
             raise VerifyException(f"{self.name} takes {self.ARITY} inputs and one output buffer, and has no result")

@@ -51,6 +51,7 @@ HIVM = Dialect(
         synchronisation.SetFlagOp,
         synchronisation.WaitFlagOp,
         synchronisation.PipeBarrierOp,
+        synchronisation.SetMaskNormOp,
         synchronisation.GetBlockIdxOp,
         synchronisation.GetBlockNumOp,
         cube_instructions.ND2NZOp,

@@ -119,8 +119,12 @@ class Instruction(IRDLOperation):
         """Buffers that it overwrites with values that nothing may read."""
         return ()
 
-    def reads_output(self) -> bool:
+    def reads_output(self, inputs: Sequence[Any]) -> bool:
         """Whether what the output held before is read, too; `compute` then gets it as its last input."""
+        return False
+
+    def is_pointwise(self) -> bool:
+        """Whether all of its buffers have the output's shape; sizes known only at run time are compared there."""
         return False
 
     def is_atomic(self) -> bool:

@@ -80,3 +80,10 @@ class GetBlockNumOp(BlockQuestionOp):
     """How many blocks the kernel was launched with."""
 
     name = "hivm.hir.get_block_num"
+
+
+@irdl_op_definition
+class SetMaskNormOp(IRDLOperation):
+    """All lanes of later vector instructions take part."""
+
+    name = "hivm.hir.set_mask_norm"

@@ -73,6 +73,9 @@ class Transfer(Instruction):
     def output(self) -> SSAValue:
         return self.operands[1]
 
+    def is_pointwise(self) -> bool:
+        return True
+
     def check_path(self, source: AddressSpace, *targets: AddressSpace) -> None:
         """Refuse a transfer that the 910B has no path for. Virtual buffers may be without a space."""
         value, output = self.inputs()[0], self.output()
@@ -148,6 +151,9 @@ class LoadOp(Transfer):
         elif self.pad_value is not None and element_name(self.pad_value.type) != element_name(self.dst.type):
             raise VerifyException(f"{self.name}: a padding value {self.pad_value.type} for {self.dst.type}")
 
+    def is_pointwise(self) -> bool:
+        return self.padding() is PadMode.NULL
+
     def padding(self) -> PadMode:
         return PadMode.NULL if self.pad_mode is None else self.pad_mode.data
 
@@ -190,7 +196,7 @@ class StoreOp(Transfer):
     def is_atomic(self) -> bool:
         return self.atomic() is not AtomicKind.NONE
 
-    def reads_output(self) -> bool:
+    def reads_output(self, inputs: Sequence[Any]) -> bool:
         return self.is_atomic()
 
     def verify_(self) -> None:

@@ -115,6 +115,7 @@ def vector_kernel() -> Kernel:
     kernel = Kernel(a.CoreType.VECTOR, gm, in_space([60], f32, a.AddressSpace.GM))
     x, tail = kernel.arguments
     add, buffer = kernel.add, kernel.buffer
+    add(sync.SetMaskNormOp())
     add(sync.GetBlockIdxOp())
     add(sync.GetBlockNumOp())
     u, mask = buffer([64], f32), buffer([64], i1)

@@ -1,0 +1,145 @@
+"""Who touched which bytes last, and whether that has certainly finished.
+
+Reads: accesses in program order, and the clocks of a core. Writes: faults. Leaves: nothing.
+
+A shadow has, for each pipe and kind of access, the number of the last access to each granule. It is enough to keep the
+last one: every access is checked against those before it, so what knows the last one knows them all.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import numpy as np
+from xdsl.ir import Operation
+
+from mlirad.targets.ascend.simulator.device_memory import Memory, View
+from mlirad.targets.ascend.simulator.faults import Fault, SimulatorFault
+from mlirad.targets.ascend.simulator.pipe_order import PIPES, PipeOrder
+
+
+class Access(Enum):
+    READ = "reads"
+    WRITE = "writes"
+    ADD = "adds to"
+    """An atomic update: it commutes with others."""
+
+
+_CONFLICTS = {
+    Access.READ: ((Access.WRITE, Fault.READ_AFTER_WRITE), (Access.ADD, Fault.READ_AFTER_WRITE)),
+    Access.WRITE: (
+        (Access.WRITE, Fault.WRITE_AFTER_WRITE),
+        (Access.ADD, Fault.WRITE_AFTER_WRITE),
+        (Access.READ, Fault.WRITE_AFTER_READ),
+    ),
+    Access.ADD: ((Access.WRITE, Fault.WRITE_AFTER_WRITE), (Access.READ, Fault.WRITE_AFTER_READ)),
+}
+
+
+class Shadow:
+    """Of a memory in granules of `grain` bytes. Bytes of one granule count as the same."""
+
+    def __init__(self, memory: Memory, grain: int):
+        self.memory = memory
+        self.grain = grain
+        self.size = -(-memory.data.size // grain)
+        self.last: dict[tuple[Access, int], np.ndarray] = {}
+
+    def where(self, view: View) -> tuple[slice, np.ndarray | None]:
+        """The granules of a view: the slice around them, and of scattered ones their numbers."""
+        around = slice(view.low // self.grain, -(-view.high // self.grain))
+        if view.is_contiguous:
+            return around, None
+        numbers = np.zeros((), np.int64)
+        for size, stride in zip(view.shape[: view.inner], view.strides, strict=False):
+            numbers = numbers[..., None] + np.arange(size) * view.bytes_of(stride)
+        starts = view.low + numbers.reshape(-1)
+        width = -(-(view.low % self.grain + view.run) // self.grain)
+        granules = starts[:, None] // self.grain + np.arange(width)
+        return around, granules.reshape(-1)
+
+    def check(self, view: View, access: Access, pipe: int, order: PipeOrder) -> None:
+        """Raise a fault if an earlier access that conflicts with this one may still be running."""
+        if view.high == view.low:
+            return
+        around, scattered = self.where(view)
+        known = order.known[pipe]
+        for earlier, fault in _CONFLICTS[access]:
+            for other in range(len(PIPES)):
+                last = self.last.get((earlier, other))
+                if last is None:
+                    continue
+                touched = last[around] if scattered is None else last[scattered]
+                if (number := int(touched.max())) > known[other]:
+                    raise self.fault(fault, view, access, pipe, earlier, other, number, order)
+
+    def fault(
+        self,
+        fault: Fault,
+        view: View,
+        access: Access,
+        pipe: int,
+        earlier: Access,
+        other: int,
+        number: int,
+        order: PipeOrder,
+    ) -> SimulatorFault:
+        first = order.entries[other][number - 1]
+        if pipe == other:
+            missing = f"there is no barrier of {PIPES[pipe]} in between"
+        else:
+            missing = f"no flag from {PIPES[other]} to {PIPES[pipe]} orders them"
+        return SimulatorFault(
+            fault,
+            f"{PIPES[pipe]} {access.value} bytes [{view.low}, {view.high}) of {view.memory.name} while "
+            f"{first.name} on {PIPES[other]}, which {earlier.value} some of them, may still be running: {missing}",
+        )
+
+    def note(self, view: View, access: Access, pipe: int, number: int) -> None:
+        """The access with that number of its pipe is the last one to these bytes."""
+        last = self.last.get((access, pipe))
+        if last is None:
+            last = self.last[access, pipe] = np.zeros(self.size, np.int64)
+        around, scattered = self.where(view)
+        last[around if scattered is None else scattered] = number
+
+
+class Owners:
+    """Which block wrote each granule of a global buffer during one launch. Blocks run in any order, or side by side."""
+
+    NOBODY, SEVERAL = 0, -(2**31)
+
+    def __init__(self, shadow: Shadow):
+        self.shadow = shadow
+        self.writer = np.zeros(shadow.size, np.int32)  # block + 1; -(block + 1) if it only added
+        self.reads: list[tuple[int, View, Operation]] = []
+
+    def write(self, view: View, block: int, access: Access) -> None:
+        around, scattered = self.shadow.where(view)
+        where = around if scattered is None else scattered
+        writer, mine = self.writer[where], block + 1
+        others = (writer != self.NOBODY) & (np.abs(writer) != mine)
+        if access is Access.ADD:
+            others_adding = others & (writer < 0)
+            self.refuse(others & ~others_adding, writer, view, access)
+            updated = np.where(others_adding, self.SEVERAL, np.where(writer == mine, mine, -mine))
+        else:
+            self.refuse(others, writer, view, access)
+            updated = mine
+        self.writer[where] = updated
+
+    def refuse(self, wrong: np.ndarray, writer: np.ndarray, view: View, access: Access) -> None:
+        if wrong.any():
+            other = int(np.abs(writer[wrong][0])) - 1
+            who = f"block {other}" if other < 2**31 - 1 else "several blocks"
+            raise SimulatorFault(
+                Fault.BETWEEN_BLOCKS,
+                f"{access.value} bytes [{view.low}, {view.high}) of {view.memory.name}, some of which {who} "
+                "writes in the same launch; blocks are not ordered",
+            )
+
+    def check_read(self, view: View, block: int) -> None:
+        """Raise a fault if another block writes what this one has read; asked when all blocks have run."""
+        around, scattered = self.shadow.where(view)
+        writer = self.writer[around if scattered is None else scattered]
+        self.refuse((writer != self.NOBODY) & (np.abs(writer) != block + 1), writer, view, Access.READ)

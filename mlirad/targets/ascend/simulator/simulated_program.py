@@ -1,0 +1,296 @@
+"""Loads the text of a module and runs its host functions, which launch its kernels.
+
+Reads: the text of stage `hivm-physical` or `hivm-virtual`. Writes: arrays and numbers. Leaves: nothing. It is a
+simulator: no NPU is involved, and cycles are modelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects import arith, func, math, memref, scf
+from xdsl.dialects.builtin import DYNAMIC_INDEX, Builtin, DenseIntOrFPElementsAttr, MemRefType, ModuleOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from mlirad.targets.ascend.hivm.hivm import HACC, HIVM
+from mlirad.targets.ascend.hivm.hivm_attributes import (
+    AddressSpace,
+    CoreType,
+    CoreTypeAttr,
+    FunctionKind,
+    FunctionKindAttr,
+)
+from mlirad.targets.ascend.hivm.instruction import Instruction, element_dtype, element_name
+from mlirad.targets.ascend.hivm.transfers import PointerCastOp
+from mlirad.targets.ascend.simulator import control_code, instruction_code, memref_code, scalar_code
+from mlirad.targets.ascend.simulator.device_core import DeviceCore, Kernel
+from mlirad.targets.ascend.simulator.device_memory import Memory, View, row_major
+from mlirad.targets.ascend.simulator.faults import Fault, SimulatorFault
+from mlirad.targets.ascend.simulator.pipe_clock import Span
+from mlirad.targets.ascend.simulator.slots import FunctionCode, Slots, Translators
+from mlirad.targets.ascend.soc import Soc, for_soc
+from mlirad.xdsl_support.parser import PlacedParser
+
+_HOST: Translators = {
+    **scalar_code.TRANSLATORS,
+    **control_code.TRANSLATORS,
+    **memref_code.TRANSLATORS,
+}
+_DEVICE: Translators = {**_HOST, **instruction_code.TRANSLATORS}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch of a kernel: how many blocks ran, and its cycles (model)."""
+
+    kernel: str
+    blocks: int
+    cycles: float
+
+
+@dataclass
+class Report:
+    """What one call did. spans: of each kernel's first launch, the timelines of its blocks, if they were asked for."""
+
+    launches: list[Launch] = field(default_factory=list)
+    spans: dict[str, list[list[Span]]] | None = None
+
+    @property
+    def cycles(self) -> float:
+        """Of all launches, one after the other (model)."""
+        return sum(each.cycles for each in self.launches)
+
+
+def parse(text: str, name: str = "the module") -> ModuleOp:
+    context = Context()
+    for dialect in (Builtin, func.Func, arith.Arith, scf.Scf, memref.MemRef, math.Math, HIVM, HACC):
+        context.load_dialect(dialect)
+    return PlacedParser(context, text, name).parse_module()
+
+
+class SimulatedProgram:
+    """A loaded module. Every call has its own state, so that threads may call it."""
+
+    def __init__(self, text: str | ModuleOp, soc: Soc | None = None):
+        self.soc = for_soc("Ascend910B1") if soc is None else soc
+        self.module = parse(text) if isinstance(text, str) else text
+        self.module.verify()
+        self.functions: dict[str, FunctionCode] = {}
+        self.kernels: dict[str, Kernel] = {}
+        self.constants: dict[str, memref.GlobalOp] = {}
+        for op in self.module.ops:
+            if isinstance(op, memref.GlobalOp):
+                self.constants[op.sym_name.data] = op
+            elif isinstance(op, func.FuncOp) and op.body.blocks:
+                self.add(op)
+
+    def add(self, op: func.FuncOp) -> None:
+        is_kernel = kind_of(op) is FunctionKind.DEVICE
+        slots = Slots(_DEVICE if is_kernel else _HOST)
+        steps, results = slots.steps(op.body.block)
+        code = FunctionCode(op, steps, slots.all(op.body.block.args), results, slots.template)
+        self.functions[code.name] = code
+        if is_kernel:
+            self.kernels[code.name] = kernel_of(op)
+
+    def __repr__(self) -> str:
+        return f"<simulator of {self.soc.name}: {', '.join(self.functions)}>"
+
+    def result_count(self, name: str) -> int:
+        return len(self.functions[name].results)
+
+    def run(
+        self,
+        name: str,
+        values: Sequence[Any],
+        *,
+        seed: int | None = None,
+        report: Report | None = None,
+        blocks: int | None = None,
+    ) -> tuple[Any, ...]:
+        """Call a function on arrays and numbers; all of its results. Arrays that it writes are written in place.
+
+        seed: execute the kernels in random legal orders, without checks. report: is filled in. blocks: of a kernel that
+        is called directly.
+        """
+        code = self.functions[name]
+        host = Host(self, seed, report or Report())
+        given = [
+            host.enter(value, argument.type, number)
+            for number, (value, argument) in enumerate(zip(values, code.op.body.block.args, strict=True))
+        ]
+        with np.errstate(all="ignore"):
+            results = host.call(name, given, blocks, code.op)
+        host.leave()
+        types = code.op.function_type.outputs
+        return tuple(left(value, type) for value, type in zip(results, types, strict=True))
+
+
+def kind_of(op: func.FuncOp) -> FunctionKind:
+    kind = op.attributes.get("hacc.function_kind")
+    return kind.data if isinstance(kind, FunctionKindAttr) else FunctionKind.HOST
+
+
+def kernel_of(op: func.FuncOp) -> Kernel:
+    core = op.attributes.get("hivm.func_core_type")
+    inner = list(op.walk())
+    written = {root(each.output()) for each in inner if isinstance(each, Instruction)}
+    arguments = op.body.block.args
+    if any(value is not None and not isinstance(value, BlockArgument) for value in written - {None}):
+        written = set(arguments)
+    return Kernel(
+        op.sym_name.data,
+        core.data if isinstance(core, CoreTypeAttr) else CoreType.VECTOR,
+        any(isinstance(each, PointerCastOp) for each in inner),
+        frozenset(
+            number for number, each in enumerate(arguments) if each in written and isinstance(each.type, MemRefType)
+        ),
+    )
+
+
+_VIEWS = (memref.SubviewOp, memref.CastOp, memref.ReinterpretCastOp, memref.CollapseShapeOp, memref.ExpandShapeOp)
+_OWN = (PointerCastOp, memref.AllocOp, memref.AllocaOp)
+
+
+def root(value: SSAValue) -> SSAValue | None:
+    """What a buffer is a view of; None if it is a core's own buffer."""
+    owner = value.owner
+    if isinstance(owner, _VIEWS):
+        return root(owner.operands[0])
+    return None if isinstance(owner, _OWN) else value
+
+
+def left(value: Any, type: Attribute) -> Any:
+    """A result as a caller gets it."""
+    if isinstance(value, View):
+        value.check_initialised()
+        return value.read()
+    return element_dtype(type).type(value)
+
+
+class Host:
+    """The host of one call: global memory, and launches."""
+
+    def __init__(self, program: SimulatedProgram, seed: int | None, report: Report):
+        self.program = program
+        self.seed = seed
+        self.report = report
+        self.name = ""
+        self.written_back: list[tuple[np.ndarray, View]] = []
+        self.constants: dict[str, View] = {}
+        self.launches = 0
+
+    def enter(self, value: Any, type: Attribute, number: int) -> Any:
+        """An argument. An array is used in place if it is contiguous, and otherwise copied and copied back."""
+        dtype = element_dtype(type)
+        if not isinstance(type, MemRefType):
+            return int(value) if dtype.kind in "ib" else dtype.type(value)
+        array = np.asarray(value)
+        if array.dtype != dtype or not fits(array.shape, type.get_shape()):
+            given = f"an array of {array.dtype} with shape {array.shape}"
+            raise SimulatorFault(Fault.LAUNCH, f"argument {number} is {given}, and the function takes {type}")
+        used = np.ascontiguousarray(array).reshape(array.shape)
+        memory = Memory(f"argument {number}", AddressSpace.GM, used.reshape(-1).view(np.uint8), True)
+        view = View(memory, 0, array.shape, row_major(array.shape), element_name(type), dtype)
+        if not np.may_share_memory(used, array) or not array.flags.c_contiguous:
+            memory.data.flags.writeable = array.flags.writeable
+            self.written_back.append((array, view))
+        return view
+
+    def leave(self) -> None:
+        for array, view in self.written_back:
+            if view.memory.is_written:
+                array[...] = view.array()
+
+    def placed(self, kind: Fault, message: str, op: Operation) -> SimulatorFault:
+        return SimulatorFault(kind, message, self.name, None, op)
+
+    def call(self, name: str, values: list[Any], blocks: int | None, op: Operation) -> tuple[Any, ...]:
+        if name not in self.program.functions:
+            raise self.placed(Fault.LAUNCH, f"there is no function {name!r}", op)
+        code = self.program.functions[name]
+        if name in self.program.kernels:
+            count = blocks or control_code.block_count(code.op) or 1
+            self.launch(code, self.program.kernels[name], values, count)
+            return ()
+        before, self.name = self.name, name
+        results = code.run(self, values)
+        self.name = before
+        return results
+
+    def launch(self, code: FunctionCode, kernel: Kernel, values: list[Any], blocks: int) -> None:
+        self.launches += 1
+        seed = None if self.seed is None else self.seed * 7919 + self.launches
+        core = DeviceCore(self.program.soc, kernel, blocks, values, seed)
+        numbers = list(range(blocks))
+        if seed is not None:
+            Random(seed).shuffle(numbers)
+        busy = [0.0] * core.core_count()
+        recorded = self.report.spans is not None and kernel.name not in self.report.spans
+        timelines: list[list[Span]] = []
+        for block in numbers:
+            spans: list[Span] | None = [] if recorded else None
+            core.begin(block, spans)
+            code.run(core, values)
+            busy[block % len(busy)] += core.end()
+            if spans is not None:
+                timelines.append(spans)
+        core.end_launch()
+        if recorded and self.report.spans is not None:
+            self.report.spans[kernel.name] = timelines
+        self.report.launches.append(Launch(kernel.name, blocks, max(busy)))
+
+    def allocate(
+        self, op: Operation, shape: tuple[int, ...], element: str, dtype: np.dtype[Any], space: AddressSpace | None
+    ) -> View:
+        if space not in (None, AddressSpace.GM):
+            raise self.placed(Fault.SPACE, f"the host cannot allocate a core's {space}", op)
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        return View(Memory.empty("a global buffer", AddressSpace.GM, size), 0, shape, row_major(shape), element, dtype)
+
+    def constant_array(self, name: str) -> View:
+        if name not in self.constants:
+            op = self.program.constants[name]
+            type, value = op.type, op.initial_value
+            assert isinstance(type, MemRefType) and isinstance(value, DenseIntOrFPElementsAttr)
+            dtype, shape = element_dtype(type), type.get_shape()
+            numbers = np.asarray(value.get_values(), dtype)
+            data = np.ascontiguousarray(np.broadcast_to(numbers, shape) if value.is_splat() else numbers.reshape(shape))
+            memory = Memory(f"constant {name!r}", AddressSpace.GM, data.reshape(-1).view(np.uint8), True)
+            memory.data.flags.writeable = False
+            self.constants[name] = View(memory, 0, shape, row_major(shape), element_name(type), dtype)
+        return self.constants[name]
+
+    def read_element(self, view: View, op: Operation) -> Any:
+        try:
+            view.check_initialised()
+        except SimulatorFault as fault:
+            raise fault.at(self.name, None, op) from None
+        return view.read()[()]
+
+    def write_element(self, view: View, value: np.ndarray, op: Operation) -> None:
+        try:
+            view.write(value)
+            view.mark()
+        except SimulatorFault as fault:
+            raise fault.at(self.name, None, op) from None
+
+    def copy(self, source: View, target: View, op: Operation) -> None:
+        try:
+            source.check_initialised()
+            target.write(source.read())
+            target.mark()
+        except (SimulatorFault, ValueError) as error:
+            kind = error.kind if isinstance(error, SimulatorFault) else Fault.BOUNDS
+            raise self.placed(kind, str(error.args[0]), op) from None
+
+
+def fits(shape: tuple[int, ...], expected: Sequence[int]) -> bool:
+    if len(shape) != len(expected):
+        return False
+    return all(each in (size, DYNAMIC_INDEX) for size, each in zip(shape, expected, strict=True))
