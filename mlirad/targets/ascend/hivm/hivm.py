@@ -72,4 +72,5 @@ HIVM = Dialect(
         hivm_attributes.FixpipeModeAttr,
     ],
 )
+ANNOTATION = Dialect("annotation", [synchronisation.MarkOp], [])
 HACC = Dialect("hacc", [], [hivm_attributes.FunctionKindAttr])

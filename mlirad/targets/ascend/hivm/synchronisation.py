@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_operand_def, opt_prop_def, prop_def, result_def
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from mlirad.targets.ascend.hivm.hivm_attributes import EventAttr, EventId, Pipe, PipeAttr
@@ -87,3 +95,11 @@ class SetMaskNormOp(IRDLOperation):
     """All lanes of later vector instructions take part."""
 
     name = "hivm.hir.set_mask_norm"
+
+
+@irdl_op_definition
+class MarkOp(IRDLOperation):
+    """What Huawei's passes know of a value, in the op's attributes. It does nothing."""
+
+    name = "annotation.mark"
+    src = operand_def()

@@ -15,9 +15,9 @@ from xdsl.ir import Operation
 
 from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace, CoreType, Pipe
 from mlirad.targets.ascend.hivm.instruction import Instruction
-from mlirad.targets.ascend.simulator.device_memory import Memory, View, row_major
+from mlirad.targets.ascend.simulator.device_memory import ByteMemory, DeviceBuffer, row_major
 from mlirad.targets.ascend.simulator.faults import Fault, SimulatorFault
-from mlirad.targets.ascend.simulator.hazards import Access, Owners, Shadow
+from mlirad.targets.ascend.simulator.hazards import Owners, Shadow, Touch
 from mlirad.targets.ascend.simulator.legal_order import LegalOrder, Running
 from mlirad.targets.ascend.simulator.pipe_clock import TRANSFER_LATENCY, PipeClock
 from mlirad.targets.ascend.simulator.pipe_order import NUMBER, PIPES_OF, Flag, PipeOrder
@@ -27,7 +27,7 @@ _SCALAR = NUMBER[Pipe.S]
 
 
 @dataclass(frozen=True)
-class Kernel:
+class DeviceKernel:
     """What is known of a kernel before it runs.
 
     is_physical: its buffers have addresses and its pipes flags; otherwise instructions run one after the other.
@@ -43,7 +43,15 @@ class Kernel:
 class DeviceCore:
     """Runs the blocks of one launch, one after the other. With `seed`, each in another legal order, and unchecked."""
 
-    def __init__(self, soc: Soc, kernel: Kernel, blocks: int, arguments: Sequence[Any], seed: int | None):
+    def __init__(
+        self,
+        soc: Soc,
+        kernel: DeviceKernel,
+        blocks: int,
+        arguments: Sequence[Any],
+        seed: int | None,
+        flags_count: bool = False,
+    ):
         self.soc = soc
         self.kernel = kernel
         self.blocks = blocks
@@ -64,19 +72,19 @@ class DeviceCore:
             AddressSpace.L0B: soc.l0_alignment,
             AddressSpace.L0C: soc.l0_alignment,
         }
-        self.own: dict[AddressSpace, Memory] = {}
+        self.own: dict[AddressSpace, ByteMemory] = {}
         self.casts: dict[Operation, int] = {}
-        self.order = PipeOrder(kernel.core, soc.event_ids)
+        self.order = PipeOrder(kernel.core, soc.event_ids, flags_count)
         self.clock = PipeClock(soc, blocks)
         self.is_checked = kernel.is_physical and seed is None
-        self.shadows: dict[Memory, Shadow] = {}
-        self.owners: dict[Memory, Owners] = {}
+        self.shadows: dict[ByteMemory, Shadow] = {}
+        self.owners: dict[ByteMemory, Owners] = {}
         if seed is None:
             self.watch(arguments)
 
     def watch(self, arguments: Sequence[Any]) -> None:
         """Remember who touches the bytes of buffers that the kernel writes."""
-        views = [each for each in arguments if isinstance(each, View)]
+        views = [each for each in arguments if isinstance(each, DeviceBuffer)]
         written = {arguments[number].memory for number in self.kernel.written}
         for memory in written:
             mine = [view for view in views if view.memory is memory]
@@ -93,7 +101,7 @@ class DeviceCore:
         self.order.begin_block()
         self.clock = PipeClock(self.soc, min(self.blocks, self.core_count()), spans)
         if self.seed is not None:
-            self.legal = LegalOrder(self.seed * 1_000_003 + block)
+            self.legal = LegalOrder(self.seed * 1_000_003 + block, self.order.flags_count)
             garbage = np.random.default_rng(self.seed)
             for memory in self.own.values():
                 memory.data[:] = garbage.integers(0, 256, memory.data.size, np.uint8)
@@ -102,7 +110,7 @@ class DeviceCore:
         """The modelled cycles of the block. Raises a fault if it leaves flags behind."""
         if self.legal is not None:
             self.legal.drain()
-            if self.legal.flags:
+            if self.legal.flags.total():
                 raise SimulatorFault(Fault.LEFTOVER, "a flag is still set when the kernel ends")
         elif self.kernel.is_physical:
             try:
@@ -128,9 +136,9 @@ class DeviceCore:
 
     # Buffers.
 
-    def memory(self, space: AddressSpace) -> Memory:
+    def memory(self, space: AddressSpace) -> ByteMemory:
         if space not in self.own:
-            self.own[space] = Memory.empty(space.name, space, self.memories[space])
+            self.own[space] = ByteMemory.empty(space.name, space, self.memories[space])
         return self.own[space]
 
     def at_address(
@@ -141,11 +149,13 @@ class DeviceCore:
         element: str,
         dtype: np.dtype[Any],
         space: AddressSpace,
-    ) -> View:
+    ) -> DeviceBuffer:
         """A buffer at the next one of its addresses."""
         turn = self.casts.get(op, 0)
         self.casts[op] = turn + 1
-        view = View(self.memory(space), addresses[turn % len(addresses)], shape, row_major(shape), element, dtype)
+        view = DeviceBuffer(
+            self.memory(space), addresses[turn % len(addresses)], shape, row_major(shape), element, dtype
+        )
         try:
             view.check_bounds()
         except SimulatorFault as fault:
@@ -154,22 +164,24 @@ class DeviceCore:
 
     def allocate(
         self, op: Operation, shape: tuple[int, ...], element: str, dtype: np.dtype[Any], space: AddressSpace | None
-    ) -> View:
+    ) -> DeviceBuffer:
         """A buffer of a kernel without addresses: a memory of its own."""
         if space in (None, AddressSpace.GM):
             raise self.placed(Fault.SPACE, "a kernel cannot allocate global memory", op)
         assert space is not None
-        size = View(Memory.empty("", space, 0), 0, shape, row_major(shape), element, dtype).high
-        return View(Memory.empty(f"a buffer in {space.name}", space, size), 0, shape, row_major(shape), element, dtype)
+        size = DeviceBuffer(ByteMemory.empty("", space, 0), 0, shape, row_major(shape), element, dtype).high
+        return DeviceBuffer(
+            ByteMemory.empty(f"a buffer in {space.name}", space, size), 0, shape, row_major(shape), element, dtype
+        )
 
-    def constant_array(self, name: str) -> View:
+    def constant_array(self, name: str) -> DeviceBuffer:
         raise SimulatorFault(Fault.SPACE, f"a kernel cannot read the constant {name!r} of the host", self.kernel.name)
 
     # What the scalar unit issues.
 
-    def issue(self, op: Instruction, inputs: list[Any], output: View, scratch: list[View]) -> None:
+    def issue(self, op: Instruction, inputs: list[Any], output: DeviceBuffer, scratch: list[DeviceBuffer]) -> None:
         pipe = op.pipe()
-        views = [each for each in inputs if isinstance(each, View)]
+        views = [each for each in inputs if isinstance(each, DeviceBuffer)]
         adds = op.reads_output(inputs)
         try:
             self.check_operands(op, pipe, views, output, scratch)
@@ -192,7 +204,9 @@ class DeviceCore:
             raise fault.at(self.kernel.name, self.block, op) from None
         self.count_cycles(op, pipe, inputs, views, output)
 
-    def check_operands(self, op: Instruction, pipe: Pipe, views: list[View], output: View, scratch: list[View]) -> None:
+    def check_operands(
+        self, op: Instruction, pipe: Pipe, views: list[DeviceBuffer], output: DeviceBuffer, scratch: list[DeviceBuffer]
+    ) -> None:
         if pipe not in PIPES_OF[self.kernel.core]:
             raise SimulatorFault(Fault.PIPE_PAIR, f"a core of type {self.kernel.core} has no {pipe} for {op.name}")
         for view in (*views, output, *scratch):
@@ -203,7 +217,7 @@ class DeviceCore:
                 if view.memory is target.memory and view.low < target.high and target.low < view.high:
                     self.check_overlap(op, view, target)
 
-    def check_alignment(self, view: View) -> None:
+    def check_alignment(self, view: DeviceBuffer) -> None:
         alignment = self.alignments.get(view.memory.space)
         if alignment is None:
             return
@@ -219,7 +233,7 @@ class DeviceCore:
                     f"{alignment} bytes",
                 )
 
-    def check_overlap(self, op: Instruction, view: View, output: View) -> None:
+    def check_overlap(self, op: Instruction, view: DeviceBuffer, output: DeviceBuffer) -> None:
         same = view.low == output.low and view.shape == output.shape and view.strides == output.strides
         if not (same and view.dtype == output.dtype):
             raise SimulatorFault(
@@ -228,7 +242,7 @@ class DeviceCore:
                 f"{output.memory.name}, which overlap in part",
             )
 
-    def shadow(self, view: View) -> Shadow | None:
+    def shadow(self, view: DeviceBuffer) -> Shadow | None:
         """What is remembered of a memory; nothing of global buffers that the kernel only reads."""
         if view.memory.space is AddressSpace.GM:
             return self.shadows.get(view.memory)
@@ -237,14 +251,20 @@ class DeviceCore:
         return self.shadows[view.memory]
 
     def check_order(
-        self, op: Instruction, pipe: Pipe, views: list[View], output: View, scratch: list[View], adds: bool
+        self,
+        op: Instruction,
+        pipe: Pipe,
+        views: list[DeviceBuffer],
+        output: DeviceBuffer,
+        scratch: list[DeviceBuffer],
+        adds: bool,
     ) -> None:
         number = NUMBER[pipe]
-        accesses = [(view, Access.READ) for view in views]
-        accesses += [(view, Access.WRITE) for view in scratch]
+        accesses = [(view, Touch.READ) for view in views]
+        accesses += [(view, Touch.WRITE) for view in scratch]
         if adds and not op.is_atomic():
-            accesses.append((output, Access.READ))
-        accesses.append((output, Access.ADD if op.is_atomic() else Access.WRITE))
+            accesses.append((output, Touch.READ))
+        accesses.append((output, Touch.ADD if op.is_atomic() else Touch.WRITE))
         watched = [(shadow, view, access) for view, access in accesses if (shadow := self.shadow(view)) is not None]
         for shadow, view, access in watched:
             shadow.check(view, access, number, self.order)
@@ -252,16 +272,18 @@ class DeviceCore:
         for shadow, view, access in watched:
             shadow.note(view, access, number, entry)
 
-    def check_blocks(self, op: Instruction, views: list[View], output: View) -> None:
+    def check_blocks(self, op: Instruction, views: list[DeviceBuffer], output: DeviceBuffer) -> None:
         if not self.owners:
             return
         for view in views:
             if (owners := self.owners.get(view.memory)) is not None:
                 owners.reads.append((self.block, view, op))
         if (owners := self.owners.get(output.memory)) is not None:
-            owners.write(output, self.block, Access.ADD if op.is_atomic() else Access.WRITE)
+            owners.write(output, self.block, Touch.ADD if op.is_atomic() else Touch.WRITE)
 
-    def count_cycles(self, op: Instruction, pipe: Pipe, inputs: list[Any], views: list[View], output: View) -> None:
+    def count_cycles(
+        self, op: Instruction, pipe: Pipe, inputs: list[Any], views: list[DeviceBuffer], output: DeviceBuffer
+    ) -> None:
         moved = max(view.high - view.low for view in (*views, output))
         match pipe:
             case Pipe.V:
@@ -309,13 +331,13 @@ class DeviceCore:
 
     # Single elements, which the scalar unit reads and waits for.
 
-    def read_element(self, view: View, op: Operation) -> Any:
+    def read_element(self, view: DeviceBuffer, op: Operation) -> Any:
         try:
             view.check_bounds()
             if self.legal is None:
                 shadow = self.shadow(view)
                 if self.is_checked and shadow is not None:
-                    shadow.check(view, Access.READ, _SCALAR, self.order)
+                    shadow.check(view, Touch.READ, _SCALAR, self.order)
                 if (owners := self.owners.get(view.memory)) is not None:
                     owners.reads.append((self.block, view, op))
                 view.check_initialised()
@@ -324,23 +346,23 @@ class DeviceCore:
         self.clock.times[Pipe.S] += TRANSFER_LATENCY
         return view.read()[()]
 
-    def write_element(self, view: View, value: np.ndarray, op: Operation) -> None:
+    def write_element(self, view: DeviceBuffer, value: np.ndarray, op: Operation) -> None:
         raise self.placed(Fault.SPACE, "the scalar unit of a kernel may not write memory; use a vector instruction", op)
 
-    def copy(self, source: View, target: View, op: Operation) -> None:
+    def copy(self, source: DeviceBuffer, target: DeviceBuffer, op: Operation) -> None:
         raise self.placed(Fault.SPACE, "a kernel moves data by hivm.hir.load, store and copy, not by memref.copy", op)
 
     def call(self, name: str, values: list[Any], blocks: int | None, op: Operation) -> tuple[Any, ...]:
         raise self.placed(Fault.LAUNCH, f"a kernel cannot call {name!r}", op)
 
 
-def compute(op: Instruction, inputs: list[Any], output: View, adds: bool) -> np.ndarray:
+def compute(op: Instruction, inputs: list[Any], output: DeviceBuffer, adds: bool) -> np.ndarray:
     """What the output holds afterwards."""
-    shapes = [each.shape for each in inputs if isinstance(each, View)]
+    shapes = [each.shape for each in inputs if isinstance(each, DeviceBuffer)]
     if op.is_pointwise() and any(shape != output.shape for shape in shapes):
         listed = ", ".join(map(str, shapes))
         raise SimulatorFault(Fault.SHAPE, f"{op.name} of {listed} into {output.shape}")
-    values = [each.read() if isinstance(each, View) else each for each in inputs]
+    values = [each.read() if isinstance(each, DeviceBuffer) else each for each in inputs]
     if adds:
         values.append(output.read())
     try:

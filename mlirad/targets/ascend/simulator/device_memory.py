@@ -15,7 +15,7 @@ from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace
 from mlirad.targets.ascend.simulator.faults import Fault, SimulatorFault
 
 
-class Memory:
+class ByteMemory:
     """`size` bytes. A read-only memory refuses writes; `initialised` is None where all bytes hold something."""
 
     __slots__ = ("data", "initialised", "is_written", "name", "space")
@@ -28,7 +28,7 @@ class Memory:
         self.is_written = False
 
     @classmethod
-    def empty(cls, name: str, space: AddressSpace, size: int) -> Memory:
+    def empty(cls, name: str, space: AddressSpace, size: int) -> ByteMemory:
         return cls(name, space, np.empty(size, np.uint8), False)
 
     def forget(self) -> None:
@@ -45,7 +45,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(strides)
 
 
-class View:
+class DeviceBuffer:
     """A typed buffer: element `index` is at `start + dot(index, strides)` elements. Bits of a core are packed by eight.
 
     low, high: the bytes that it lies between. run: how many bytes at its end are contiguous, from axis `inner` on.
@@ -55,7 +55,7 @@ class View:
 
     def __init__(
         self,
-        memory: Memory,
+        memory: ByteMemory,
         low: int,
         shape: tuple[int, ...],
         strides: tuple[int, ...],
@@ -94,12 +94,12 @@ class View:
     def bytes_of(self, elements: int) -> int:
         return -(-elements // 8) if self.is_packed else elements * self.dtype.itemsize
 
-    def moved(self, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> View:
+    def moved(self, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> DeviceBuffer:
         """A view of the same elements, `offset` elements further on."""
         if self.is_packed and offset % 8:
             raise SimulatorFault(Fault.ALIGNMENT, f"a mask begins at bit {offset % 8} of a byte")
         shift = offset // 8 if self.is_packed else offset * self.dtype.itemsize
-        return View(self.memory, self.low + shift, shape, strides, self.element, self.dtype)
+        return DeviceBuffer(self.memory, self.low + shift, shape, strides, self.element, self.dtype)
 
     def check_bounds(self) -> None:
         size = self.memory.data.size

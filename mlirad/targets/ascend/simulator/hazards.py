@@ -13,12 +13,12 @@ from enum import Enum
 import numpy as np
 from xdsl.ir import Operation
 
-from mlirad.targets.ascend.simulator.device_memory import Memory, View
+from mlirad.targets.ascend.simulator.device_memory import ByteMemory, DeviceBuffer
 from mlirad.targets.ascend.simulator.faults import Fault, SimulatorFault
 from mlirad.targets.ascend.simulator.pipe_order import PIPES, PipeOrder
 
 
-class Access(Enum):
+class Touch(Enum):
     READ = "reads"
     WRITE = "writes"
     ADD = "adds to"
@@ -26,26 +26,26 @@ class Access(Enum):
 
 
 _CONFLICTS = {
-    Access.READ: ((Access.WRITE, Fault.READ_AFTER_WRITE), (Access.ADD, Fault.READ_AFTER_WRITE)),
-    Access.WRITE: (
-        (Access.WRITE, Fault.WRITE_AFTER_WRITE),
-        (Access.ADD, Fault.WRITE_AFTER_WRITE),
-        (Access.READ, Fault.WRITE_AFTER_READ),
+    Touch.READ: ((Touch.WRITE, Fault.READ_AFTER_WRITE), (Touch.ADD, Fault.READ_AFTER_WRITE)),
+    Touch.WRITE: (
+        (Touch.WRITE, Fault.WRITE_AFTER_WRITE),
+        (Touch.ADD, Fault.WRITE_AFTER_WRITE),
+        (Touch.READ, Fault.WRITE_AFTER_READ),
     ),
-    Access.ADD: ((Access.WRITE, Fault.WRITE_AFTER_WRITE), (Access.READ, Fault.WRITE_AFTER_READ)),
+    Touch.ADD: ((Touch.WRITE, Fault.WRITE_AFTER_WRITE), (Touch.READ, Fault.WRITE_AFTER_READ)),
 }
 
 
 class Shadow:
     """Of a memory in granules of `grain` bytes. Bytes of one granule count as the same."""
 
-    def __init__(self, memory: Memory, grain: int):
+    def __init__(self, memory: ByteMemory, grain: int):
         self.memory = memory
         self.grain = grain
         self.size = -(-memory.data.size // grain)
-        self.last: dict[tuple[Access, int], np.ndarray] = {}
+        self.last: dict[tuple[Touch, int], np.ndarray] = {}
 
-    def where(self, view: View) -> tuple[slice, np.ndarray | None]:
+    def where(self, view: DeviceBuffer) -> tuple[slice, np.ndarray | None]:
         """The granules of a view: the slice around them, and of scattered ones their numbers."""
         around = slice(view.low // self.grain, -(-view.high // self.grain))
         if view.is_contiguous:
@@ -58,7 +58,7 @@ class Shadow:
         granules = starts[:, None] // self.grain + np.arange(width)
         return around, granules.reshape(-1)
 
-    def check(self, view: View, access: Access, pipe: int, order: PipeOrder) -> None:
+    def check(self, view: DeviceBuffer, access: Touch, pipe: int, order: PipeOrder) -> None:
         """Raise a fault if an earlier access that conflicts with this one may still be running."""
         if view.high == view.low:
             return
@@ -76,10 +76,10 @@ class Shadow:
     def fault(
         self,
         fault: Fault,
-        view: View,
-        access: Access,
+        view: DeviceBuffer,
+        access: Touch,
         pipe: int,
-        earlier: Access,
+        earlier: Touch,
         other: int,
         number: int,
         order: PipeOrder,
@@ -95,7 +95,7 @@ class Shadow:
             f"{first.name} on {PIPES[other]}, which {earlier.value} some of them, may still be running: {missing}",
         )
 
-    def note(self, view: View, access: Access, pipe: int, number: int) -> None:
+    def note(self, view: DeviceBuffer, access: Touch, pipe: int, number: int) -> None:
         """The access with that number of its pipe is the last one to these bytes."""
         last = self.last.get((access, pipe))
         if last is None:
@@ -112,14 +112,14 @@ class Owners:
     def __init__(self, shadow: Shadow):
         self.shadow = shadow
         self.writer = np.zeros(shadow.size, np.int32)  # block + 1; -(block + 1) if it only added
-        self.reads: list[tuple[int, View, Operation]] = []
+        self.reads: list[tuple[int, DeviceBuffer, Operation]] = []
 
-    def write(self, view: View, block: int, access: Access) -> None:
+    def write(self, view: DeviceBuffer, block: int, access: Touch) -> None:
         around, scattered = self.shadow.where(view)
         where = around if scattered is None else scattered
         writer, mine = self.writer[where], block + 1
         others = (writer != self.NOBODY) & (np.abs(writer) != mine)
-        if access is Access.ADD:
+        if access is Touch.ADD:
             others_adding = others & (writer < 0)
             self.refuse(others & ~others_adding, writer, view, access)
             updated = np.where(others_adding, self.SEVERAL, np.where(writer == mine, mine, -mine))
@@ -128,7 +128,7 @@ class Owners:
             updated = mine
         self.writer[where] = updated
 
-    def refuse(self, wrong: np.ndarray, writer: np.ndarray, view: View, access: Access) -> None:
+    def refuse(self, wrong: np.ndarray, writer: np.ndarray, view: DeviceBuffer, access: Touch) -> None:
         if wrong.any():
             other = int(np.abs(writer[wrong][0])) - 1
             who = f"block {other}" if other < 2**31 - 1 else "several blocks"
@@ -138,8 +138,8 @@ class Owners:
                 "writes in the same launch; blocks are not ordered",
             )
 
-    def check_read(self, view: View, block: int) -> None:
+    def check_read(self, view: DeviceBuffer, block: int) -> None:
         """Raise a fault if another block writes what this one has read; asked when all blocks have run."""
         around, scattered = self.shadow.where(view)
         writer = self.writer[around if scattered is None else scattered]
-        self.refuse((writer != self.NOBODY) & (np.abs(writer) != block + 1), writer, view, Access.READ)
+        self.refuse((writer != self.NOBODY) & (np.abs(writer) != block + 1), writer, view, Touch.READ)

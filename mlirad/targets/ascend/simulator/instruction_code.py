@@ -13,6 +13,7 @@ from mlirad.targets.ascend.hivm.synchronisation import (
     FlagOp,
     GetBlockIdxOp,
     GetBlockNumOp,
+    MarkOp,
     PipeBarrierOp,
     SetFlagOp,
     SetMaskNormOp,
@@ -90,4 +91,5 @@ TRANSLATORS: Translators = {
     GetBlockIdxOp: block_index,
     GetBlockNumOp: block_number,
     SetMaskNormOp: None,
+    MarkOp: None,
 }

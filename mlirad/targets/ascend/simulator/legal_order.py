@@ -9,7 +9,7 @@ finish in any order.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,7 @@ from random import Random
 import numpy as np
 
 from mlirad.targets.ascend.hivm.hivm_attributes import Pipe
-from mlirad.targets.ascend.simulator.device_memory import View
+from mlirad.targets.ascend.simulator.device_memory import DeviceBuffer
 from mlirad.targets.ascend.simulator.faults import Fault, SimulatorFault
 from mlirad.targets.ascend.simulator.pipe_order import Flag, name_of
 
@@ -28,8 +28,8 @@ class Running:
     """An instruction: `compute` reads its inputs, and `output` is what it then overwrites."""
 
     compute: Callable[[], np.ndarray]
-    output: View
-    scratch: tuple[View, ...]
+    output: DeviceBuffer
+    scratch: tuple[DeviceBuffer, ...]
     result: np.ndarray | None = None
 
     def read(self) -> None:
@@ -70,12 +70,13 @@ Entry = Running | Setting | Waiting | Barrier
 class LegalOrder:
     """One seed is one order."""
 
-    def __init__(self, seed: int):
+    def __init__(self, seed: int, flags_count: bool = False):
         self.random = Random(seed)
+        self.flags_count = flags_count
         self.queues: dict[Pipe, deque[Entry]] = {pipe: deque() for pipe in Pipe}
         self.running: dict[Pipe, list[Running]] = {pipe: [] for pipe in Pipe}
         self.settings: list[Setting] = []
-        self.flags: set[Flag] = set()
+        self.flags: Counter[Flag] = Counter()
         # Some pipes are much faster than others, and so is finishing, so that one may run far ahead.
         self.weights = {pipe: self.random.random() ** 3 + 1e-3 for pipe in Pipe}
         self.finishing = self.random.random() ** 3 + 1e-3
@@ -95,9 +96,9 @@ class LegalOrder:
         if flag[1] is not Pipe.S:
             self.queues[flag[1]].append(Waiting(flag))
             return
-        while flag not in self.flags:
+        while not self.flags[flag]:
             self.step()
-        self.flags.remove(flag)
+        self.flags[flag] -= 1
 
     def barrier(self, pipe: Pipe) -> None:
         if pipe is Pipe.ALL:
@@ -129,7 +130,7 @@ class LegalOrder:
     def is_ready(self, pipe: Pipe, entry: Entry) -> bool:
         match entry:
             case Waiting():
-                return entry.flag in self.flags
+                return self.flags[entry.flag] > 0
             case Barrier():
                 return not self.running[pipe]
             case _:
@@ -155,7 +156,7 @@ class LegalOrder:
                 entry.waits_for = list(self.running[pipe])
                 self.settings.append(entry)
             case Waiting():
-                self.flags.remove(entry.flag)
+                self.flags[entry.flag] -= 1
             case Barrier():
                 pass
 
@@ -170,6 +171,6 @@ class LegalOrder:
         self.raise_flag(setting.flag)
 
     def raise_flag(self, flag: Flag) -> None:
-        if flag in self.flags:
+        if self.flags[flag] and not self.flags_count:
             raise SimulatorFault(Fault.DOUBLE_SET, f"{name_of(flag)} is set again before anything waited for it")
-        self.flags.add(flag)
+        self.flags[flag] += 1

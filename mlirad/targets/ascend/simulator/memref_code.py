@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, NoneAttr
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.targets.ascend.hivm.instruction import element_dtype, element_name, integers, space_of
-from mlirad.targets.ascend.simulator.device_memory import View, row_major
+from mlirad.targets.ascend.simulator.device_memory import DeviceBuffer, row_major
 from mlirad.targets.ascend.simulator.faults import Fault, NotSimulated, SimulatorFault
 from mlirad.targets.ascend.simulator.slots import MACHINE, Frame, Slots, Step, Translators
 
@@ -55,7 +55,7 @@ def subview(op: memref.SubviewOp, slots: Slots) -> Step:
     kept = kept_axes(integers(op.static_sizes), memref_type(op.result).get_shape())
 
     def run(frame: Frame) -> None:
-        base: View = frame[source]
+        base: DeviceBuffer = frame[source]
         first, shape, steps = offsets(frame), sizes(frame), strides(frame)
         for axis, (offset, size, step) in enumerate(zip(first, shape, steps, strict=True)):
             last = offset + (size - 1) * step if size else offset - 1
@@ -130,7 +130,7 @@ def typed_view(op: memref.ViewOp, slots: Slots) -> Step:
 
     def run(frame: Frame) -> None:
         base, shape = frame[source], sizes(frame)
-        frame[out] = View(base.memory, base.low + frame[shift], shape, row_major(shape), element, dtype)
+        frame[out] = DeviceBuffer(base.memory, base.low + frame[shift], shape, row_major(shape), element, dtype)
 
     return run
 
@@ -142,7 +142,7 @@ def reshape(op: memref.CollapseShapeOp | memref.ExpandShapeOp, slots: Slots) -> 
         raise NotSimulated(f"the simulator does not execute {op.name} to several unknown sizes")
 
     def run(frame: Frame) -> None:
-        base: View = frame[source]
+        base: DeviceBuffer = frame[source]
         if not base.is_contiguous:
             raise frame[MACHINE].placed(Fault.BOUNDS, f"{op.name} of a buffer that is not contiguous", op)
         known = prod(size for size in shape if size != DYNAMIC_INDEX)
@@ -161,7 +161,7 @@ def size_of(op: memref.DimOp, slots: Slots) -> Step:
     return run
 
 
-def element_of(op: Operation, view: View, indices: Sequence[int], frame: Frame) -> View:
+def element_of(op: Operation, view: DeviceBuffer, indices: Sequence[int], frame: Frame) -> DeviceBuffer:
     """One element. Raises a fault if the index is out of bounds."""
     if any(not 0 <= index < size for index, size in zip(indices, view.shape, strict=True)):
         raise frame[MACHINE].placed(Fault.BOUNDS, f"element {list(indices)} of a buffer of shape {view.shape}", op)

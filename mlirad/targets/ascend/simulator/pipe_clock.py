@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 
 from mlirad.targets.ascend.hivm.cube_instructions import FRACTAL
 from mlirad.targets.ascend.hivm.hivm_attributes import Pipe
-from mlirad.targets.ascend.simulator.device_memory import View
+from mlirad.targets.ascend.simulator.device_memory import DeviceBuffer
 from mlirad.targets.ascend.simulator.pipe_order import Flag
 from mlirad.targets.ascend.soc import Soc
 
@@ -35,7 +35,7 @@ class Span:
     end: float
     bytes: int
     touched: tuple[tuple[str, int, int, bool], ...]
-    """Memory, first byte, byte behind the last one, and whether it is written."""
+    """ByteMemory, first byte, byte behind the last one, and whether it is written."""
 
 
 @dataclass
@@ -59,7 +59,9 @@ class PipeClock:
     def cube_cycles(self, rows: int, depth: int, columns: int) -> float:
         return CUBE_HEAD + float(-(-rows // FRACTAL) * -(-depth // FRACTAL) * -(-columns // FRACTAL))
 
-    def run(self, pipe: Pipe, op: Operation, cycles: float, bytes: int, views: tuple[tuple[View, bool], ...]) -> None:
+    def run(
+        self, pipe: Pipe, op: Operation, cycles: float, bytes: int, views: tuple[tuple[DeviceBuffer, bool], ...]
+    ) -> None:
         """An instruction: it begins when it has been issued and the one before it on its pipe has ended."""
         self.times[Pipe.S] += ISSUE
         start = max(self.times[pipe], self.times[Pipe.S])

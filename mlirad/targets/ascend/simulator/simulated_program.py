@@ -17,7 +17,7 @@ from xdsl.dialects import arith, func, math, memref, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, Builtin, DenseIntOrFPElementsAttr, MemRefType, ModuleOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from mlirad.targets.ascend.hivm.hivm import HACC, HIVM
+from mlirad.targets.ascend.hivm.hivm import ANNOTATION, HACC, HIVM
 from mlirad.targets.ascend.hivm.hivm_attributes import (
     AddressSpace,
     CoreType,
@@ -28,8 +28,8 @@ from mlirad.targets.ascend.hivm.hivm_attributes import (
 from mlirad.targets.ascend.hivm.instruction import Instruction, element_dtype, element_name
 from mlirad.targets.ascend.hivm.transfers import PointerCastOp
 from mlirad.targets.ascend.simulator import control_code, instruction_code, memref_code, scalar_code
-from mlirad.targets.ascend.simulator.device_core import DeviceCore, Kernel
-from mlirad.targets.ascend.simulator.device_memory import Memory, View, row_major
+from mlirad.targets.ascend.simulator.device_core import DeviceCore, DeviceKernel
+from mlirad.targets.ascend.simulator.device_memory import ByteMemory, DeviceBuffer, row_major
 from mlirad.targets.ascend.simulator.faults import Fault, SimulatorFault
 from mlirad.targets.ascend.simulator.pipe_clock import Span
 from mlirad.targets.ascend.simulator.slots import FunctionCode, Slots, Translators
@@ -54,7 +54,7 @@ class Launch:
 
 
 @dataclass
-class Report:
+class RunReport:
     """What one call did. spans: of each kernel's first launch, the timelines of its blocks, if they were asked for."""
 
     launches: list[Launch] = field(default_factory=list)
@@ -68,20 +68,24 @@ class Report:
 
 def parse(text: str, name: str = "the module") -> ModuleOp:
     context = Context()
-    for dialect in (Builtin, func.Func, arith.Arith, scf.Scf, memref.MemRef, math.Math, HIVM, HACC):
+    for dialect in (Builtin, func.Func, arith.Arith, scf.Scf, memref.MemRef, math.Math, HIVM, HACC, ANNOTATION):
         context.load_dialect(dialect)
     return PlacedParser(context, text, name).parse_module()
 
 
 class SimulatedProgram:
-    """A loaded module. Every call has its own state, so that threads may call it."""
+    """A loaded module. Every call has its own state, so that threads may call it.
 
-    def __init__(self, text: str | ModuleOp, soc: Soc | None = None):
+    flags_count: see `PipeOrder`.
+    """
+
+    def __init__(self, text: str | ModuleOp, soc: Soc | None = None, flags_count: bool = False):
         self.soc = for_soc("Ascend910B1") if soc is None else soc
         self.module = parse(text) if isinstance(text, str) else text
         self.module.verify()
+        self.flags_count = flags_count
         self.functions: dict[str, FunctionCode] = {}
-        self.kernels: dict[str, Kernel] = {}
+        self.kernels: dict[str, DeviceKernel] = {}
         self.constants: dict[str, memref.GlobalOp] = {}
         for op in self.module.ops:
             if isinstance(op, memref.GlobalOp):
@@ -110,7 +114,7 @@ class SimulatedProgram:
         values: Sequence[Any],
         *,
         seed: int | None = None,
-        report: Report | None = None,
+        report: RunReport | None = None,
         blocks: int | None = None,
     ) -> tuple[Any, ...]:
         """Call a function on arrays and numbers; all of its results. Arrays that it writes are written in place.
@@ -119,7 +123,7 @@ class SimulatedProgram:
         is called directly.
         """
         code = self.functions[name]
-        host = Host(self, seed, report or Report())
+        host = Host(self, seed, report or RunReport())
         given = [
             host.enter(value, argument.type, number)
             for number, (value, argument) in enumerate(zip(values, code.op.body.block.args, strict=True))
@@ -136,14 +140,14 @@ def kind_of(op: func.FuncOp) -> FunctionKind:
     return kind.data if isinstance(kind, FunctionKindAttr) else FunctionKind.HOST
 
 
-def kernel_of(op: func.FuncOp) -> Kernel:
+def kernel_of(op: func.FuncOp) -> DeviceKernel:
     core = op.attributes.get("hivm.func_core_type")
     inner = list(op.walk())
     written = {root(each.output()) for each in inner if isinstance(each, Instruction)}
     arguments = op.body.block.args
     if any(value is not None and not isinstance(value, BlockArgument) for value in written - {None}):
         written = set(arguments)
-    return Kernel(
+    return DeviceKernel(
         op.sym_name.data,
         core.data if isinstance(core, CoreTypeAttr) else CoreType.VECTOR,
         any(isinstance(each, PointerCastOp) for each in inner),
@@ -167,7 +171,7 @@ def root(value: SSAValue) -> SSAValue | None:
 
 def left(value: Any, type: Attribute) -> Any:
     """A result as a caller gets it."""
-    if isinstance(value, View):
+    if isinstance(value, DeviceBuffer):
         value.check_initialised()
         return value.read()
     return element_dtype(type).type(value)
@@ -176,13 +180,13 @@ def left(value: Any, type: Attribute) -> Any:
 class Host:
     """The host of one call: global memory, and launches."""
 
-    def __init__(self, program: SimulatedProgram, seed: int | None, report: Report):
+    def __init__(self, program: SimulatedProgram, seed: int | None, report: RunReport):
         self.program = program
         self.seed = seed
         self.report = report
         self.name = ""
-        self.written_back: list[tuple[np.ndarray, View]] = []
-        self.constants: dict[str, View] = {}
+        self.written_back: list[tuple[np.ndarray, DeviceBuffer]] = []
+        self.constants: dict[str, DeviceBuffer] = {}
         self.launches = 0
 
     def enter(self, value: Any, type: Attribute, number: int) -> Any:
@@ -195,8 +199,8 @@ class Host:
             given = f"an array of {array.dtype} with shape {array.shape}"
             raise SimulatorFault(Fault.LAUNCH, f"argument {number} is {given}, and the function takes {type}")
         used = np.ascontiguousarray(array).reshape(array.shape)
-        memory = Memory(f"argument {number}", AddressSpace.GM, used.reshape(-1).view(np.uint8), True)
-        view = View(memory, 0, array.shape, row_major(array.shape), element_name(type), dtype)
+        memory = ByteMemory(f"argument {number}", AddressSpace.GM, used.reshape(-1).view(np.uint8), True)
+        view = DeviceBuffer(memory, 0, array.shape, row_major(array.shape), element_name(type), dtype)
         if not np.may_share_memory(used, array) or not array.flags.c_contiguous:
             memory.data.flags.writeable = array.flags.writeable
             self.written_back.append((array, view))
@@ -223,10 +227,10 @@ class Host:
         self.name = before
         return results
 
-    def launch(self, code: FunctionCode, kernel: Kernel, values: list[Any], blocks: int) -> None:
+    def launch(self, code: FunctionCode, kernel: DeviceKernel, values: list[Any], blocks: int) -> None:
         self.launches += 1
         seed = None if self.seed is None else self.seed * 7919 + self.launches
-        core = DeviceCore(self.program.soc, kernel, blocks, values, seed)
+        core = DeviceCore(self.program.soc, kernel, blocks, values, seed, self.program.flags_count)
         numbers = list(range(blocks))
         if seed is not None:
             Random(seed).shuffle(numbers)
@@ -247,13 +251,15 @@ class Host:
 
     def allocate(
         self, op: Operation, shape: tuple[int, ...], element: str, dtype: np.dtype[Any], space: AddressSpace | None
-    ) -> View:
+    ) -> DeviceBuffer:
         if space not in (None, AddressSpace.GM):
             raise self.placed(Fault.SPACE, f"the host cannot allocate a core's {space}", op)
         size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        return View(Memory.empty("a global buffer", AddressSpace.GM, size), 0, shape, row_major(shape), element, dtype)
+        return DeviceBuffer(
+            ByteMemory.empty("a global buffer", AddressSpace.GM, size), 0, shape, row_major(shape), element, dtype
+        )
 
-    def constant_array(self, name: str) -> View:
+    def constant_array(self, name: str) -> DeviceBuffer:
         if name not in self.constants:
             op = self.program.constants[name]
             type, value = op.type, op.initial_value
@@ -261,26 +267,26 @@ class Host:
             dtype, shape = element_dtype(type), type.get_shape()
             numbers = np.asarray(value.get_values(), dtype)
             data = np.ascontiguousarray(np.broadcast_to(numbers, shape) if value.is_splat() else numbers.reshape(shape))
-            memory = Memory(f"constant {name!r}", AddressSpace.GM, data.reshape(-1).view(np.uint8), True)
+            memory = ByteMemory(f"constant {name!r}", AddressSpace.GM, data.reshape(-1).view(np.uint8), True)
             memory.data.flags.writeable = False
-            self.constants[name] = View(memory, 0, shape, row_major(shape), element_name(type), dtype)
+            self.constants[name] = DeviceBuffer(memory, 0, shape, row_major(shape), element_name(type), dtype)
         return self.constants[name]
 
-    def read_element(self, view: View, op: Operation) -> Any:
+    def read_element(self, view: DeviceBuffer, op: Operation) -> Any:
         try:
             view.check_initialised()
         except SimulatorFault as fault:
             raise fault.at(self.name, None, op) from None
         return view.read()[()]
 
-    def write_element(self, view: View, value: np.ndarray, op: Operation) -> None:
+    def write_element(self, view: DeviceBuffer, value: np.ndarray, op: Operation) -> None:
         try:
             view.write(value)
             view.mark()
         except SimulatorFault as fault:
             raise fault.at(self.name, None, op) from None
 
-    def copy(self, source: View, target: View, op: Operation) -> None:
+    def copy(self, source: DeviceBuffer, target: DeviceBuffer, op: Operation) -> None:
         try:
             source.check_initialised()
             target.write(source.read())

@@ -10,7 +10,7 @@ import pytest
 from ascend_kernels import buffer, gm, kernel, load, main, module, number, store, ub, vector
 
 from mlirad.targets.ascend.simulator.faults import NotSimulated, SimulatorFault
-from mlirad.targets.ascend.simulator.simulated_program import Report, SimulatedProgram
+from mlirad.targets.ascend.simulator.simulated_program import RunReport, SimulatedProgram
 
 HOST = "attributes {hacc.function_kind = #hacc.function_kind<HOST>}"
 
@@ -157,7 +157,7 @@ func.func @main(%x: {gm(4)}) -> index {HOST} {{
 
 def test_two_buffers_overlap_transfers_with_computation() -> None:
     """Modelled cycles: with two buffers in turn, fewer than with one after the other."""
-    report = Report(spans={})
+    report = RunReport(spans={})
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((2, 16384)).astype(np.float32)
     SimulatedProgram(ascend_kernels.exp_of_sum(tiles=8, tile=2048)).run("main", [x, y], report=report)
