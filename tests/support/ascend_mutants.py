@@ -149,10 +149,12 @@ def mutants(text: str) -> Iterator[Mutant]:
         yield Mutant(name, copy)
 
 
-def caught(mutant: Mutant, values: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> str | None:
+def caught(
+    mutant: Mutant, values: Sequence[np.ndarray], expected: Sequence[np.ndarray], flags_count: bool = False
+) -> str | None:
     """How a mutant is found out: a rule that it breaks, or other numbers; None if it is not."""
     try:
-        results = SimulatedProgram(mutant.module).run("main", [each.copy() for each in values])
+        results = SimulatedProgram(mutant.module, flags_count=flags_count).run("main", [each.copy() for each in values])
     except SimulatorFault as fault:
         return fault.kind.value
     except VerifyException:
@@ -160,9 +162,15 @@ def caught(mutant: Mutant, values: Sequence[np.ndarray], expected: Sequence[np.n
     return None if same_bits(results, expected) else "other numbers"
 
 
-def survives(mutant: Mutant, values: Sequence[np.ndarray], expected: Sequence[np.ndarray], orders: int) -> bool:
+def survives(
+    mutant: Mutant,
+    values: Sequence[np.ndarray],
+    expected: Sequence[np.ndarray],
+    orders: int,
+    flags_count: bool = False,
+) -> bool:
     """Whether it gives the same bits in so many random legal orders."""
-    program = SimulatedProgram(mutant.module)
+    program = SimulatedProgram(mutant.module, flags_count=flags_count)
     for seed in range(orders):
         try:
             results = program.run("main", [each.copy() for each in values], seed=seed)

@@ -127,6 +127,10 @@ class Instruction(IRDLOperation):
         """Whether all of its buffers have the output's shape; sizes known only at run time are compared there."""
         return False
 
+    def row_buffers(self) -> tuple[SSAValue, ...]:
+        """Those whose rows, too, have to begin at aligned addresses."""
+        return ()
+
     def is_atomic(self) -> bool:
         """Whether other cores may do the same to the same memory."""
         return False

@@ -109,6 +109,9 @@ class VReduceOp(Rearranging):
     def scratch(self) -> tuple[SSAValue, ...]:
         return () if self.temp_buffer is None else (self.temp_buffer,)
 
+    def row_buffers(self) -> tuple[SSAValue, ...]:
+        return (self.src,)
+
     def verify_types(self) -> None:
         if len(self.dst) != 1 or self.init is not None or self.results:
             raise VerifyException(f"{self.name} takes one input and one output buffer, and has no result")
@@ -152,6 +155,9 @@ class VBrcOp(Rearranging):
     def scratch(self) -> tuple[SSAValue, ...]:
         return () if self.temp_buffer is None else (self.temp_buffer,)
 
+    def row_buffers(self) -> tuple[SSAValue, ...]:
+        return () if is_scalar(self.src.type) else (self.dst,)
+
     def verify_types(self) -> None:
         self.check_elements((self.src, self.dst), ARITHMETIC)
         axes = integers(self.broadcast_dims)
@@ -191,6 +197,9 @@ class VTransposeOp(Rearranging):
 
     def scratch(self) -> tuple[SSAValue, ...]:
         return () if self.temp_buffer is None else (self.temp_buffer,)
+
+    def row_buffers(self) -> tuple[SSAValue, ...]:
+        return (self.src, self.dst)
 
     def verify_types(self) -> None:
         self.check_elements((self.src, self.dst), ARITHMETIC | {"bf16", "i8"})

@@ -9,7 +9,7 @@ from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, Region
 
-from mlirad.targets.ascend.simulator.slots import MACHINE, Frame, Slots, Step, Translators
+from mlirad.targets.ascend.simulator.frame_slots import MACHINE, Frame, Slots, Step, Translators
 
 BLOCK_COUNTS = ("mlirad.block_dim", "hacc.block_dim")
 """The attributes of a launch, or of a kernel, that say how many blocks run; one without them."""

@@ -219,7 +219,7 @@ class DeviceCore:
 
     def check_alignment(self, view: DeviceBuffer) -> None:
         alignment = self.alignments.get(view.memory.space)
-        if alignment is None:
+        if alignment is None or not self.kernel.is_physical:
             return
         if view.low % alignment:
             raise SimulatorFault(
@@ -232,6 +232,17 @@ class DeviceCore:
                     f"rows {view.bytes_of(stride)} bytes apart in {view.memory.name} do not begin at multiples of "
                     f"{alignment} bytes",
                 )
+
+    def check_rows(self, op: Instruction, buffers: list[DeviceBuffer]) -> None:
+        """Refuse buffers whose rows do not begin at multiples of the alignment. Without addresses, nothing is known."""
+        if not self.kernel.is_physical:
+            return
+        for buffer in buffers:
+            alignment = self.alignments.get(buffer.memory.space, 1)
+            for size, stride in zip(buffer.shape[:-1], buffer.strides, strict=False):
+                if size > 1 and buffer.bytes_of(stride) % alignment:
+                    apart = f"rows of {op.name} are {buffer.bytes_of(stride)} bytes apart"
+                    raise self.placed(Fault.ALIGNMENT, f"{apart}, which is no multiple of {alignment}", op)
 
     def check_overlap(self, op: Instruction, view: DeviceBuffer, output: DeviceBuffer) -> None:
         same = view.low == output.low and view.shape == output.shape and view.strides == output.strides

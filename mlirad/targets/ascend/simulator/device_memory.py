@@ -48,10 +48,11 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 class DeviceBuffer:
     """A typed buffer: element `index` is at `start + dot(index, strides)` elements. Bits of a core are packed by eight.
 
-    low, high: the bytes that it lies between. run: how many bytes at its end are contiguous, from axis `inner` on.
+    low, high: the bytes that it lies between. base: the first byte of what was allocated. run: how many bytes at its
+    end are contiguous, from axis `inner` on.
     """
 
-    __slots__ = ("_array", "dtype", "element", "high", "inner", "low", "memory", "run", "shape", "strides")
+    __slots__ = ("_array", "base", "dtype", "element", "high", "inner", "low", "memory", "run", "shape", "strides")
 
     def __init__(
         self,
@@ -61,9 +62,11 @@ class DeviceBuffer:
         strides: tuple[int, ...],
         element: str,
         dtype: np.dtype[Any],
+        base: int | None = None,
     ):
         self.memory = memory
         self.low = low
+        self.base = low if base is None else base
         self.shape = shape
         self.strides = strides
         self.element = element
@@ -99,7 +102,15 @@ class DeviceBuffer:
         if self.is_packed and offset % 8:
             raise SimulatorFault(Fault.ALIGNMENT, f"a mask begins at bit {offset % 8} of a byte")
         shift = offset // 8 if self.is_packed else offset * self.dtype.itemsize
-        return DeviceBuffer(self.memory, self.low + shift, shape, strides, self.element, self.dtype)
+        return DeviceBuffer(self.memory, self.low + shift, shape, strides, self.element, self.dtype, self.base)
+
+    def from_base(self) -> DeviceBuffer:
+        """The first element of what was allocated."""
+        return DeviceBuffer(self.memory, self.base, (), (), self.element, self.dtype)
+
+    def elements_from_base(self) -> int:
+        bytes = self.low - self.base
+        return bytes * 8 if self.is_packed else bytes // self.dtype.itemsize
 
     def check_bounds(self) -> None:
         size = self.memory.data.size

@@ -20,14 +20,17 @@ from mlirad.targets.ascend.hivm.synchronisation import (
     WaitFlagOp,
 )
 from mlirad.targets.ascend.hivm.transfers import PointerCastOp
+from mlirad.targets.ascend.simulator.frame_slots import MACHINE, Frame, Slots, Step, Translators
 from mlirad.targets.ascend.simulator.memref_code import mixed
-from mlirad.targets.ascend.simulator.slots import MACHINE, Frame, Slots, Step, Translators
 
 
 def instruction(op: Instruction, slots: Slots) -> Step:
     inputs, output, scratch = slots.all(op.inputs()), slots.of(op.output()), slots.all(op.scratch())
+    rows = slots.all(op.row_buffers())
 
     def run(frame: Frame) -> None:
+        if rows:
+            frame[MACHINE].check_rows(op, [frame[each] for each in rows])
         frame[MACHINE].issue(op, [frame[each] for each in inputs], frame[output], [frame[each] for each in scratch])
 
     return run

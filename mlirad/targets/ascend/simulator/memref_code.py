@@ -6,17 +6,18 @@ Reads: ops of memref. Writes: steps. Leaves: nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import prod
 
 import numpy as np
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType, NoneAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, MemRefType
 from xdsl.ir import Operation, SSAValue
 
 from mlirad.targets.ascend.hivm.instruction import element_dtype, element_name, integers, space_of
 from mlirad.targets.ascend.simulator.device_memory import DeviceBuffer, row_major
-from mlirad.targets.ascend.simulator.faults import Fault, NotSimulated, SimulatorFault
-from mlirad.targets.ascend.simulator.slots import MACHINE, Frame, Slots, Step, Translators
+from mlirad.targets.ascend.simulator.faults import Fault, SimulatorFault
+from mlirad.targets.ascend.simulator.frame_slots import MACHINE, Frame, Slots, Step, Translators
 
 Sizes = Callable[[Frame], tuple[int, ...]]
 
@@ -99,15 +100,28 @@ def same_view(op: memref.CastOp | memref.MemorySpaceCastOp, slots: Slots) -> Ste
 
 
 def reinterpret(op: memref.ReinterpretCastOp, slots: Slots) -> Step:
-    if not isinstance(memref_type(op.source).layout, NoneAttr):  # offsets count from the beginning of the allocation
-        raise NotSimulated(f"the simulator does not execute {op.name} of a view")
+    """A view with an offset from the beginning of the allocation."""
     source, out = slots.of(op.source), slots.of(op.result)
     offsets = mixed(integers(op.static_offsets), op.offsets, slots)
     sizes = mixed(integers(op.static_sizes), op.sizes, slots)
     strides = mixed(integers(op.static_strides), op.strides, slots)
 
     def run(frame: Frame) -> None:
-        frame[out] = frame[source].moved(offsets(frame)[0], sizes(frame), strides(frame))
+        frame[out] = frame[source].from_base().moved(offsets(frame)[0], sizes(frame), strides(frame))
+
+    return run
+
+
+def strided_metadata(op: memref.ExtractStridedMetaDataOp, slots: Slots) -> Step:
+    source, base = slots.all((op.source, op.base_buffer))
+    offset, sizes, strides = slots.of(op.offset), slots.all(op.sizes), slots.all(op.strides)
+
+    def run(frame: Frame) -> None:
+        view: DeviceBuffer = frame[source]
+        frame[base] = view.from_base()
+        frame[offset] = view.elements_from_base()
+        for slot, value in zip((*sizes, *strides), (*view.shape, *view.strides), strict=True):
+            frame[slot] = value
 
     return run
 
@@ -135,19 +149,45 @@ def typed_view(op: memref.ViewOp, slots: Slots) -> Step:
     return run
 
 
-def reshape(op: memref.CollapseShapeOp | memref.ExpandShapeOp, slots: Slots) -> Step:
-    source, out = slots.of(op.src), slots.of(op.result)
-    shape = memref_type(op.result).get_shape()
-    if DYNAMIC_INDEX in shape and shape.count(DYNAMIC_INDEX) > 1:
-        raise NotSimulated(f"the simulator does not execute {op.name} to several unknown sizes")
+def axis_groups(op: memref.CollapseShapeOp | memref.ExpandShapeOp) -> tuple[tuple[int, ...], ...]:
+    """The axes of the longer shape that make up each axis of the shorter one."""
+    return tuple(
+        tuple(axis.value.data for axis in group if isinstance(axis, IntegerAttr))
+        for group in op.reassociation
+        if isinstance(group, ArrayAttr)
+    )
+
+
+def collapse(op: memref.CollapseShapeOp, slots: Slots) -> Step:
+    source, out, groups = slots.of(op.src), slots.of(op.result), axis_groups(op)
 
     def run(frame: Frame) -> None:
-        base: DeviceBuffer = frame[source]
-        if not base.is_contiguous:
-            raise frame[MACHINE].placed(Fault.BOUNDS, f"{op.name} of a buffer that is not contiguous", op)
-        known = prod(size for size in shape if size != DYNAMIC_INDEX)
-        new = tuple(prod(base.shape) // max(known, 1) if size == DYNAMIC_INDEX else size for size in shape)
-        frame[out] = base.moved(0, new, row_major(new))
+        view: DeviceBuffer = frame[source]
+        shape, strides = [], []
+        for group in groups:
+            axes = [axis for axis in group if view.shape[axis] != 1] or list(group[-1:])
+            for outer, inner in pairwise(axes):
+                if view.strides[outer] != view.strides[inner] * view.shape[inner]:
+                    raise frame[MACHINE].placed(Fault.BOUNDS, f"axes {outer} and {inner} are not contiguous", op)
+            shape.append(prod(view.shape[axis] for axis in axes))
+            strides.append(view.strides[axes[-1]] if axes else 1)
+        frame[out] = view.moved(0, tuple(shape), tuple(strides))
+
+    return run
+
+
+def expand(op: memref.ExpandShapeOp, slots: Slots) -> Step:
+    source, out, groups = slots.of(op.src), slots.of(op.result), axis_groups(op)
+    sizes = mixed(integers(op.static_output_shape), op.output_shape, slots)
+
+    def run(frame: Frame) -> None:
+        view, shape = frame[source], sizes(frame)
+        strides = [1] * len(shape)
+        for group, stride in zip(groups, view.strides, strict=True):
+            for axis in reversed(group):
+                strides[axis] = stride
+                stride *= shape[axis]
+        frame[out] = view.moved(0, shape, tuple(strides))
 
     return run
 
@@ -207,8 +247,9 @@ TRANSLATORS: Translators = {
     memref.CastOp: same_view,
     memref.MemorySpaceCastOp: same_view,
     memref.ReinterpretCastOp: reinterpret,
-    memref.CollapseShapeOp: reshape,
-    memref.ExpandShapeOp: reshape,
+    memref.CollapseShapeOp: collapse,
+    memref.ExpandShapeOp: expand,
+    memref.ExtractStridedMetaDataOp: strided_metadata,
     memref.DimOp: size_of,
     memref.LoadOp: load,
     memref.StoreOp: store,

@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Operation
 
 from mlirad.targets.ascend.hivm.instruction import element_dtype
 from mlirad.targets.ascend.simulator.faults import NotSimulated
-from mlirad.targets.ascend.simulator.slots import Slots, Step, Translators
+from mlirad.targets.ascend.simulator.frame_slots import Slots, Step, Translators
 
 
 def width_of(type: Attribute) -> int:

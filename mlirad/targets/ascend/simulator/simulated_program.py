@@ -31,8 +31,8 @@ from mlirad.targets.ascend.simulator import control_code, instruction_code, memr
 from mlirad.targets.ascend.simulator.device_core import DeviceCore, DeviceKernel
 from mlirad.targets.ascend.simulator.device_memory import ByteMemory, DeviceBuffer, row_major
 from mlirad.targets.ascend.simulator.faults import Fault, SimulatorFault
+from mlirad.targets.ascend.simulator.frame_slots import FunctionCode, Slots, Translators
 from mlirad.targets.ascend.simulator.pipe_clock import Span
-from mlirad.targets.ascend.simulator.slots import FunctionCode, Slots, Translators
 from mlirad.targets.ascend.soc import Soc, for_soc
 from mlirad.xdsl_support.parser import PlacedParser
 
@@ -157,7 +157,10 @@ def kernel_of(op: func.FuncOp) -> DeviceKernel:
     )
 
 
-_VIEWS = (memref.SubviewOp, memref.CastOp, memref.ReinterpretCastOp, memref.CollapseShapeOp, memref.ExpandShapeOp)
+_VIEWS = (
+    *(memref.SubviewOp, memref.CastOp, memref.ReinterpretCastOp, memref.CollapseShapeOp, memref.ExpandShapeOp),
+    memref.ExtractStridedMetaDataOp,
+)
 _OWN = (PointerCastOp, memref.AllocOp, memref.AllocaOp)
 
 

@@ -16,6 +16,7 @@ from ascend_kernels import (
     main,
     module,
     number,
+    softmax,
     store,
     tail,
     ub,
@@ -183,3 +184,5 @@ def test_rows_have_to_begin_at_multiples_of_32_bytes() -> None:
     )
     with pytest.raises(SimulatorFault, match="rows 40 bytes apart in UB do not begin at multiples of 32 bytes"):
         SimulatedProgram(text).run("main", [np.ones((4, 6), np.float32)])
+    with pytest.raises(SimulatorFault, match=r"rows of hivm\.hir\.vreduce are 28 bytes apart"):
+        SimulatedProgram(softmax(columns=7)).run("main", [np.ones((32, 7), np.float32)])
