@@ -2,8 +2,7 @@
 
 Reads: global memory and the cube core's buffers. Writes: its buffers, and global memory. Leaves: nothing.
 
-Layouts. NZ is `(columns / c0, rows / 16, 16, c0)`, with c0 elements in 32 bytes (16 in L0C): element (r, c) of the
-matrix is at (c // c0, r // 16, r % 16, c % c0). What a matrix lacks to whole fractals is padding.
+`fractal_layouts.py` has the layouts of its buffers.
 """
 
 from __future__ import annotations
@@ -26,25 +25,12 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from mlirad.targets.ascend.hivm.fractal_layouts import FRACTAL, NZ
 from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace, FixpipeMode, FixpipeModeAttr, Pipe
 from mlirad.targets.ascend.hivm.instruction import Instruction, element_dtype, element_name, same_size
 from mlirad.targets.ascend.hivm.transfers import Transfer
 
-FRACTAL = 16
-
-
-def to_nz(matrix: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """A matrix in the NZ layout of that shape, with zeros behind its rows and columns."""
-    columns, rows, inner_rows, inner_columns = shape
-    padded = np.zeros((rows * inner_rows, columns * inner_columns), matrix.dtype)
-    padded[: matrix.shape[0], : matrix.shape[1]] = matrix
-    return padded.reshape(rows, inner_rows, columns, inner_columns).transpose(2, 0, 1, 3)
-
-
-def from_nz(fractals: np.ndarray) -> np.ndarray:
-    """The whole matrix, padding included."""
-    columns, rows, inner_rows, inner_columns = fractals.shape
-    return fractals.transpose(1, 2, 0, 3).reshape(rows * inner_rows, columns * inner_columns)
+to_nz, from_nz = NZ.pack, NZ.unpack
 
 
 def _check_nz(op: Instruction, value: SSAValue, inner: int) -> tuple[int, int]:

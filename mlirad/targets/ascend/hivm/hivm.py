@@ -10,6 +10,7 @@ from xdsl.ir import Dialect
 
 from mlirad.targets.ascend.hivm import (
     cube_instructions,
+    cube_intrinsics,
     elementwise_instructions,
     hivm_attributes,
     rearranging_instructions,
@@ -57,11 +58,13 @@ HIVM = Dialect(
         cube_instructions.ND2NZOp,
         cube_instructions.MmadL1Op,
         cube_instructions.FixpipeOp,
+        cube_intrinsics.CustomOp,
     ],
     [
         hivm_attributes.AddressSpaceAttr,
         hivm_attributes.PipeAttr,
         hivm_attributes.CoreTypeAttr,
+        hivm_attributes.TCoreTypeAttr,
         hivm_attributes.EventAttr,
         hivm_attributes.AtomicKindAttr,
         hivm_attributes.PadModeAttr,

@@ -45,6 +45,13 @@ class CoreType(StrEnum):
     VECTOR = "AIV"
 
 
+class TCoreType(StrEnum):
+    """The core that a custom op runs on."""
+
+    CUBE = "CUBE"
+    VECTOR = "VECTOR"
+
+
 class FunctionKind(StrEnum):
     HOST = "HOST"
     DEVICE = "DEVICE"
@@ -147,6 +154,11 @@ class PipeAttr(InAngles, EnumAttribute[Pipe]):
 @irdl_attr_definition
 class CoreTypeAttr(InAngles, EnumAttribute[CoreType]):
     name = "hivm.func_core_type"
+
+
+@irdl_attr_definition
+class TCoreTypeAttr(InAngles, EnumAttribute[TCoreType]):
+    name = "hivm.tcore_type"
 
 
 @irdl_attr_definition

@@ -35,6 +35,7 @@ from xdsl.rewriter import InsertPoint
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from mlirad.targets.ascend.hivm import cube_instructions as cube
+from mlirad.targets.ascend.hivm import cube_intrinsics as intrinsics
 from mlirad.targets.ascend.hivm import elementwise_instructions as elementwise
 from mlirad.targets.ascend.hivm import hivm_attributes as a
 from mlirad.targets.ascend.hivm import rearranging_instructions as rearranging
@@ -180,6 +181,10 @@ def cube_kernel() -> Kernel:
     kernel.add(cube.ND2NZOp(y, right))
     m, k, n = (kernel.number(size, IndexType()) for size in (100, 60, 40))
     kernel.add(cube.MmadL1Op(left, right, product, kernel.number(1, i1), (m, k, n)))
+    l0a, l0b = kernel.buffer([7, 4, 16, 16], f16, space.L0A), kernel.buffer([4, 3, 16, 16], f16, space.L0B)
+    kernel.add(intrinsics.CustomOp("load_cbuf_to_ca", [left], l0a))
+    kernel.add(intrinsics.CustomOp("load_cbuf_to_cb", [right], l0b))
+    kernel.add(intrinsics.CustomOp("mad", [l0a, l0b, kernel.number(0, i1), m, k, n], product))
     kernel.add(cube.FixpipeOp(product, z))
     return kernel
 

@@ -1,0 +1,1 @@
+"""Matmuls as kernels of the cube core."""
