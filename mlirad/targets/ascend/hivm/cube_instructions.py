@@ -30,8 +30,6 @@ from mlirad.targets.ascend.hivm.hivm_attributes import AddressSpace, FixpipeMode
 from mlirad.targets.ascend.hivm.instruction import Instruction, element_dtype, element_name, same_size
 from mlirad.targets.ascend.hivm.transfers import Transfer
 
-to_nz, from_nz = NZ.pack, NZ.unpack
-
 
 def _check_nz(op: Instruction, value: SSAValue, inner: int) -> tuple[int, int]:
     """How many rows and columns a buffer in NZ layout holds."""
@@ -82,7 +80,7 @@ class ND2NZOp(Transfer):
         return False
 
     def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
-        return to_nz(inputs[0], shape)
+        return NZ.pack(inputs[0], shape)
 
 
 @irdl_op_definition
@@ -156,14 +154,14 @@ class MmadL1Op(Instruction):
 
     def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
         a, b, init, m, k, n, *before = inputs
-        first, second = (from_nz(each).astype(np.float32) for each in (a, b))
+        first, second = (NZ.unpack(each).astype(np.float32) for each in (a, b))
         first = first.T if self.a_transpose is not None else first
         second = second.T if self.b_transpose is not None else second
         product = np.zeros((shape[1] * FRACTAL, shape[0] * FRACTAL), np.float32)
         product[:m, :n] = first[:m, :k] @ second[:k, :n]
         if not init:
-            product[:m, :n] += from_nz(before[0])[:m, :n]
-        return to_nz(product, shape)
+            product[:m, :n] += NZ.unpack(before[0])[:m, :n]
+        return NZ.pack(product, shape)
 
 
 @irdl_op_definition
@@ -209,4 +207,4 @@ class FixpipeOp(Transfer):
 
     def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
         with np.errstate(all="ignore"):
-            return from_nz(inputs[0])[: shape[0], : shape[1]].astype(element_dtype(self.dst.type))
+            return NZ.unpack(inputs[0])[: shape[0], : shape[1]].astype(element_dtype(self.dst.type))

@@ -156,7 +156,7 @@ class CustomOp(Instruction):
     def output(self) -> SSAValue:
         return self.outs[0]
 
-    def reads_output(self, inputs: Sequence[Any] = ()) -> bool:
+    def reads_output(self, inputs: Sequence[Any]) -> bool:
         return len(inputs) > 2 and not inputs[2]
 
     def verify_(self) -> None:

@@ -293,8 +293,8 @@ def test_f32_becomes_f16_in_each_direction() -> None:
 def test_nz_layout_holds_ragged_matrices() -> None:
     """Element (r, c) is at (c // 16, r // 16, r % 16, c % 16), as Huawei's guide says of f16."""
     matrix = np.arange(35 * 50).reshape(35, 50).astype(np.float16)
-    fractals = cube.to_nz(matrix, (4, 3, 16, 16))
+    fractals = cube.NZ.pack(matrix, (4, 3, 16, 16))
     for row, column in ((0, 0), (17, 3), (34, 49), (5, 33)):
         assert fractals[column // 16, row // 16, row % 16, column % 16] == matrix[row, column]
-    np.testing.assert_array_equal(cube.from_nz(fractals)[:35, :50], matrix)
-    assert cube.from_nz(fractals)[35:].sum() == 0
+    np.testing.assert_array_equal(cube.NZ.unpack(fractals)[:35, :50], matrix)
+    assert cube.NZ.unpack(fractals)[35:].sum() == 0
