@@ -14,7 +14,7 @@ counterpart on memrefs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -138,5 +138,5 @@ def noted(function: func.FuncOp, name: str) -> dict[SSAValue, int]:
     return {function.body.block.args[index]: number for index, number in numbers_on(function, name).items()}
 
 
-def _memrefs(types: tuple[Attribute, ...]) -> list[Attribute]:
+def _memrefs(types: Sequence[Attribute]) -> list[Attribute]:
     return [identity(type) if isinstance(type, TensorType) else type for type in types]
