@@ -7,7 +7,6 @@ simulator: no NPU is involved, and cycles are modelled.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -33,6 +32,7 @@ from mlirad.targets.ascend.simulator.device_memory import ByteMemory, DeviceBuff
 from mlirad.targets.ascend.simulator.faults import Fault, SimulatorFault
 from mlirad.targets.ascend.simulator.frame_slots import FunctionCode, Slots, Translators
 from mlirad.targets.ascend.simulator.pipe_clock import Span
+from mlirad.targets.ascend.simulator.recording import Launch, RunReport, open_recording
 from mlirad.targets.ascend.soc import Soc, for_soc
 from mlirad.xdsl_support.parser import PlacedParser
 
@@ -42,28 +42,6 @@ _HOST: Translators = {
     **memref_code.TRANSLATORS,
 }
 _DEVICE: Translators = {**_HOST, **instruction_code.TRANSLATORS}
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One launch of a kernel: how many blocks ran, and its cycles (model)."""
-
-    kernel: str
-    blocks: int
-    cycles: float
-
-
-@dataclass
-class RunReport:
-    """What one call did. spans: of each kernel's first launch, the timelines of its blocks, if they were asked for."""
-
-    launches: list[Launch] = field(default_factory=list)
-    spans: dict[str, list[list[Span]]] | None = None
-
-    @property
-    def cycles(self) -> float:
-        """Of all launches, one after the other (model)."""
-        return sum(each.cycles for each in self.launches)
 
 
 def parse(text: str, name: str = "the module") -> ModuleOp:
@@ -119,11 +97,11 @@ class SimulatedProgram:
     ) -> tuple[Any, ...]:
         """Call a function on arrays and numbers; all of its results. Arrays that it writes are written in place.
 
-        seed: execute the kernels in random legal orders, without checks. report: is filled in. blocks: of a kernel that
-        is called directly.
+        seed: execute the kernels in random legal orders, without checks. report: is filled in; by default the open
+        recording. blocks: of a kernel that is called directly.
         """
         code = self.functions[name]
-        host = Host(self, seed, report or RunReport())
+        host = Host(self, seed, report or open_recording() or RunReport())
         given = [
             host.enter(value, argument.type, number)
             for number, (value, argument) in enumerate(zip(values, code.op.body.block.args, strict=True))
