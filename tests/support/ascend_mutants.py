@@ -150,11 +150,15 @@ def mutants(text: str) -> Iterator[Mutant]:
 
 
 def caught(
-    mutant: Mutant, values: Sequence[np.ndarray], expected: Sequence[np.ndarray], flags_count: bool = False
+    mutant: Mutant,
+    values: Sequence[np.ndarray],
+    expected: Sequence[np.ndarray],
+    flags_count: bool = False,
+    entry: str = "main",
 ) -> str | None:
     """How a mutant is found out: a rule that it breaks, or other numbers; None if it is not."""
     try:
-        results = SimulatedProgram(mutant.module, flags_count=flags_count).run("main", [each.copy() for each in values])
+        results = SimulatedProgram(mutant.module, flags_count=flags_count).run(entry, [each.copy() for each in values])
     except SimulatorFault as fault:
         return fault.kind.value
     except VerifyException:
@@ -168,12 +172,13 @@ def survives(
     expected: Sequence[np.ndarray],
     orders: int,
     flags_count: bool = False,
+    entry: str = "main",
 ) -> bool:
     """Whether it gives the same bits in so many random legal orders."""
     program = SimulatedProgram(mutant.module, flags_count=flags_count)
     for seed in range(orders):
         try:
-            results = program.run("main", [each.copy() for each in values], seed=seed)
+            results = program.run(entry, [each.copy() for each in values], seed=seed)
         except SimulatorFault:
             return False
         if not same_bits(results, expected):
@@ -182,4 +187,6 @@ def survives(
 
 
 def same_bits(first: Sequence[np.ndarray], second: Sequence[np.ndarray]) -> bool:
-    return all(one.tobytes() == other.tobytes() for one, other in zip(first, second, strict=True))
+    return all(
+        np.asarray(one).tobytes() == np.asarray(other).tobytes() for one, other in zip(first, second, strict=True)
+    )

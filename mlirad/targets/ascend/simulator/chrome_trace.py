@@ -11,7 +11,7 @@ from typing import Any
 from mlirad.dialect.core.types import from_location
 from mlirad.targets.ascend.simulator.pipe_clock import Span
 from mlirad.targets.ascend.simulator.pipe_order import NUMBER
-from mlirad.targets.ascend.simulator.recording import RunReport
+from mlirad.targets.ascend.simulator.run_report import RunReport
 
 
 def chrome_trace(report: RunReport) -> str:

@@ -48,11 +48,11 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 class DeviceBuffer:
     """A typed buffer: element `index` is at `start + dot(index, strides)` elements. Bits of a core are packed by eight.
 
-    low, high: the bytes that it lies between. base: the first byte of what was allocated. run: how many bytes at its
-    end are contiguous, from axis `inner` on.
+    low, high: the bytes that it lies between. allocated: the bytes that belong to it and to all views of it. run: how
+    many bytes at its end are contiguous, from axis `inner` on.
     """
 
-    __slots__ = ("_array", "base", "dtype", "element", "high", "inner", "low", "memory", "run", "shape", "strides")
+    __slots__ = ("_array", "allocated", "dtype", "element", "high", "inner", "low", "memory", "run", "shape", "strides")
 
     def __init__(
         self,
@@ -62,11 +62,10 @@ class DeviceBuffer:
         strides: tuple[int, ...],
         element: str,
         dtype: np.dtype[Any],
-        base: int | None = None,
+        allocated: tuple[int, int] | None = None,
     ):
         self.memory = memory
         self.low = low
-        self.base = low if base is None else base
         self.shape = shape
         self.strides = strides
         self.element = element
@@ -84,6 +83,7 @@ class DeviceBuffer:
         else:
             last = sum((size - 1) * stride for size, stride in zip(shape[:inner], strides, strict=False))
             self.high = low + self.bytes_of(last) + self.run
+        self.allocated = (low, self.high) if allocated is None else allocated
 
     @property
     def is_packed(self) -> bool:
@@ -102,20 +102,24 @@ class DeviceBuffer:
         if self.is_packed and offset % 8:
             raise SimulatorFault(Fault.ALIGNMENT, f"a mask begins at bit {offset % 8} of a byte")
         shift = offset // 8 if self.is_packed else offset * self.dtype.itemsize
-        return DeviceBuffer(self.memory, self.low + shift, shape, strides, self.element, self.dtype, self.base)
+        return DeviceBuffer(self.memory, self.low + shift, shape, strides, self.element, self.dtype, self.allocated)
 
     def from_base(self) -> DeviceBuffer:
         """The first element of what was allocated."""
-        return DeviceBuffer(self.memory, self.base, (), (), self.element, self.dtype)
+        return DeviceBuffer(self.memory, self.allocated[0], (), (), self.element, self.dtype, self.allocated)
 
     def elements_from_base(self) -> int:
-        bytes = self.low - self.base
+        bytes = self.low - self.allocated[0]
         return bytes * 8 if self.is_packed else bytes // self.dtype.itemsize
 
     def check_bounds(self) -> None:
         size = self.memory.data.size
         if self.low < 0 or self.high > size:
             held = f"{self.memory.name}, which has {size} bytes"
+            raise SimulatorFault(Fault.BOUNDS, f"bytes [{self.low}, {self.high}) of {held}")
+        first, behind = self.allocated
+        if self.low < first or self.high > behind:
+            held = f"{self.memory.name}, of a buffer that is [{first}, {behind})"
             raise SimulatorFault(Fault.BOUNDS, f"bytes [{self.low}, {self.high}) of {held}")
 
     def on(self, data: np.ndarray) -> np.ndarray:

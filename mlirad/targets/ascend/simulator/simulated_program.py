@@ -32,7 +32,7 @@ from mlirad.targets.ascend.simulator.device_memory import ByteMemory, DeviceBuff
 from mlirad.targets.ascend.simulator.faults import Fault, SimulatorFault
 from mlirad.targets.ascend.simulator.frame_slots import FunctionCode, Slots, Translators
 from mlirad.targets.ascend.simulator.pipe_clock import Span
-from mlirad.targets.ascend.simulator.recording import Launch, RunReport, open_recording
+from mlirad.targets.ascend.simulator.run_report import Launch, RunReport, open_recording
 from mlirad.targets.ascend.soc import Soc, for_soc
 from mlirad.xdsl_support.parser import PlacedParser
 

@@ -168,6 +168,25 @@ def test_the_fault_shows_the_line_of_the_users_program() -> None:
         run(text)
 
 
+def test_a_view_may_not_leave_what_was_allocated() -> None:
+    """The bytes behind the buffer exist, but belong to others."""
+    longer = ub(80, layout="strided<[1]>, ")
+    view = f"%a = memref.reinterpret_cast %own to offset: [0], sizes: [80], strides: [1] : {OWN} to {longer}"
+    text = module(
+        kernel(
+            "k",
+            f"%x: {gm(80)}, %z: {WHOLE}",
+            number("zero", 0),
+            buffer("own", "zero", OWN),
+            view,
+            load("x", "a", gm(80), longer),
+        ),
+        main("k", WHOLE, 1, gm(80)),
+    )
+    with pytest.raises(SimulatorFault, match=r"bytes \[0, 320\) of UB, of a buffer that is \[0, 256\)"):
+        SimulatedProgram(text).run("main", [np.ones(80, np.float32)])
+
+
 def test_rows_have_to_begin_at_multiples_of_32_bytes() -> None:
     rows = ub(4, 6, layout="strided<[10, 1]>, ")
     view = f"memref.subview %m[0, 0] [4, 6] [1, 1] : {ub(4, 10)} to {rows}"

@@ -12,7 +12,7 @@ import pytest
 from mlirad.targets.ascend.hivm.hivm_attributes import Pipe
 from mlirad.targets.ascend.simulator.chrome_trace import chrome_trace
 from mlirad.targets.ascend.simulator.kernel_picture import lives, picture
-from mlirad.targets.ascend.simulator.recording import RunReport, recording
+from mlirad.targets.ascend.simulator.run_report import RunReport, recording
 from mlirad.targets.ascend.simulator.simulated_program import SimulatedProgram
 
 TILES = 4

@@ -10,7 +10,7 @@ import pytest
 from ascend_kernels import buffer, gm, kernel, load, main, module, number, store, ub, vector
 
 from mlirad.targets.ascend.simulator.faults import NotSimulated, SimulatorFault
-from mlirad.targets.ascend.simulator.recording import RunReport
+from mlirad.targets.ascend.simulator.run_report import RunReport
 from mlirad.targets.ascend.simulator.simulated_program import SimulatedProgram
 
 HOST = "attributes {hacc.function_kind = #hacc.function_kind<HOST>}"
