@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mlirad.library.scipy.special_functions import floats, log_beta, stirling_rest, wide
+from mlirad.library.scipy.special_functions import NARROW_FIRST, floats, log_beta, stirling_rest, wide
 from mlirad.library.spells import spells
 
 _HUGE = 1e5
@@ -70,7 +70,7 @@ _TEMME = (
 )
 
 
-def _each(function: Callable[..., Any], *values: Any, narrow: bool = False) -> Any:
+def _each(function: Callable[..., Any], *values: Any, narrow: bool = NARROW_FIRST) -> Any:
     """A function of numbers on each element."""
     held = floats(*values, narrow=narrow)
     arrays = np.broadcast_arrays(*[wide(each) for each in held])

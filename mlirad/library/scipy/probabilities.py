@@ -29,7 +29,7 @@ def log_expit(x: Any, /) -> Any:
 @spells("scipy.special.logit")
 def logit(x: Any, /) -> Any:
     """log(x / (1 - x)); near 1/2 it is log1p of what the ratio has above 1."""
-    x = floats(x)
+    x = floats(x, narrow=False)
     is_near = (x > 0.3) & (x < 0.65)
     near, far = np.where(is_near, x, 0.5), np.where(is_near, 0.25, x)
     return np.where(is_near, np.log1p(2.0 * (near - 0.5) / (1.0 - near)), np.log(far / (1.0 - far)))[()]

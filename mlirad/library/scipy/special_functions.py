@@ -10,10 +10,18 @@ import numpy as np
 from mlirad.library import primitives
 from mlirad.library.spells import spells
 
+try:
+    from scipy.special import gamma as _gamma
+except ImportError:  # then nothing here is called
+    NARROW_FIRST = False
+else:
+    NARROW_FIRST = _gamma.types[0] == "f->f"
+"""Whether the loops of float32 come first, of all functions but logit: from SciPy 1.18 on."""
+
 _ROOT_HALF = math.sqrt(0.5)
 
 
-def floats(*values: Any, narrow: bool = False) -> Any:
+def floats(*values: Any, narrow: bool = NARROW_FIRST) -> Any:
     """The arguments in the dtype that SciPy computes in: float32 if all are, else float64.
 
     narrow: float32 also if float32 holds them all, and beside Python's numbers. So it is of functions whose loop of

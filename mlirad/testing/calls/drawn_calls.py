@@ -19,6 +19,7 @@ from mlirad.testing.calls import ranks_and_axes
 from mlirad.testing.calls.inputs import laid_out, used
 from mlirad.testing.calls.keywords import KEYWORDS, optional, with_keyword
 from mlirad.testing.calls.packed import Call
+from mlirad.testing.calls.public_names import groups
 from mlirad.testing.calls.samples import sample_call
 
 _SHAPES = (
@@ -41,8 +42,11 @@ VALUES = ("generic", "wide", "ties", "special")
 
 @cache
 def compiled() -> tuple[str, ...]:
-    """The functions that calls are drawn of. A name counts once, though it has rows for methods of many ufuncs."""
-    return tuple(name for name, row in coverage.rows().items() if coverage.is_compiled(row) and row["call"] is not None)
+    """The functions that calls are drawn of: those that this NumPy and this Python have. A name counts once, though it
+    has rows for methods of many ufuncs."""
+    there = {name for group in groups().values() for name in group}
+    rows = coverage.rows().items()
+    return tuple(name for name, row in rows if coverage.is_compiled(row) and row["call"] is not None and name in there)
 
 
 def drawn_call(rng: Random) -> Call:

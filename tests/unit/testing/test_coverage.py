@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from pathlib import Path
 
 import numpy as np
+import other_numpys
 import pytest
 
 import mlirad
@@ -43,6 +45,9 @@ DESCRIPTIONS = frozenset(
 )
 
 
+@pytest.mark.skipif(
+    other_numpys.IS_OTHER or sys.version_info[:2] != (3, 11), reason="the table is that of Python 3.11 and NumPy 2.4"
+)
 def test_the_table_is_that_of_the_public_names_and_nothing_in_it_is_wrong() -> None:
     assert {group: set(rows) for group, rows in coverage.table()["groups"].items()} == {
         group: set(names) for group, names in groups().items()
@@ -55,7 +60,8 @@ def test_the_table_is_that_of_the_public_names_and_nothing_in_it_is_wrong() -> N
 
 def test_a_drawn_sample_of_the_table_is_current() -> None:
     """What it says is compiled is compiled, and computes what it did; what is new is entered by `make coverage`."""
-    names = [name for name, row in ROWS.items() if coverage.is_compiled(row)]
+    there = {name for group in groups().values() for name in group}
+    names = [name for name, row in ROWS.items() if coverage.is_compiled(row) and name in there]
     count = len(names) if os.environ.get("MLIRAD_FULL") else 12
     chosen = random.Random(1).sample(names, count)
     for name, row in measured(chosen).items():
@@ -167,7 +173,10 @@ FOUND = [
 def test_what_random_calls_have_found(call: Call) -> None:
     want = packed.plain_outcome(call)
     (verdict,) = judged_values([call], [want])
-    assert verdict[0] == SAME or (isinstance(want, Exception) and verdict[0] == REFUSED), verdict
+    may_refuse = isinstance(want, Exception) or other_numpys.IS_OTHER
+    assert verdict[0] == SAME or (may_refuse and verdict[0] == REFUSED), verdict
+    if verdict[0] == REFUSED:
+        return
     loss = None if isinstance(want, Exception) else packed.loss_of(call, "bare", want)
     if loss is not None and not loss.is_coarse:
         assert {verdict for verdict, _ in judged_derivatives([loss])[0].values()} == {SAME}
