@@ -7,7 +7,7 @@ FIRST ?= 0
 COUNT ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help install test filecheck lint format types check full fuzz coverage purity grammar first-tries accuracy endurance demo examples bench clean
+.PHONY: help install test filecheck lint format types check full fuzz coverage purity grammar versions first-tries accuracy endurance demo examples bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -35,11 +35,15 @@ types: ## pyright
 
 check: lint types test ## lint, types, test
 
-full: ## every test, the long ones too; the summary goes to docs/verification/
+versions: ## the wheel and tests under each Python at hand, with the oldest and the newest NumPy; hours
+	nice $(PYTHON) tests/support/versions.py --jobs $(JOBS) --page docs/verification/versions.md
+
+full: ## every test, the long ones too, and `make versions`; the summaries go to docs/verification/
 	mkdir -p docs/verification
 	nice $(PYTHON) -W ignore -m mlirad.testing.calls --first $(FIRST) --count $(COUNT) --log build/fuzz/calls.jsonl --page docs/verification/random-calls.md
 	MLIRAD_CI=1 MLIRAD_FULL=1 $(PYTHON) -m pytest -q -n $(JOBS) | tee docs/verification/full.log
 	tail -n 1 docs/verification/full.log > docs/verification/full.txt
+	$(MAKE) versions
 
 fuzz: ## random programs against NumPy and differences; FIRST=seed COUNT=seeds; resumed from build/fuzz/ where it stopped
 	mkdir -p build/fuzz

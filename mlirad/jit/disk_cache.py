@@ -295,20 +295,22 @@ def _versions() -> tuple[str, ...] | None:
     """All software that code depends on, besides what a target's fingerprint covers; None if that is not known."""
     source = _source()
     python = (sys.version, str(sys.implementation.cache_tag), f"O{sys.flags.optimize}")
-    libraries = (np.__version__, _xdsl_version(), f"dialects {DIALECT_VERSION}")
+    libraries = (np.__version__, *_installed(), f"dialects {DIALECT_VERSION}")
     return (*python, *libraries, source) if source else None
 
 
-def _xdsl_version() -> str:
-    """What pip has written beside it: to ask importlib.metadata takes longer than to load code."""
+def _installed() -> list[str]:
+    """The versions of xDSL and of SciPy, whose dtypes its functions have: what pip has written beside xDSL. To ask
+    importlib.metadata takes longer than to load code."""
     import xdsl  # this imports nothing of it
 
     try:
         beside = os.listdir(Path(xdsl.__file__).parents[1])
     except OSError:
         beside = []
-    found = [each for each in beside if each.startswith("xdsl-") and each.endswith("-info")]
-    return found[0] if len(found) == 1 else str(xdsl.__version__)
+    found = sorted(each for each in beside if each.startswith(("xdsl-", "scipy-")) and each.endswith("-info"))
+    is_known = sum(each.startswith("xdsl-") for each in found) == 1
+    return found if is_known else [str(xdsl.__version__), *found]
 
 
 def _source() -> str:

@@ -221,6 +221,11 @@ def page(runs: Sequence[Run]) -> str:
     return "".join([PAGE, *lines, some, *(["\nFailed:\n\n", *failed] if failed else [])])
 
 
+def keep(run: Run) -> None:
+    with LOG.open("a") as log:
+        log.write(json.dumps(asdict(run)) + "\n")
+
+
 def logged() -> list[Run]:
     """The last run of each corner and tests."""
     latest: dict[tuple[Any, ...], Run] = {}
@@ -265,8 +270,7 @@ def main() -> int:
         try_wheel(programs)
         run = run_tests(programs, tuple(options.tests) or tests, options.jobs)
         print(f"Python {run.python}, NumPy {run.numpy}: {run.passed} passed, {len(run.failed)} failed", flush=True)
-        with LOG.open("a") as log:
-            log.write(json.dumps(asdict(run)) + "\n")
+        keep(run)
         code |= bool(run.failed) or not run.passed
     if options.page:
         options.page.write_text(page(logged()))

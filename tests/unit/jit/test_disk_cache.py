@@ -547,6 +547,12 @@ def test_options_are_part_of_what_is_found(root, built) -> None:
     assert len(built) == 2
 
 
+def test_code_depends_on_the_scipy_beside() -> None:
+    scipy = pytest.importorskip("scipy")
+    versions = disk_cache._versions()
+    assert versions is not None and f"scipy-{scipy.__version__}.dist-info" in versions
+
+
 @pytest.mark.parametrize("what", ["versions", "processor"])
 def test_code_of_another_version_or_processor_is_not_used(what, root, built, monkeypatch) -> None:
     mlirad.jit(fresh(loops))(X)
