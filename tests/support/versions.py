@@ -87,7 +87,6 @@ class Run:
     failed: tuple[str, ...]
     skipped: int
     seconds: int
-    commit: str
     day: str
 
 
@@ -193,10 +192,8 @@ def run_tests(programs: Path, tests: Sequence[str], jobs: int) -> Run:
     asked = "import platform, numpy; print(platform.python_version(), numpy.__version__)"
     done = subprocess.run([str(programs / "python"), "-c", asked], capture_output=True, text=True, check=True)
     python, numpy = done.stdout.split()
-    git = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
     passed = len(cases) - len(failed) - skipped
-    return Run(python, numpy, tuple(tests), passed, failed, skipped, seconds, commit, str(date.today()))
+    return Run(python, numpy, tuple(tests), passed, failed, skipped, seconds, str(date.today()))
 
 
 PAGE = """# Versions of Python and NumPy: what has been run
@@ -205,7 +202,7 @@ PAGE = """# Versions of Python and NumPy: what has been run
 `mlirad demo` there, in a directory without the clone, and then these tests of the clone. `.ci/run` does the same in one
 corner: the newest Python at hand with the oldest NumPy.
 
-| Python | NumPy | tests | passed | failed | skipped | seconds | commit, date |
+| Python | NumPy | tests | passed | failed | skipped | seconds | date |
 |---|---|---|---|---|---|---|---|
 """
 
@@ -215,7 +212,7 @@ def page(runs: Sequence[Run]) -> str:
     for run in runs:
         tests = "some" if run.tests == SOME else ", ".join(f"`{each}`" for each in run.tests)
         cells = [run.python, run.numpy, tests, f"{run.passed:,}", f"{len(run.failed)}", f"{run.skipped:,}"]
-        lines.append(f"| {' | '.join(cells)} | {run.seconds:,} | {run.commit}, {run.day} |\n")
+        lines.append(f"| {' | '.join(cells)} | {run.seconds:,} | {run.day} |\n")
     failed = [f"* Python {run.python}, NumPy {run.numpy}: `{name}`\n" for run in runs for name in run.failed]
     some = "\nSome: " + ", ".join(f"`{each.removeprefix('tests/unit/')}`" for each in SOME) + ".\n"
     return "".join([PAGE, *lines, some, *(["\nFailed:\n\n", *failed] if failed else [])])
