@@ -1,4 +1,4 @@
-"""Pytrees: tuples, lists, dicts, named tuples and dataclasses of leaves, without registration."""
+"""Pytrees: tuples, lists, dicts, named tuples, dataclasses and matrices of scipy.sparse, without registration."""
 
 from __future__ import annotations
 
@@ -29,6 +29,40 @@ Structure = Leaf | Node
 LEAF = Leaf()
 
 
+class SparseParts(tuple[str, ...]):
+    """The keys of a matrix of scipy.sparse: what its arrays are called, the numbers first; and its shape."""
+
+    shape: tuple[int, ...]
+
+    def __new__(cls, names: Sequence[str], shape: Sequence[int]) -> SparseParts:
+        made = super().__new__(cls, names)
+        made.shape = tuple(map(int, shape))
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is SparseParts and tuple.__eq__(self, other) and self.shape == other.shape
+
+    def __hash__(self) -> int:
+        return hash((tuple(self), self.shape))
+
+    def __reduce__(self) -> Any:
+        return SparseParts, (tuple(self), self.shape)
+
+
+_COMPRESSED, _COORDINATES = ("data", "indices", "indptr"), ("data", "row", "col")
+_SPARSE = {
+    f"{form}_{kind}": _COORDINATES if form == "coo" else _COMPRESSED
+    for form in ("csr", "csc", "coo")
+    for kind in ("array", "matrix")
+}
+
+
+def sparse_names(kind: type) -> tuple[str, ...] | None:
+    """What the arrays of a matrix of scipy.sparse are called; None for other classes."""
+    names = _SPARSE.get(kind.__name__)
+    return names if names is not None and kind.__module__.startswith("scipy.sparse.") else None
+
+
 def children(value: Any) -> tuple[tuple[Any, ...] | None, Sequence[Any]] | None:
     """(keys, items) of a container, or None of a leaf. Dicts keep their order."""
     kind = type(value)
@@ -39,7 +73,11 @@ def children(value: Any) -> tuple[tuple[Any, ...] | None, Sequence[Any]] | None:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = tuple(field.name for field in dataclasses.fields(value))
         return names, [getattr(value, name) for name in names]
-    return None
+    parts = sparse_names(kind)
+    if parts is None:
+        return None
+    matrix: Any = value
+    return None if len(matrix.shape) != 2 else (SparseParts(parts, matrix.shape), [getattr(matrix, x) for x in parts])
 
 
 def build(kind: type, keys: tuple[Any, ...] | None, items: Sequence[Any]) -> Any:
@@ -48,6 +86,9 @@ def build(kind: type, keys: tuple[Any, ...] | None, items: Sequence[Any]) -> Any
         return kind(items)
     if keys is None:
         return kind(*items)
+    if isinstance(keys, SparseParts):
+        data, *places = items
+        return kind((data, tuple(places)) if keys[1] == "row" else tuple(items), shape=keys.shape)
     named = dict(zip(keys, items, strict=True))
     return named if kind is dict else kind(**named)
 
@@ -65,6 +106,15 @@ def _flatten(value: Any, found: list[Any]) -> Structure:
         return LEAF
     keys, items = inner
     return Node(type(value), keys, tuple(_flatten(item, found) for item in items))
+
+
+def sparse_kind_in(structure: Structure) -> type | None:
+    """The class of a sparse matrix in a structure, if there is one."""
+    if isinstance(structure, Leaf):
+        return None
+    if isinstance(structure.keys, SparseParts):
+        return structure.kind
+    return next(filter(None, (sparse_kind_in(child) for child in structure.children)), None)
 
 
 def flatten_up_to(structure: Structure, value: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from mlirad import tree
 from mlirad.signature import ArrayLeaf, is_plain_array, is_same_static, layout_of
 
 UNREACHABLE = (NameError, AttributeError, LookupError, TypeError, ValueError)
@@ -217,6 +218,8 @@ def keys_of(value: Any) -> Hashable:
         return frozenset((type(item), item) for item in value)
     if dataclasses.is_dataclass(value):
         return tuple(each.name for each in dataclasses.fields(value))
+    if tree.sparse_names(type(value)) is not None:
+        return type(value).__name__, tuple(value.shape)
     return len(value)
 
 

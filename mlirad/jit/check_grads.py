@@ -45,6 +45,9 @@ def check_grads(
         raise ValueError(f"check_grads: order is 1 or more, not {order}")
     if not isinstance(args, tuple | list):
         raise TypeError(f"check_grads: args are a tuple of arguments, not {type(args).__name__}")
+    if (kind := tree.sparse_kind_in(tree.flatten(tuple(args))[1])) is not None:
+        hint = "pass its numbers, and make it in the function"
+        raise TypeError(f"check_grads: a {kind.__name__} cannot be moved along a direction: {hint}")
     floats = [np.asarray(leaf).dtype for leaf in tree.leaves(tuple(args)) if _is_float(leaf)]
     if not floats:
         raise TypeError("check_grads: no argument is of floats, and only floats have derivatives")

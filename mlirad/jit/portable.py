@@ -77,6 +77,8 @@ class ObjectTable:
         if kind is frozenset:
             with self.closed():  # or the order in which its items are met would matter
                 return ["set", sorted(map(self.encode, value), key=json.dumps)]
+        if kind is tree.SparseParts:
+            return ["sparse", list(value), list(value.shape)]
         if kind is dict:
             return ["dict", [[self.encode(key), self.encode(item)] for key, item in value.items()]]
         if isinstance(value, np.generic) and value.dtype.isbuiltin == 1 and not value.dtype.hasobject:
@@ -167,6 +169,8 @@ class ObjectTable:
                 return tuple(self.decode(item) for item in parts[0])
             case "set":
                 return frozenset(self.decode(item) for item in parts[0])
+            case "sparse":
+                return tree.SparseParts(*parts)
             case "dict":
                 return {self.decode(key): self.decode(item) for key, item in parts[0]}
             case "object":

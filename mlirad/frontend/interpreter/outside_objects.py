@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import inspect
+import sys
 from collections.abc import Hashable
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -27,8 +28,9 @@ from mlirad.frontend.program import purity
 from mlirad.frontend.program.hints import did_you_mean, of_former_name
 from mlirad.frontend.values.numpy_strides import strides_of
 from mlirad.frontend.values.traced import of_array
-from mlirad.frontend.values.values import Alternative, Bound, Entry, Owner, Ref, Static, Tuple, Value
+from mlirad.frontend.values.values import Alternative, Bound, Entry, Object, Owner, Ref, Static, Tuple, Value
 from mlirad.frontend.values.views import View
+from mlirad.library.scipy import sparse_matrices
 from mlirad.requests import Request, plain
 from mlirad.signature import ArrayLeaf, leaf_of
 
@@ -49,7 +51,9 @@ def is_container(value: Any) -> bool:
     """Whether the program may use the items of a Python object: a list, dict or dataclass, no kernel or request."""
     if isinstance(value, Request) or plain(value) is not value:
         return False
-    return type(value) in (list, dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type))
+    if type(value) in (list, dict) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
+        return True
+    return tree.sparse_names(type(value)) is not None and tree.children(value) is not None
 
 
 def _path_of_itself(value: Any) -> Path | None:
@@ -244,7 +248,9 @@ def tell(context: Context, owner: Static, name: str) -> None:
 
 
 def attribute_of_class(context: Context, value: Value, kind: type, name: str) -> Value:
-    """A method or class attribute of a dataclass or named tuple."""
+    """A method or class attribute of a dataclass or named tuple, or what the library has of a sparse matrix."""
+    if tree.sparse_names(kind) is not None:
+        return attribute_of_sparse(context, value, kind, name)
     stored = purity.class_attribute(kind, name)
     if isinstance(stored, property):
         return property_of(context, value, kind, name, stored)
@@ -258,6 +264,43 @@ def attribute_of_class(context: Context, value: Value, kind: type, name: str) ->
     if found is None or callable(found):
         raise context.refusal(f"the attribute {name!r} of {kind.__name__} is not compiled")
     return object_value(context, found, path)
+
+
+def attribute_of_sparse(context: Context, value: Value, kind: type, name: str) -> Value:
+    """An attribute of a matrix of scipy.sparse that is none of its arrays."""
+    assert isinstance(value, Object)
+    parts = storage.entry_of(context, value).keys
+    assert isinstance(parts, tree.SparseParts)
+    if name == "shape":
+        return Tuple(tuple(map(Static, parts.shape)))
+    if name == "format":
+        return Static(kind.__name__.partition("_")[0])
+    if name == "T":
+        return transposed(context, value)
+    function = sparse_matrices.attribute(kind.__name__, name)
+    if function is None:
+        arrays = " and ".join((", ".join(f".{each}" for each in parts[:-1]), f".{parts[-1]}"))
+        hint = f"write a loop over its arrays {arrays}, or compute it outside"
+        raise context.refusal(f"{name!r} of a {kind.__name__} is not compiled", hint)
+    if sparse_matrices.is_property(function):
+        return dispatch.call(context, Static(function), (value,), {})
+    return Bound(value, name, function)
+
+
+def transposed(context: Context, value: Object) -> Value:
+    """The transpose of a sparse matrix: of the same arrays."""
+    entry = storage.entry_of(context, value)
+    assert isinstance(entry.keys, tree.SparseParts)
+    form, _, rest = entry.kind.__name__.partition("_")
+    numbers, first, second = entry.items
+    if form == "coo":
+        first, second = second, first
+    kind = getattr(sys.modules["scipy.sparse"], f"{_TRANSPOSED[form]}_{rest}")
+    parts = tree.SparseParts(tree.sparse_names(kind) or (), entry.keys.shape[::-1])
+    return context.new_object(Entry(kind, parts, (numbers, first, second)))
+
+
+_TRANSPOSED = {"csr": "csc", "csc": "csr", "coo": "coo"}
 
 
 def hidden_argument(context: Context, capture: Capture, contents: Any) -> Ref:

@@ -18,6 +18,7 @@ from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.program import purity
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value, kind_of
+from mlirad.tree import sparse_names
 
 Methods = tuple[str, str]
 BINARY: Mapping[type[ast.operator], str] = {
@@ -103,6 +104,8 @@ def by_methods(context: Context, names: Methods, left: Value, right: Value) -> V
             own, inherited = (purity.class_attribute(kind, names[1]) for kind in (second, first))
             if own is not inherited or not is_arithmetic:
                 asked.reverse()
+    elif second is not None and sparse_names(second) is not None:
+        pass  # NumPy leaves it to them
     elif second is not None and _is_of_numpy(left) and _has(second, names[1]):
         hint = f"write float(x) if it is a number, or call a method of {second.__name__}"
         raise context.refusal(f"NumPy computes with {kind_of(left)} and an object as with an array of objects", hint)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
-from mlirad import pipeline
+from mlirad import pipeline, tree
 from mlirad.jit.compilation import build_for, specialized
 from mlirad.jit.live.op_by_op import Interpreted, InterpretedArtifact, Recompiled
 from mlirad.jit.live.recording import Recording
@@ -27,7 +27,9 @@ def call(request: Request, options: Options, args: Sequence[Any], kwargs: Mappin
         has_lanes |= isinstance(function, Vmap)
         function = plain(function.function)
     interpreted = Interpreted(request, options=options)
-    if has_lanes or not isinstance(function, FunctionType):
+    # What SciPy computes of sparse matrices cannot be recorded.
+    is_sparse = tree.sparse_kind_in(tree.flatten((args, dict(kwargs)))[1]) is not None
+    if has_lanes or is_sparse or not isinstance(function, FunctionType):
         return interpreted(*args, **kwargs)
     asked = signature_of(args, kwargs, (*options.static_argnums, *options.static_argnames))
     leaves = leaves_of(asked, args, kwargs)

@@ -55,6 +55,7 @@ from mlirad.frontend.values.values import (
 from mlirad.library.own_rules import OwnRule, registered
 from mlirad.library.python import builtin
 from mlirad.requests import Request, plain, transform_of
+from mlirad.tree import sparse_names
 
 # What functools.cache and functools.lru_cache make.
 _CACHED = type(cache(len))
@@ -202,6 +203,8 @@ def call_static(context: Context, function: Static, args: Sequence[Value], kwarg
         return inlining.inline_function(context, special, (function, *args), kwargs)
     if isinstance(callee, type) and dataclasses.is_dataclass(callee):
         return construction.construct(context, callee, args, kwargs)
+    if isinstance(callee, type) and sparse_names(callee) is not None:
+        return construction.construct_sparse(context, callee, args, kwargs)
     if isinstance(callee, type) and issubclass(callee, tuple) and hasattr(callee, "_fields"):
         return construction.construct_named(context, callee, args, kwargs)
     if isinstance(callee, type) and is_users(callee):

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
+from mlirad import tree
 from mlirad.contract.captures import Path, is_in_settled
 from mlirad.errors import DTypeError
-from mlirad.frontend.interpreter import dispatch, outside_objects
+from mlirad.frontend.interpreter import dispatch, outside_objects, storage
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.program import purity
-from mlirad.frontend.values.values import Entry, Static, Tuple, Value
+from mlirad.frontend.values.values import Entry, Ref, Static, Tuple, Value
 
 _FIELDS = (("attribute", "__dataclass_fields__"),)
 _ANY_CLASS = 1 << 9
@@ -44,6 +45,34 @@ def construct_plain(context: Context, kind: type, args: Sequence[Value], kwargs:
     elif args or kwargs:
         raise DTypeError(f"{kind.__name__}() takes no arguments", context.location)
     return made
+
+
+# Matrices of scipy.sparse.
+
+
+def construct_sparse(context: Context, kind: type, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """A matrix of its arrays: `csr_array((data, indices, indptr), shape=(m, n))`."""
+    names = tree.sparse_names(kind)
+    assert names is not None
+    is_plain = len(args) == 1 and list(kwargs) == ["shape"]
+    given = _flat(context, args[0]) if is_plain else None
+    if given is None or len(given) != 3 or not all(isinstance(each, Ref) for each in given):
+        spelled = "(data, (row, col))" if names[1] == "row" else f"({', '.join(names)})"
+        raise context.refusal(
+            f"{kind.__name__} is made of anything but its arrays", f"write {kind.__name__}({spelled}, shape=(m, n))"
+        )
+    shape = storage.static(context, kwargs["shape"], "the shape of a sparse matrix")
+    if not isinstance(shape, tuple) or len(shape) != 2:
+        raise DTypeError(f"the shape of a {kind.__name__} is a tuple of two numbers, not {shape!r}", context.location)
+    return context.new_object(Entry(kind, tree.SparseParts(names, shape), tuple(given)))
+
+
+def _flat(context: Context, value: Value) -> list[Value] | None:
+    """The items of a tuple of arrays, and of tuples in it."""
+    value = context.use(value)
+    if not isinstance(value, Tuple):
+        return None
+    return [leaf for item in map(context.use, value.items) for leaf in (_flat(context, item) or [item])]
 
 
 # Dataclasses.
@@ -152,7 +181,7 @@ def why_not_plain(kind: type) -> str | None:
 
 def is_made_of_its_items(kind: type) -> bool:
     """Whether an object is made again from its items: a list, a dict, or of a class that only stores its fields."""
-    if kind in (list, dict):
+    if kind in (list, dict) or tree.sparse_names(kind) is not None:
         return True
     if not dataclasses.is_dataclass(kind) or hasattr(kind, "__post_init__") or _has_pseudo_fields(kind):
         return False

@@ -30,6 +30,7 @@ from mlirad.frontend.values.sizes import filled, require_equal, shape_of, text
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Entry, Object, PullbackValue, Ref, Static, Tuple, Value, kind_of
 from mlirad.requests import Argnums, Grad, Vjp
+from mlirad.tree import SparseParts
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +89,25 @@ def differentiable(context: Context, leaf: Value, what: str) -> Value:
 
 def activated(context: Context, value: Value, what: str) -> Value:
     return outline.mapped(
-        context, value, lambda leaf: differentiable(context, leaf, what), partial(outline.owner_of_copy, context)
+        context, value, lambda leaf: differentiable(context, leaf, what), partial(outline.owner_of_copy, context), True
     )
+
+
+def require_dense(context: Context, value: Value, what: str) -> None:
+    """Refuse sparse matrices where only their structure would say what a derivative is."""
+    for each in outline.objects_in(context, value):
+        entry = storage.entry_of(context, each)
+        if isinstance(entry.keys, SparseParts):
+            kind = entry.kind.__name__
+            made = "(data, (row, col))" if entry.keys[1] == "row" else f"({', '.join(entry.keys)})"
+            hint = f"pass its arrays, and make it inside: {kind}({made}, shape=shape)"
+            raise DifferentiationError(f"{what} takes no {kind}; mlirad.grad does", context.location, hint)
 
 
 def active_where_possible(context: Context, value: Value) -> Value:
     """A primal of jvp or vjp: what has no derivative in it stays as it is."""
+
+    require_dense(context, value, "this derivative")
 
     def active(leaf: Value) -> Value:
         number = recursion.as_number(context.use(leaf))
@@ -127,13 +141,14 @@ def require_no_tangent(context: Context, tangent: Value, leaf: Value) -> None:
     check(tangent.scalar == 0, "ValueError", message)
 
 
-def numbers_of(outlined: Outlined, counts: Sequence[int], chosen: Sequence[int]) -> list[int]:
-    """The callee's arguments that the leaves of the chosen arguments are. counts: how many leaves each has."""
-    starts = [0]
-    for count in counts:
-        starts.append(starts[-1] + count)
-    leaves = [leaf for number in chosen for leaf in range(starts[number], starts[number + 1])]
-    return [number for leaf in leaves if (number := outlined.inputs[leaf]) is not None]
+def numbers_of(outlined: Outlined, leaves: Sequence[Sequence[Value]], chosen: Sequence[int]) -> list[int]:
+    """The callee's arguments that the leaves of the chosen arguments are, where they have derivatives. leaves: of each
+    argument."""
+    inputs, numbers = iter(outlined.inputs), list[list[int]]()
+    for own in leaves:
+        pairs = [(next(inputs), leaf) for leaf in own]
+        numbers.append([number for number, leaf in pairs if number is not None and has_derivative(leaf)])
+    return [number for each in chosen for number in numbers[each]]
 
 
 def emit_request(
@@ -184,10 +199,10 @@ def outlined_for(
         for number, arg in enumerate(callers)
     ]
     wanted = [outline.plain_result(context, given[number]) for number in chosen]
-    counts = [sum(1 for _ in outline.leaves_of(context, arg)) for arg in given]
+    leaves = [list(outline.leaves_of(context, arg)) for arg in given]
     by_keyword = dict(zip(kwargs, given[len(args) :], strict=True))
     outlined = outline.outline(context, function, given[: len(args)], by_keyword, callers)
-    return outlined, wanted, numbers_of(outlined, counts, chosen)
+    return outlined, wanted, numbers_of(outlined, leaves, chosen)
 
 
 def arranged(request: Grad, out: Value, aux: Value | None, gradients: Sequence[Value]) -> Value:
@@ -244,7 +259,10 @@ def constant_gradient(context: Context, outlined: Outlined, request: Grad, wante
         element = types.from_dtype(leaf.dtype)
         return constant(0, element) if isinstance(leaf, Traced) else filled(0, leaf.shape, element)
 
-    gradients = [outline.cotangents(context, each, map(zero, outline.result_leaves(context, each))) for each in wanted]
+    def zeros(value: Any) -> Iterator[Expr]:
+        return map(zero, filter(has_derivative, outline.result_leaves(context, value)))
+
+    gradients = [outline.cotangents(context, each, zeros(each)) for each in wanted]
     return arranged(request, out, aux, gradients)
 
 
@@ -299,10 +317,15 @@ def primals_and_tangents(
 
 
 def tangent_of(context: Context, result: Any, out: Value, tangents: Iterator[Expr]) -> Value:
-    """The tangent of a plain result, which is `out` here: of floats from `tangents`, of everything else zero."""
+    """The tangent of a plain result, which is `out` here: of floats from `tangents`, of everything else zero. That of a
+    sparse matrix has its places."""
     if isinstance(result, MadeObject | Tuple):
         assert isinstance(out, Tuple | Object)
         values = out.items if isinstance(out, Tuple) else context.as_is(out).items
+        if isinstance(result, MadeObject) and isinstance(result.keys, SparseParts):
+            numbers = tangent_of(context, result.items[0], values[0], tangents)
+            items = (numbers, *(outline.copied(context, each) for each in values[1:]))
+            return context.new_object(Entry(result.kind, result.keys, items))
         pairs = zip(result.items, values, strict=True)
         items = tuple(tangent_of(context, part, value, tangents) for part, value in pairs)
         if isinstance(result, Tuple):

@@ -26,6 +26,7 @@ from mlirad.errors import DifferentiationError
 from mlirad.frontend.interpreter import dispatch
 from mlirad.frontend.interpreter.calls import derivative_requests, outline, recursion
 from mlirad.frontend.interpreter.calls.outline import InArrays, MadeObject, Outlined, name_of_value
+from mlirad.frontend.interpreter.calls.transforms.chosen_arguments import chosen_arguments
 from mlirad.frontend.interpreter.context import Context
 from mlirad.frontend.values.sizes import filled
 from mlirad.frontend.values.traced import Traced
@@ -64,6 +65,8 @@ def jacobian(
     context: Context, function: Value, request: Jacobian, args: Sequence[Value], kwargs: dict[str, Value]
 ) -> Value:
     name = name_of_value(function)
+    for number in chosen_arguments(context, request.argnums, function, args, kwargs):
+        derivative_requests.require_dense(context, [*args, *kwargs.values()][number], "a Jacobian")
     outlined, wanted, wrt = derivative_requests.outlined_for(context, function, request.argnums, args, kwargs)
     value, aux = outlined.result, None
     if request.has_aux:

@@ -45,6 +45,7 @@ from mlirad.frontend.values.values import (
     kind_of,
 )
 from mlirad.requests import name_of
+from mlirad.tree import SparseParts
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 
@@ -107,14 +108,21 @@ def mapped(
     value: Value,
     function: Callable[[Value], Value],
     owner: Callable[[Object], Owner | None] | None = None,
+    has_patterns: bool = False,
 ) -> Value:
-    """A value of the same structure with other leaves; its lists, dicts and dataclasses are new. owner: of each."""
+    """A value of the same structure with other leaves; its lists, dicts and dataclasses are new. owner: of each.
+
+    has_patterns: the index arrays of sparse matrices stay as they are.
+    """
     value = context.use(value)
     if isinstance(value, Tuple):
-        return Tuple(tuple(mapped(context, item, function, owner) for item in value.items), value.kind)
+        items = tuple(mapped(context, item, function, owner, has_patterns) for item in value.items)
+        return Tuple(items, value.kind)
     if isinstance(value, Object):
         entry = storage.entry_of(context, value)
-        items = tuple(mapped(context, item, function, owner) for item in entry.items)
+        first = 1 if has_patterns and isinstance(entry.keys, SparseParts) else len(entry.items)
+        changed = (mapped(context, item, function, owner, has_patterns) for item in entry.items[:first])
+        items = (*changed, *entry.items[first:])
         return context.new_object(Entry(entry.kind, entry.keys, items, None if owner is None else owner(value)))
     return function(value)
 
@@ -391,10 +399,25 @@ def result_leaves(context: Context, value: Any, with_static: bool = False) -> It
         yield value
 
 
-def rebuilt(context: Context, value: Any, results: Iterator[Expr], *, is_row_major: bool = False) -> Value:
-    """A plain result in the caller's state, its leaves made of `results`, with the layouts that they have in it."""
+def rebuilt(
+    context: Context, value: Any, results: Iterator[Expr], *, is_row_major: bool = False, has_patterns: bool = False
+) -> Value:
+    """A plain result in the caller's state, its leaves made of `results`, with the layouts that they have in it.
+
+    has_patterns: the index arrays of sparse matrices are copies of those in it.
+    """
+    if has_patterns and isinstance(value, MadeObject) and isinstance(value.keys, SparseParts):
+        numbers, *places = value.items
+        items = (
+            rebuilt(context, numbers, results, is_row_major=is_row_major),
+            *(copied(context, each) for each in places),
+        )
+        return context.new_object(Entry(value.kind, value.keys, items))
     if isinstance(value, MadeObject | Tuple):
-        items = tuple(rebuilt(context, item, results, is_row_major=is_row_major) for item in value.items)
+        items = tuple(
+            rebuilt(context, item, results, is_row_major=is_row_major, has_patterns=has_patterns)
+            for item in value.items
+        )
         if isinstance(value, Tuple):
             return Tuple(items, value.kind)
         return context.new_object(Entry(value.kind, value.keys, items))
@@ -420,9 +443,28 @@ def own(context: Context, growth: Growth) -> Growth:
     return dataclasses.replace(growth, number=context.fresh())
 
 
+def sparse_kind_in(context: Context, value: Value) -> str | None:
+    """The class of a sparse matrix in a value."""
+    entries = (storage.entry_of(context, each) for each in objects_in(context, value))
+    return next((entry.kind.__name__ for entry in entries if isinstance(entry.keys, SparseParts)), None)
+
+
+def sparse_kind_in_result(value: Any) -> str | None:
+    """The class of a sparse matrix in a plain result."""
+    if isinstance(value, MadeObject) and isinstance(value.keys, SparseParts):
+        return value.kind.__name__
+    inner = value.items if isinstance(value, MadeObject | Tuple) else ()
+    return next(filter(None, map(sparse_kind_in_result, inner)), None)
+
+
 def cotangents(context: Context, value: Any, results: Iterator[Expr]) -> Value:
-    """What has the structure of a plain result, of C-contiguous arrays."""
-    return rebuilt(context, value, results, is_row_major=True)
+    """What has the structure of a plain result, of C-contiguous arrays. The patterns of sparse matrices are copied."""
+    return rebuilt(context, value, results, is_row_major=True, has_patterns=True)
+
+
+def copied(context: Context, value: Value) -> Value:
+    """A copy of an array."""
+    return context.new_array(context.read(value).contents) if isinstance(value, Ref) else value
 
 
 def close(block: Block) -> list[SSAValue]:

@@ -28,6 +28,7 @@ from mlirad.frontend.values.basic_indexing import is_basic
 from mlirad.frontend.values.traced import Traced
 from mlirad.frontend.values.values import Object, Ref, Static, Tuple, Value, kind_of
 from mlirad.library.python.iterators import assign_flat
+from mlirad.tree import sparse_names
 
 
 def assign(context: Context, target: ast.expr, value: Value) -> None:
@@ -143,6 +144,8 @@ def set_attribute(context: Context, base: Value, name: str, value: Value) -> Non
         raise context.refusal(f"setting an attribute of {kind_of(base)} is not compiled")
     if name in entry.keys:
         position = entry.keys.index(name)
+        if entry.items[position] is value:
+            return  # `a.x += y` has changed the array that a.x is
         changed = dataclasses.replace(entry, items=(*entry.items[:position], value, *entry.items[position + 1 :]))
     else:
         changed = dataclasses.replace(entry, keys=(*entry.keys, name), items=(*entry.items, value))
@@ -152,6 +155,9 @@ def set_attribute(context: Context, base: Value, name: str, value: Value) -> Non
 
 def require_attribute(context: Context, kind: type, name: str) -> None:
     """Of an attribute that is assigned: objects of the class must store it, as it is."""
+    if sparse_names(kind) is not None:
+        hint = "write in its arrays (A.data[...] = ...), or make another one"
+        raise context.refusal(f"an attribute of a {kind.__name__} is not assigned", hint)
     if dataclasses.is_dataclass(kind):
         if kind.__dataclass_params__.frozen:  # pyright: ignore[reportAttributeAccessIssue]  # dataclasses has no function
             raise context.refusal(f"{kind.__name__} is frozen", "use dataclasses.replace")

@@ -36,6 +36,7 @@ from mlirad.frontend.interpreter.calls.rules.rule_results import (
     cotangent_like,
     cotangents_like,
     pair_from,
+    plain_argument,
     refused,
     results_like,
     tangent_like,
@@ -314,14 +315,15 @@ class _Maker:
             rest = iter(exprs[count:])
             kept = outline.rebuilt(context, residuals[0], rest)
             fixed = [copies.values[number] for number in self.rule.nondiff_argnums]
+            likes = [plain_argument(context, copies.values[number]) for number in self._differentiated]
             value = self._call(self._function(1), [*fixed, kept, cotangent_like(context, result, rest)], backward)
-            return list(self._cotangents(backward, value, copies.values))
+            return list(self._cotangents(backward, value, likes))
 
         given = [*self.given, *of_residuals, *self._floats(result)]
         return [made, function_apart(context, self.rule.rules[1], given, of_backward)]
 
-    def _cotangents(self, name: str, value: Value, values: Sequence[Value]) -> Iterator[Expr]:
-        """What a rule returns for each argument that is differentiated."""
+    def _cotangents(self, name: str, value: Value, likes: Sequence[Any]) -> Iterator[Expr]:
+        """What a rule returns for each argument that is differentiated, which is like that (plain)."""
         context, numbers = self.context, self._differentiated
         value = context.use(value)
         items = value.items if isinstance(value, Tuple) else None
@@ -330,8 +332,8 @@ class _Maker:
         if items is None or len(items) != len(numbers):
             hint = "return a tuple with a cotangent of each argument, None for zeros: return (gx,)"
             refused(context, name, f"returns {kind_of(value)} for {len(numbers)} arguments", hint)
-        for number, item in zip(numbers, items, strict=True):
-            yield from cotangents_like(context, name, item, values[number], number)
+        for number, item, like in zip(numbers, items, likes, strict=True):
+            yield from cotangents_like(context, name, item, like, number)
 
     def jvp(self, result: Any) -> list[Part]:
         """tangent."""

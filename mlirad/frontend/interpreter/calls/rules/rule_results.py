@@ -83,10 +83,14 @@ def tangents_like(context: Context, rule: str, value: Value, result: Any) -> Ite
     yield from _leaves_like(context, rule, value, result, "the function returns", only_floats=True)
 
 
-def cotangents_like(context: Context, rule: str, value: Value, argument: Value, number: int) -> Iterator[Expr]:
-    """The cotangents of the leaves of floats in an argument."""
-    plain = outline.plain_result(context, outline.mapped(context, argument, _as_leaf))
-    yield from _leaves_like(context, rule, value, plain, f"its argument {number} is", only_floats=True)
+def cotangents_like(context: Context, rule: str, value: Value, argument: Any, number: int) -> Iterator[Expr]:
+    """The cotangents of the leaves of floats in an argument, which is plain."""
+    yield from _leaves_like(context, rule, value, argument, f"its argument {number} is", only_floats=True)
+
+
+def plain_argument(context: Context, argument: Value) -> Any:
+    """The structure of an argument. What numbers its containers have is another thing once a rule has run."""
+    return outline.plain_result(context, outline.mapped(context, argument, _as_leaf))
 
 
 def _as_leaf(leaf: Value) -> Value:
