@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,13 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import VerifyException
 
-from mlirad.targets.ascend.hivm.hivm_attributes import EventAttr, EventId, Pipe, PipeAttr
+from mlirad.targets.ascend.hivm.hivm_attributes import CoreType, EventAttr, EventId, Pipe, PipeAttr
 from mlirad.targets.ascend.hivm.synchronisation import FlagOp, PipeBarrierOp, SetFlagOp, WaitFlagOp
 from mlirad.targets.ascend.hivm.transfers import PointerCastOp
 from mlirad.targets.ascend.simulator.faults import SimulatorFault
+from mlirad.targets.ascend.simulator.pipe_order import PIPES_OF
 from mlirad.targets.ascend.simulator.simulated_program import SimulatedProgram, parse
 
-_PIPES = (Pipe.S, Pipe.V, Pipe.MTE2, Pipe.MTE3)
 Change = Callable[[list[Operation]], None]
 
 
@@ -59,7 +60,7 @@ def put(number: int, name: str, value: Any) -> Change:
     return change
 
 
-def changes(ops: Sequence[Operation]) -> Iterator[tuple[str, Change]]:
+def changes(ops: Sequence[Operation], pipes: Sequence[Pipe]) -> Iterator[tuple[str, Change]]:
     sets = [number for number, op in enumerate(ops) if isinstance(op, SetFlagOp)]
     waits = [number for number, op in enumerate(ops) if isinstance(op, WaitFlagOp)]
     for number, op in enumerate(ops):
@@ -68,13 +69,13 @@ def changes(ops: Sequence[Operation]) -> Iterator[tuple[str, Change]]:
             case FlagOp():
                 yield f"delete {what}", erase(number)
                 for name in ("set_pipe", "wait_pipe"):
-                    for pipe in _PIPES:
+                    for pipe in pipes:
                         if pipe is not op.properties[name].data:  # pyright: ignore[reportAttributeAccessIssue]: a PipeAttr
                             yield f"{name} {pipe[5:]} in {what}", put(number, name, PipeAttr(pipe))
                 yield from events(number, op, what)
             case PipeBarrierOp():
                 yield f"delete {what}", erase(number)
-                for pipe in _PIPES:
+                for pipe in pipes:
                     if pipe is not op.pipe.data:
                         yield f"pipe {pipe[5:]} in {what}", put(number, "pipe", PipeAttr(pipe))
             case PointerCastOp():
@@ -140,10 +141,10 @@ def sizes(number: int, op: memref.SubviewOp, what: str) -> Iterator[tuple[str, C
             yield f"{name} {shift:+} in {what}", change
 
 
-def mutants(text: str) -> Iterator[Mutant]:
-    """Every one of a module."""
+def mutants(text: str, core: CoreType = CoreType.VECTOR, every: int = 1) -> Iterator[Mutant]:
+    """Those of a module, or every third one and so on. core: of its kernels."""
     module = parse(text)
-    for name, change in changes(list(module.walk())):
+    for name, change in islice(changes(list(module.walk()), PIPES_OF[core]), 0, None, every):
         copy: ModuleOp = module.clone()
         change(list(copy.walk()))
         yield Mutant(name, copy)

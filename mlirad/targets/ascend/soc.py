@@ -40,6 +40,7 @@ class Soc:
     gm_bytes_per_second: float = 1.6e12  # [docs] all cores together; another page says 1.8e12
     gm_read_bytes_per_cycle: int = 32  # [tools] one core, without a hit in L2
     gm_write_bytes_per_cycle: int = 64  # [tools] one core, from UB
+    l1_read_bytes_per_cycle: int = 256  # [tools] to L0B; 512 to L0A
 
     @property
     def ub_usable_bytes(self) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, UnitAttr, i1, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerAttr, MemRefType, TensorType, UnitAttr, i1, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -32,12 +32,20 @@ from mlirad.targets.ascend.hivm.transfers import Transfer
 
 
 def _check_nz(op: Instruction, value: SSAValue, inner: int) -> tuple[int, int]:
-    """How many rows and columns a buffer in NZ layout holds."""
+    """How many rows and columns a buffer in NZ layout holds; DYNAMIC_INDEX if that is known at run time only."""
     assert isinstance(value.type, MemRefType)
     shape = value.type.get_shape()
     if len(shape) != 4 or shape[2] != FRACTAL or shape[3] != inner:
         raise VerifyException(f"{op.name}: {value.type} is not in NZ layout (columns, rows, {FRACTAL}, {inner})")
-    return shape[1] * FRACTAL, shape[0] * inner
+    rows, columns = (
+        shape[axis] * step if shape[axis] >= 0 else DYNAMIC_INDEX for axis, step in ((1, FRACTAL), (0, inner))
+    )
+    return rows, columns
+
+
+def _exceeds(size: int, room: int) -> bool:
+    """Whether a size is certainly too large; DYNAMIC_INDEX is compared at run time."""
+    return DYNAMIC_INDEX not in (size, room) and size > room
 
 
 def _inner(value: SSAValue) -> int:
@@ -71,7 +79,7 @@ class ND2NZOp(Transfer):
         rows, columns = _check_nz(self, self.dst, _inner(self.dst))
         assert isinstance(self.src.type, MemRefType)
         shape = self.src.type.get_shape()
-        if len(shape) != 2 or shape[0] > rows or shape[1] > columns:
+        if len(shape) != 2 or _exceeds(shape[0], rows) or _exceeds(shape[1], columns):
             raise VerifyException(f"{self.name}: {self.src.type} does not fit into {self.dst.type}")
         if self.pad_value is not None or self.init_condition is not None:
             raise VerifyException(f"{self.name}: padding values are not in the subset")
@@ -87,18 +95,19 @@ class ND2NZOp(Transfer):
 class MmadL1Op(Instruction):
     """`c = a @ b`, added to c unless `init_condition`, of m rows, k and n columns; products are added in f32.
 
-    a and b are in L1, c in L0C, all in NZ layout. With `a_transpose`, a holds the transpose; so for b.
+    a and b are in L1, c in L0C, all in NZ layout; or all are tensors, and what c holds afterwards is the result. With
+    `a_transpose`, a holds the transpose; so for b.
     """
 
     name = "hivm.hir.mmadL1"
 
-    a = operand_def(MemRefType)
-    b = operand_def(MemRefType)
+    a = operand_def(MemRefType | TensorType)
+    b = operand_def(MemRefType | TensorType)
     init_condition = operand_def(i1)
     real_m = operand_def(IndexType)
     real_k = operand_def(IndexType)
     real_n = operand_def(IndexType)
-    c = operand_def(MemRefType)
+    c = operand_def(MemRefType | TensorType)
     sync_related_args = var_operand_def(i64)
     unit_flag_cond = var_operand_def(i1)
     per_channel_bias = opt_operand_def()
@@ -120,7 +129,7 @@ class MmadL1Op(Instruction):
         """sizes: m, k and n."""
         super().__init__(
             operands=[a, b, init, *sizes, c, [], [], None],
-            result_types=[[]],
+            result_types=[[c.type] if isinstance(c.type, TensorType) else []],
             properties={
                 **({"a_transpose": UnitAttr()} if a_transpose else {}),
                 **({"b_transpose": UnitAttr()} if b_transpose else {}),
@@ -146,11 +155,23 @@ class MmadL1Op(Instruction):
         self.check_elements((self.c,), {"f32"})
         if element_name(self.a.type) != element_name(self.b.type):
             raise VerifyException(f"{self.name}: element types differ: {self.a.type} and {self.b.type}")
+        if any(isinstance(each.type, TensorType) for each in (self.a, self.b, self.c)):
+            self.verify_tensors()
+            return
         m, k = _check_nz(self, self.a, _inner(self.a))[:: -1 if self.a_transpose is not None else 1]
         other_k, n = _check_nz(self, self.b, _inner(self.b))[:: -1 if self.b_transpose is not None else 1]
         rows, columns = _check_nz(self, self.c, FRACTAL)
         if not (same_size(m, rows) and same_size(n, columns) and same_size(k, other_k)):
             raise VerifyException(f"{self.name}: ({m}, {k}) @ ({other_k}, {n}) does not fit ({rows}, {columns})")
+
+    def verify_tensors(self) -> None:
+        a, b, c = self.a.type, self.b.type, self.c.type
+        if not (isinstance(a, TensorType) and isinstance(b, TensorType) and isinstance(c, TensorType)):
+            raise VerifyException(f"{self.name} takes either tensors or buffers")
+        m, k = a.get_shape()[:: -1 if self.a_transpose is not None else 1]
+        other_k, n = b.get_shape()[:: -1 if self.b_transpose is not None else 1]
+        if (m, n) != c.get_shape() or k != other_k or [each.type for each in self.results] != [c]:
+            raise VerifyException(f"{self.name}: ({m}, {k}) @ ({other_k}, {n}) does not fit {c}")
 
     def compute(self, inputs: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
         a, b, init, m, k, n, *before = inputs
@@ -199,7 +220,7 @@ class FixpipeOp(Transfer):
         shape = self.dst.type.get_shape()
         if self.dma_mode.data is not FixpipeMode.NZ2ND or self.quant_scale is not None:
             raise VerifyException(f"{self.name}: only the mode nz2nd, without quantisation, is in the subset")
-        if len(shape) != 2 or shape[0] > rows or shape[1] > columns:
+        if len(shape) != 2 or _exceeds(shape[0], rows) or _exceeds(shape[1], columns):
             raise VerifyException(f"{self.name}: {self.dst.type} is larger than {self.src.type}")
 
     def is_pointwise(self) -> bool:

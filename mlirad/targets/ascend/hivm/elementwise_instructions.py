@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from xdsl.dialects.builtin import DenseArrayBase, MemRefType
+from xdsl.dialects.builtin import DenseArrayBase, MemRefType, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
+    IRDLOperation,
     irdl_op_definition,
     opt_operand_def,
     prop_def,
@@ -69,7 +70,8 @@ class ElementwiseInstruction(VectorInstruction):
         return True
 
     def verify_types(self) -> None:
-        if len(self.src) != self.ARITY or len(self.dst) != 1 or self.results:
+        results = [each.type for each in self.dst if isinstance(each.type, TensorType)]
+        if len(self.src) != self.ARITY or len(self.dst) != 1 or [each.type for each in self.results] != results:
             raise VerifyException(f"{self.name} takes {self.ARITY} inputs and one output buffer, and has no result")
         if integers(self.transpose) or integers(self.broadcast):
             raise VerifyException(f"{self.name}: transpose and broadcast on the fly are not in the subset")
@@ -362,18 +364,25 @@ class VSelOp(WithScratch):
 
 @irdl_op_definition
 class VCastOp(WithScratch):
-    """Converts elements. `round_mode` says how what the result cannot represent is rounded."""
+    """Converts elements, of a buffer or a tensor. `round_mode` says how what the result cannot represent is rounded."""
 
     name = "hivm.hir.vcast"
 
+    src = var_operand_def()
+    dst = var_operand_def(MemRefType | TensorType)
+    temp_buffer = opt_operand_def(MemRefType)
     round_mode = prop_def(RoundModeAttr)
     cast = prop_def(CastKindAttr)
 
     def __init__(
         self, src: SSAValue, dst: SSAValue, mode: RoundMode = RoundMode.RINT, temp_buffer: SSAValue | None = None
     ):
-        super().__init__(src=[src], dst=dst, temp_buffer=temp_buffer)
-        self.properties |= {"round_mode": RoundModeAttr(mode), "cast": CastKindAttr(CastKind.SIGNED)}
+        IRDLOperation.__init__(
+            self,
+            operands=[[src], [dst], temp_buffer],
+            result_types=[[dst.type] if isinstance(dst.type, TensorType) else []],
+            properties=self.plain() | {"round_mode": RoundModeAttr(mode), "cast": CastKindAttr(CastKind.SIGNED)},
+        )
 
     def verify_elements(self) -> None:
         from_, to = element_name(self.src[0].type), element_name(self.dst[0].type)

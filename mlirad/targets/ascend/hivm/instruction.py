@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerType,
     MemRefType,
+    TensorType,
     i64,
 )
 from xdsl.ir import Attribute, SSAValue
@@ -55,7 +56,7 @@ _FLOAT_NAMES: dict[type[Attribute], str] = {
 
 def element_name(type: Attribute) -> str:
     """`f32` for f32 and for buffers of f32."""
-    element = type.element_type if isinstance(type, MemRefType) else type
+    element = type.element_type if isinstance(type, MemRefType | TensorType) else type
     if isinstance(element, IntegerType):
         return f"i{element.width.data}"
     return _FLOAT_NAMES.get(element.__class__, str(element))
@@ -77,7 +78,7 @@ def space_of(type: Attribute) -> AddressSpace | None:
 
 
 def is_scalar(type: Attribute) -> bool:
-    return not isinstance(type, MemRefType)
+    return not isinstance(type, MemRefType | TensorType)
 
 
 def same_size(first: int, second: int) -> bool:
@@ -86,7 +87,7 @@ def same_size(first: int, second: int) -> bool:
 
 
 def same_shape(first: Attribute, second: Attribute) -> bool:
-    assert isinstance(first, MemRefType) and isinstance(second, MemRefType)
+    assert isinstance(first, MemRefType | TensorType) and isinstance(second, MemRefType | TensorType)
     shapes = first.get_shape(), second.get_shape()
     return len(shapes[0]) == len(shapes[1]) and all(map(same_size, *shapes))
 

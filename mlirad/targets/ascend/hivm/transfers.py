@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IndexType, MemRefType, i64
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, IndexType, MemRefType, TensorType, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -178,7 +178,7 @@ class StoreOp(Transfer):
 
     name = "hivm.hir.store"
 
-    src = operand_def(MemRefType)
+    src = operand_def(MemRefType | TensorType)
     dst = operand_def(MemRefType)
     atomic_kind = opt_prop_def(AtomicKindAttr)
     result = var_result_def()

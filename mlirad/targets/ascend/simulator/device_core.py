@@ -301,6 +301,8 @@ class DeviceCore:
                 cycles = self.clock.vector_cycles(moved, op.passes())
             case Pipe.M:
                 cycles = self.clock.cube_cycles(*inputs[3:6])
+            case Pipe.MTE1:
+                cycles = self.clock.l1_cycles(moved)
             case Pipe.MTE2:
                 moved = output.high - output.low
                 cycles = self.clock.transfer_cycles(moved, True)

@@ -53,6 +53,9 @@ class PipeClock:
         shared = self.soc.gm_bytes_per_second / self.soc.cube_clock_hz / self.active
         return TRANSFER_LATENCY + bytes / min(own, shared)
 
+    def l1_cycles(self, bytes: int) -> float:
+        return CUBE_HEAD + bytes / self.soc.l1_read_bytes_per_cycle
+
     def vector_cycles(self, bytes: int, passes: float) -> float:
         return VECTOR_HEAD + passes * -(-bytes // self.soc.repeat_bytes)
 
