@@ -5,15 +5,21 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from mlirad import __version__
 from mlirad.jit.disk_store import Store
 from mlirad.options import Environment
 
+_ARGUMENTS = 'Python expressions, as "np.ones(3)" 2.0; by default those of the first call when the file runs'
+
 
 def parser() -> argparse.ArgumentParser:
+    return _parser_and_commands()[0]
+
+
+def _parser_and_commands() -> tuple[argparse.ArgumentParser, Collection[str]]:
     command_line = argparse.ArgumentParser(
         prog="mlirad", description="Compiles NumPy functions and their derivatives. mlirad-opt works on IR files."
     )
@@ -46,15 +52,32 @@ def parser() -> argparse.ArgumentParser:
         "arguments",
         nargs="*",
         metavar="ARGUMENT",
-        help='Python expressions, as "np.ones(3)" 2.0; by default those of the first call when the file runs',
+        help=_ARGUMENTS,
     )
     shown.add_argument("--html", type=Path, metavar="PAGE", help="write a page that needs nothing else")
+    return command_line, commands.choices
+
+
+def _parser_of(target: str) -> argparse.ArgumentParser:
+    """Of the commands `mlirad TARGET ...`."""
+    command_line = argparse.ArgumentParser(prog=f"mlirad {target}", description=f"What the target {target!r} shows.")
+    commands = command_line.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    viewed = commands.add_parser("view", help="run a function for this target, and write pictures of what it did")
+    viewed.add_argument("subject", metavar="FILE.py:FUNCTION")
+    viewed.add_argument("arguments", nargs="*", metavar="ARGUMENT", help=_ARGUMENTS)
+    default = Path("mlirad-view")
+    viewed.add_argument("--out", type=Path, default=default, metavar="DIR", help="where they go (%(default)s)")
     return command_line
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The entry point of `mlirad`."""
-    arguments = parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    command_line, commands = _parser_and_commands()
+    if words and not words[0].startswith("-") and words[0] not in commands and _is_target(words[0]):
+        found = _parser_of(words[0]).parse_args(words[1:])
+        return _view(words[0], found.subject, found.arguments, found.out)
+    arguments = command_line.parse_args(words)
     match arguments.command:
         case "demo":
             from mlirad.demo import run
@@ -87,6 +110,36 @@ def _explain(subject: str, expressions: Sequence[str], page: Path | None) -> int
         print(side_by_side.in_columns(found, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
     else:
         page.write_text(side_by_side.as_page(found))
+    return 0
+
+
+def _is_target(name: str) -> bool:
+    from mlirad.targets.finding import target_names
+
+    return name in target_names()
+
+
+def _view(target: str, subject: str, expressions: Sequence[str], folder: Path) -> int:
+    """Exit code 1: it cannot be compiled, or the target shows nothing; 2: there is no such function or argument."""
+    import mlirad
+    from mlirad.errors import CompileError
+    from mlirad.explaining.explain import NoExample, example_call
+    from mlirad.targets.finding import find_target
+
+    try:
+        function, arguments = example_call(subject, expressions)
+        kernel = mlirad.jit(function, target=target)
+        pictures = find_target(target).pictures(lambda: kernel(*arguments))
+    except (NoExample, CompileError) as error:
+        print(error)
+        return 2 if isinstance(error, NoExample) else 1
+    if not pictures:
+        print(f"the target {target!r} has nothing to show")
+        return 1
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in pictures.items():
+        (folder / name).write_text(text)
+        print(folder / name)
     return 0
 
 

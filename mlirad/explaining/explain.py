@@ -43,16 +43,19 @@ def explained(subject: str, expressions: Sequence[str] = ()) -> Explained:
     expressions: Python, in which `np` and the names of the file are known. Without them, the file runs as a script up
     to its first call of the function, whose arguments they are. Raises NoExample, or what compiling raises.
     """
+    return explained_function(*example_call(subject, expressions))
+
+
+def example_call(subject: str, expressions: Sequence[str] = ()) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The function `file.py:function`, and arguments for it: those of `explained`. Raises NoExample."""
     path, _, name = subject.rpartition(":")
     if not path or not Path(path).is_file():
         raise NoExample(f"no file {path!r}: write it as file.py:function")
-    if expressions:
-        namespace = runpy.run_path(path)
-        function = _plain(namespace.get(name), subject)
-        arguments = tuple(eval(each, {"np": np, **namespace}) for each in expressions)
-    else:
-        function, arguments = _first_call(path, name, subject)
-    return explained_function(function, arguments)
+    if not expressions:
+        return _first_call(path, name, subject)
+    namespace = runpy.run_path(path)
+    function = _plain(namespace.get(name), subject)
+    return function, tuple(eval(each, {"np": np, **namespace}) for each in expressions)
 
 
 def explained_function(function: Callable[..., Any], arguments: Sequence[Any]) -> Explained:

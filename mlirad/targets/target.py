@@ -151,6 +151,13 @@ class Target(ABC):
         """
         return None
 
+    def pictures(self, call: Callable[[], object]) -> Mapping[str, str]:
+        """Run a call of code for this target, and show what it did: texts by the names of files, as `timeline.svg`.
+
+        `mlirad NAME view file.py:f` writes them. None, and no call: the target has nothing to show.
+        """
+        return {}
+
     @abstractmethod
     def fingerprint(self) -> str:
         """What object code depends on besides the module: versions, host, options. Part of a cache's key."""

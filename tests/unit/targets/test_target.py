@@ -153,6 +153,27 @@ def test_options_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
             mlirad.jit(abs)
 
 
+PICTURES = """
+    def pictures(self, call):
+        return {"result.txt": str(call())}
+"""
+
+
+def test_a_target_shows_what_a_call_did(installed, tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import numpy as np\ndef f(x, y):\n    return np.sum(x) + y\n")
+    assert cli.main(["cpu", "view", f"{program}:f", "np.ones(3)", "2.0"]) == 1
+    assert "the target 'cpu' has nothing to show" in capsys.readouterr().out
+    installed(code=CODE + PICTURES, elsewhere="elsewhere_target:Elsewhere")
+    words = ["elsewhere", "view", f"{program}:f", "np.ones(3)", "2.0", "--out", str(tmp_path / "shown")]
+    assert cli.main(words) == 0
+    assert capsys.readouterr().out.strip() == str(tmp_path / "shown" / "result.txt")
+    assert float((tmp_path / "shown" / "result.txt").read_text()) == 5
+    assert cli.main(["elsewhere", "view", f"{program}:g", "1.0"]) == 2
+    with pytest.raises(SystemExit):
+        cli.main(["nowhere", "view", f"{program}:f"])
+
+
 def test_the_command_lists_targets(installed, capsys: pytest.CaptureFixture[str]) -> None:
     """Those that cannot be used, too, with the reason."""
     assert cli.main(["targets"]) == 0

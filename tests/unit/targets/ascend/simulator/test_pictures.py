@@ -12,8 +12,10 @@ import pytest
 from mlirad.targets.ascend.hivm.hivm_attributes import Pipe
 from mlirad.targets.ascend.simulator.chrome_trace import chrome_trace
 from mlirad.targets.ascend.simulator.kernel_picture import lives, picture
+from mlirad.targets.ascend.simulator.pictures import pictures_of
 from mlirad.targets.ascend.simulator.run_report import RunReport, recording
 from mlirad.targets.ascend.simulator.simulated_program import SimulatedProgram
+from mlirad.targets.ascend.soc import for_soc
 
 TILES = 4
 
@@ -33,6 +35,13 @@ def test_the_report_counts_launches_and_says_what_it_is(report: RunReport) -> No
     first, second = str(report).splitlines()
     assert first.startswith("simulator: ") and first.endswith(" cycles (model, uncalibrated)")
     assert "exp_of_sum: 1 launches of 2 blocks" in second
+
+
+def test_all_that_is_shown_of_a_call() -> None:
+    program = SimulatedProgram(ascend_kernels.tail())
+    shown = pictures_of(lambda: program.run("main", [np.ones(200, np.float32)]), for_soc("Ascend910B1"))
+    assert set(shown) == {"report.txt", "trace.json", "tail.svg"}
+    assert "(model" in shown["report.txt"] and "(model" in shown["tail.svg"]
 
 
 def test_the_trace_has_every_instruction_of_every_block(report: RunReport) -> None:
