@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from mlirad.dialect.core.op import NdOp
 
 GROUP = "mlirad.targets"
-BUILT_IN = {"cpu": "mlirad.targets.cpu:CpuTarget", "python": "mlirad.targets.python:PythonTarget"}
+BUILT_IN = {
+    "cpu": "mlirad.targets.cpu:CpuTarget",
+    "python": "mlirad.targets.python:PythonTarget",
+    "ascend": "mlirad.targets.ascend:AscendTarget",
+}
 """mlirad's own entry points: to look in what is installed takes longer than to load code from the cache."""
 
 

@@ -1,0 +1,1 @@
+"""Stages `hivm-virtual` and `hivm-physical`: kernels as instructions of the vector core."""

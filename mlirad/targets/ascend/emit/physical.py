@@ -1,0 +1,216 @@
+"""Gives the buffers of kernels addresses, and synchronises the pipes of a core.
+
+Reads: kernels as loops over tiles in `memref.alloc`ed buffers. Writes: the same with `hivm.hir.pointer_cast`, flags and
+barriers. Leaves: functions of the host.
+
+The innermost loop of a kernel is a pipeline: while the vector unit computes one tile, the transfers bring the next and
+store the last. So each buffer that a transfer uses there is two buffers, used in turn, and the flags of the even and
+the odd trips have ids of their own:
+
+    set V->MTE2 0, 1;  set MTE3->V 0, 1            # all buffers are free
+    for each tile, with its id:
+        wait V->MTE2;  loads;   set MTE2->V
+        wait MTE2->V, MTE3->V;  vector instructions;  set V->MTE2, V->MTE3
+        wait V->MTE3;  stores;  set MTE3->V
+    wait V->MTE2 0, 1;  wait MTE3->V 0, 1          # no flag stays set
+
+Around it, everything waits for everything between two transfers or instructions of different pipes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import arith, func, memref, scf
+from xdsl.dialects.builtin import MemRefType, ModuleOp, i64
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from mlirad.dialect.core.expr import emitting, insert
+from mlirad.dialect.ops.elementwise import number
+from mlirad.errors import CompileError
+from mlirad.lowering.rewriting import erase
+from mlirad.targets.ascend.hivm.hivm_attributes import EventId, Pipe
+from mlirad.targets.ascend.hivm.instruction import Instruction
+from mlirad.targets.ascend.hivm.synchronisation import PipeBarrierOp, SetFlagOp, WaitFlagOp
+from mlirad.targets.ascend.hivm.transfers import LoadOp, PointerCastOp, StoreOp
+from mlirad.targets.ascend.soc import Soc, for_soc
+from mlirad.targets.ascend.tiles.sizes import bytes_of
+from mlirad.xdsl_support.traversal import find, ops_inside, ops_of
+
+_IDS = (EventId.ID0, EventId.ID1)
+
+
+@dataclass(frozen=True)
+class HivmPhysical(ModulePass):
+    """Plan addresses, and synchronise the pipes.
+
+    soc: the chip.
+    """
+
+    name = "mlirad-hivm-physical"
+
+    soc: str = "Ascend910B1"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        soc = for_soc(self.soc)
+        for function in [each for each in op.ops if isinstance(each, func.FuncOp)]:
+            if find(function, Instruction):
+                _Kernel(function, soc).write()
+
+
+@dataclass
+class _Kernel:
+    function: func.FuncOp
+    soc: Soc
+    next_address: int = 0
+    trips: dict[scf.ForOp, tuple[SSAValue, SSAValue]] = field(default_factory=dict)
+    """Of each pipelined loop, 0 in the even and 1 in the odd trips, and whether the trip is odd."""
+
+    def write(self) -> None:
+        buffers = find(self.function, memref.AllocOp)
+        pipelines = {loop for loop in find(self.function, scf.ForOp) if not find(loop, scf.ForOp)}
+        for loop in pipelines:
+            self.count(loop)
+        for buffer in buffers:
+            loop = _pipeline_of(buffer, pipelines)
+            self.place(buffer) if loop is None else self.place_twice(buffer, loop)
+        if self.next_address > self.soc.ub_usable_bytes:
+            room = f"{self.soc.ub_usable_bytes} B of the unified buffer"
+            raise CompileError(f"internal error: a kernel needs {self.next_address} B, more than the {room}")
+        for loop in pipelines:
+            self.pipeline(loop)
+        self.separate(self.function.body.block, pipelines)
+        end = self.function.get_return_op()
+        assert end is not None
+        with emitting(InsertPoint.before(end), end.location):
+            insert(PipeBarrierOp(Pipe.ALL))
+
+    # Addresses
+
+    def reserve(self, type: MemRefType) -> int:
+        """The address of a new buffer."""
+        address = self.next_address
+        size = bytes_of(type)
+        self.next_address += -(-size // self.soc.ub_alignment) * self.soc.ub_alignment
+        return address
+
+    def place(self, buffer: memref.AllocOp) -> None:
+        assert isinstance(buffer.memref.type, MemRefType)
+        with emitting(InsertPoint.before(buffer), buffer.location):
+            address = number(self.reserve(buffer.memref.type), i64)
+            placed = insert(PointerCastOp([address], buffer.memref.type)).result
+        buffer.memref.replace_all_uses_with(placed)
+        erase(buffer)
+
+    def place_twice(self, buffer: memref.AllocOp, loop: scf.ForOp) -> None:
+        """One buffer for the even trips of a loop, another for the odd ones."""
+        type = buffer.memref.type
+        assert isinstance(type, MemRefType)
+        with emitting(InsertPoint.before(buffer), buffer.location):
+            even, odd = number(self.reserve(type), i64), number(self.reserve(type), i64)
+        _, is_odd = self.trips[loop]
+        assert isinstance(is_odd.owner, Operation)
+        with emitting(InsertPoint.after(is_odd.owner), buffer.location):
+            address = insert(arith.SelectOp(is_odd, odd, even)).result
+            placed = insert(PointerCastOp([address], type)).result
+        buffer.memref.replace_all_uses_with(placed)
+        erase(buffer)
+
+    def count(self, loop: scf.ForOp) -> None:
+        first = loop.body.block.first_op
+        assert first is not None
+        with emitting(InsertPoint.before(first), loop.location):
+            passed = insert(arith.SubiOp(loop.body.block.args[0], loop.lb)).result
+            trip = insert(arith.DivUIOp(passed, loop.step)).result
+            parity = insert(arith.RemUIOp(trip, number(2, trip.type))).result
+            trip = insert(arith.IndexCastOp(parity, i64)).result
+            self.trips[loop] = trip, insert(arith.CmpiOp(trip, number(1, i64), "eq")).result
+
+    # Synchronisation
+
+    def pipeline(self, loop: scf.ForOp) -> None:
+        """Order the transfers and instructions of a loop, within its trips and between them."""
+        body, (trip, _) = loop.body.block, self.trips[loop]
+        instructions = [each for each in ops_of(body) if isinstance(each, Instruction)]
+        stages = {
+            pipe: [each for each in instructions if each.pipe() is pipe] for pipe in (Pipe.MTE2, Pipe.V, Pipe.MTE3)
+        }
+        loads, computes, stores = stages.values()
+        assert instructions == [*loads, *computes, *stores] and computes, "a tile is loaded, computed, and stored"
+        self.order_instructions(computes, is_repeated=True)
+        if loads:
+            self.hand_over(loads, computes, trip)
+            self.give_back(loop, computes, loads, trip)
+        if stores:
+            self.hand_over(computes, stores, trip)
+            self.give_back(loop, stores, computes, trip)
+
+    def hand_over(self, producers: list[Instruction], consumers: list[Instruction], trip: SSAValue) -> None:
+        """The consumers wait until the producers of the same trip have finished."""
+        pair = producers[0].pipe(), consumers[0].pipe()
+        with emitting(InsertPoint.before(_first_of(consumers)), consumers[0].location):
+            insert(SetFlagOp(*pair, trip))
+            insert(WaitFlagOp(*pair, trip))
+
+    def give_back(self, loop: scf.ForOp, users: list[Instruction], writers: list[Instruction], trip: SSAValue) -> None:
+        """The writers wait until the users have finished with the same buffers, two trips before."""
+        pair = users[0].pipe(), writers[0].pipe()
+        with emitting(InsertPoint.before(loop), loop.location):
+            for each in _IDS:
+                insert(SetFlagOp(*pair, each))
+        with emitting(InsertPoint.before(_first_of(writers)), writers[0].location):
+            insert(WaitFlagOp(*pair, trip))
+        with emitting(InsertPoint.after(users[-1]), users[-1].location):
+            insert(SetFlagOp(*pair, trip))
+        with emitting(InsertPoint.after(loop), loop.location):
+            for each in _IDS:
+                insert(WaitFlagOp(*pair, each))
+
+    def order_instructions(self, instructions: list[Instruction], is_repeated: bool) -> None:
+        """A barrier where an instruction needs what an earlier one of the same pipe may not have finished."""
+        read, written = set[SSAValue](), set[SSAValue]()
+        for index, each in enumerate(instructions):
+            inputs = {_buffer(value) for value in each.inputs() if isinstance(value.type, MemRefType)}
+            outputs = {_buffer(each.output())}
+            if inputs & written or outputs & (read | written) or (is_repeated and index == 0):
+                with emitting(InsertPoint.before(each), each.location):
+                    insert(PipeBarrierOp(Pipe.V))
+                read, written = set(), set()
+            read |= inputs
+            written |= outputs
+
+    def separate(self, block: Block, pipelines: set[scf.ForOp]) -> None:
+        """Outside of pipelines, everything waits for what comes before it."""
+        for op in ops_of(block):
+            if isinstance(op, scf.ForOp) and op not in pipelines:
+                self.separate(op.body.block, pipelines)
+            elif isinstance(op, Instruction | scf.ForOp) and block is not self.function.body.block:
+                with emitting(InsertPoint.after(op), op.location):
+                    insert(PipeBarrierOp(Pipe.ALL))
+
+
+def _first_of(instructions: list[Instruction]) -> Operation:
+    """The first of them, or the barrier right before it."""
+    first = instructions[0]
+    return first.prev_op if isinstance(first.prev_op, PipeBarrierOp) else first
+
+
+def _buffer(value: SSAValue) -> SSAValue:
+    """What a view shows."""
+    while isinstance(value.owner, memref.SubviewOp | memref.ExpandShapeOp):
+        value = value.owner.operands[0]
+    return value
+
+
+def _pipeline_of(buffer: memref.AllocOp, pipelines: set[scf.ForOp]) -> scf.ForOp | None:
+    """The pipelined loop that alone uses the buffer, and has a transfer of it."""
+    for loop in pipelines:
+        inside = set(ops_inside(loop))
+        transfers = [each for each in inside if isinstance(each, LoadOp | StoreOp)]
+        shown = {_buffer(each.output() if isinstance(each, LoadOp) else each.inputs()[0]) for each in transfers}
+        if buffer.memref in shown:
+            return loop if all(use.operation in inside for use in buffer.memref.uses) else None
+    return None

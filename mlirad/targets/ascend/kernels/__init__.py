@@ -1,0 +1,1 @@
+"""Stage `ascend-kernels`: host functions, and kernels for what the vector cores compute."""

@@ -1,0 +1,1 @@
+"""Stage `ascend-legal`: elementwise functions as formulas of what the vector unit computes."""

@@ -1,0 +1,134 @@
+"""All that the target cannot take, each at its line.
+
+Reads: a module of stage `optimized`. Writes: nothing. Leaves: errors, each with what to do instead.
+
+What a kernel computes is known only once loops have been fused, so a copy of the module is lowered to kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    MemRefType,
+    ModuleOp,
+)
+from xdsl.dialects.linalg.ops import GenericOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from mlirad.dialect.core import types
+from mlirad.dialect.core.native import NativeCalls
+from mlirad.dialect.core.op import NdOp
+from mlirad.errors import CompileError, TargetError
+from mlirad.location import SourceLocation
+from mlirad.targets.ascend.kernels.host import KIND
+from mlirad.targets.ascend.kernels.kernel_outlining import ENTRY, AscendKernels
+from mlirad.targets.ascend.legal.legalize import AscendLegal
+from mlirad.targets.ascend.tiles.body import ELEMENTS, INSTRUCTIONS, REDUCTIONS
+from mlirad.xdsl_support.traversal import find, ops_inside, ops_of
+
+_CPU = "or compile with target='cpu'"
+_HOST_DIALECTS = ("func", "arith", "scf", "memref", "math")
+
+
+def problems_in(module: ModuleOp) -> list[TargetError]:
+    """One error for each thing, with its place."""
+    found = [problem for op in ops_inside(module) for problem in _problems_of(op)]
+    if found:
+        return found
+    lowered = module.clone()
+    try:
+        AscendLegal().apply(Context(), lowered)
+        AscendKernels().apply(Context(), lowered)
+    except CompileError as error:
+        return [TargetError(error.message, error.location, error.hint)]
+    return [problem for each in lowered.ops for problem in _problems_of_function(each)]
+
+
+def _problems_of(op: Operation) -> Iterator[TargetError]:
+    """Of an op on arrays: their elements, sizes, and functions of other libraries."""
+    place = types.from_location(op.location)
+    arguments = op.body.block.args if isinstance(op, func.FuncOp) and op.body.blocks else ()
+    for value in dict.fromkeys(each.type for each in (*arguments, *op.results)):
+        if types.is_tensor(value):
+            yield from _problems_of_type(value, place)
+    if isinstance(op, NdOp) and any(types.is_tensor(each.type) for each in (*op.operands, *op.results)):
+        answer = op.loops()
+        if isinstance(answer, NativeCalls):
+            what = f"{op.name} is another library's code, which the vector cores do not have"
+            yield TargetError(what, place, "compile this function with target='cpu'")
+
+
+def _problems_of_type(type: Attribute, place: SourceLocation | None) -> Iterator[TargetError]:
+    element = types.element_type(type)
+    if -1 in types.shape(type):
+        what = f"an array of {_shown(type)} has a size that is known only at run time"
+        yield TargetError(what, place, f"give it a size that is known at compile time, {_CPU}")
+    if isinstance(element, Float64Type):
+        what = "the vector unit of the 910B has no f64"
+        yield TargetError(what, place, f"pass dtype=float32, {_CPU}")
+    elif isinstance(element, IntegerType) and element.width.data > 1:
+        what = f"arrays of {element} are not computed by the vector unit of the 910B"
+        yield TargetError(what, place, f"use float32, {_CPU}")
+    elif not isinstance(element, Float16Type | Float32Type | IntegerType):
+        what = f"the vector unit of the 910B has no {element}"
+        yield TargetError(what, place, f"pass dtype=float32, {_CPU}")
+
+
+def _shown(type: Attribute) -> str:
+    sizes = ", ".join("?" if size < 0 else str(size) for size in types.shape(type))
+    return f"shape ({sizes})"
+
+
+def _problems_of_function(function: Operation) -> Iterator[TargetError]:
+    """Of a function of stage `ascend-kernels`."""
+    if not isinstance(function, func.FuncOp):
+        return
+    if ENTRY in function.attributes:
+        for op in find(function, GenericOp):
+            yield from _problems_of_kernel(op)
+    elif function.is_declaration:
+        what = f"the host has no function {function.sym_name.data!r} at run time"
+        yield TargetError(what, types.from_location(function.location), "compile this function with target='cpu'")
+    elif KIND in function.attributes:
+        for op in ops_inside(function):
+            place = types.from_location(op.location)
+            if op.dialect_name() not in _HOST_DIALECTS:
+                yield TargetError(f"{op.name} is not computed on the host", place, "compile with target='cpu'")
+            for value in op.results:
+                if isinstance(value.type, MemRefType) and DYNAMIC_INDEX in value.type.get_shape():
+                    what = "an array has a size that is known only at run time"
+                    yield TargetError(what, place, f"give it a size that is known at compile time, {_CPU}")
+
+
+def _problems_of_kernel(op: GenericOp) -> Iterator[TargetError]:
+    block = op.body.block
+    end = block.last_op
+    assert end is not None
+    for each in ops_of(block):
+        place = types.from_location(each.location)
+        if each is end:
+            continue
+        if type(each) not in INSTRUCTIONS:
+            what = f"{each.name} is not computed by the vector unit of the 910B"
+            yield TargetError(what, place, "compile this function with target='cpu'")
+        elif odd := next((value.type for value in each.results if value.type not in ELEMENTS), None):
+            yield TargetError(f"the vector unit of the 910B has no {odd}", place, f"pass dtype=float32, {_CPU}")
+    accumulated = block.args[-1]
+    combining = end.operands[0].owner
+    if accumulated.first_use is not None and isinstance(combining, Operation):
+        is_known = type(combining) in REDUCTIONS and _is_only_use(accumulated, combining)
+        if not is_known and any(each.data.value == "reduction" for each in op.iterator_types):
+            what = "this reduction is not computed by the vector unit of the 910B"
+            yield TargetError(what, types.from_location(combining.location), "compile with target='cpu'")
+
+
+def _is_only_use(value: SSAValue, op: Operation) -> bool:
+    return all(use.operation is op for use in value.uses) and not value.has_more_than_one_use()

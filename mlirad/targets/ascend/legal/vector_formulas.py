@@ -1,0 +1,392 @@
+"""Functions that the 910B's vector unit does not have, as formulas of those that it has.
+
+Reads: nd ops on f32. Writes: nd ops on f32 that are instructions: add, sub, mul, div, exp, log, sqrt, abs, max, min,
+comparisons, selections, rounding. Leaves: nothing.
+
+Each formula has its bound beside it: the largest relative error against the function in f64, measured over the range
+(`test_vector_formulas.py` measures it again). Outside the range the result has the right sign and
+order of magnitude at best. The coefficients are Chebyshev fits of our own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mlirad.dialect.core.expr import Expr, Number, apply, where
+from mlirad.library import primitives
+
+_LN2, _LN10 = math.log(2.0), math.log(10.0)
+
+_TANH = (-0.3333333313, 0.1333329713, -0.05395773932, 0.02175664239, -0.008304208166, 0.002248348516)
+_EXPM1 = (0.5, 0.1666666714, 0.04166666775, 0.008333182041, 0.001388867283, 0.0001996218605, 2.493974138e-05)
+_SINH = (0.1666666665, 0.008333339682, 0.0001983810044, 2.806290439e-06)
+_SIN = (-0.1666666666, 0.00833333274, -0.000198410795, 2.753593041e-06, -2.406788587e-08)
+_ATAN = (
+    *(-0.3333333312, 0.199999547, -0.1428414286, 0.1108965553, -0.08938857295),
+    *(0.07051899474, -0.04929507102, 0.02663205025, -0.00931730644, 0.001526727834),
+)
+_ASIN = (0.1666666632, 0.07500098992, 0.04459794657, 0.03111725269, 0.01707222263, 0.03381576718)
+_ERF = (
+    *(1.128379167, -0.3761263848, 0.1128378262, -0.02686543831),
+    *(0.005221053413, -0.0008484396562, 0.0001126825398, -9.673591086e-06),
+)
+_ERFCX = (
+    *(1.232995114, -0.1396212948, 0.01538007081, 0.06810233085, -0.1010464375, 0.09368936496),
+    *(-0.06627967949, 0.03731226959, -0.01636114964, 0.004827036323, -0.0005087104917, -0.0001097600179),
+)
+_PI_PARTS = (
+    *(3.140625, 0.000965118408203125, 2.5331974029541016e-06),
+    *(1.979060471057892e-09, 5.115907697472721e-12, 1.07806057e-14),
+)
+"""pi. All but the last have 8 bits, so that their products with a half integer below 2**15 are exact."""
+_LN2_HIGH = 0.693359375
+_LN2_LOW = _LN2 - _LN2_HIGH
+
+
+@dataclass(frozen=True)
+class Formula:
+    """`build` writes the function. bound: of the relative error where the argument is in `range` (of each argument).
+
+    absolute: the error that is allowed besides, where the result is near 0.
+    """
+
+    build: Callable[..., Any]
+    bound: float
+    range: tuple[float, float]
+    absolute: float = 0.0
+
+
+def abs_(x: Expr) -> Expr:
+    return apply(np.abs, x)
+
+
+def maximum(x: Expr, y: Expr | Number) -> Expr:
+    return apply(np.maximum, x, y)
+
+
+def minimum(x: Expr, y: Expr | Number) -> Expr:
+    return apply(np.minimum, x, y)
+
+
+def polynomial(x: Expr, coefficients: Sequence[float]) -> Expr:
+    """The coefficient of x**0 first."""
+    value = x * coefficients[-1] + coefficients[-2]
+    for each in coefficients[-3::-1]:
+        value = value * x + each
+    return value
+
+
+def _high(x: Expr) -> Expr:
+    """The upper 12 bits of the significand of x."""
+    scaled = x * 4097.0
+    return scaled - (scaled - x)
+
+
+def product(x: Expr, y: Expr) -> tuple[Expr, Expr]:
+    """x y, rounded, and what rounding leaves out (T. J. Dekker, 1971)."""
+    rounded = x * y
+    x_high, y_high = _high(x), _high(y)
+    x_low, y_low = x - x_high, y - y_high
+    rest = ((x_high * y_high - rounded) + x_high * y_low + x_low * y_high) + x_low * y_low
+    return rounded, rest
+
+
+def with_sign_of(magnitude: Expr, x: Expr) -> Expr:
+    """-magnitude where x is below 0."""
+    return where(x < 0.0, -magnitude, magnitude)
+
+
+def _is_negative(x: Expr) -> Expr:
+    """Whether x has a sign; -0.0 has one, as 1 / -0.0 is below 0."""
+    return where(x == 0.0, 1.0 / x, x) < 0.0
+
+
+def tanh(x: Expr) -> Expr:
+    a, z = abs_(x), x * x
+    large = with_sign_of(1.0 - 2.0 / (np.exp(a + a) + 1.0), x)
+    return where(a < 0.625, x + x * z * polynomial(z, _TANH), large)
+
+
+def expm1(x: Expr) -> Expr:
+    return where(abs_(x) < 0.5, x + x * x * polynomial(x, _EXPM1), np.exp(x) - 1.0)
+
+
+def log1p(x: Expr) -> Expr:
+    """log(1 + x) times what rounding 1 + x to u has changed, x / (u - 1)."""
+    u = 1.0 + x
+    near = where(u == 1.0, x, np.log(u) * (x / (u - 1.0)))
+    return where(x > 1e8, np.log(x), near)
+
+
+def exp2(x: Expr) -> Expr:
+    """2**k 2**f, as the rounding of x log(2) as a whole would be magnified."""
+    x = maximum(minimum(x, 200.0), -200.0)
+    whole = np.trunc(x)
+    fraction = x - whole
+    return np.exp(whole * _LN2_HIGH) * np.exp(fraction * _LN2 + whole * _LN2_LOW)
+
+
+def log2(x: Expr) -> Expr:
+    return np.log(x) * (1.0 / _LN2)
+
+
+def log10(x: Expr) -> Expr:
+    return np.log(x) * (1.0 / _LN10)
+
+
+def cbrt(x: Expr) -> Expr:
+    """A step of Newton's after e**(log|x| / 3)."""
+    a = abs_(x)
+    y = np.exp(np.log(a) * (1.0 / 3.0))
+    y = y - (y - a / (y * y)) * (1.0 / 3.0)
+    return where((a > 0.0) & (a < math.inf), with_sign_of(y, x), x)
+
+
+def sinh(x: Expr) -> Expr:
+    a, z = abs_(x), x * x
+    root = np.exp(0.5 * a)  # e**a would overflow below the largest argument
+    large = (0.5 * root) * root - (0.5 / root) / root
+    return where(a < 1.0, x + x * z * polynomial(z, _SINH), with_sign_of(large, x))
+
+
+def cosh(x: Expr) -> Expr:
+    root = np.exp(0.5 * abs_(x))
+    return (0.5 * root) * root + (0.5 / root) / root
+
+
+def _reduced(x: Expr, shift: float) -> tuple[Expr, Expr]:
+    """x - (k + shift) pi in [-pi/2, pi/2], and (-1)**k as a number."""
+    count = np.rint(x * (1.0 / math.pi) - shift)
+    rest, turns = x, count + shift
+    for part in _PI_PARTS:
+        rest = rest - turns * part
+    half = count * 0.5
+    return rest, 1.0 - 4.0 * abs_(half - np.rint(half))
+
+
+def _sine(x: Expr) -> Expr:
+    z = x * x
+    return x + x * z * polynomial(z, _SIN)
+
+
+def sin(x: Expr) -> Expr:
+    rest, sign = _reduced(x, 0.0)
+    return sign * _sine(rest)
+
+
+def cos(x: Expr) -> Expr:
+    """-sin(x - (k + 1/2) pi), with the sign of k."""
+    rest, sign = _reduced(x, 0.5)
+    return -(sign * _sine(rest))
+
+
+def tan(x: Expr) -> Expr:
+    return sin(x) / cos(x)
+
+
+def arctan(x: Expr) -> Expr:
+    a = abs_(x)
+    is_large = a > 1.0
+    t = where(is_large, 1.0 / a, a)
+    z = t * t
+    near = t + t * z * polynomial(z, _ATAN)
+    return with_sign_of(where(is_large, math.pi / 2 - near, near), x)
+
+
+def _arcsine(x: Expr) -> Expr:
+    """For 0 <= x <= 1/2."""
+    z = x * x
+    return x + x * z * polynomial(z, _ASIN)
+
+
+def arcsin(x: Expr) -> Expr:
+    a = abs_(x)
+    far = math.pi / 2 - 2.0 * _arcsine(np.sqrt((1.0 - a) * 0.5))
+    return with_sign_of(where(a > 0.5, far, _arcsine(a)), x)
+
+
+def arccos(x: Expr) -> Expr:
+    a = abs_(x)
+    far = 2.0 * _arcsine(np.sqrt((1.0 - a) * 0.5))
+    far = where(x < 0.0, math.pi - far, far)
+    return where(a > 0.5, far, math.pi / 2 - with_sign_of(_arcsine(a), x))
+
+
+def arcsinh(x: Expr) -> Expr:
+    a = abs_(x)
+    square = a * a
+    near = log1p(a + square / (1.0 + np.sqrt(square + 1.0)))
+    return with_sign_of(where(a > 1e9, np.log(a) + _LN2, near), x)
+
+
+def arccosh(x: Expr) -> Expr:
+    t = x - 1.0
+    return where(x > 1e9, np.log(x) + _LN2, log1p(t + np.sqrt(2.0 * t + t * t)))
+
+
+def arctanh(x: Expr) -> Expr:
+    a = abs_(x)
+    return with_sign_of(0.5 * log1p(2.0 * a / (1.0 - a)), x)
+
+
+def arctan2(y: Expr, x: Expr) -> Expr:
+    a, b = abs_(x), abs_(y)
+    greater, lesser = maximum(a, b), minimum(a, b)
+    ratio = where(greater == 0.0, 0.0, where(lesser == greater, 1.0, lesser / greater))
+    angle = arctan(ratio)
+    angle = where(b > a, math.pi / 2 - angle, angle)
+    angle = where(_is_negative(x), math.pi - angle, angle)
+    angle = where((x != x) | (y != y), x + y, angle)
+    return where(_is_negative(y), -angle, angle)
+
+
+def hypot(x: Expr, y: Expr) -> Expr:
+    a, b = abs_(x), abs_(y)
+    greater, lesser = maximum(a, b), minimum(a, b)
+    ratio = where(greater > 0.0, lesser / greater, 0.0)
+    return where(greater < math.inf, greater * np.sqrt(1.0 + ratio * ratio), greater + lesser)
+
+
+def logaddexp(x: Expr, y: Expr) -> Expr:
+    greater = maximum(x, y)
+    return where(x == y, x + _LN2, greater + log1p(np.exp(-abs_(x - y))))
+
+
+def logaddexp2(x: Expr, y: Expr) -> Expr:
+    greater = maximum(x, y)
+    return where(x == y, x + 1.0, greater + log1p(exp2(-abs_(x - y))) * (1.0 / _LN2))
+
+
+def power(x: Expr, y: Expr) -> Expr:
+    """e**(y log|x|), with what rounding the product leaves out; signs and special cases as IEEE 754's pow."""
+    exponent, rest = product(y, np.log(abs_(x)))
+    value = np.exp(exponent)
+    value = where(abs_(exponent) < 1e4, value + value * rest, value)
+    is_whole, half = np.rint(y) == y, 0.5 * y
+    signed = where(np.rint(half) == half, value, -value)
+    negative = where(is_whole, signed, where(x == -math.inf, value, math.nan))
+    value = where(_is_negative(x), where(x == 0.0, where(is_whole, signed, value), negative), value)
+    value = where((x == -1.0) & (abs_(y) == math.inf), 1.0, value)
+    return where((x == 1.0) | (y == 0.0), 1.0, value)
+
+
+def copysign(x: Expr, y: Expr) -> Expr:
+    a = abs_(x)
+    return where(_is_negative(y), -a, a)
+
+
+def modf(x: Expr) -> tuple[Expr, Expr]:
+    whole = np.trunc(x)
+    return copysign(where(x == whole, 0.0, x - whole), x), whole
+
+
+def _remainder(x: Expr, y: Expr, quotient: Expr) -> Expr:
+    """x - quotient y, the product taken exactly."""
+    rounded, rest = product(quotient, y)
+    return (x - rounded) - rest
+
+
+def fmod(x: Expr, y: Expr) -> Expr:
+    a, b = abs_(x), abs_(y)
+    value = _remainder(a, b, np.trunc(a / b))
+    value = where(value < 0.0, value + b, value)
+    value = where(value >= b, value - b, value)
+    value = where((b == math.inf) & (a < math.inf), a, value)
+    return copysign(value, x)
+
+
+def mod(x: Expr, y: Expr) -> Expr:
+    """The remainder of the division rounded down: it has the sign of y."""
+    value = fmod(x, y)
+    value = where((value != 0.0) & ((value < 0.0) != (y < 0.0)), value + y, value)
+    return where(value == 0.0, copysign(value, y), value)
+
+
+def floor_divide(x: Expr, y: Expr) -> Expr:
+    value = np.rint((x - mod(x, y)) / y)
+    value = where(value == 0.0, copysign(value, x / y), value)
+    value = where((y == y) & (abs_(y) == math.inf) & (abs_(x) < math.inf), np.floor(with_sign_of(x, y) * 1e-38), value)
+    return where(y == 0.0, x / y, value)
+
+
+def _scaled_complement(a: Expr) -> Expr:
+    """e**(a*a) erfc(a) for a >= 0.45."""
+    t = where(a < math.inf, (a - 4.0) / (a + 4.0), 1.0)
+    return polynomial(t, _ERFCX) / (1.0 + 2.0 * a)
+
+
+def _complement(a: Expr) -> Expr:
+    """erfc(a) for a >= 0.45."""
+    b = minimum(a, 12.0)
+    square, rest = product(b, b)
+    power = np.exp(-square)
+    return (power - power * rest) * _scaled_complement(b)
+
+
+def _near_erf(x: Expr) -> Expr:
+    return x * polynomial(x * x, _ERF)
+
+
+def erf(x: Expr) -> Expr:
+    a = abs_(x)
+    return where(a < 1.0, _near_erf(x), with_sign_of(1.0 - _complement(a), x))
+
+
+def erfc(x: Expr) -> Expr:
+    a = abs_(x)
+    far = _complement(a)
+    return where(a < 0.5, 1.0 - _near_erf(x), where(x < 0.0, 2.0 - far, far))
+
+
+def erfcx(x: Expr) -> Expr:
+    a = abs_(x)
+    square, rest = product(x, x)
+    power = np.exp(square)
+    power = where(power < math.inf, power + power * rest, power)
+    near = power * (1.0 - _near_erf(x))
+    positive = _scaled_complement(a)
+    return where(a < 0.5, near, where(x < 0.0, 2.0 * power - positive, positive))
+
+
+_ANY = (-1e30, 1e30)
+_TURNS = (-1e5, 1e5)
+
+FORMULAS: dict[Callable[..., Any], Formula] = {
+    np.tanh: Formula(tanh, 3e-7, _ANY),
+    np.expm1: Formula(expm1, 3e-7, (-80.0, 88.0)),
+    np.log1p: Formula(log1p, 4e-7, (-0.9999, 1e30)),
+    np.exp2: Formula(exp2, 4e-7, (-120.0, 127.9)),
+    np.log2: Formula(log2, 3e-7, (1e-30, 1e30)),
+    np.log10: Formula(log10, 3e-7, (1e-30, 1e30)),
+    np.cbrt: Formula(cbrt, 4e-7, _ANY),
+    np.sinh: Formula(sinh, 6e-7, (-88.0, 88.0)),
+    np.cosh: Formula(cosh, 6e-7, (-88.0, 88.0)),
+    np.sin: Formula(sin, 3e-7, _TURNS, absolute=2e-7),
+    np.cos: Formula(cos, 3e-7, _TURNS, absolute=2e-7),
+    np.tan: Formula(tan, 1e-6, (-1.5, 1.5), absolute=2e-7),
+    np.arctan: Formula(arctan, 3e-7, _ANY),
+    np.arcsin: Formula(arcsin, 4e-7, (-1.0, 1.0)),
+    np.arccos: Formula(arccos, 4e-7, (-1.0, 0.9999), absolute=2e-7),
+    np.arcsinh: Formula(arcsinh, 6e-7, _ANY),
+    np.arccosh: Formula(arccosh, 6e-7, (1.0, 1e30)),
+    np.arctanh: Formula(arctanh, 6e-7, (-0.9999, 0.9999)),
+    np.arctan2: Formula(arctan2, 5e-7, _ANY),
+    np.hypot: Formula(hypot, 4e-7, _ANY),
+    np.logaddexp: Formula(logaddexp, 4e-7, (-1e4, 1e4), absolute=3e-7),
+    np.logaddexp2: Formula(logaddexp2, 4e-7, (-1e4, 1e4), absolute=3e-7),
+    np.power: Formula(power, 1e-5, (1e-4, 1e4)),
+    np.copysign: Formula(copysign, 0.0, _ANY),
+    np.modf: Formula(modf, 0.0, _ANY),
+    np.fmod: Formula(fmod, 1e-6, (0.01, 1e3), absolute=1e-6),
+    np.remainder: Formula(mod, 1e-6, (0.01, 1e3), absolute=1e-6),
+    np.floor_divide: Formula(floor_divide, 0.0, (0.01, 1e3)),
+    primitives.erf: Formula(erf, 4e-7, _ANY),
+    primitives.erfc: Formula(erfc, 2e-6, (-10.0, 9.0)),
+    primitives.erfcx: Formula(erfcx, 2e-6, (-9.0, 1e30)),
+}
+"""By NumPy's function: the op is the one that spells it."""

@@ -1,0 +1,116 @@
+"""Reads: the module of stage `optimized`. Writes: stages ascend-legal to hivm-physical. Leaves: nothing.
+
+A simulator executes the text of hivm-physical. Nothing here has run on hardware.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from mlirad.errors import TargetError
+from mlirad.targets.target import MemorySpace, RuntimeInfo, Stage, Target
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Dialect
+    from xdsl.passes import ModulePass
+
+    from mlirad.contract.code_cache import CodeCache
+    from mlirad.targets.ascend.simulated_artifact import SimulatedArtifact
+    from mlirad.targets.ascend.soc import Soc
+
+
+@dataclass(frozen=True)
+class AscendTarget(Target):
+    """The vector cores of Huawei's Ascend 910B, executed by a simulator. `soc`: the chip, by Huawei's name."""
+
+    name: ClassVar[str] = "ascend"
+    api_version: ClassVar[tuple[int, int]] = (1, 0)
+    loads: ClassVar[str] = "hivm-physical"
+
+    soc: str = "Ascend910B1"
+
+    def __post_init__(self) -> None:
+        if type(self.soc) is not str:
+            raise TypeError(f"soc is the name of a chip, not {self.soc!r}")
+        _ = self.chip
+
+    @property
+    def chip(self) -> Soc:
+        from mlirad.targets.ascend.soc import for_soc
+
+        return for_soc(self.soc)
+
+    @property
+    def memory_spaces(self) -> Mapping[str, MemorySpace]:
+        return {"gm": MemorySpace(None, 32), "ub": MemorySpace(self.chip.ub_usable_bytes, self.chip.ub_alignment)}
+
+    def dialects(self) -> tuple[Dialect, ...]:
+        from mlirad.targets.ascend.hivm.hivm import HACC, HIVM
+
+        return (HIVM, HACC)
+
+    def check(self, module: ModuleOp) -> list[TargetError]:
+        from mlirad.targets.ascend.legal.problems import problems_in
+
+        return problems_in(module)
+
+    def stages(self) -> tuple[Stage, ...]:
+        return (
+            Stage("ascend-legal", _pass(_legal)),
+            Stage("ascend-kernels", _pass(_kernels)),
+            Stage("hivm-virtual", _pass(self._virtual)),
+            Stage("hivm-physical", _pass(self._physical)),
+        )
+
+    def _virtual(self) -> ModulePass:
+        from mlirad.targets.ascend.emit.virtual import HivmVirtual
+
+        return HivmVirtual(self.soc)
+
+    def _physical(self) -> ModulePass:
+        from mlirad.targets.ascend.emit.physical import HivmPhysical
+
+        return HivmPhysical(self.soc)
+
+    def runtime_info(self) -> RuntimeInfo:
+        return RuntimeInfo("simulator", f"{self.soc}, a model: never run on hardware")
+
+    def compile(self, value: ModuleOp) -> bytes:
+        from mlirad.targets.ascend.simulated_artifact import code_of
+
+        return code_of(value)
+
+    def load(self, code: bytes, code_cache: CodeCache | None = None) -> SimulatedArtifact:
+        from mlirad.targets.ascend.simulated_artifact import SimulatedArtifact
+
+        return SimulatedArtifact(code.decode(), self.chip)
+
+    def fingerprint(self) -> str:
+        return f"ascend;{self.soc}"
+
+
+def _pass(make: Callable[[], ModulePass]) -> Callable[[ModuleOp], ModuleOp]:
+    """A stage that runs a pass in place. It is imported when the stage is run, not when the target is found."""
+
+    def run(module: ModuleOp) -> ModuleOp:
+        from xdsl.context import Context
+
+        make().apply(Context(), module)
+        return module
+
+    return run
+
+
+def _legal() -> ModulePass:
+    from mlirad.targets.ascend.legal.legalize import AscendLegal
+
+    return AscendLegal()
+
+
+def _kernels() -> ModulePass:
+    from mlirad.targets.ascend.kernels.kernel_outlining import AscendKernels
+
+    return AscendKernels()
