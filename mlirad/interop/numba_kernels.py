@@ -37,7 +37,7 @@ from mlirad.contract.results import (
 )
 from mlirad.errors import CompileError
 from mlirad.jit.kernel import Kernel
-from mlirad.signature import ArrayLeaf, signature_of, weak_kind
+from mlirad.signature import ArrayLeaf, Signature, weak_kind
 
 _SIZES = (3, 2, 4, 1, 8)
 """Of the small arrays for which the frontend is asked, one after the other."""
@@ -214,7 +214,7 @@ _HINT = "call the kernel once with such arguments, before this function is compi
 
 def _results(kernel: Kernel[..., Any], given: Sequence[types.Type]) -> Iterator[tuple[tree.Structure, Sequence[Any]]]:
     """What the kernel has been compiled for with such arguments; else what it is for small ones."""
-    wanted = _kinds(signature_of(_examples(given, 1), {}).leaves)
+    wanted = _kinds(_signature(kernel, _examples(given, 1)).leaves)
     for each in list(kernel._specializations()):
         if _kinds(each.signature.leaves) == wanted:
             yield each.built.structure, each.built.results
@@ -223,7 +223,7 @@ def _results(kernel: Kernel[..., Any], given: Sequence[types.Type]) -> Iterator[
     refusal: CompileError | None = None
     for size in _SIZES:
         examples = _examples(given, size)
-        asked = signature_of(examples, {})
+        asked = _signature(kernel, examples)
         try:
             built, _ = build_for(kernel.__mlirad_function__, asked, tree.leaves(tuple(examples)), kernel.options)
         except CompileError as error:
@@ -232,6 +232,14 @@ def _results(kernel: Kernel[..., Any], given: Sequence[types.Type]) -> Iterator[
         yield built.structure, built.results
     if refusal is not None:
         raise TypingError(f"{refusal}\n{_HINT}, if it compiles for other shapes") from None
+
+
+def _signature(kernel: Kernel[..., Any], args: Sequence[Any]) -> Signature:
+    """What a kernel is compiled for. Raises TypingError for dtypes that none takes."""
+    try:
+        return kernel._signature(args, {})
+    except TypeError as error:
+        raise TypingError(str(error)) from None
 
 
 def _kinds(leaves: Sequence[Any]) -> list[Any]:
