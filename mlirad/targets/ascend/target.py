@@ -88,6 +88,11 @@ class AscendTarget(Target):
 
         return SimulatedArtifact(code.decode(), self.chip)
 
+    def pictures(self, call: Callable[[], object]) -> Mapping[str, str]:
+        from mlirad.targets.ascend.simulator.pictures import pictures_of
+
+        return pictures_of(call, self.chip)
+
     def fingerprint(self) -> str:
         return f"ascend;{self.soc}"
 

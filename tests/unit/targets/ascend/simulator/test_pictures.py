@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from xml.etree import ElementTree
 
 import ascend_kernels
 import numpy as np
 import pytest
 
+from mlirad.cli import main
 from mlirad.targets.ascend.hivm.hivm_attributes import Pipe
 from mlirad.targets.ascend.simulator.chrome_trace import chrome_trace
 from mlirad.targets.ascend.simulator.kernel_picture import lives, picture
@@ -42,6 +44,18 @@ def test_all_that_is_shown_of_a_call() -> None:
     shown = pictures_of(lambda: program.run("main", [np.ones(200, np.float32)]), for_soc("Ascend910B1"))
     assert set(shown) == {"report.txt", "trace.json", "tail.svg"}
     assert "(model" in shown["report.txt"] and "(model" in shown["tail.svg"]
+
+
+def test_the_command_draws_the_kernels_of_a_function(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The pictures name the lines of the user's file."""
+    program = tmp_path / "program.py"
+    program.write_text("import numpy as np\n\ndef shifted(x):\n    return np.exp(x - 1)\n")
+    words = ["ascend", "view", f"{program}:shifted", "np.ones(5000, np.float32)", "--out", str(tmp_path / "shown")]
+    assert main(words) == 0
+    files = [Path(line) for line in capsys.readouterr().out.splitlines()]
+    assert {file.suffix for file in files} == {".txt", ".json", ".svg"}
+    (drawn,) = [file.read_text() for file in files if file.suffix == ".svg"]
+    assert f"{program}:4" in drawn and "return np.exp(x - 1)" in drawn
 
 
 def test_the_trace_has_every_instruction_of_every_block(report: RunReport) -> None:
