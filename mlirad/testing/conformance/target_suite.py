@@ -37,21 +37,28 @@ _every_gradient = pytest.mark.parametrize("name", [name for name, each in PROGRA
 
 
 def target_suite(
-    name: str, *, dtype: Any = np.float64, refuses: Collection[str] = (), **options: Any
+    name: str,
+    *,
+    dtype: Any = np.float64,
+    refuses: Collection[str] = (),
+    refuses_gradients: Collection[str] = (),
+    **options: Any,
 ) -> type[TargetSuite]:
     """Tests of the target of that name, with these options: a class for pytest.
 
     dtype: of the programs' arrays of floats. Values have to be NumPy's to 1e-12 of the largest element (float64), 1e-5
     (float32) or 2e-3 (float16); derivatives are compared with differences of NumPy's values. refuses: the names of the
     programs, those of `mlirad.testing.conformance.target_programs`, that the target does not take: it has to refuse
-    them with TargetError at a line of the program, and to take all others.
+    them with TargetError at a line of the program, and to take all others. refuses_gradients: those whose derivatives
+    it does not take.
 
     Raises TargetError for an unknown target or option, and ValueError for an unknown program.
     """
     find_target(name, **options)
-    if unknown := sorted(set(refuses) - set(PROGRAMS)):
+    if unknown := sorted({*refuses, *refuses_gradients} - set(PROGRAMS)):
         raise ValueError(f"there are no programs {', '.join(unknown)}; there are {', '.join(PROGRAMS)}")
     facts = {"target": name, "options": options, "dtype": np.dtype(dtype), "refuses": frozenset(refuses)}
+    facts["refuses_gradients"] = frozenset(refuses_gradients)
     return type(
         f"Test{name.capitalize()}", (TargetSuite,), {**facts, "__doc__": f"The target {name} does what all do."}
     )
@@ -64,6 +71,7 @@ class TargetSuite:
     options: ClassVar[dict[str, Any]]
     dtype: ClassVar[np.dtype]
     refuses: ClassVar[frozenset[str]]
+    refuses_gradients: ClassVar[frozenset[str]]
 
     @pytest.fixture(autouse=True)
     def _own_cache(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,9 +98,9 @@ class TargetSuite:
 
     @_every_gradient
     def test_gradients_are_differences(self, name: str) -> None:
-        program, kernel = self._taken(name)
+        program, derived = self._taken(name, mlirad.value_and_grad)
         args = program.arguments(self.dtype)
-        value, gradient = mlirad.value_and_grad(kernel)(*args)
+        value, gradient = derived(*args)
         _require_close(value, program.function(*args), self._rtol, name)
         assert (gradient.dtype, gradient.shape) == (args[0].dtype, args[0].shape)
         _require_close(
@@ -102,10 +110,10 @@ class TargetSuite:
     @_every_gradient
     def test_second_derivatives_are_differences(self, name: str) -> None:
         """v H v, forward over reverse, at a point where nothing is chosen otherwise nearby."""
-        program, kernel = self._taken(name)
+        program, derived = self._taken(name, mlirad.grad)
         args = program.arguments(self.dtype)
         direction = np.cos(np.arange(args[0].size)).reshape(args[0].shape).astype(args[0].dtype)
-        product = mlirad.hvp(lambda x: kernel(x, *args[1:]), (args[0],), (direction,))[0]
+        product = mlirad.jvp(lambda x: derived(x, *args[1:]), (args[0],), (direction,))[1]
         found = np.sum(product.astype(np.float64) * direction)
         scale = float(np.sum(np.abs(product.astype(np.float64) * direction))) + 1.0
         expected = _second_difference(program, args, direction)
@@ -224,11 +232,13 @@ class TargetSuite:
                 break
         return isinstance(value, str)
 
-    def _taken(self, name: str) -> tuple[TargetProgram, Callable[..., Any]]:
-        """The program and its kernel; the test ends here for a program that is refused, as it should be."""
+    def _taken(self, name: str, derived: Callable[..., Any] | None = None) -> tuple[TargetProgram, Callable[..., Any]]:
+        """The program and its kernel, or a transform of that; the test ends here if it is refused, as it should be."""
         program = PROGRAMS[name]
         kernel = self._kernel(program)
-        if name not in self.refuses:
+        if derived is not None:
+            kernel = derived(kernel)
+        if name not in self.refuses and (derived is None or name not in self.refuses_gradients):
             return program, kernel
         with pytest.raises(TargetError) as caught:
             kernel(*program.arguments(self.dtype))
