@@ -128,7 +128,7 @@ def subscript(array: NumpyText, *indices: NumpyText) -> NumpyText:
 def infix(x: NumpyText, symbol: str, y: NumpyText, rank: Rank) -> NumpyText:
     """Two operands and the operator between them, which associates to the left."""
     if symbol == "**":
-        is_hugged = x.is_simple and y.is_simple
+        is_hugged = x.is_simple and (y.is_simple or y.literal is not None)
         made = text(x.within(Rank.ATOM), "**" if is_hugged else " ** ", y.within(Rank.SIGN))
     elif symbol == "+" and y.negated is not None:
         return infix(x, "-", y.negated, rank)

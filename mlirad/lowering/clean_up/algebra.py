@@ -20,7 +20,7 @@ from mlirad.analysis.constants import is_number, known_number
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, constant, emit, emit_all, full
 from mlirad.dialect.core.op import NdOp
-from mlirad.dialect.ops.choice import MaximumOp, MinimumOp, SelectOp
+from mlirad.dialect.ops.choice import AnnihilateOp, MaximumOp, MinimumOp, SelectOp
 from mlirad.dialect.ops.compare import (
     CastOp,
     EqualOp,
@@ -256,6 +256,13 @@ def select(_op: SelectOp, condition: SSAValue, x: SSAValue, y: SSAValue) -> Resu
     if (negated := defined_by(condition, LogicalNotOp)) is not None:
         return emit(SelectOp, negated.x, y, x)
     return None
+
+
+@rule(AnnihilateOp)
+def annihilate(_op: AnnihilateOp, x: SSAValue, *factors: SSAValue) -> Result:
+    """A factor that is known is not 0."""
+    known = [number for factor in factors if (number := known_number(factor)) is not None]
+    return x if any(number != 0 for number in known) else None
 
 
 @rule(LogicalAndOp, LogicalOrOp)

@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 from mlirad.dialect.core import types
 from mlirad.dialect.core.expr import Expr, building, constant, emit, full, insert, sum_of, where
 from mlirad.dialect.ops.check import CheckIndexOp, CheckOp, check, check_index
+from mlirad.dialect.ops.choice import annihilated
 from mlirad.dialect.ops.compare import cast
 from mlirad.dialect.ops.indexing import AddAtOp, ExtractOp, WrapIndexOp
 from mlirad.dialect.ops.movement import DimOp
@@ -125,9 +126,10 @@ def test_algebra_is_exact(value: float) -> None:
         zero, one = constant(0.0, F64), constant(1.0, F64)
         terms = [x + zero, x + -0.0, x - 0.0, 0.0 - x, -0.0 - x, x * one, x * -1.0, x / one, x / -1.0, x * zero, -(-x)]
         terms += [x - -x, x + -x, (-x) * (-x), x**1.0, x**0.0, where(x == x, x, x)]
-        return terms
+        return [*terms, annihilated(x, zero), annihilated(x, x, one), annihilated(x, x)]
 
-    run_both(program([F64], body), CLEAN, np.float64(value))
+    changed = run_both(program([F64], body), CLEAN, np.float64(value))
+    assert names(changed).count("nd.annihilate") == 2
 
 
 @pytest.mark.parametrize("value", [2**53 + 1, -3, 0, 7])
