@@ -259,7 +259,7 @@ def apart(what: str, keys: Sequence[Any], log: Path) -> list[dict[str, Any]]:
 
 
 def walk(first: int, count: int, log: Path, minutes: float) -> Tally:
-    """All of it, as far as it is not in the log, for so many minutes."""
+    """All of it, as far as it is not in the log; random programs for so many minutes."""
     tally, end = Tally(), time.monotonic() + 60 * minutes
     log.parent.mkdir(parents=True, exist_ok=True)
     head = json.dumps({"generator": generation(), "first": first})
@@ -272,15 +272,13 @@ def walk(first: int, count: int, log: Path, minutes: float) -> Tally:
         for each in lines:
             tally.add(what, each)
     keys = [(bias, seed) for seed in range(first, first + count) for bias in BIASES]
-    work: list[tuple[str, Sequence[Any]]] = [("loops", ["all"])]
+    work: list[tuple[str, Sequence[Any]]] = [("random", keys[k : k + CHUNK]) for k in range(0, len(keys), CHUNK)]
+    work += [("loops", ["all"])]
     work += [("example", [str(path)]) for path in sorted((ROOT / "examples").glob("*.py"))]
-    work += [("random", keys[k : k + CHUNK]) for k in range(0, len(keys), CHUNK)]
     for what, part in work:
         name = f"{what} {part[0]} {len(part)}".replace(str(ROOT), "")
-        if name in done:
+        if name in done or (what == "random" and time.monotonic() > end):
             continue
-        if time.monotonic() > end:
-            break
         lines = apart(what, part, log.with_suffix(".part"))
         for each in lines:
             tally.add(what, each)
@@ -320,7 +318,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--count", type=int, default=20, help="how many seeds, of each bias")
-    parser.add_argument("--minutes", type=float, default=1e6, help="begin nothing after these")
+    parser.add_argument("--minutes", type=float, default=1e6, help="begin no random programs after these")
     parser.add_argument("--log", type=Path, default=ROOT / "build" / "fuzz" / "python_target.jsonl")
     parser.add_argument("--page", type=Path, help="where the summary goes")
     parser.add_argument("--judge", nargs=3, help=argparse.SUPPRESS)

@@ -93,7 +93,7 @@ def _slice_index(
 
 def _bounds(first: NumpyText, end: NumpyText, step: NumpyText) -> NumpyText:
     """`first:end:step`, laid out as ruff does."""
-    is_plain = all(not each.parts or each.is_simple for each in (first, end))
+    is_plain = all(not each.parts or (each.negated or each).is_simple for each in (first, end))
     before = " :" if first.parts and not is_plain else ":"
     behind = " " if end.parts and not is_plain else ""
     if step.parts and not is_plain:

@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 
 from mlirad.analysis.constants import is_number, known_number
 from mlirad.dialect.core import types
-from mlirad.dialect.core.expr import Expr, constant, emit, emit_all, full
+from mlirad.dialect.core.expr import Expr, constant, emit, emit_all, full, where, zeros_like
 from mlirad.dialect.core.op import NdOp
 from mlirad.dialect.ops.choice import AnnihilateOp, MaximumOp, MinimumOp, SelectOp
 from mlirad.dialect.ops.compare import (
@@ -260,9 +260,13 @@ def select(_op: SelectOp, condition: SSAValue, x: SSAValue, y: SSAValue) -> Resu
 
 @rule(AnnihilateOp)
 def annihilate(_op: AnnihilateOp, x: SSAValue, *factors: SSAValue) -> Result:
-    """A factor that is known is not 0."""
-    known = [number for factor in factors if (number := known_number(factor)) is not None]
-    return x if any(number != 0 for number in known) else None
+    known = {factor: number for factor in factors if (number := known_number(factor)) is not None}
+    if any(number != 0 for number in known.values()):
+        return x
+    if len(known) < len(set(factors)):
+        return emit(AnnihilateOp, x, *(each for each in factors if each not in known)) if known else None
+    product = Expr(x)
+    return where(product == product, product, zeros_like(product))
 
 
 @rule(LogicalAndOp, LogicalOrOp)
@@ -285,8 +289,10 @@ def negation(_op: LogicalNotOp, x: SSAValue) -> Result:
 
 @rule(EqualOp, LessEqualOp, GreaterEqualOp, NotEqualOp, LessOp, GreaterOp)
 def compare_with_itself(op: EqualOp, x: SSAValue, y: SSAValue) -> Result:
-    if x is not y or types.is_float(x.type):
-        return None  # nan is not itself
+    if x is not y:
+        return None
+    if types.is_float(x.type) and not isinstance(op, LessOp | GreaterOp):  # nan is not itself
+        return emit(EqualOp, x, y) if isinstance(op, LessEqualOp | GreaterEqualOp) else None
     return _like(isinstance(op, EqualOp | LessEqualOp | GreaterEqualOp), op)
 
 

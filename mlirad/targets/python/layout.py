@@ -5,7 +5,9 @@ Reads: statements, and names. Writes: lines, and the places in the user's source
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
@@ -29,6 +31,12 @@ _WIDTH = 88
 _INDENT = "    "
 _LONG = ("def ", "return ", "raise ")
 _HEADS = frozenset({"for", "while", "if", "elif", "else", "def", "with", "try"})
+_STATEMENT = re.compile(
+    r"(?P<head>return |if |elif |while |\w+(?:\[[^\]]*\])?(?:, \w+)* [-+*/%@&|^<>]*= )(?P<expression>.*?)(?P<tail>:?)"
+)
+# From those that bind least.
+_OPERATORS = [re.compile(f" (?:{each}) ") for each in ("if|else", "or", "and", "[<>=!]=|[<>]|(?:not )?in|is(?: not)?")]
+_OPERATORS += [re.compile(f" (?:{each}) ") for each in (r"\|", r"\^", "&", "<<|>>", r"\+|-", r"\*|//?|%|@")]
 Located = tuple[str, SourceLocation | None]
 
 
@@ -189,25 +197,39 @@ class PrintedLines:
         place = statement.location
         if not then and not otherwise:
             return
-        if not then:
-            self._put(f"{word} {self.shown(denied(statement.condition))}:", depth, place)
-            self.lines += otherwise
-            return
-        only = None if otherwise else _only_if(then, depth + 1)
-        if only is not None:
-            shown = self.shown(statement.condition.within(Rank.AND))
-            self._put(f"{word} {shown} and {only}:", depth, place)
-            self.lines += [(line.removeprefix(_INDENT), where) for line, where in then[1:]]
+        if not then or not otherwise:
+            condition = statement.condition if then else denied(statement.condition)
+            body = statement.then if then else statement.otherwise
+            self._one_sided(condition, body, then or otherwise, depth, word, place)
             return
         self._put(f"{word} {self.shown(statement.condition)}:", depth, place)
         self.lines += then
-        if not otherwise:
-            return
         if len(statement.otherwise) == 1 and isinstance(last := statement.otherwise[0], If):
             self._if(last, depth, "elif")
             return
         self._put("else:", depth, place)
         self.lines += otherwise
+
+    def _one_sided(
+        self,
+        condition: NumpyText,
+        body: Sequence[Statement],
+        lines: list[Located],
+        depth: int,
+        word: str,
+        place: SourceLocation | None,
+    ) -> None:
+        """An `if` without `else`, of a body with these lines; put together with the `if` that is all that it holds."""
+        if _only_if(lines, depth + 1) is not None:
+            beside = self._inner()
+            for each in body:
+                beside._statement(each, depth)
+            if (only := _only_if(beside.lines, depth)) is not None:
+                self._put(f"{word} {self.shown(condition.within(Rank.AND))} and {only}:", depth, place)
+                self.lines += beside.lines[1:]
+                return
+        self._put(f"{word} {self.shown(condition)}:", depth, place)
+        self.lines += lines
 
 
 # --- lines that are too long ------------------------------------------------------------------------------------
@@ -230,6 +252,14 @@ def fitted(line: str, depth: int) -> Iterator[str]:
         yield start + line if line else ""
         return
     opened = _last_brackets(line)
+    operated = _operation(line)
+    if operated is not None and not (len(operated.terms) == 2 and opened and _is_open(line, opened, operated, start)):
+        whole = " ".join(operated.terms)
+        yield f"{start}{operated.head}("
+        for term in [whole] if len(start) + len(_INDENT) + len(whole) <= _WIDTH else operated.terms:
+            yield from fitted(term, depth + 1)
+        yield f"{start}){operated.tail}"
+        return
     if opened is None:
         yield start + line
         return
@@ -245,6 +275,42 @@ def fitted(line: str, depth: int) -> Iterator[str]:
         for item in items:
             yield from _item(item, depth + 1)
     yield start + line[end:]
+
+
+def _is_open(line: str, brackets: tuple[int, int], operation: _Operation, start: str) -> bool:
+    """Whether the brackets of an operation of two terms are opened, and not put around it."""
+    first, end = brackets
+    is_outermost = end == len(line) - len(operation.tail) - 1 or operation.terms[0].startswith("(")
+    return is_outermost and len(start) + first < _WIDTH
+
+
+@dataclass(frozen=True)
+class _Operation:
+    """The terms of a statement's expression, each with the operator before it: one of those that bind least. head,
+    tail: what stands before and behind the expression."""
+
+    head: str
+    terms: list[str]
+    tail: str
+
+
+def _operation(line: str) -> _Operation | None:
+    """What a line computes by operators; None if there are none that are in no brackets."""
+    statement = _STATEMENT.fullmatch(line)
+    if statement is None or len(_split(expression := statement["expression"])) > 1:
+        return None
+    depth, outside = 0, set[int]()
+    for place, letter in _code(expression):
+        depth += (letter in "([{") - (letter in ")]}")
+        if not depth:
+            outside.add(place)
+    for operators in _OPERATORS:
+        found = [each.start() + 1 for each in operators.finditer(expression) if each.start() in outside]
+        if found:
+            ends = [*found, len(expression) + 1]
+            terms = [expression[start : end - 1] for start, end in zip([0, *found], ends, strict=True)]
+            return _Operation(statement["head"], terms, statement["tail"])
+    return None
 
 
 def _item(item: str, depth: int) -> Iterator[str]:
