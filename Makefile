@@ -41,6 +41,7 @@ versions: ## the wheel and tests under each Python at hand, with the oldest and 
 full: ## every test, the long ones too, and `make versions`; the summaries go to docs/verification/
 	mkdir -p docs/verification
 	nice $(PYTHON) -W ignore -m mlirad.testing.calls --first $(FIRST) --count $(COUNT) --log build/fuzz/calls.jsonl --page docs/verification/random-calls.md
+	nice $(PYTHON) -W ignore tests/support/python_target_walk.py --first $(FIRST) --count $$(( $(COUNT) * 2 / 5 )) --page docs/verification/python-target.md
 	MLIRAD_CI=1 MLIRAD_FULL=1 $(PYTHON) -m pytest -q -n $(JOBS) | tee docs/verification/full.log
 	tail -n 1 docs/verification/full.log > docs/verification/full.txt
 	$(MAKE) versions

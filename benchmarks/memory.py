@@ -63,6 +63,13 @@ def table(rows: Sequence[tuple[str, Any]], args: Sequence[Any]) -> None:
         print(f"| {name} | {memory / 1000:,.0f} | {memory / first[1]:.3f} | {seconds / first[0]:.2f} |")
 
 
+def budgets(transform: Callable[..., Any], f: Callable[..., Any], args: Sequence[Any]) -> list[tuple[str, Any]]:
+    """The gradient within the memory of the plain one, a quarter of it, and a sixteenth."""
+    _, whole = measured(transform(f), args)
+    rows = (("all of it", whole), ("1/4", whole // 4), ("1/16", whole // 16))
+    return [(f"`checkpoint={size:_}`: {share}", transform(f, checkpoint=size)) for share, size in rows]
+
+
 def main() -> None:
     weights = RNG.standard_normal((LAYERS, 2, WIDTH, WIDTH)) * 0.1
     batch = RNG.standard_normal((BATCH, WIDTH)), RNG.standard_normal((BATCH, WIDTH))
@@ -74,13 +81,13 @@ def main() -> None:
             ("`checkpoint(layer)`", mlirad.value_and_grad(network(mlirad.checkpoint(layer)))),
             ("`accumulate_grad(loss, 4)`", mlirad.value_and_grad(mlirad.accumulate_grad(plain, 4))),
             ("both", mlirad.value_and_grad(mlirad.accumulate_grad(network(mlirad.checkpoint(layer)), 4))),
-            ("`checkpoint=4 << 20`", mlirad.value_and_grad(plain, checkpoint=4 << 20)),
+            *budgets(mlirad.value_and_grad, plain, (weights, *batch)),
         ],
         (weights, *batch),
     )
     print(f"\nA `while` of {TRIPS:,} trips, which carries 128 numbers:\n")
-    budgets = [("plain", None), *((f"`checkpoint={size}_000`", size * 1000) for size in (1000, 250, 64, 16))]
-    table([(name, mlirad.grad(until, checkpoint=size)) for name, size in budgets], (np.linspace(0.1, 0.9, 128), TRIPS))
+    args = np.linspace(0.1, 0.9, 128), TRIPS
+    table([("plain", mlirad.grad(until)), *budgets(mlirad.grad, until, args)], args)
 
 
 if __name__ == "__main__":

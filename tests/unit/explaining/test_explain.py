@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -55,6 +56,16 @@ def test_arguments_may_be_given(file: str) -> None:
     exec(found.adjoint, namespace)
     first, second = namespace["adjoint"](3.0, 2.0, 1.0)
     assert (first, second) == (2.0, 3.0)
+
+
+def test_the_readme_shows_what_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    readme = (Path(__file__).resolve().parents[3] / "README.md").read_text()
+    program = re.search(r"```python\n(import numpy.*?)\ngradient = ", readme, re.DOTALL)
+    block = re.search(r"```text\n(def loss.*?)```", readme, re.DOTALL)
+    assert program is not None and block is not None
+    (tmp_path / "recurrence.py").write_text(program[1])
+    assert main(["explain", f"{tmp_path / 'recurrence.py'}:loss", "np.ones(3)", "1.1"]) == 0
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == block[1].splitlines()
 
 
 def test_the_page_needs_nothing_else(file: str, tmp_path: Path) -> None:
