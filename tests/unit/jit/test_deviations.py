@@ -47,6 +47,22 @@ def test_python_floats_divide_by_zero_as_numpys() -> None:
     assert mlirad.jit(lambda a, b: a // b)(-1.0, 0.0) == -math.inf
 
 
+@row("in `with mlirad.disable_jit():`")
+def test_derivatives_op_by_op_are_not_lost_in_other_files() -> None:
+    outside = np.zeros(3)
+
+    def stores(x):
+        outside[0] = x
+        return outside[0] * x
+
+    for function, error in ((lambda x: sys.modules["math"].sin(x), TypeError), (stores, (TypeError, ValueError))):
+        assert np.isfinite(function(0.5))
+        with mlirad.disable_jit():
+            assert mlirad.jit(function)(0.5) == function(0.5)
+            with pytest.raises(error):
+                mlirad.grad(function)(0.5)
+
+
 @row("`print(a, b)`")
 def test_a_print_is_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
     class Writes(list[str]):
