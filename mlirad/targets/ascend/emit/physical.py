@@ -32,6 +32,7 @@ from mlirad.dialect.core.expr import emitting, insert
 from mlirad.dialect.ops.elementwise import number
 from mlirad.errors import CompileError
 from mlirad.lowering.rewriting import erase
+from mlirad.targets.ascend.cube.matmul_kernel import is_on_cube, write_physical_kernel
 from mlirad.targets.ascend.hivm.hivm_attributes import EventId, Pipe
 from mlirad.targets.ascend.hivm.instruction import Instruction
 from mlirad.targets.ascend.hivm.synchronisation import PipeBarrierOp, SetFlagOp, WaitFlagOp
@@ -57,7 +58,9 @@ class HivmPhysical(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         soc = for_soc(self.soc)
         for function in [each for each in op.ops if isinstance(each, func.FuncOp)]:
-            if find(function, Instruction):
+            if is_on_cube(function):
+                write_physical_kernel(function, soc)
+            elif find(function, Instruction):
                 _Kernel(function, soc).write()
 
 

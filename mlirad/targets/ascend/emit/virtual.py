@@ -34,6 +34,7 @@ from xdsl.rewriter import InsertPoint
 from mlirad.dialect.core.expr import building, emitting, insert, located
 from mlirad.dialect.ops.elementwise import number
 from mlirad.lowering.rewriting import erase
+from mlirad.targets.ascend.cube.matmul_kernel import is_on_cube, write_virtual_kernel
 from mlirad.targets.ascend.hivm.rearranging_instructions import VBrcOp, VReduceOp, VTransposeOp
 from mlirad.targets.ascend.hivm.synchronisation import GetBlockIdxOp
 from mlirad.targets.ascend.hivm.transfers import CopyOp, LoadOp, StoreOp
@@ -65,7 +66,9 @@ class HivmVirtual(ModulePass):
         blocks: dict[str, int] = {}
         for function in [each for each in op.ops if isinstance(each, func.FuncOp)]:
             found = next((each for each in ops_of(function.body.block) if isinstance(each, GenericOp)), None)
-            if found is not None:
+            if found is not None and is_on_cube(function):
+                blocks[function.sym_name.data] = write_virtual_kernel(function, found, soc)
+            elif found is not None:
                 with located(function.location):
                     blocks[function.sym_name.data] = KernelWriter(function, found, soc).write()
         for call in find(op, func.CallOp):

@@ -35,6 +35,7 @@ from mlirad.dialect.ops.elementwise import number
 from mlirad.lowering.rewriting import erase
 from mlirad.lowering.to_buffers.bufferize import Bufferize
 from mlirad.lowering.to_linalg.nd_to_linalg import NdToLinalg
+from mlirad.targets.ascend.cube.matmul_kernel import contraction_of
 from mlirad.targets.ascend.hivm.hivm_attributes import CoreType, CoreTypeAttr, FunctionKind, FunctionKindAttr
 from mlirad.targets.ascend.kernels.host import GLOBAL, KIND, to_host
 from mlirad.targets.ascend.tiles.nest import BufferKind, Nest, nest_of, shape_of, strides_of
@@ -128,11 +129,15 @@ class _Outlining:
             if initial is not None:
                 initial.detach()
                 insert(initial)
-            self.with_legal_buffers(op, initial)
-            self.launch(op, initial)
+            self.with_regular_buffers(op, initial)
+            if contraction_of(op, initial) is not None:
+                self.launch(op, initial, CoreType.CUBE)
+            else:
+                self.with_tiled_buffers(op, initial)
+                self.launch(op, initial)
 
-    def with_legal_buffers(self, op: GenericOp, initial: FillOp | None) -> None:
-        """Use copies of the buffers that no transfer reads or writes as they are."""
+    def with_regular_buffers(self, op: GenericOp, initial: FillOp | None) -> None:
+        """Use copies of the buffers that no kernel gets as they are."""
         for index, operand in enumerate(op.operands):
             if not _is_regular(operand):
                 copied = insert(memref.AllocOp([], [], _plain(operand))).memref
@@ -141,6 +146,9 @@ class _Outlining:
                 if index == len(op.operands) - 1:
                     with emitting(InsertPoint.after(op), op.location):
                         insert(memref.CopyOp(copied, operand))
+
+    def with_tiled_buffers(self, op: GenericOp, initial: FillOp | None) -> None:
+        """Use copies of the buffers that no transfer of a tile reads or writes as they are."""
         for _ in range(len(op.operands)):
             nest = nest_of(op)
             if BufferKind.OTHER in nest.kinds:
@@ -173,9 +181,11 @@ class _Outlining:
         maps[index] = AffineMapAttr(AffineMap(map.num_dims, 0, tuple(AffineDimExpr(dims[axis]) for axis in order)))
         op.properties["indexing_maps"] = ArrayAttr(maps)
 
-    def launch(self, op: GenericOp, initial: FillOp | None) -> None:
+    def launch(self, op: GenericOp, initial: FillOp | None, core: CoreType = CoreType.VECTOR) -> None:
         """Move the op into a kernel of its own, and call that."""
-        assert BufferKind.OTHER not in nest_of(op).kinds, "the buffers of a kernel lie as transfers read them"
+        assert core is CoreType.CUBE or BufferKind.OTHER not in nest_of(op).kinds, (
+            "the buffers of a kernel lie as transfers read them"
+        )
         parts = [op] if initial is None else [initial, op]
         block, arguments = Block(), list[SSAValue]()
         known: dict[tuple[SSAValue, bool], SSAValue] = {}
@@ -208,7 +218,7 @@ class _Outlining:
         kernel.attributes |= {
             ENTRY: UnitAttr(),
             KIND: FunctionKindAttr(FunctionKind.DEVICE),
-            CORE: CoreTypeAttr(CoreType.VECTOR),
+            CORE: CoreTypeAttr(core),
         }
         self.kernels.append(kernel)
         with emitting(InsertPoint.before(op), op.location):

@@ -1,0 +1,111 @@
+"""`target="ascend"` computes products of matrices, and their gradients, on the cube core, with the cpu's numbers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlirad
+
+RNG = np.random.default_rng(11)
+IS_FULL = bool(os.environ.get("MLIRAD_FULL"))
+TOLERANCES = {np.float32: 2e-6, np.float16: 2e-3}
+
+
+def normal(*shape: int, dtype: Any = np.float32) -> np.ndarray:
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+def cores(kernel: Any, *args: Any) -> tuple[int, int]:
+    """How many kernels run on the cube core, and how many on the vector core."""
+    text = kernel.lower(*args).as_text("ascend-kernels")
+    return text.count("func_core_type<AIC>"), text.count("func_core_type<AIV>")
+
+
+def agree(function: Callable[..., Any], *args: Any, transform: Any = mlirad.jit) -> Any:
+    """Compare with the cpu target; gives the kernel."""
+    kernel = transform(function, target="ascend")
+    found, expected = kernel(*args), transform(function)(*args)
+    found, expected = (each if isinstance(each, tuple) else (each,) for each in (found, expected))
+    for one, other in zip(found, expected, strict=True):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        tolerance = TOLERANCES[other.dtype.type]
+        largest = float(np.abs(other.astype(np.float64)).max(initial=1))
+        np.testing.assert_allclose(one.astype(np.float64), other.astype(np.float64), tolerance, tolerance * largest)
+    return kernel
+
+
+def gradients(function: Callable[..., Any], **options: Any) -> Any:
+    return mlirad.grad(function, argnums=(0, 1), **options)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_gradient_of_a_layer(dtype: Any, bishengir_accepts: Callable[..., int]) -> None:
+    """Three products: the layer, with A transposed, and with B transposed."""
+    args = normal(33, 40, dtype=dtype), normal(40, 20, dtype=dtype)
+    kernel = agree(lambda x, w: np.sum(np.tanh(x @ w)), *args, transform=gradients)
+    assert cores(kernel, *args) == (3, 1)
+    assert bishengir_accepts(kernel, *args) == 4
+    text = kernel.lower(*args).as_text("hivm-virtual")
+    assert text.count("a_transpose") == text.count("b_transpose") == 1
+
+
+def products(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> tuple[Any, ...]:
+    w = y[0]
+    placed = np.zeros((17, 64), np.float32)
+    placed[:, 10:19] = x[0] @ w
+    contracted = np.einsum("bij,ckj->bick", x, x), np.einsum("aij,jkb->aikb", x, z), np.einsum("ij,jk->ki", x[0], w)
+    empty = w[:0] @ np.zeros((9, 4), np.float32), x[0, :, :0] @ w[:0]
+    views = x[0].T @ x[1], w.T @ w, x[0, 3:16, ::2] @ w[1:21], placed
+    return (x @ y, x @ w, np.tensordot(x, z, 1), *views, *contracted, *empty)
+
+
+def test_products_of_all_forms() -> None:
+    args = normal(3, 17, 40), normal(3, 40, 9), normal(40, 6, 7)
+    kernel = agree(products, *args)
+    on_cube, _ = cores(kernel, *args)
+    assert on_cube == 10
+
+
+def test_products_with_vectors_stay_on_the_vector_core() -> None:
+    args = normal(17, 40), normal(40)
+    kernel = agree(lambda x, v: (x @ v, v @ v * np.ones(2, np.float32), x[:1] @ x.T), *args)
+    assert cores(kernel, *args)[0] == 0
+
+
+def loss(w: np.ndarray, b: np.ndarray, u: np.ndarray, c: np.ndarray, x: np.ndarray, y: np.ndarray) -> Any:
+    z = np.maximum(x @ w + b, 0) @ u + c
+    z = z - np.max(z, axis=1, keepdims=True)
+    return -np.mean(np.sum(y * (z - np.log(np.sum(np.exp(z), axis=1, keepdims=True))), axis=1))
+
+
+def step(w: Any, b: Any, u: Any, c: Any, x: Any, y: Any, gradient: Any) -> tuple[float, list[np.ndarray]]:
+    value, found = gradient(w, b, u, c, x, y)
+    rate = np.float32(0.3)
+    return float(value), [p - rate * g.astype(np.float32) for p, g in zip((w, b, u, c), found, strict=True)]
+
+
+def test_a_network_learns_digits_as_on_the_cpu() -> None:
+    """Two layers on scikit-learn's digits, by gradients of all images: the losses are the cpu's, and fall."""
+    datasets = pytest.importorskip("sklearn.datasets", reason="scikit-learn, of the extra `examples`, is not installed")
+    digits = datasets.load_digits()
+    count, steps = (1797, 200) if IS_FULL else (96, 8)
+    x = (digits.data[:count] / 16).astype(np.float32)
+    y = np.eye(10, dtype=np.float32)[digits.target[:count]]
+    rng = np.random.default_rng(0)
+    start = [rng.standard_normal((64, 32)) / 8, np.zeros(32), rng.standard_normal((32, 10)) / 6, np.zeros(10)]
+    curves: list[list[float]] = []
+    for options in ({"target": "ascend"}, {}):
+        gradient = mlirad.value_and_grad(loss, argnums=(0, 1, 2, 3), **options)
+        parameters = [each.astype(np.float32) for each in start]
+        curve: list[float] = []
+        for _ in range(steps):
+            value, parameters = step(*parameters, x, y, gradient)
+            curve.append(value)
+        curves.append(curve)
+    np.testing.assert_allclose(curves[0], curves[1], rtol=1e-4)
+    assert curves[0][-1] < (0.1 if IS_FULL else 0.9) * curves[0][0]
