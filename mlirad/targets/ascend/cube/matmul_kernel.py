@@ -32,7 +32,7 @@ _A, _B, _C = range(3)
 
 
 @dataclass(frozen=True)
-class Contraction:
+class MatmulLoops:
     """Loops that are a matmul. buffers: the numbers of the op's operands that are A, B and C.
 
     batch: the extents of the other loops; strides: for each buffer between its matrices along these, then its rows.
@@ -48,7 +48,7 @@ class Contraction:
     strides: tuple[tuple[int, ...], ...]
 
 
-def contraction_of(op: GenericOp, initial: FillOp | None) -> Contraction | None:
+def contraction_of(op: GenericOp, initial: FillOp | None) -> MatmulLoops | None:
     """The matmul that an op is; None if it is none. initial: what fills its output before."""
     if initial is None or len(op.operands) != 3 or not _starts_with_zero(initial) or not _multiplies_and_adds(op):
         return None
@@ -63,7 +63,7 @@ def contraction_of(op: GenericOp, initial: FillOp | None) -> Contraction | None:
     return found
 
 
-def _arranged(loops: Loops, order: tuple[int, int]) -> Contraction | None:
+def _arranged(loops: Loops, order: tuple[int, int]) -> MatmulLoops | None:
     """The matmul with the inputs as A and B in this order, if the rows of C then lie as a transfer writes them."""
     a, b, c = (loops.strides[each] for each in (*order, 2))
     dims = range(len(loops.extents))
@@ -86,7 +86,7 @@ def _arranged(loops: Loops, order: tuple[int, int]) -> Contraction | None:
     strides = tuple((*(each[dim] for dim in batch), line) for each, line in zip((a, b, c), lines, strict=True))
     extents = loops.extents
     sizes = tuple(extents[dim] for dim in batch)
-    return Contraction(extents[m], extents[n], extents[k], a_transposed, b_transposed, (*order, 2), sizes, strides)
+    return MatmulLoops(extents[m], extents[n], extents[k], a_transposed, b_transposed, (*order, 2), sizes, strides)
 
 
 def _starts_with_zero(fill: FillOp) -> bool:
