@@ -20,7 +20,7 @@ from mlirad.lowering.clean_up.cse import Cse
 from mlirad.lowering.clean_up.dce import Dce
 from mlirad.lowering.rewriting import in_place_of, replace
 from mlirad.lowering.to_linalg.widen_halves import WidenHalves
-from mlirad.targets.ascend.legal.half_products import keep_halves
+from mlirad.targets.ascend.legal.half_product_algebra import keep_halves
 from mlirad.targets.ascend.legal.vector_formulas import FORMULAS, Formula
 from mlirad.xdsl_support.traversal import ops_inside
 
