@@ -30,7 +30,7 @@ from mlirad.dialect.ops.movement import of_lanes, repeated
 from mlirad.dialect.ops.reduction import MaxOp
 from mlirad.dialect.ops.stacked import number_of_lanes
 from mlirad.errors import CompileError
-from mlirad.xdsl_support.effects import has_no_effect
+from mlirad.xdsl_support.effects import has_no_effect, is_terminator
 from mlirad.xdsl_support.traversal import ops_inside, ops_of
 
 LARGE = 4096
@@ -113,8 +113,11 @@ class _Batch:
             case scf.ForOp():
                 return self.differing.isdisjoint((op.lb, op.ub, op.step))
             case scf.IfOp():
-                # The side that a lane does not take is computed, too: it must come to an end.
-                is_straight = not any(each.regions for each in ops_inside(op))
+                # The side that a lane does not take is computed, too: it must come to an end, and do nothing else.
+                is_straight = all(
+                    not each.regions and (is_terminator(each.__class__) or has_no_effect(each))
+                    for each in ops_inside(op)
+                )
                 return op.cond not in self.differing or (are_numbers and is_straight)
             case scf.WhileOp():
                 return self.has_own_trips and are_numbers and is_structured(op)

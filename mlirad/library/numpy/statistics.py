@@ -400,6 +400,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     found = slope * (at - start) + low
     found = np.where(np.isnan(found), slope * (at - end) + high, found)
     found = np.where(np.isnan(found) & (low == high), low, found)
-    found = np.where(at == end, high, np.where(at == start, low, found))  # the end is the last of all
+    # At a point its own height, also where the slope is infinite; elsewhere with the slope as the derivative. The end
+    # is the last point of all.
+    found = np.where(at == end, slope * (at - end) + high, found)
+    found = np.where(np.isfinite(found), found, np.where(at == end, high, np.where(at == start, low, found)))
     found = np.where(at > known[-1], above, np.where(at < known[0], below, found))
     return np.where(np.isnan(at), at, found)[()]

@@ -125,7 +125,7 @@ def _not_negative(n: Any, k: Any) -> tuple[int, int]:
 @spells("math.remainder")
 def remainder(x: Any, y: Any, /) -> float:
     """x less the nearest multiple of y, the even one of two that are as near: every step is exact."""
-    size, step = math.fabs(x), math.fabs(y)
+    size, step = math.copysign(1.0, x) * x, math.fabs(y)  # fabs has the derivative 0 at 0
     if math.isinf(step) and math.isfinite(size):
         return float(x)
     below = math.fmod(size, step)

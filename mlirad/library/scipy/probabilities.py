@@ -66,15 +66,17 @@ def log_softmax(x: Any, axis: Any = None) -> Any:
 def xlogy(x: Any, y: Any, /) -> Any:
     """0 where x is 0, whatever y is but nan."""
     x, y = floats(x, y)
-    is_zero = (x == 0.0) & ~np.isnan(y)
-    return x * np.log(np.where(is_zero, 1.0, y))
+    is_zero = (x == 0.0) & ((y <= 0.0) | (y == np.inf))  # elsewhere the logarithm is the derivative
+    found = x * np.log(np.where(is_zero, 1.0, y))
+    return np.where(x == 0.0, found + 0.0, found)[()]
 
 
 @spells("scipy.special.xlog1py")
 def xlog1py(x: Any, y: Any, /) -> Any:
     x, y = floats(x, y)
-    is_zero = (x == 0.0) & ~np.isnan(y)
-    return x * np.log1p(np.where(is_zero, 0.0, y))
+    is_zero = (x == 0.0) & ((y <= -1.0) | (y == np.inf))
+    found = x * np.log1p(np.where(is_zero, 0.0, y))
+    return np.where(x == 0.0, found + 0.0, found)[()]
 
 
 @spells("scipy.special.entr")

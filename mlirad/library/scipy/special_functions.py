@@ -116,8 +116,14 @@ def loggamma(z: Any, /) -> Any:
 @spells("scipy.special.rgamma")
 def rgamma(z: Any, /) -> Any:
     z = floats(z)
-    is_pole = (z <= 0.0) & (z == np.floor(z))
-    return np.where(is_pole, np.where(z == 0.0, z, 0.0), 1.0 / primitives.gamma(np.where(is_pole, 1.0, z)))[()]
+    whole = np.floor(z)
+    is_pole = (z <= 0.0) & (z == whole)
+    # There it is 0, with the derivatives of sin(pi z) / pi times gamma(1 - z).
+    near = np.where(is_pole & (z > -170.0), z, 0.0)
+    sine = np.sin(np.pi * np.where(z == 0.0, near, near - np.floor(near)))
+    at_pole = primitives.gamma(1.0 - near) / np.pi * sine
+    at_pole = np.where(whole % 2.0 == 0.0, at_pole, 0.0 - at_pole)
+    return np.where(is_pole, at_pole, 1.0 / primitives.gamma(np.where(is_pole, 1.0, z)))[()]
 
 
 @spells("scipy.special.psi")

@@ -177,6 +177,21 @@ def test_checks_are_those_of_each_lane_in_order() -> None:
         batch(wrong, i)  # the lane that fails first
 
 
+def test_a_branch_that_only_raises_raises_in_its_own_lanes() -> None:
+    """What it raises depends on nothing, and the branch on the lane: all lanes at once would raise."""
+
+    def lane(x):
+        if x < 0.0:
+            raise ValueError("negative")
+        return x * 2.0
+
+    assert_same(mlirad.vmap(lane)(np.array([1.0, 2.0])), np.array([2.0, 4.0]))
+    with pytest.raises(ValueError, match="negative"):
+        mlirad.vmap(lane)(np.array([1.0, -2.0]))
+    chosen = mlirad.vmap(lambda x: np.choose(1 * (x > 0.0), [x * 2.0, x]))(np.array([[-1.0, 1.0], [2.0, 0.0]]))
+    assert_same(chosen, np.array([[-2.0, 1.0], [2.0, 0.0]]))
+
+
 # --- derivatives --------------------------------------------------------------------------------------------------
 
 

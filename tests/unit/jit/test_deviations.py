@@ -624,6 +624,7 @@ def test_tied_elements_are_sorted_by_their_places() -> None:
     np.testing.assert_array_equal(gradient, [3.0, 1.0, 4.0, 2.0])
 
 
+@row("`hypot(x, y)` at 0", "`x ** y` at x = 0", "Python's `max(x, y)`", "`interp` at a point")
 @row("`abs` at 0", "`maximum(x, y)`", "`sqrt`, `log`, `1 / x` at 0, `std`", "`x ** n` at 0", "`floor_divide`")
 @pytest.mark.parametrize(
     ("f", "x", "expected"),
@@ -635,6 +636,13 @@ def test_tied_elements_are_sorted_by_their_places() -> None:
         (lambda x: np.sqrt(x), 0.0, math.inf),
         (lambda x: np.log(x), 0.0, math.inf),
         (lambda x: np.std(np.array([x])), 2.0, 0.0),
+        (lambda x: np.arcsin(x), 1.0, math.inf),
+        (lambda x: np.hypot(x, 2.0 * x), 0.0, 0.0),
+        (lambda x: np.power(0.0, x), 0.0, 0.0),
+        (lambda x: max(2.0 * x, 3.0 * x), 0.0, 2.0),
+        (lambda x: np.clip(x, 0.0, 2.0), 2.0, 0.5),
+        (lambda x: np.interp(x, [0.0, 1.0, 3.0], [0.0, 2.0, 3.0]), 1.0, 0.5),
+        (lambda x: np.interp(x, [0.0, 1.0, 3.0], [0.0, 2.0, 3.0]), 3.0, 0.5),
         (lambda x: 1 / x, 0.0, -math.inf),
         (lambda x: x**1, 0.0, 1.0),
         (lambda x: x**2, 0.0, 0.0),
@@ -658,6 +666,14 @@ def test_derivatives_where_they_are_not_defined(f, x, expected) -> None:
 def test_a_zero_cotangent_annihilates_an_infinite_factor() -> None:
     assert mlirad.grad(lambda x: 0.0 * np.sqrt(x))(0.0) == 0.0
     assert mlirad.jvp(lambda x, y: np.sqrt(x) + y, (0.0, 1.0), (0.0, 1.0))[1] == 1.0
+
+
+@row("an infinite cotangent")
+def test_a_factor_0_does_not_mask_what_is_infinite() -> None:
+    assert math.isnan(mlirad.grad(lambda x: np.sqrt(x * x))(0.0))
+    product, choice = lambda x: (x > 0.0) * np.sqrt(x), lambda x: np.where(x > 0.0, np.sqrt(x), 0.0)
+    assert math.isnan(mlirad.jvp(product, (0.0,), (1.0,))[1]) and mlirad.grad(product)(0.0) == 0.0
+    assert mlirad.jvp(choice, (0.0,), (1.0,))[1] == mlirad.grad(choice)(0.0) == 0.0
 
 
 @row("what no output needs")
