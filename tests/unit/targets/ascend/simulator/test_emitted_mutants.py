@@ -118,4 +118,5 @@ def test_every_mutant_is_caught_or_harmless(name: str, small_chip: str) -> None:
             alive.append(mutant)
     assert seen > 100
     assert not [mutant.name for mutant in alive if reason(mutant.name) is None]
-    assert all(survives(mutant, values, expected, ORDERS, entry=entry) for mutant in alive)
+    orders = ORDERS // len(program.kernels)  # each order is one of all of them
+    assert all(survives(mutant, values, expected, orders, entry=entry) for mutant in alive)
