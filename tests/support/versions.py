@@ -181,15 +181,8 @@ def run_tests(programs: Path, tests: Sequence[str], jobs: int) -> Run:
     for name in ("PYTHONPATH", "MLIRAD_CI"):
         env.pop(name, None)
     several = ["-n", str(jobs)] if jobs > 1 and (programs / "ruff").exists() else []
-    command = [
-        str(programs / "pytest"),
-        "-q",
-        "-o",
-        "pythonpath=tests/support",
-        "-p",
-        "no:cacheprovider",
-        "--continue-on-collection-errors",
-    ]
+    options = "-q -o pythonpath=tests/support -p no:cacheprovider --continue-on-collection-errors".split()
+    command = [str(programs / "pytest"), *options]
     start = time.monotonic()
     subprocess.run([*command, *several, f"--junitxml={report}", *tests], cwd=ROOT, env=env, check=False)
     seconds = round(time.monotonic() - start)
