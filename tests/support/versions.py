@@ -174,6 +174,11 @@ def try_wheel(programs: Path) -> None:
         print("   ", told)
 
 
+def cases_of(report: Path) -> list[ElementTree.Element]:
+    """The tests in pytest's report; none where the process ended before it wrote one."""
+    return list(ElementTree.parse(report).iter("testcase")) if report.exists() else []
+
+
 def run_tests(programs: Path, tests: Sequence[str], jobs: int) -> Run:
     """Run tests of the clone on what is installed: they must not find the package beside them."""
     report = BUILD / "report.xml"
@@ -183,17 +188,20 @@ def run_tests(programs: Path, tests: Sequence[str], jobs: int) -> Run:
     several = ["-n", str(jobs)] if jobs > 1 and (programs / "ruff").exists() else []
     options = "-q -o pythonpath=tests/support -p no:cacheprovider --continue-on-collection-errors".split()
     command = [str(programs / "pytest"), *options]
+    report.unlink(missing_ok=True)
     start = time.monotonic()
-    subprocess.run([*command, *several, f"--junitxml={report}", *tests], cwd=ROOT, env=env, check=False)
+    done = subprocess.run([*command, *several, f"--junitxml={report}", *tests], cwd=ROOT, env=env, check=False)
     seconds = round(time.monotonic() - start)
-    cases = list(ElementTree.parse(report).iter("testcase"))
+    cases, ended = cases_of(report), done.returncode
     names = {each: f"{each.get('classname')}::{each.get('name')}" for each in cases}
     failed = tuple(names[each] for each in cases if each.find("failure") is not None or each.find("error") is not None)
+    if not failed and (ended or not cases):
+        failed = (f"pytest itself, which ended with code {ended}",)
     skipped = sum(each.find("skipped") is not None for each in cases)
     asked = "import platform, numpy; print(platform.python_version(), numpy.__version__)"
     done = subprocess.run([str(programs / "python"), "-c", asked], capture_output=True, text=True, check=True)
     python, numpy = done.stdout.split()
-    passed = len(cases) - len(failed) - skipped
+    passed = max(len(cases) - len(failed) - skipped, 0)
     return Run(python, numpy, tuple(tests), passed, failed, skipped, seconds, str(date.today()))
 
 

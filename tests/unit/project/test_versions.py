@@ -44,6 +44,16 @@ def test_the_running_python_is_found_and_the_newest_comes_last() -> None:
     assert {tests for python, _, tests in chosen if python == found[-1]} == {versions.ALL}
 
 
+def test_a_process_that_ends_without_a_report_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "BUILD", tmp_path)
+    (tmp_path / "report.xml").write_text("<testsuites><testcase classname='of' name='before'/></testsuites>")
+    (tmp_path / "pytest").write_text("#!/bin/sh\nexit 3\n")
+    (tmp_path / "pytest").chmod(0o755)
+    (tmp_path / "python").symlink_to(sys.executable)
+    run = versions.run_tests(tmp_path, ["tests"], 1)
+    assert run.passed == 0 and run.failed == ("pytest itself, which ended with code 3",)
+
+
 def test_the_page_has_the_last_runs_and_every_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(numpy: str, *failed: str) -> versions.Run:
         return versions.Run("3.13.0", numpy, versions.SOME, 1200, failed, 3, 60, "2026-11-23")
