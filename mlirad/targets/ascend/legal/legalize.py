@@ -21,6 +21,7 @@ from mlirad.lowering.clean_up.dce import Dce
 from mlirad.lowering.rewriting import in_place_of, replace
 from mlirad.lowering.to_linalg.widen_halves import WidenHalves
 from mlirad.targets.ascend.legal.half_product_algebra import keep_halves
+from mlirad.targets.ascend.legal.narrowing import narrow
 from mlirad.targets.ascend.legal.vector_formulas import FORMULAS, Formula
 from mlirad.xdsl_support.traversal import ops_inside
 
@@ -50,6 +51,8 @@ class AscendLegal(ModulePass):
     name = "mlirad-ascend-legal"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        narrow(op)
+        Dce().apply(ctx, op)
         WidenHalves().apply(ctx, op)
         keep_halves(op)
         for each in list(ops_inside(op)):

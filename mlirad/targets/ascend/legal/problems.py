@@ -41,12 +41,12 @@ _HOST_DIALECTS = ("func", "arith", "scf", "memref", "math")
 
 def problems_in(module: ModuleOp) -> list[TargetError]:
     """One error for each thing, with its place."""
-    found = [problem for op in ops_inside(module) for problem in _problems_of(op)]
+    lowered = module.clone()
+    AscendLegal().apply(Context(), lowered)
+    found = [problem for op in ops_inside(lowered) for problem in _problems_of(op)]
     if found:
         return found
-    lowered = module.clone()
     try:
-        AscendLegal().apply(Context(), lowered)
         AscendKernels().apply(Context(), lowered)
     except CompileError as error:
         return [TargetError(error.message, error.location, error.hint)]
@@ -97,12 +97,12 @@ def _problems_of_function(function: Operation) -> Iterator[TargetError]:
     if ENTRY in function.attributes:
         for op in find(function, GenericOp):
             yield from _problems_of_kernel(op)
-    elif function.is_declaration:
-        what = f"the host has no function {function.sym_name.data!r} at run time"
-        yield TargetError(what, types.from_location(function.location), "compile this function with target='cpu'")
     elif KIND in function.attributes:
         for op in ops_inside(function):
             place = types.from_location(op.location)
+            if isinstance(op, func.CallOp) and op.callee.string_value().startswith("mlirad_"):
+                what = "what this checks or prints at run time is not there on the host of this target"
+                yield TargetError(what, place, "compile this function with target='cpu'")
             if op.dialect_name() not in _HOST_DIALECTS:
                 yield TargetError(f"{op.name} is not computed on the host", place, "compile with target='cpu'")
             for value in op.results:
@@ -123,7 +123,8 @@ def _problems_of_kernel(op: GenericOp) -> Iterator[TargetError]:
             what = f"{each.name} is not computed by the vector unit of the 910B"
             yield TargetError(what, place, "compile this function with target='cpu'")
         elif odd := next((value.type for value in each.results if value.type not in ELEMENTS), None):
-            yield TargetError(f"the vector unit of the 910B has no {odd}", place, f"pass dtype=float32, {_CPU}")
+            what = f"the vector unit of the 910B has no {odd}, in which this is computed"
+            yield TargetError(what, place, "compile this function with target='cpu'")
     accumulated = block.args[-1]
     combining = end.operands[0].owner
     if accumulated.first_use is not None and isinstance(combining, Operation):
