@@ -17,7 +17,6 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     IntegerType,
-    MemRefType,
     ModuleOp,
 )
 from xdsl.dialects.linalg.ops import GenericOp
@@ -33,6 +32,7 @@ from mlirad.targets.ascend.kernels.host import KIND
 from mlirad.targets.ascend.kernels.kernel_outlining import ENTRY, AscendKernels
 from mlirad.targets.ascend.legal.legalize import AscendLegal
 from mlirad.targets.ascend.tiles.body import ELEMENTS, INSTRUCTIONS, REDUCTIONS
+from mlirad.targets.ascend.tiles.nest import shape_of
 from mlirad.xdsl_support.traversal import find, ops_inside, ops_of
 
 _CPU = "or compile with target='cpu'"
@@ -69,9 +69,6 @@ def _problems_of(op: Operation) -> Iterator[TargetError]:
 
 def _problems_of_type(type: Attribute, place: SourceLocation | None) -> Iterator[TargetError]:
     element = types.element_type(type)
-    if -1 in types.shape(type):
-        what = f"an array of {_shown(type)} has a size that is known only at run time"
-        yield TargetError(what, place, f"give it a size that is known at compile time, {_CPU}")
     if isinstance(element, Float64Type):
         what = "the vector unit of the 910B has no f64"
         yield TargetError(what, place, f"pass dtype=float32, {_CPU}")
@@ -81,11 +78,6 @@ def _problems_of_type(type: Attribute, place: SourceLocation | None) -> Iterator
     elif not isinstance(element, Float16Type | Float32Type | IntegerType):
         what = f"the vector unit of the 910B has no {element}"
         yield TargetError(what, place, f"pass dtype=float32, {_CPU}")
-
-
-def _shown(type: Attribute) -> str:
-    sizes = ", ".join("?" if size < 0 else str(size) for size in types.shape(type))
-    return f"shape ({sizes})"
 
 
 def _problems_of_function(function: Operation) -> Iterator[TargetError]:
@@ -105,16 +97,16 @@ def _problems_of_function(function: Operation) -> Iterator[TargetError]:
                 yield TargetError(what, place, "compile this function with target='cpu'")
             if op.dialect_name() not in _HOST_DIALECTS:
                 yield TargetError(f"{op.name} is not computed on the host", place, "compile with target='cpu'")
-            for value in op.results:
-                if isinstance(value.type, MemRefType) and DYNAMIC_INDEX in value.type.get_shape():
-                    what = "an array has a size that is known only at run time"
-                    yield TargetError(what, place, f"give it a size that is known at compile time, {_CPU}")
 
 
 def _problems_of_kernel(op: GenericOp) -> Iterator[TargetError]:
     block = op.body.block
     end = block.last_op
     assert end is not None
+    if any(DYNAMIC_INDEX in shape_of(each.type) for each in op.operands):
+        what = "an array that is computed has a size that is known only at run time"
+        hint = f"give it a size that is known at compile time, {_CPU}"
+        yield TargetError(what, types.from_location(op.location), hint)
     for each in ops_of(block):
         place = types.from_location(each.location)
         if each is end:
