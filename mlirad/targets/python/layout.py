@@ -225,8 +225,10 @@ class PrintedLines:
             for each in body:
                 beside._statement(each, depth)
             if (only := _only_if(beside.lines, depth)) is not None:
-                self._put(f"{word} {self.shown(condition.within(Rank.AND))} and {only}:", depth, place)
-                self.lines += beside.lines[1:]
+                comments, inner = only.above, only.condition
+                self.lines += beside.lines[:comments] if word == "if" else []  # an `elif` has no room for them
+                self._put(f"{word} {self.shown(condition.within(Rank.AND))} and {inner}:", depth, place)
+                self.lines += beside.lines[comments + 1 :]
                 return
         self._put(f"{word} {self.shown(condition)}:", depth, place)
         self.lines += lines
@@ -235,14 +237,23 @@ class PrintedLines:
 # --- lines that are too long ------------------------------------------------------------------------------------
 
 
-def _only_if(lines: Sequence[Located], depth: int) -> str | None:
-    """The condition of the one `if` without `else` that lines are; None if they are anything else."""
+@dataclass(frozen=True)
+class _OnlyIf:
+    """An `if` without `else`. above: how many lines of comments stand above it."""
+
+    condition: str
+    above: int
+
+
+def _only_if(lines: Sequence[Located], depth: int) -> _OnlyIf | None:
+    """The one `if` without `else` that lines are, but for comments; None if they are anything else."""
     start = _INDENT * depth
-    heads = [line for line, _ in lines if not line.startswith(start + " ")]
+    above = next((number for number, (line, _) in enumerate(lines) if not line.startswith(start + "#")), 0)
+    heads = [line for line, _ in lines[above:] if not line.startswith(start + " ")]
     if len(heads) != 1 or not heads[0].startswith(start + "if ") or not heads[0].endswith(":"):
         return None
     condition = heads[0].removeprefix(start + "if ").removesuffix(":")
-    return f"({condition})" if " or " in condition or " if " in condition else condition
+    return _OnlyIf(f"({condition})" if " or " in condition or " if " in condition else condition, above)
 
 
 def fitted(line: str, depth: int) -> Iterator[str]:
