@@ -49,21 +49,10 @@ ARRAY, MATRIX = types.tensor([N], F64), types.tensor([N, N], F64)
 ONE = np.float64(1.0)
 
 
-# --- two ops that only this file knows --------------------------------------------------------------------------
+# --- two ops of no dialect of mlirad: other tests do not see them -----------------------------------------------------
 
 
-def unlisted(**answers: Any) -> Callable[[type[NdOp]], type[NdOp]]:
-    """Defines an op that other tests do not see."""
-
-    def define(cls: type[NdOp]) -> type[NdOp]:
-        defined = ops.op(**answers)(cls)
-        ops._classes.remove(defined)
-        return defined
-
-    return define
-
-
-@unlisted(overwrites=1)
+@ops.op(overwrites=1)
 class MultiplyAt(ElementUpdateOp):
     """t with t[i, ...] *= value. Its family answers for the subset."""
 
@@ -109,7 +98,7 @@ class Diagonal(Subset):
         return emit(ScatterOp, part, array, *counted(), axes=[0, 1], at=0)
 
 
-@unlisted(overwrites=1, partial=(1,))
+@ops.op(overwrites=1, partial=(1,))
 class PutDiagonal(TwoOperandsOp, PureOp):
     """t with the vector `value` on its diagonal."""
 

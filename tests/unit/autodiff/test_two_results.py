@@ -31,18 +31,7 @@ ARRAY, OPEN = types.tensor([N], F64), types.tensor([-1], F64)
 X = np.array([0.3, -1.2, 2.4, 0.8, -0.5])
 
 
-def unlisted(**answers: Any) -> Callable[[type[PartsOp]], type[PartsOp]]:
-    """Defines an op that other tests do not see."""
-
-    def define(cls: type[PartsOp]) -> type[PartsOp]:
-        defined = ops.op(**answers)(cls)
-        ops._classes.remove(defined)
-        return defined
-
-    return define
-
-
-@unlisted(cost=30)
+@ops.op(cost=30)
 class SinCosOp(PartsOp):
     """The sine and the cosine: the derivative of one is the other, up to the sign."""
 
@@ -62,7 +51,7 @@ class SinCosOp(PartsOp):
         return scalar_op(math.CosOp, x)
 
 
-@unlisted(singular=True)
+@ops.op(singular=True)
 class RootAndSameOp(PartsOp):
     """The square root, whose slope is infinite at 0, and x."""
 
