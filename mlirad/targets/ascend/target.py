@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AscendTarget(Target):
-    """The vector cores of Huawei's Ascend 910B, executed by a simulator. `soc`: the chip, by Huawei's name."""
+    """The vector and cube cores of Huawei's Ascend 910B, executed by a simulator. `soc`: the chip, by Huawei's name."""
 
     name: ClassVar[str] = "ascend"
     api_version: ClassVar[tuple[int, int]] = (1, 0)
@@ -45,7 +45,15 @@ class AscendTarget(Target):
 
     @property
     def memory_spaces(self) -> Mapping[str, MemorySpace]:
-        return {"gm": MemorySpace(None, 32), "ub": MemorySpace(self.chip.ub_usable_bytes, self.chip.ub_alignment)}
+        chip = self.chip
+        return {
+            "gm": MemorySpace(None, 32),
+            "ub": MemorySpace(chip.ub_usable_bytes, chip.ub_alignment),
+            "cbuf": MemorySpace(chip.l1_bytes, chip.l1_alignment),
+            "ca": MemorySpace(chip.l0a_bytes, chip.l0_alignment),
+            "cb": MemorySpace(chip.l0b_bytes, chip.l0_alignment),
+            "cc": MemorySpace(chip.l0c_bytes, chip.l0_alignment),
+        }
 
     def dialects(self) -> tuple[Dialect, ...]:
         from mlirad.targets.ascend.hivm.hivm import HACC, HIVM

@@ -16,7 +16,7 @@ from xdsl.ir import Block, SSAValue
 
 from mlirad.dialect.core.expr import building, insert
 from mlirad.dialect.ops.elementwise import number
-from mlirad.targets.ascend.cube.matmul_tiles import Matmul, MatmulTiles
+from mlirad.targets.ascend.cube.matmul_tiles import Matmul, MatmulTiles, require_tiles
 from mlirad.targets.ascend.hivm.synchronisation import GetBlockIdxOp
 from mlirad.targets.ascend.soc import Soc
 
@@ -66,7 +66,10 @@ class Place:
 
 @dataclass(frozen=True)
 class MatmulKernel:
-    """What is emitted into the body of a kernel. batch_shape: of the axes that A, B and C are batches along."""
+    """What is emitted into the body of a kernel. batch_shape: of the axes that A, B and C are batches along.
+
+    Raises CompileError for tiles that do not fit, with the arithmetic.
+    """
 
     matmul: Matmul
     tiles: MatmulTiles
@@ -75,6 +78,9 @@ class MatmulKernel:
     b: GlobalMatrix
     c: GlobalMatrix
     batch_shape: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        require_tiles(self.tiles, self.matmul, self.soc)
 
     @property
     def blocks(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from ascend_mutants import same_bits
 
+from mlirad.errors import CompileError
 from mlirad.targets.ascend.cube.matmul_tiles import Matmul, MatmulTiles
 from mlirad.targets.ascend.hivm.hivm_attributes import Pipe
 from mlirad.targets.ascend.simulator.simulated_program import RunReport, SimulatedProgram
@@ -37,6 +38,11 @@ def test_tiles_that_are_smaller_than_needed(element: str) -> None:
     """Several tiles on each core, several parts of k in L1, several of each in L0: every last one is ragged."""
     matmul = Matmul(1, 250, 230, 100, element, a_transposed=element == "f32")  # pyright: ignore[reportArgumentType]: an element
     assert ascend_matmuls.error(matmul, MatmulTiles(32, 32, 48, 16)) <= BOUNDS["f32"]
+
+
+def test_tiles_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(CompileError, match="L0C: 2 buffers x 256 x 256 x 4 B = 524288 B > 131072 B"):
+        ascend_matmuls.kernel(Matmul(1, 512, 512, 64, "f16"), MatmulTiles(256, 256, 64, 16))
 
 
 def test_every_legal_order_gives_the_same_bits() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mlirad
+from mlirad.targets.reading import parsed
 
 RNG = np.random.default_rng(11)
 IS_FULL = bool(os.environ.get("MLIRAD_FULL"))
@@ -50,7 +51,10 @@ def test_gradient_of_a_layer(dtype: Any, bishengir_accepts: Callable[..., int]) 
     kernel = agree(lambda x, w: np.sum(np.tanh(x @ w)), *args, transform=gradients)
     assert cores(kernel, *args) == (3, 1)
     assert bishengir_accepts(kernel, *args) == 4
-    text = kernel.lower(*args).as_text("hivm-virtual")
+    lowered = kernel.lower(*args)
+    for stage in ("hivm-virtual", "hivm-physical"):
+        parsed(lowered.as_text(stage), lowered.target).verify()
+    text = lowered.as_text("hivm-virtual")
     assert text.count("a_transpose") == text.count("b_transpose") == 1
 
 
