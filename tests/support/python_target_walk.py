@@ -308,9 +308,10 @@ def page(tally: Tally, first: int) -> str:
         lines.append(
             f"| `{each['key']}.py`: {each['about']} | {'all' if is_same else ''} | | {'' if is_same else 'yes'} |"
         )
+    passing = "Not all of them pass" if any(", ruff: " in each for each in tally.failures) else "All of them pass"
     layout = f"It would lay out {tally.otherwise:,} of them in another way."
-    lines += ["", f"{tally.sources:,} programs were printed. All of them pass `ruff check`. {layout}"]
-    lines += ["", *(f"* {each}" for each in tally.failures)] if tally.failures else ["", "No failure."]
+    lines += ["", f"{tally.sources:,} programs were printed. {passing} `ruff check`. {layout}"]
+    lines += ["", *(f"```\n{each.rstrip()}\n```" for each in tally.failures)] if tally.failures else ["", "No failure."]
     return "\n".join(lines) + "\n"
 
 
