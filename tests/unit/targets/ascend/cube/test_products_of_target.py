@@ -96,7 +96,7 @@ def test_a_network_learns_digits_as_on_the_cpu() -> None:
     """Two layers on scikit-learn's digits, by gradients of all images: the losses are the cpu's, and fall."""
     datasets = pytest.importorskip("sklearn.datasets", reason="scikit-learn, of the extra `examples`, is not installed")
     digits = datasets.load_digits()
-    count, steps = (1797, 200) if IS_FULL else (96, 8)
+    count, steps = (300, 60) if IS_FULL else (96, 8)
     x = (digits.data[:count] / 16).astype(np.float32)
     y = np.eye(10, dtype=np.float32)[digits.target[:count]]
     rng = np.random.default_rng(0)
@@ -111,4 +111,4 @@ def test_a_network_learns_digits_as_on_the_cpu() -> None:
             curve.append(value)
         curves.append(curve)
     np.testing.assert_allclose(curves[0], curves[1], rtol=1e-4)
-    assert curves[0][-1] < (0.1 if IS_FULL else 0.9) * curves[0][0]
+    assert curves[0][-1] < (0.3 if IS_FULL else 0.9) * curves[0][0]
