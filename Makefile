@@ -7,7 +7,7 @@ FIRST ?= 0
 COUNT ?= 1000
 
 .DEFAULT_GOAL := help
-.PHONY: help install test filecheck lint format types check full fuzz coverage purity grammar versions first-tries accuracy endurance demo examples bench clean
+.PHONY: help install test filecheck lint format types check full fuzz coverage matrix purity grammar versions first-tries accuracy endurance demo examples bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -56,6 +56,9 @@ fuzz: ## random programs against NumPy and differences; FIRST=seed COUNT=seeds; 
 
 coverage: ## run a call of every public function; writes docs/coverage.md and the table that the package has; resumed
 	nice $(PYTHON) -W ignore -m mlirad.testing.calls.measure
+
+matrix: ## every transform of every transform, against differences; writes docs/verification/transform-matrix.md
+	nice $(PYTHON) -m mlirad.testing.matrix --page docs/verification/transform-matrix.md
 
 purity: ## call every public callable in a kernel; the summary goes to docs/verification/purity.md
 	$(PYTHON) tests/support/purity_walk.py --page docs/verification/purity.md

@@ -39,7 +39,9 @@ def inline_calls(callees: Callees, function: func.FuncOp, wrt: Sequence[int], ou
         live = callees.active_in(function, wrt, outs)
         functions = functions_of(callees.module)
         # All of them before one is inlined: the values are live that are there now.
-        planned = [(call, _part(callees, call, functions[_name(call)], live)) for call in calls_in(function)]
+        # A function without a body is still to be made: the half of one that calls itself.
+        there = [call for call in calls_in(function) if _name(call) in functions]
+        planned = [(call, _part(callees, call, functions[_name(call)], live)) for call in there]
         planned = [(call, part) for call, part in planned if (_name(call), bool(part)) not in within.get(call, ())]
         if not planned:
             return
