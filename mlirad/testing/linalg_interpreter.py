@@ -25,7 +25,7 @@ from mlirad.contract.native_functions import address_of
 from mlirad.dialect.core import types
 from mlirad.dialect.core.attributes import value_of
 from mlirad.dialect.effects.print_op import printed_by
-from mlirad.dialect.ops.check import CheckFailed
+from mlirad.dialect.ops.check import CHECK, CheckFailed
 from mlirad.dialect.ops.compare import as_dtype
 from mlirad.evaluator.control_flow import run_regions
 from mlirad.raised_exceptions import message_of
@@ -241,7 +241,7 @@ class _Run:
             dtypes = printed.dtypes()
             printed.write([np.asarray(x).view(dtypes[i])[() if np.ndim(x) else ...] for i, x in enumerate(operands)])
             return []
-        if name == "mlirad_check":
+        if name == CHECK:
             ok, *arguments = operands
             if not ok:
                 error, message = (op.attributes[f"mlirad.{part}"] for part in ("error", "message"))

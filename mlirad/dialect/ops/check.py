@@ -24,9 +24,9 @@ from mlirad.dialect.core.op import Upstream, op
 from mlirad.dialect.core.registry import Properties
 from mlirad.dialect.ops.elementwise import compare, number
 from mlirad.dialect.ops.indexing import WrapIndexOp, is_in_range, wrap_index, wrapped_text
-from mlirad.errors import DTypeError
+from mlirad.errors import DTypeError, format_located
 from mlirad.location import SourceLocation
-from mlirad.raised_exceptions import message_as_source, message_of
+from mlirad.raised_exceptions import exception_class, message_as_source, message_of
 
 
 class CheckFailed(Exception):
@@ -40,6 +40,12 @@ class CheckFailed(Exception):
         self.error = error
         self.message = message
         self.location: SourceLocation | None = None
+
+    def as_raised(self) -> Exception:
+        """What Python raises, with the place in its message and as `location`."""
+        error = exception_class(self.error)(format_located(self.message, self.location))
+        error.location = self.location  # pyright: ignore[reportAttributeAccessIssue]  # exceptions take any
+        return error
 
 
 Number = Any
@@ -81,10 +87,14 @@ def raise_unless(source: NumpySource, ok: NumpyText, error: str, message: str, w
     source.line("raise ", called, "(", *spelled, ")", depth=depth)
 
 
+CHECK = "mlirad_check"
+"""What checks call below the stage `optimized`."""
+
+
 def call_check(ok: SSAValue, arguments: Sequence[SSAValue], error: str, message: str) -> None:
     """Emit the upstream call that a check is: `@mlirad_check(ok, a, b)`, its message in attributes of the call."""
     padded = [*arguments, *(number(0, i64) for _ in range(2 - len(arguments)))]
-    call = insert(func.CallOp("mlirad_check", [ok, *padded], []))
+    call = insert(func.CallOp(CHECK, [ok, *padded], []))
     call.attributes["mlirad.error"] = StringAttr(error)
     call.attributes["mlirad.message"] = StringAttr(message)
 

@@ -18,14 +18,13 @@ from mlirad import pipeline, stages
 from mlirad.analysis.call_graph import written_by
 from mlirad.contract.captures import Capture
 from mlirad.dialect.ops.check import CheckFailed
-from mlirad.errors import CompileError, format_located
+from mlirad.errors import CompileError
 from mlirad.evaluator.evaluator import Evaluator
 from mlirad.evaluator.nan_watch import NanWatch
 from mlirad.frontend.aliases import Alias
 from mlirad.jit.compilation import build_for, specialized
 from mlirad.jit.specialization import Specialization
 from mlirad.options import Options
-from mlirad.raised_exceptions import exception_class
 from mlirad.signature import Signature, leaves_of, signature_of
 from mlirad.targets.target import Artifact
 from mlirad.xdsl_support.verify import verify_dominance
@@ -50,9 +49,7 @@ class InterpretedArtifact(Artifact):
             with np.errstate(all="ignore"):
                 results = Evaluator(self.module, watch).call(function, values)
         except CheckFailed as failed:
-            error = exception_class(failed.error)(format_located(failed.message, failed.location))
-            error.location = failed.location  # pyright: ignore[reportAttributeAccessIssue]  # exceptions take any
-            raise error from None
+            raise failed.as_raised() from None
         if watch is not None:
             watch.require_none(results)
         for index, number in written_by(function).items():

@@ -14,6 +14,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp
 from xdsl.printer import Printer
 
+from mlirad.dialect.ops.check import CheckFailed
 from mlirad.targets.ascend.kernels.host import WRITTEN
 from mlirad.targets.ascend.simulator.simulated_program import SimulatedProgram
 from mlirad.targets.ascend.soc import Soc
@@ -47,7 +48,10 @@ class SimulatedArtifact(Artifact):
         self, name: str, values: Sequence[Any], dtypes: Sequence[np.dtype | None] | None = None
     ) -> tuple[Any, ...]:
         given = [each.view(np.int8) if isinstance(each, np.ndarray) and each.dtype == bool else each for each in values]
-        results = list(self.program.run(name, given))
+        try:
+            results = list(self.program.run(name, given))
+        except CheckFailed as failed:
+            raise failed.as_raised() from None
         for number, (result, dtype) in enumerate(zip(results, dtypes or [None] * len(results), strict=True)):
             if isinstance(result, np.ndarray):
                 results[number] = result.view(bool) if result.dtype == np.int8 else result

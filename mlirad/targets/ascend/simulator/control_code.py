@@ -6,9 +6,12 @@ Reads: ops of scf and func. Writes: steps. Leaves: nothing.
 from __future__ import annotations
 
 from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import Operation, Region
 
+from mlirad.dialect.core import types
+from mlirad.dialect.ops.check import CHECK, CheckFailed
+from mlirad.raised_exceptions import message_of
 from mlirad.targets.ascend.simulator.frame_slots import MACHINE, Frame, Slots, Step, Translators
 
 BLOCK_COUNTS = ("mlirad.block_dim", "hacc.block_dim")
@@ -83,15 +86,32 @@ def while_loop(op: scf.WhileOp, slots: Slots) -> Step:
 
 
 def call(op: func.CallOp, slots: Slots) -> Step:
-    """A call of a host function, or the launch of a kernel."""
+    """A call of a host function, the launch of a kernel, or a check."""
     arguments, results = slots.all(op.operands), slots.all(op.results)
     name = op.callee.string_value()
+    if name == CHECK:
+        return _check(op, arguments)
     blocks = block_count(op)
 
     def run(frame: Frame) -> None:
         given = frame[MACHINE].call(name, [frame[each] for each in arguments], blocks, op)
         for slot, value in zip(results, given, strict=True):
             frame[slot] = value
+
+    return run
+
+
+def _check(op: func.CallOp, arguments: tuple[int, ...]) -> Step:
+    """Raise what the check says unless its first argument is true; the others stand in its message."""
+    error, message = op.attributes["mlirad.error"], op.attributes["mlirad.message"]
+    assert isinstance(error, StringAttr) and isinstance(message, StringAttr)
+    ok, *words = arguments
+
+    def run(frame: Frame) -> None:
+        if not frame[ok]:
+            failed = CheckFailed(error.data, message_of(message.data, [int(frame[each]) for each in words]))
+            failed.location = types.from_location(op.location)
+            raise failed
 
     return run
 

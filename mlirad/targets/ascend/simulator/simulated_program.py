@@ -98,7 +98,8 @@ class SimulatedProgram:
         """Call a function on arrays and numbers; all of its results. Arrays that it writes are written in place.
 
         seed: execute the kernels in random legal orders, without checks. report: is filled in; by default the open
-        recording. blocks: of a kernel that is called directly.
+        recording. blocks: of a kernel that is called directly. Raises CheckFailed for a check of the program that
+        fails, and SimulatorFault for what no program may do.
         """
         code = self.functions[name]
         host = Host(self, seed, report or open_recording() or RunReport())
@@ -106,9 +107,11 @@ class SimulatedProgram:
             host.enter(value, argument.type, number)
             for number, (value, argument) in enumerate(zip(values, code.op.body.block.args, strict=True))
         ]
-        with np.errstate(all="ignore"):
-            results = host.call(name, given, blocks, code.op)
-        host.leave()
+        try:
+            with np.errstate(all="ignore"):
+                results = host.call(name, given, blocks, code.op)
+        finally:  # what was written before a check failed has been written
+            host.leave()
         types = code.op.function_type.outputs
         return tuple(left(value, type) for value, type in zip(results, types, strict=True))
 

@@ -18,6 +18,7 @@ from mlirad.analysis.memory import NATIVE
 from mlirad.contract.call_recipes import PassedValue
 from mlirad.dialect.core.types import from_location
 from mlirad.dialect.effects.print_op import printed_by
+from mlirad.dialect.ops.check import CHECK
 from mlirad.errors import TargetError
 from mlirad.lowering.to_buffers.plan_arena import needed_bytes
 from mlirad.targets.cpu.emit import polling
@@ -46,7 +47,6 @@ from mlirad.targets.cpu.runtime import (
     USED,
 )
 
-_CHECK = "mlirad_check"
 _GROW = "mlirad_grow_"
 # With more buffers than this, the lists of who overlaps whom would cost more than they give.
 _MOST_SCOPES = 32
@@ -345,7 +345,7 @@ def emit_check(e: FunctionEmitter, op: func.CallOp) -> None:
     """@mlirad_check(ok, i, j): if not ok, keep i and j for the message and leave with this check's code."""
     kind, message = op.attributes.get("mlirad.error"), op.attributes.get("mlirad.message")
     if not (isinstance(kind, StringAttr) and isinstance(message, StringAttr)):
-        raise TargetError(f"a call of @{_CHECK} lacks mlirad.error or mlirad.message")
+        raise TargetError(f"a call of @{CHECK} lacks mlirad.error or mlirad.message")
     code = e.module.error_code(ErrorEntry(kind.data, message.data, from_location(op.location)))
     ok, *arguments = e.words(op.arguments)
     e.require(ok, code, tuple(zip((ERROR_ARGUMENT_0, ERROR_ARGUMENT_1), arguments, strict=False)))
@@ -387,7 +387,7 @@ def emit_grow(e: FunctionEmitter, op: func.CallOp) -> None:
 
 CallRule = Callable[[FunctionEmitter, func.CallOp], None]
 
-EXTERNALS: dict[str, CallRule] = {_CHECK: emit_check}
+EXTERNALS: dict[str, CallRule] = {CHECK: emit_check}
 PREFIXES: dict[str, CallRule] = {_GROW: emit_grow}
 
 RULES: dict[type[Operation], Rule] = {
