@@ -24,6 +24,7 @@ class OwnRule(Generic[P, R_co]):
 
     decorator: ClassVar[str]
     definer: ClassVar[str]
+    __name__: str
 
     def __init__(self, function: Callable[P, R_co], nondiff_argnums: int | Sequence[int] = ()):
         if not callable(function):

@@ -201,7 +201,7 @@ def test_sizes_that_depend_on_data_recursion_and_checkpoints() -> None:
         return x if n == 0 else squared(recursive(x, n - 1))
 
     def derivative(x):
-        y, d = x, 1.0
+        y, d = x, np.ones_like(x)
         for _ in range(3):
             y, d = y * y * 0.5, 3.0 * y * d
         found = d + (x > 0) * 6 * x

@@ -57,7 +57,7 @@ class HivmPhysical(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         soc = for_soc(self.soc)
-        for function in [each for each in op.ops if isinstance(each, func.FuncOp)]:
+        for function in [each for each in op.ops if isinstance(each, func.FuncOp) and not each.is_declaration]:
             if is_on_cube(function):
                 write_physical_kernel(function, soc)
             elif find(function, Instruction):

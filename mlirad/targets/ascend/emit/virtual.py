@@ -64,7 +64,7 @@ class HivmVirtual(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         soc = for_soc(self.soc)
         blocks: dict[str, int] = {}
-        for function in [each for each in op.ops if isinstance(each, func.FuncOp)]:
+        for function in [each for each in op.ops if isinstance(each, func.FuncOp) and not each.is_declaration]:
             found = next((each for each in ops_of(function.body.block) if isinstance(each, GenericOp)), None)
             if found is not None and is_on_cube(function):
                 blocks[function.sym_name.data] = write_virtual_kernel(function, found, soc)
