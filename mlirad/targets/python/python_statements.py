@@ -129,6 +129,14 @@ def _drop(statements: list[Statement], used: set[SSAValue]) -> bool:
             case Assign(targets=targets, is_call=False) if not used.intersection(targets):
                 statements.remove(statement)
                 found = True
+            case AssignAll(pairs=pairs) if any(target not in used for target, _ in pairs):
+                pairs[:] = [pair for pair in pairs if pair[0] in used]
+                if not pairs:
+                    statements.remove(statement)
+                found = True
+            case If(then=[], otherwise=[]):
+                statements.remove(statement)
+                found = True
             case For(body=body):
                 found |= _drop(body, used)
             case While(head=head, body=body):

@@ -1,0 +1,30 @@
+"""What is left out of printed source."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import f64
+from xdsl.ir import Block
+
+from mlirad.dialect.core.numpy_source import NumpyText
+from mlirad.targets.python.python_statements import AssignAll, For, Function, If, Return, without_unused
+
+
+def test_results_of_branches_that_nothing_reads() -> None:
+    """With them goes the branch, if it does nothing else; what a loop or a return reads stays."""
+    x, read, unread, alone, counter = Block(arg_types=[f64] * 5).args
+
+    def text(*parts: object) -> NumpyText:
+        return NumpyText(parts)  # pyright: ignore[reportArgumentType]  # strings and values
+
+    def branch(*targets: object) -> If:
+        sides = [AssignAll([(each, text(word)) for each in targets]) for word in ("1.0", "0.0")]  # pyright: ignore[reportArgumentType]
+        return If(text(x, " > 0.5"), [sides[0]], [sides[1]])
+
+    both, useless = branch(read, unread), branch(alone)
+    loop = For(counter, text("range(3)"), [both, useless])
+    without_unused(Function("f", [x], [loop, Return([text(read)])], []))
+    assert loop.body == [both]
+    for side in (both.then, both.otherwise):
+        (kept,) = side
+        assert isinstance(kept, AssignAll)
+        assert [target for target, _ in kept.pairs] == [read]
