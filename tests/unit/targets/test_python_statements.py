@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import f64
-from xdsl.ir import Block
+from xdsl.ir import Block, SSAValue
 
 from mlirad.dialect.core.numpy_source import NumpyText
 from mlirad.targets.python.python_statements import AssignAll, For, Function, If, Return, without_unused
@@ -13,11 +13,11 @@ def test_results_of_branches_that_nothing_reads() -> None:
     """With them goes the branch, if it does nothing else; what a loop or a return reads stays."""
     x, read, unread, alone, counter = Block(arg_types=[f64] * 5).args
 
-    def text(*parts: object) -> NumpyText:
-        return NumpyText(parts)  # pyright: ignore[reportArgumentType]  # strings and values
+    def text(*parts: str | SSAValue) -> NumpyText:
+        return NumpyText(parts)
 
-    def branch(*targets: object) -> If:
-        sides = [AssignAll([(each, text(word)) for each in targets]) for word in ("1.0", "0.0")]  # pyright: ignore[reportArgumentType]
+    def branch(*targets: SSAValue) -> If:
+        sides = [AssignAll([(each, text(word)) for each in targets]) for word in ("1.0", "0.0")]
         return If(text(x, " > 0.5"), [sides[0]], [sides[1]])
 
     both, useless = branch(read, unread), branch(alone)
