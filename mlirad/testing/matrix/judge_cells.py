@@ -19,7 +19,7 @@ from mlirad.testing.matrix.transforms_of_numbers import TRANSFORMS, Transform
 AT = np.array([0.8, 1.1, 0.6])
 TOLERANCE = 1e-9
 
-RIGHT, WRONG, NOT_RUN = "right", "wrong", "?"
+RIGHT, WRONG = "right", "wrong"
 
 
 @dataclass(frozen=True)

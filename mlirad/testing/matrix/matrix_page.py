@@ -25,7 +25,7 @@ on purpose, in `custom_jvp` (twice the derivative), `custom_vjp` (three times) a
 they are used. Each cell runs natively, in a kernel where the outer transform may stand in one; some of
 the last three programs ran op by op.
 
-A row is the outer transform, a column the inner one. ✓: right. ?: not run yet. A letter: refused, and why:
+A row is the outer transform, a column the inner one. ✓: right. A letter: refused, and why:
 
 """
 
