@@ -509,8 +509,19 @@ class SliceUpdateOp(UpdateOp):
             target, value = target.thin[0], value.thin[0]
         if target.parts == t.parts:
             target = subscript(t, text(":"))
-        self.write(source, target, value if value.lax is None else value.lax)
+        value = value if value.lax is None else value.lax
+        if self._is_overtaken(value, t):
+            value = text(value.within(Rank.ATOM), ".copy()")
+        self.write(source, target, value)
         return t
+
+    def _is_overtaken(self, value: NumpyText, t: NumpyText) -> bool:
+        """Whether NumPy may read what it has just written: of a view of t itself along one axis, in other steps."""
+        own = {part for part in t.parts if not isinstance(part, str)}
+        is_view = not value.is_new and not own.isdisjoint(part for part in value.parts if not isinstance(part, str))
+        source = self.value.owner
+        in_step = isinstance(source, ExtractSliceOp) and ints(source.strides) == ints(self.strides)
+        return self.CHANGE is Change.REPLACED and is_view and not in_step
 
     def _reference_slices(self, value: Any, t: Any, starts: Sequence[Any]) -> tuple[slice, ...]:
         return _slices(t.shape, starts, value.shape, ints(self.strides))

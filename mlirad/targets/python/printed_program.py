@@ -116,7 +116,8 @@ def _imports(imported: dict[Imported, str], bodies: list[list[Located]]) -> list
     """The import statements, as isort orders them."""
     found = [f"import {each.__name__}" for each in imported if isinstance(each, ModuleType)]
     found += [""] if found else []
-    if any("np." in line for body in bodies for line, _ in body):
+    code = (line for body in bodies for line, _ in body if not line.lstrip().startswith("#"))
+    if any("np." in line for line in code):
         found.append("import numpy as np")
     homes: dict[str, set[str]] = {}
     for function, name in imported.items():

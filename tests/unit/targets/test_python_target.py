@@ -183,3 +183,19 @@ def test_all_ops_can_be_written() -> None:
     ops = [each for each in (*Nd.operations, *Ad.operations) if issubclass(each, NdOp)]
     without = {each.name for each in ops if not each.has_numpy_source() and each.hinted is NdOp.hinted}
     assert not without, "give them a spelling, or a `numpy_source`"
+
+
+def test_a_slice_of_the_same_array_in_other_steps_is_read_first() -> None:
+    """NumPy itself may read what it has just written (docs/deviations.md)."""
+
+    def spread(x):
+        x[::2] = x[:3]
+        x[1:] = x[:-1]
+
+    kernel, x, wanted = mlirad.jit(spread, target=TARGET), np.arange(5.0), np.arange(5.0)
+    kernel(x)
+    mlirad.jit(spread)(wanted)
+    assert x.tolist() == wanted.tolist() == [0.0, 0.0, 1.0, 1.0, 3.0]
+    source = kernel.lower(x).as_text("source")
+    assert "x[::2] = x[:3].copy()\n" in source
+    assert "x[1:] = x[:4]\n" in source
