@@ -25,26 +25,11 @@ from mlirad.errors import (
 from mlirad.jit.check_grads import check_grads
 from mlirad.jit.debug_modes import debug_nans, disable_jit
 from mlirad.jit.registered import register_derivative, register_op
-from mlirad.jit.transforms import (
-    accumulate_grad,
-    checkpoint,
-    fixed_point,
-    grad,
-    hessian,
-    hvp,
-    jacfwd,
-    jacobian,
-    jacrev,
-    jet,
-    jit,
-    jvp,
-    linearize,
-    minimize,
-    root,
-    value_and_grad,
-    vjp,
-    vmap,
-)
+from mlirad.jit.transforms.directions import hvp, jet, jvp, linearize, vjp
+from mlirad.jit.transforms.gradients import grad, hessian, jacfwd, jacobian, jacrev, value_and_grad
+from mlirad.jit.transforms.implicit_functions import fixed_point, minimize, root
+from mlirad.jit.transforms.jitted import jit
+from mlirad.jit.transforms.lanes_and_memory import accumulate_grad, checkpoint, vmap
 from mlirad.library.own_rules import CustomJvp as custom_jvp
 from mlirad.library.own_rules import CustomVjp as custom_vjp
 from mlirad.requests import checkpointed, stop_gradient

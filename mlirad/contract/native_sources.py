@@ -99,7 +99,7 @@ def _of_ctypes(function: Any, asked: Prototype | None, owner: Any) -> NativeSour
     if declared is not None:
         own = _prototype([_dtype(each) for each in declared], _dtype(function.restype))
         if asked is not None and asked != own:
-            raise ValueError(f"register_op: the signature {asked} is not that of the function, {own}")
+            raise ValueError(f"register_op: signature= says {asked}, but the function is {own}: leave it out")
         asked = own
     if asked is None:
         hint = "set its argtypes and restype, or give signature='float64(float64)'"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlirad import requests, tree
-from mlirad.jit.transforms import jvp, vjp
+from mlirad.jit.transforms.directions import jvp, vjp
 
 _MODES = ("fwd", "rev")
 _TOLERANCE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}

@@ -24,7 +24,7 @@ from mlirad.dialect.ops.movement import of_lanes, repeated
 from mlirad.errors import DifferentiationError, ShapeError
 
 _WORK = 60
-"""What a call costs: that of a special function."""
+"""The cost of a call, assumed to be a special function's."""
 
 
 @op(cost=_WORK)

@@ -152,7 +152,7 @@ def write_physical_kernel(function: func.FuncOp, soc: Soc) -> None:
 
 
 def _described(buffer: SSAValue, strides: Sequence[int]) -> tuple[int, ...]:
-    """The argument that a buffer is, that of its offset (or -1), and strides."""
+    """The numbers of two arguments, a buffer and its offset (-1 if it has none), and the strides."""
     offset = -1
     if isinstance(buffer.owner, memref.ReinterpretCastOp):
         start = buffer.owner.offsets[0]

@@ -1,0 +1,1 @@
+"""The public transforms: each makes a kernel of a request, or runs one."""

@@ -1,0 +1,121 @@
+"""Derivatives at a point, along directions: tangents, cotangents and Taylor series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, ParamSpec, TypeVar, overload
+
+from mlirad import requests
+from mlirad.jit.kernel import kernel_of
+from mlirad.jit.transforms.jitted import checked_callable, inherited, stands_for
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Aux = TypeVar("Aux")
+
+Pullback = Callable[[Any], tuple[Any, ...]]
+
+
+@stands_for(requests.Hvp)
+def hvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+    """The Hessian of a scalar function at `primals` times `tangents`: a tuple, with an item for each primal.
+
+    Forward over reverse, in a few times the time of a gradient; the Hessian itself is never made. primals, tangents: as
+    of `jvp`; where a primal has no derivative (a count, an index), its item is None.
+    """
+    return kernel_of(requests.Hvp(requests.plain(checked_callable(function))), inherited(function))(
+        tuple(primals), tuple(tangents)
+    )
+
+
+@overload
+def jvp(
+    function: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[False] = False
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    function: Callable[..., tuple[R, Aux]], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[True]
+) -> tuple[R, R, Aux]: ...
+@overload
+def jvp(
+    function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
+) -> tuple[Any, ...]: ...
+@stands_for(requests.Jvp)
+def jvp(
+    function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]:
+    """(out, tangent of out): `function` at `primals`, and its derivative along `tangents`, in one forward sweep.
+
+    primals, tangents: tuples of the same structure, shapes and dtypes. Raises TypeError or ValueError if they differ.
+    Integers and whatever else has no derivative may be among the primals; their tangent is None (or 0 of a number).
+    With has_aux the function returns (out, aux), and the result is (out, tangent of out, aux).
+    """
+    return kernel_of(requests.Jvp(requests.plain(checked_callable(function)), has_aux), inherited(function))(
+        tuple(primals), tuple(tangents)
+    )
+
+
+@stands_for(requests.Jet)
+def jet(
+    function: Callable[..., R], primals: Sequence[Any], series: Sequence[Sequence[Any] | None]
+) -> tuple[R, list[R]]:
+    """(out, series of out): `function` and its derivatives along a path, up to an order K, in one forward sweep.
+
+    The path of primal i is x(t) = primals[i] + series[i][0] t + series[i][1] t**2 / 2! + ..., up to t**K / K!. So
+    series[i][k - 1] is its k-th derivative at t = 0. Item k - 1 of the result's series is the k-th derivative of
+    `function(x(t))` at t = 0, of the structure, shapes and dtypes of out: the convention of jax.experimental.jet.
+    The cost grows with K squared; that of nested calls of `jvp` may double with each.
+
+    Integers and whatever else has no derivative may be among the primals; their series is None. Raises TypeError or
+    ValueError where structures or shapes differ, and mlirad.DifferentiationError, at the place in the source, for what
+    has no Taylor series.
+    """
+    kernel = kernel_of(requests.Jet(requests.plain(checked_callable(function))), inherited(function))
+    return kernel(tuple(primals), tuple(each if each is None else tuple(each) for each in series))
+
+
+@overload
+def linearize(function: Callable[P, R], *primals: P.args, **constants: P.kwargs) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(
+    function: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True], **constants: Any
+) -> tuple[R, Callable[..., R], Aux]: ...
+@overload
+def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool, **constants: Any) -> tuple[Any, ...]: ...
+@stands_for(requests.Linearize)
+def linearize(function: Callable[..., Any], *primals: Any, has_aux: bool = False, **constants: Any) -> Any:
+    """(out, linear function): `function` at `primals`, and its derivative as a function of tangents.
+
+    `linear(*tangents)` is what `jvp(function, primals, tangents)` gives as tangent of out. The function itself runs
+    once, here. The linear function keeps what a pullback of `vjp` keeps; it may be called any number of times.
+    With has_aux the function returns (out, aux), and the result is (out, linear function, aux).
+
+    constants: keyword arguments of the function, which have no tangents. The tangent of a primal without a derivative,
+    such as an integer, is None (or 0). Raises mlirad.DifferentiationError (a TypeError) where no primal is of floats.
+    """
+    request = requests.Linearize(requests.plain(checked_callable(function)), has_aux)
+    return kernel_of(request, inherited(function))(*primals, **constants)
+
+
+@overload
+def vjp(function: Callable[P, R], *primals: P.args, **constants: P.kwargs) -> tuple[R, Pullback]: ...
+@overload
+def vjp(
+    function: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True], **constants: Any
+) -> tuple[R, Pullback, Aux]: ...
+@overload
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool, **constants: Any) -> tuple[Any, ...]: ...
+@stands_for(requests.Vjp)
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False, **constants: Any) -> Any:
+    """(out, pullback): `function` at `primals`, and a function from a cotangent of out to a tuple of cotangents.
+
+    The forward sweep runs once, here; the pullback may be called any number of times, and runs only the reverse sweep.
+    A cotangent has the structure, shapes and dtypes of out. With has_aux the function returns (out, aux), and the
+    result is (out, pullback, aux). constants: keyword arguments of the function, which have no cotangents.
+
+    Integers and whatever else has no derivative may be among the primals; their cotangent is None. Raises
+    mlirad.DifferentiationError (a TypeError) where no primal is of floats.
+    """
+    return kernel_of(requests.Vjp(requests.plain(checked_callable(function)), has_aux), inherited(function))(
+        *primals, **constants
+    )

@@ -1,0 +1,143 @@
+"""`jit`, and what every transform does with the options and the function that it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from inspect import getfullargspec
+from typing import Any, ParamSpec, TypeVar, overload
+
+from mlirad import requests
+from mlirad.jit.kernel import Kernel, kernel_for
+from mlirad.options import OWN_OPTIONS, Options
+from mlirad.signature import StaticLeaf
+
+F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_NO_OPTIONS = Options()
+
+
+@overload
+def jit(function: Callable[P, R], /, **options: Any) -> Kernel[P, R]: ...
+@overload
+def jit(**options: Any) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def jit(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Compile a NumPy function, or a transform of one, when it is called. Also a decorator, with or without options.
+
+    static_argnums, static_argnames: arguments (an int or a name, or several) that the code is specialised on by value;
+    they must be hashable. Integers that shapes depend on are found without being named.
+    target: who takes over after the stage `optimized`; "cpu".
+    boundscheck: True; with False, an index out of range is no IndexError but undefined behaviour.
+    cache: True; with False, compiled code is neither looked for nor kept on disk.
+    parallel: False; with True, threads share the work on large arrays, as many as `set_num_threads` or
+    MLIRAD_NUM_THREADS says, or as there are processors. The results do not depend on their number; sums of everything
+    are rounded otherwise than without.
+
+    checkpoint: None, or how many bytes a reverse sweep may keep of its forward sweep. Loops are then checkpointed, and
+    straight code is recomputed in segments, where the tape would be longer.
+    donate_argnums: positional arguments (an int, or several) whose arrays, those in containers too, the caller needs no
+    longer. A result of the same shape and dtype may then use the memory of one, and be that very array; after the
+    call the content of donated arrays is unspecified. An array that cannot be used so, as it is read-only, not
+    C-contiguous, shares memory with another argument or is returned itself, is left alone. A transform of a jitted
+    function does not take the option over; `jit(grad(f), donate_argnums=0)` has it.
+
+    Other options are the target's: vector_bytes of "cpu" (16, 32, 64, or None for the widest vectors that pay). They
+    must be hashable. The target is loaded here if one is given, and otherwise when something is compiled.
+
+    Raises TypeError for an unknown option, naming those there are, and for something that is not callable; ValueError
+    for donated arguments that are static; what the target raises for a value that its option cannot have.
+    """
+    made = options_given(jit, options)
+    if function is None:
+        return lambda each: jit(each, **options)
+    return kernel_for(requests.plain(checked_callable(function)), made)
+
+
+def options_given(caller: Callable[..., Any], given: dict[str, Any], before: Options | None = None) -> Options:
+    """The options given to `caller`, instead of those before."""
+    before = before or _NO_OPTIONS
+    if not given:
+        return before
+    held = {name: value for name, value in given.items() if name in OWN_OPTIONS}
+    for name, kind in (("static_argnums", int), ("static_argnames", str), ("donate_argnums", int)):
+        if name in held:
+            value = held[name]
+            held[name] = (value,) if isinstance(value, kind) else tuple(value)
+    if not isinstance(held.get("parallel", False), bool):
+        raise TypeError(f"{caller.__name__}(): parallel is True or False, not {held['parallel']!r}")
+    _check_budget(caller, held.get("checkpoint"))
+    made = replace(before, **held)
+    _check_donated(caller, made.donate_argnums, made.static_argnums)
+    others = {name: value for name, value in given.items() if name not in OWN_OPTIONS}
+    if others:
+        _check_of_target(caller, others, made.target)
+    kept = before.of_target if made.target == before.target else ()
+    of_target = dict(kept) | {name: StaticLeaf(value, is_declared=True) for name, value in others.items()}
+    made = replace(made, of_target=tuple(sorted(of_target.items(), key=lambda each: each[0])))
+    if made.for_target:
+        from mlirad.targets.finding import find_target
+
+        find_target(made.target, **made.for_target)  # it checks the values
+    return made
+
+
+def _check_budget(caller: Callable[..., Any], budget: Any) -> None:
+    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int)):
+        raise TypeError(f"{caller.__name__}(): checkpoint is a number of bytes, or None, not {budget!r}")
+    if budget is not None and budget < 0:
+        raise ValueError(f"{caller.__name__}(): checkpoint is a number of bytes, and {budget} is less than 0")
+
+
+def _check_of_target(caller: Callable[..., Any], given: dict[str, Any], target: str) -> None:
+    """Raise TypeError for options that neither every kernel nor the target has, and for unhashable values."""
+    from mlirad.targets.finding import option_names
+
+    declared = [name for name in option_names(target) if name not in OWN_OPTIONS]
+    unknown = [name for name in given if name not in declared]
+    if unknown:
+        own = ", ".join((*getfullargspec(caller).args[1:], *getfullargspec(caller).kwonlyargs, *OWN_OPTIONS))
+        of_target = (
+            f"the options of the target {target!r}: {', '.join(declared)}" if declared else "the target has none"
+        )
+        name = caller.__name__
+        raise TypeError(
+            f"{name}() has no option {', '.join(map(repr, unknown))}; its options are {own}, and {of_target}"
+        )
+    for name, value in given.items():
+        try:
+            hash(value)
+        except TypeError:
+            raise TypeError(f"{caller.__name__}(): the option {name} must be hashable, unlike {value!r}") from None
+
+
+def _check_donated(caller: Callable[..., Any], donated: Sequence[Any], static: Sequence[Any]) -> None:
+    for number in donated:
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise TypeError(f"{caller.__name__}(): donate_argnums are numbers of arguments, not {number!r}")
+        if number < 0:
+            raise ValueError(f"{caller.__name__}(): donate_argnums count from 0, and {number} is less")
+        if number in static:
+            raise ValueError(f"{caller.__name__}(): argument {number} is static, and cannot be donated")
+
+
+def checked_callable(function: Any) -> Any:
+    if not callable(function):
+        raise TypeError(f"{type(function).__name__} is not callable")
+    return function
+
+
+def inherited(function: Any) -> Options:
+    """The options of the function; what its own calls may overwrite, calls of its derivative may not."""
+    return replace(function.options, donate_argnums=()) if isinstance(function, Kernel) else _NO_OPTIONS
+
+
+def stands_for(request: Callable[..., requests.Request]) -> Callable[[F], F]:
+    """Lets a kernel mention the transform: the frontend makes the request that `request(function, ...)` is."""
+
+    def mark(transform: F) -> F:
+        requests.standing_for(transform, request)
+        return transform
+
+    return mark
